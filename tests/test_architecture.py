@@ -35,7 +35,7 @@ ROOMS = (
     {"sources"},
     {"samples"},
     {"operators"},
-    {"kernels"},
+    {"kernels", "losses"},
     {"dual", "saving", "voting"},
     {"proof"},
     {"joint_model", "pairs_model"},
@@ -59,7 +59,7 @@ ROOMS = (
 )
 LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 #: What our own algorithms may know: arrays, rows, kernels and operators, neither problems nor results.
-BELOW_SOLVERS = {"errors", "arrays", "resources", "rows", "operators", "kernels", "solvers"}
+BELOW_SOLVERS = {"errors", "arrays", "resources", "rows", "operators", "kernels", "losses", "solvers"}
 #: The families of solvers know what all share, and not each other.
 FAMILIES = {"linear", "kernel", "interior_point", "joint", "study"}
 #: Packages that are imported when first used.

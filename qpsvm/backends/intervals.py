@@ -1,4 +1,4 @@
-"""A machine with one α a sample, or two mirrored ones, as `solvers.kernel.interval` knows it: over intervals of β.
+"""A machine with one α a sample, or two mirrored ones, as `solvers.kernel.dual` knows it: over intervals of β.
 
     (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα
     (IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
@@ -18,7 +18,8 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import Group, SVMDual
 from qpsvm.errors import UnsupportedError
-from qpsvm.solvers.kernel.interval import IntervalDual
+from qpsvm.losses import per_row
+from qpsvm.solvers.kernel.dual import KernelDual
 
 #: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
 SHARED = 1e-15
@@ -33,14 +34,17 @@ class Intervals:
     Attributes
     ----------
     svm : SVMDual
-    problem : IntervalDual
+    problem : KernelDual
     curvature : ndarray, shape (n,), or None
         δ by samples, where there is any.
+    balance : Group
+        That of Σβ.
     """
 
     svm: SVMDual
-    problem: IntervalDual
+    problem: KernelDual
     curvature: FloatArray | None
+    balance: Group
 
     @classmethod
     def of(cls, svm: SVMDual, name: str) -> Intervals:
@@ -51,21 +55,23 @@ class Intervals:
         UnsupportedError
             The tube is negative, or the two rows of a sample have different curvatures.
         """
+        balance = _balance(svm)
+        if svm.common_level == 1.0 and not balance.total and not svm.curved and not svm.mirrored:
+            return cls(svm, KernelDual.of_hinges(svm.sign, svm.upper), None, balance)
         level, upper, n = svm.level + 0.0, _bounded(svm), svm.n
-        totals = {group is _intercept(svm): group.total / float(_factor(svm, group)) for group in svm.groups}
+        totals = {group is balance: group.total / _factor(svm, group, balance) for group in svm.groups}
         total, mass = totals.get(True, 0.0), totals.get(False)
         curvature = svm.curvature[:n] + 0.0 if svm.curved else None
         if not svm.mirrored:
             signed = svm.sign * upper
-            problem = IntervalDual(
-                svm.sign * level, np.zeros(n), np.minimum(signed, 0.0), np.maximum(signed, 0.0), total
-            )
-            return cls(svm, problem, curvature)
+            problem = KernelDual(np.maximum(signed, 0.0), svm.sign * level, np.minimum(signed, 0.0), total=total)
+            return cls(svm, problem, curvature, balance)
         target, tube = 0.5 * (level[:n] - level[n:]), -0.5 * (level[:n] + level[n:])
         if (tube < 0.0).any() or (curvature is not None and (svm.curvature[n:] != curvature).any()):
             raise UnsupportedError(f"{name} takes mirrored rows with one tube and one curvature a sample; use cvxopt")
-        tube = np.zeros(n) if mass is not None else tube
-        return cls(svm, IntervalDual(target, tube, -upper[n:], upper[:n] + 0.0, total, mass), curvature)
+        width = 0.0 if mass is not None else per_row(tube)
+        problem = KernelDual(upper[:n] + 0.0, target, -upper[n:], width, total=total, mass=mass)
+        return cls(svm, problem, curvature, balance)
 
     def beta(self, alpha: FloatArray) -> FloatArray:
         """β (n,) of α (m,)."""
@@ -77,7 +83,7 @@ class Intervals:
             return np.maximum(self.svm.sign * beta, 0.0)
         sides = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
         left = 0.0 if self.problem.mass is None else 0.5 * (self.problem.mass - float(np.abs(beta).sum()))
-        if left > SHARED * self.problem.total_penalty:  # (KINT.6)
+        if left > SHARED * self.problem.total_penalty:  # (KDUAL.8)
             room = np.minimum(self.problem.high - sides[0], -self.problem.low - sides[1])
             both = room * min(left / float(room.sum()), 1.0)
             sides = sides[0] + both, sides[1] + both
@@ -85,21 +91,22 @@ class Intervals:
 
     def multipliers(self, b: float, tube: float) -> dict[str, float]:
         """The multipliers of the groups, by name: (IVAL.3)."""
-        first = _intercept(self.svm)
         return {
-            group.multiplier: (b if group is first else tube) / float(_factor(self.svm, group))
+            group.multiplier: (b if group is self.balance else tube) / _factor(self.svm, group, self.balance)
             for group in self.svm.groups
         }
 
 
-def _intercept(svm: SVMDual) -> Group:
+def _balance(svm: SVMDual) -> Group:
     """The group of Σβ."""
+    if len(svm.groups) == 1:
+        return svm.groups[0]
     return next(group for group in svm.groups if np.ptp(group.column * svm.sign) == 0.0)
 
 
-def _factor(svm: SVMDual, group: Group) -> float:
+def _factor(svm: SVMDual, group: Group, balance: Group) -> float:
     """c of (IVAL.3)."""
-    return float(group.column[0] * svm.sign[0] if group is _intercept(svm) else group.column[0])
+    return float(group.column[0] * svm.sign[0] if group is balance else group.column[0])
 
 
 def _bounded(svm: SVMDual) -> FloatArray:

@@ -30,6 +30,7 @@ from qpsvm.qp.solution import QPSolution
 from qpsvm.resources.clock import Clock
 
 if TYPE_CHECKING:
+    from qpsvm.solvers.kernel.portfolio import KernelSolution
     from qpsvm.solvers.linear.solve import LinearSolution
 
 #: The relative gap aimed at where no tolerance is given.
@@ -141,17 +142,17 @@ def intervals(svm: SVMDual) -> bool:
     return not (two_class and (svm.common_level == 1.0 or len(svm.groups) == 2))
 
 
-def interval_blocks(data: SolverData, svm: SVMDual, machine: Intervals) -> KernelBlocks:
+def interval_blocks(data: SolverData, svm: SVMDual, machine: Intervals | None) -> KernelBlocks:
     """Where kernel values come from: the Gram matrix itself where there is curvature, or the kernel is linear."""
-    gram = svm.gram
+    gram, curvature = svm.gram, None if machine is None else machine.curvature
     if isinstance(gram, KernelGram):
-        if machine.curvature is None:
+        if curvature is None:
             return gram.blocks
-        K = gram.blocks.all() + np.diag(machine.curvature)
+        K = gram.blocks.all() + np.diag(curvature)
     else:
         K = inner(data.X, data.X) if data.gram is None else data.gram
-        if machine.curvature is not None:
-            K = K + np.diag(machine.curvature)
+        if curvature is not None:
+            K = K + np.diag(curvature)
     return KernelBlocks(data.kernel, data.X, np.ascontiguousarray(K))
 
 
@@ -198,46 +199,37 @@ class KernelNewtonCompiled(Compiled):
         self._statement = statement
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.kernel.hard import solve_kernel_hard
+        statement, svm = self._statement, self._statement.svm
+        start = None if limits.start is None else statement.alpha(limits.start)
+        settings: dict[str, Any] = {
+            "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter, "time_limit": limits.time_limit,
+            "verbose": limits.verbose, **options,
+        }  # fmt: skip
+        if svm.homogeneous and not intervals(svm):
+            return self._nu({**settings, "start": start}, limits)
+        if svm.all_hard:
+            return self._hard({**settings, "start": start})
         from qpsvm.solvers.kernel.portfolio import solve_kernel
 
-        if intervals(self._statement.svm):
-            return self._intervals(limits, options)
-        data, statement, gram = self.data, self._statement, self._statement.svm.gram
-        kernel, X, y, C, blocks = data
-        if isinstance(gram, KernelGram):
-            blocks = gram.blocks
-        elif isinstance(gram, LowRank) and not statement.svm.all_hard:  # a hard margin may not need it
-            blocks = inner(X, X)
-        settings: dict[str, Any] = {
-            "gram": blocks, "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter,
-            "time_limit": limits.time_limit, "verbose": limits.verbose,
-            "start": None if limits.start is None else statement.alpha(limits.start), **options,
-        }  # fmt: skip
-        if statement.svm.homogeneous:
-            return self._nu(settings, limits)
-        if statement.svm.all_hard:
-            answer = solve_kernel_hard(kernel, X, y, self._curvature(), **settings)
-        else:
-            answer = solve_kernel(kernel, X, y, C, linear=over_factor, **settings)
-        raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
+        machine = Intervals.of(svm, self.backend.name)
+        beta = None if start is None else machine.beta(start)
+        blocks = interval_blocks(self.data, svm, machine)
+        answer = solve_kernel(blocks, machine.problem, linear=over_factor, start=beta, **settings)
+        return self._told(answer, machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube))
+
+    def _told(self, answer: KernelSolution, alpha: FloatArray, multipliers: Mapping[str, float]) -> QPSolution:
+        statement, raw = self._statement, f"{stopped(answer.reason)[1]} ({answer.engine})"
         v = None if answer.coef is None else statement.lift(answer.coef)
-        return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}), v=v)
+        return self._answer(answer, statement.x(alpha), raw, y=statement.multipliers(multipliers), v=v)
 
-    def _intervals(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        """Every other machine: an interval of β a sample."""
-        from qpsvm.solvers.kernel.regression import solve_interval
+    def _hard(self, settings: dict[str, Any]) -> QPSolution:
+        """The hard margin."""
+        from qpsvm.solvers.kernel.hard import solve_kernel_hard
 
-        statement, machine = self._statement, Intervals.of(self._statement.svm, self.backend.name)
-        answer = solve_interval(
-            interval_blocks(self.data, statement.svm, machine), machine.problem,
-            tol=limits.tol or DEFAULT_TOLERANCE, max_iter=limits.max_iter, time_limit=limits.time_limit,
-            verbose=limits.verbose,
-            start=None if limits.start is None else machine.beta(statement.alpha(limits.start)), **options,
-        )  # fmt: skip
-        raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
-        y = statement.multipliers(machine.multipliers(answer.b, answer.tube))
-        return self._answer(answer, statement.x(machine.alpha(answer.beta)), raw, y=y)
+        svm, data = self._statement.svm, self.data
+        gram = svm.gram.blocks if isinstance(svm.gram, KernelGram) else data.gram
+        answer = solve_kernel_hard(data.kernel, data.X, svm.sign, self._curvature(), gram=gram, **settings)
+        return self._told(answer, svm.sign * answer.beta + 0.0, {"b": answer.b})
 
     def _nu(self, settings: dict[str, Any], limits: Limits) -> QPSolution:
         """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ.
@@ -246,20 +238,16 @@ class KernelNewtonCompiled(Compiled):
         """
         from qpsvm.solvers.kernel.nu import solve_kernel_nu
 
-        statement, svm = self._statement, self._statement.svm
+        svm = self._statement.svm
         nu = sum(group.total / float(group.column[0]) for group in svm.margins)
-        blocks = settings.pop("gram")
-        if not isinstance(blocks, KernelBlocks):
-            blocks = KernelBlocks(self.data.kernel, self.data.X, blocks)
+        blocks = interval_blocks(self.data, svm, None)
         settings.pop("engine", None)  # there is one
         clock, linear = Clock(limits.time_limit), isinstance(svm.gram, LowRank)
         answer, rho = solve_kernel_nu(blocks, svm.sign, svm.upper, nu, brief=linear, **settings)
         if linear and answer.reason == "numerical_error":
             left = None if limits.time_limit is None else max(clock.left, SHORTEST)
             return self._inside(replace(limits, time_limit=left))
-        raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
-        y = statement.multipliers({"b": answer.b, "rho": rho})
-        return self._answer(answer, statement.x(answer.alpha), raw, y=y)
+        return self._told(answer, svm.sign * answer.beta + 0.0, {"b": answer.b, "rho": rho})
 
     def _inside(self, limits: Limits) -> QPSolution:
         """The QP by interior points."""

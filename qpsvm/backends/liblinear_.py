@@ -31,7 +31,7 @@ from qpsvm.solvers.linear.coordinate import (
     countable,
     descend,
     numbers_of,
-    prices,
+    penalties,
     targets,
     task_of,
 )
@@ -88,7 +88,7 @@ class LiblinearBackend(Backend):
                 "liblinear takes tubes of one width that cost the same on both sides, and two classes where there is "
                 "an intercept; use augmented_lagrangian"
             )
-        data = SolverData(X=X, y=targets(rows.losses, rows.sign), sample_weight=prices(rows.losses, len(rows.sign)),
+        data = SolverData(X=X, y=targets(rows.losses, rows.sign), sample_weight=penalties(rows.losses, len(rows.sign)),
                           fit_intercept=intercept)  # fmt: skip
         return LiblinearCompiled(self, qp, data, statement, rows)
 

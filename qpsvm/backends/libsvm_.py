@@ -193,8 +193,8 @@ class LoopCompiled(Compiled):
         self._statement = statement
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.kernel.libsvm_interval import interval_loop, plain
-        from qpsvm.solvers.kernel.regression import unit_of
+        from qpsvm.solvers.kernel.libsvm import libsvm_loop, plain
+        from qpsvm.solvers.kernel.portfolio import unit_of
 
         machine, clock = Intervals.of(self._statement.svm, self.backend.name), Clock(limits.time_limit)
         problem, blocks = machine.problem, interval_blocks(self.data, self._statement.svm, machine)
@@ -202,7 +202,7 @@ class LoopCompiled(Compiled):
         eps = share * DEFAULT_EPS * min(1.0, (limits.tol or USUAL_GAP) / USUAL_GAP) * unit_of(blocks, problem)
         own, most = blocks.samples, limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, LEAST_ITERATIONS)
         by_itself = own is not None and plain(problem)
-        loop = interval_loop(
+        loop = libsvm_loop(
             problem, own if own is not None and by_itself else blocks.all(), most, clock,
             gamma=float(blocks.kernel.gamma) if by_itself else None,  # type: ignore[attr-defined]
             tol=options.get("eps", eps), verbose=limits.verbose,

@@ -18,9 +18,10 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.dual import levels
 from qpsvm.dual.certificate import middle
 from qpsvm.dual.svm_dual import SVMDual
+from qpsvm.losses import per_row
 from qpsvm.operators import LowRank
 from qpsvm.rows import RowSource, WithOnes
-from qpsvm.solvers.linear.row_losses import RowLosses, per_row
+from qpsvm.solvers.linear.row_losses import RowLosses
 
 #: Widths that differ by no more than this share of the largest level are one.
 SAME = 4.0 * float(np.finfo(float).eps)
@@ -56,7 +57,7 @@ class LinearRows:
     @property
     def price(self) -> FloatArray | RowLosses:
         """C of hinges at level 1; the losses of others."""
-        return np.broadcast_to(self.losses.upper, len(self.sign)) if self.losses.hinges else self.losses
+        return np.broadcast_to(self.losses.high, len(self.sign)) if self.losses.hinges else self.losses
 
     def alpha(self, signed: FloatArray) -> FloatArray:
         """α (m,) from the multipliers of the rows, (k,)."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from qpsvm import losses
 from qpsvm.derivation import measures, shared
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.dual import hard, losses, repair
+from qpsvm.dual import hard, repair
 from qpsvm.problems import HardMargin, reading
 
 At = Letters[HardMargin]

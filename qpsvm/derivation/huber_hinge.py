@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from qpsvm import losses
 from qpsvm.derivation import curved, intercept, measures, shared, soft
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides, worst
 from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.derivation.terms import Terms
-from qpsvm.dual import certify, losses
+from qpsvm.dual import certify
 from qpsvm.problems import HuberHinge, reading
 
 #: The upper bound of α_i.

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.derivation.shown import HOLDS
 from qpsvm.derivation.words import Words
-from qpsvm.dual.losses import loss
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import Linear, Precomputed
+from qpsvm.losses import loss
 from qpsvm.problems import Problem
 from qpsvm.problems.reading import split
 from qpsvm.qp.program import QP

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from qpsvm import losses
 from qpsvm.derivation import curved, intercept, measures, shared, soft
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides, size_of, worst
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.terms import Terms
-from qpsvm.dual import certify, losses
+from qpsvm.dual import certify
 from qpsvm.problems import SquaredHinge, reading
 
 At = Letters[SquaredHinge]

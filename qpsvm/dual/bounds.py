@@ -38,9 +38,9 @@ from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, two_product
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import BLOCK, Certificate
-from qpsvm.dual.losses import gap_term, loss
 from qpsvm.dual.row_radii import row_radii
 from qpsvm.dual.svm_dual import Group, SVMDual
+from qpsvm.losses import gap_term, loss
 from qpsvm.resources.over_team import total_over
 from qpsvm.resources.team import ALONE, Team
 

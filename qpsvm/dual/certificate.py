@@ -29,8 +29,8 @@ from qpsvm.arrays.frozen import frozen
 from qpsvm.arrays.quantile import quantile_interval
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import outline
-from qpsvm.dual.losses import gap_term, loss
 from qpsvm.dual.svm_dual import SVMDual
+from qpsvm.losses import gap_term, loss
 
 #: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
 AVERAGING_SLACK = 1e-14

@@ -14,7 +14,7 @@ from qpsvm.arrays.rounding import UNIT, gamma
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.backends.packages import built_in_version
 from qpsvm.dual.bounds import FEW, NEXT_TO_NOTHING
-from qpsvm.dual.losses import gap_term, loss
+from qpsvm.losses import gap_term, loss
 from qpsvm.multiclass.bounds import ROUNDINGS, Points, known_slack, surplus_of
 from qpsvm.multiclass.bulk import DENSE_ENTRIES, PRODUCTS, Found, gathered_in_bulk, points_of, usual
 from qpsvm.multiclass.primal_newton import newton

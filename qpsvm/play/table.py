@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.dual.losses import gap_term
+from qpsvm.losses import gap_term
 from qpsvm.play.finite import numbers
 from qpsvm.play.machines import Machine
 from qpsvm.play.verdicts import Products, verdicts

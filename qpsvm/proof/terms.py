@@ -21,7 +21,7 @@ import numpy as np
 from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, exact_sum, gamma, two_product, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.dual.losses import loss
+from qpsvm.losses import loss
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import above, below, rounded
 from qpsvm.proof.feasible import Feasible, missing

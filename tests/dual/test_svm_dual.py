@@ -30,8 +30,9 @@ from exact_dual import (
 from scipy.optimize import minimize_scalar
 
 import qpsvm
+from qpsvm import losses
 from qpsvm.arrays.constant import repeated
-from qpsvm.dual import levels, losses
+from qpsvm.dual import levels
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.certify import certify

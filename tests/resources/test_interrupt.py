@@ -19,7 +19,7 @@ from qpsvm.attempt import HURRIED
 from qpsvm.dual.counted import Counting
 from qpsvm.resources import interrupts
 from qpsvm.resources.apart import Forked
-from qpsvm.solvers.kernel.dual import HingeDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import libsvm_loop
 from qpsvm.solvers.shared import sliced
 from qpsvm.solvers.shared.stopping import Clock
@@ -159,17 +159,22 @@ def test_two_presses_end_everything(backend, apart, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")
-def test_what_the_loop_has_found_is_not_lost(monkeypatch):
+@pytest.mark.parametrize(("kind", "seconds"), [("hinge", 1.0), ("tube", 2.0)])
+def test_what_the_loop_has_found_is_not_lost(kind, seconds, monkeypatch):
     """A loop over samples is hurried to its end: what comes back is better than nothing at all."""
     Z, t = np.tile(X, (2, 1)) + SPREAD[: 2 * len(X)], np.tile(Y, 2)
-    problem = HingeDual(np.where(t > 0, 1.0, -1.0), np.full(len(t), 1e3))
+    n = len(t)
+    problem = {
+        "hinge": KernelDual.of_hinges(np.where(t > 0, 1.0, -1.0), np.full(n, 1e3)),
+        "tube": KernelDual(np.full(n, 1e3), t + SPREAD[:n, 0], np.full(n, -1e3), 1e-3),
+    }[kind]
     monkeypatch.setattr(sliced, "GRACE", 100.0)
     monkeypatch.setattr(sliced, "AT_ONCE", 0.0)
     began = time.monotonic()
 
     class Late(Clock):
         def stopped(self):
-            return "interrupted" if time.monotonic() > began + 1.0 else None
+            return "interrupted" if time.monotonic() > began + seconds else None
 
     result = libsvm_loop(problem, Z, clock=Late(), gamma=0.05, tol=1e-12)
     assert not result.finished

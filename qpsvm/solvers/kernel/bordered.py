@@ -1,6 +1,6 @@
 """The exact point of a split into free rows and rows at their bounds, where few rows are free: one small linear system.
 
-    (KBORDER.1)  K_FF β_F + b1 = y_F − K_FR β_R,  1ᵀβ_F = −1ᵀβ_R:  F the rows inside their box, R those at its ends
+    (KBORDER.1)  K_FF β_F + b1 = t_F − K_FR β_R,  1ᵀβ_F = e − 1ᵀβ_R:  F the rows inside their box, R those at its ends
 
 A solution of (KDUAL.1) with this split satisfies it, and where that lies in the box and no row is on its wrong side, it
 is the solution. LIBSVM's loop finds the split of a hundred rows nearly always: then its digits cost one factorisation.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class Settings:
 SETTINGS = Settings()
 
 
-def bordered_point(K: FloatArray, problem: HingeDual, beta: FloatArray) -> DualPoint | None:
+def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:
     """The best point of a few rounds of (KBORDER.1).
 
     Parameters
     ----------
     K : ndarray, shape (n, n)
-    problem : HingeDual
-        Over all rows.
+    problem : KernelDual
+        Over all rows, without a kink.
     beta : ndarray, shape (n,)
         Feasible; its split is the first.
 
@@ -67,13 +67,12 @@ def bordered_point(K: FloatArray, problem: HingeDual, beta: FloatArray) -> DualP
             best = point
         if point.gap <= SETTINGS.rounding or not point.gap <= SETTINGS.promising:
             break
-        rising, falling = point.slack > SETTINGS.slight, point.slack < -SETTINGS.slight
-        at_zero, at_bound = beta == 0.0, np.abs(beta) >= problem.upper
-        free = ~(at_zero | at_bound) | (at_zero & rising) | (at_bound & falling)
+        rises, falls = beta < high, beta > low
+        free = (rises & (falls | (point.gradient > SETTINGS.slight))) | (falls & (point.gradient < -SETTINGS.slight))
     return best
 
 
-def _solved(K: FloatArray, problem: HingeDual, beta: FloatArray, free: NDArray[np.bool_]) -> FloatArray | None:
+def _solved(K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[np.bool_]) -> FloatArray | None:
     """β (n,) with the solution of (KBORDER.1) in the rows of a mask, (n,), wherever that lies."""
     rows = free.nonzero()[0]
     m = len(rows)
@@ -84,9 +83,9 @@ def _solved(K: FloatArray, problem: HingeDual, beta: FloatArray, free: NDArray[n
     A, right = np.empty((m + 1, m + 1)), np.empty(m + 1)
     A[:m, :m] = strip[:, rows]
     A[m], A[:, m], A[m, m] = 1.0, 1.0, 0.0
-    right[:m] = problem.y[rows]
+    right[:m] = problem.level[rows]
     right[:m] -= strip @ found
-    right[m] = -np.add.reduce(found)
+    right[m] = problem.total - np.add.reduce(found)
     solution, info = lapack.dgesv(A, right, overwrite_a=1, overwrite_b=1)[2:]
     if info:
         return None

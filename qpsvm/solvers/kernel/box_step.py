@@ -21,7 +21,7 @@ from scipy.linalg import lapack
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.solvers.kernel.dual import spread_over
-from qpsvm.solvers.kernel.ridged import ridged_cholesky
+from qpsvm.solvers.shared.cholesky import ridged_cholesky
 
 #: From this size on a factorisation in single precision with refinement is faster than one in double.
 SINGLE_PRECISION_ROWS = 400

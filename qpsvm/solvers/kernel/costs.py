@@ -1,4 +1,4 @@
-"""What every engine would cost, from what is foretold.
+"""What every engine would cost, from what is estimated.
 
     (KCOST.1)  libsvm:  (c_e + c_f d) S n + c_i I n + c_m max(0, I − I R/S) (10 + d) n + c_F F³
     (KCOST.2)  band:    c_n n + (e_s + e_f d) S n + e_W W² + e_i min(I, 4W) W + e_F F³
@@ -6,7 +6,7 @@
     (KCOST.4)  dense:   (k_n + k_f d) n²
     (KCOST.5)  I = S(1 + √(κC̄)),  R = 50 MB / n:  iterations of LIBSVM's loop, and the kernel rows that it can keep
 
-Over d features, S rows support and F of them are free as the guess foretells, W is the band around them. LIBSVM itself
+Over d features, S rows support and F of them are free as the estimate says; W is the band around them. LIBSVM itself
 evaluates the kernel where it needs it: S n values or, where they do not fit its cache, many twice. The constants are
 seconds on one core, fitted to generated tables of 3000 to 12 000 rows, and to real ones, raw and standardised, where
 most rows are in the band. Only their ratios matter.
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.solvers.kernel.dual import HingeDual
-from qpsvm.solvers.kernel.first import in_band
-from qpsvm.solvers.kernel.interval import KernelDual
-from qpsvm.solvers.kernel.nystrom import Guess
+from qpsvm.solvers.kernel.dual import KernelDual
+from qpsvm.solvers.kernel.initial_sets import in_band
+from qpsvm.solvers.kernel.libsvm import plain
+from qpsvm.solvers.kernel.nystrom import Estimate
 from qpsvm.solvers.kernel.working_set import LARGEST
 
 
@@ -42,7 +42,7 @@ class Settings:
     least_rest: float = 0.9
     #: R n of (KCOST.5).
     cached: float = 50e6
-    #: A band of more than this share of the rows grows to nearly all of them: by so much the foretold seconds of
+    #: A band of more than this share of the rows grows to nearly all of them: by so much the estimated seconds of
     #: `libsvm` and `band` are too few, and by so much those of `gram`. `libsvm` never pays beside a narrower one.
     crowded: float = 0.6
     crowded_rows: float = 2.0
@@ -55,16 +55,16 @@ class Settings:
 SETTINGS = Settings()
 
 
-def seconds(guess: Guess, problem: KernelDual, blocks: KernelBlocks) -> dict[str, float]:
+def seconds(estimate: Estimate, problem: KernelDual, blocks: KernelBlocks) -> dict[str, float]:
     """What every engine would take; infinite where it cannot be used."""
-    n, width, band = problem.n, blocks.width, float(np.count_nonzero(in_band(guess)))
+    n, width, band = problem.n, blocks.width, float(np.count_nonzero(in_band(estimate)))
     free, support = (
-        float(np.count_nonzero(guess.free)),
-        float(np.count_nonzero(guess.free | (guess.rests != 0.0))) + 1.0,
+        float(np.count_nonzero(estimate.free)),
+        float(np.count_nonzero(estimate.free | (estimate.at_bound != 0.0))) + 1.0,
     )
     iterations = support * (1.0 + np.sqrt(problem.total_penalty / n))  # (KCOST.5)
     missed = iterations * max(0.0, 1.0 - SETTINGS.cached / n / support) * (10 + width)
-    narrow = free > 0 and float(guess.rest[guess.free].mean()) >= SETTINGS.least_rest
+    narrow = free > 0 and float(estimate.rest[estimate.free].mean()) >= SETTINGS.least_rest
     crowded = band > SETTINGS.crowded * n
     terms = {
         "libsvm": (support * n, width * support * n, iterations * n, missed * n, free**3),
@@ -73,10 +73,10 @@ def seconds(guess: Guess, problem: KernelDual, blocks: KernelBlocks) -> dict[str
         "dense": (n**2, width * n**2),
     }
     able = {
-        "libsvm": blocks.samples is not None and (crowded or band > LARGEST),
+        "libsvm": blocks.samples is not None and plain(problem) and (crowded or band > LARGEST),
         "band": band <= LARGEST,
         "gram": n <= SETTINGS.largest_gram,
-        "dense": n <= SETTINGS.largest_dense and narrow and isinstance(problem, HingeDual),
+        "dense": n <= SETTINGS.largest_dense and narrow and not problem.kinked,
     }
     costs = {name: float(np.dot(terms[name], getattr(SETTINGS, name))) if able[name] else np.inf for name in terms}
     if crowded:

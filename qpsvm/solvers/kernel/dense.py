@@ -21,7 +21,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks, entry_seconds
 from qpsvm.resources.workers import in_tiles, strips
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.newton_step import moving_rows
 from qpsvm.solvers.kernel.nystrom import SingleArray
@@ -60,16 +60,17 @@ thread_time = getattr(time, "thread_time", time.perf_counter)
 
 
 def dense_point(
-    blocks: KernelBlocks, problem: HingeDual, beta: FloatArray, target: float, effort: Effort, seconds: float
+    blocks: KernelBlocks, problem: KernelDual, beta: FloatArray, target: float, effort: Effort, seconds: float
 ) -> DualPoint | None:
-    """Solve from what is foretold; None where time runs out before K is made.
+    """Solve from what is estimated; None where time runs out before K is made.
 
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual
+    problem : KernelDual
+        Without a kink.
     beta : ndarray, shape (n,)
-        The guess.
+        The estimate.
     target : float
         Relative gap.
     effort : Effort
@@ -127,15 +128,15 @@ def _product(K: SingleArray, x: FloatArray) -> FloatArray:
     return product
 
 
-def _step(K: SingleArray, problem: HingeDual, point: DualPoint, target: float, effort: Effort) -> DualPoint | None:
+def _step(K: SingleArray, problem: KernelDual, point: DualPoint, target: float, effort: Effort) -> DualPoint | None:
     """One step of (KDENSE.2); None where it does not descend or nothing can move."""
     n, beta, rows = problem.n, point.beta, moving_rows(problem, point, target)
-    change, image, pull = np.zeros(n), np.zeros(n), problem.y * point.slack
+    change, image, gradient = np.zeros(n), np.zeros(n), point.gradient
     for _ in range(SETTINGS.holds):
         if not len(rows):
             break
         moved = np.zeros(n)
-        moved[rows] = _direction(K, (pull - image)[rows], -float(change.sum()), rows, effort)
+        moved[rows] = _direction(K, (gradient - image)[rows], -float(change.sum()), rows, effort)
         wanted = beta + change + moved
         clipped = np.clip(wanted, problem.low, problem.high)
         image += _product(K, clipped - beta - change)
@@ -149,7 +150,7 @@ def _step(K: SingleArray, problem: HingeDual, point: DualPoint, target: float, e
     if np.abs(rest).sum() > SETTINGS.rounding * np.abs(change).sum():
         image += _product(K, rest)
     change = balanced - beta
-    descent, curvature = float(pull @ change), float(change @ image)  # Σ change = 0: b does not matter
+    descent, curvature = float(gradient @ change), float(change @ image)  # Σ change = 0: b does not matter
     if not descent > 0 or not np.isfinite(curvature):
         return None
     length = min(1.0, descent / curvature) if curvature > 0 else 1.0

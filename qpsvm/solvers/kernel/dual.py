@@ -1,28 +1,57 @@
-"""The dual of a kernel SVM in the variables β = y∘α, and the measure that every kernel engine here stops by.
+"""The dual of a kernel SVM in the variables β (n,) of its samples, and the measure that every kernel engine stops by.
 
-    (KDUAL.1)  minimise ½βᵀKβ − yᵀβ  subject to  1ᵀβ = 0,  min(0, C_i y_i) ≤ β_i ≤ max(0, C_i y_i)
-    (KDUAL.2)  s_i = 1 − y_i(u_i + b),  u = Kβ:  the slack of row i, positive where it lies inside the margin
-    (KDUAL.3)  P − D = Σ (C_i − α_i) max(s_i, 0) + α_i max(−s_i, 0):  no term is negative
+    (KDUAL.1)  minimise ½βᵀKβ − ℓᵀβ + Σ ε_i|β_i|  subject to  Σβ = e,  low ≤ β ≤ high
+    (KDUAL.2)  r = ℓ − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i:  the reduced gradient, σ_i = ±1 its side
+    (KDUAL.3)  P − D = Σ (high_i − β_i) max(p_i, 0) + (β_i − low_i) max(−p_i, 0) on that side, and what the other adds:
+               no term is negative
     (KDUAL.4)  relative gap = (P − D) / max(|P|, |D|)
-    (KDUAL.5)  the best b for a given u is a weighted quantile of y_i − u_i, at level Σ C_i over the positive rows
+    (KDUAL.5)  the best b for a given u is a weighted quantile of the ends ℓ − u ∓ ε of the tubes, at level Σ high − e;
+               in (KDUAL.7), b ± ε are two of ℓ − u
+    (KDUAL.7)  ν-SVR: no ε but Σ|β| = m, whose multiplier ε is
+    (KDUAL.8)  (KDUAL.7) with ε ≥ 0 is Σ|β| ≤ m;  where ε = 0 asks for less than m, both α of a sample share the rest
 
-The problem can be restricted to a working set W of rows while the others rest at a bound that they are on the right
-side of (α = 0 and s < 0, or α = C and s > 0): those contribute nothing to (KDUAL.3), and to (KDUAL.5) only
+| machine        | ℓ        | ε   | low, high        | e      |                                             |
+|----------------|----------|-----|------------------|--------|---------------------------------------------|
+| C-SVM          | y        | 0   | 0, C or −C, 0    | 0      | β = y∘α: the interval ends at 0             |
+| ε-SVR          | target   | ε   | −C, C            | 0      | β at 0 is a kink: two sides, one at a time  |
+| ν-SVR          | target   | –   | −C, C            | 0      | the same, and m = νΣC                       |
+| quantile τ     | target   | 0   | −C(1 − τ), Cτ    | 0      | no kink: the side is the whole interval     |
+| one-class      | 0        | 0   | 0, 1             | νn     |                                             |
+| SVDD           | ½K_ii    | 0   | 0, C             | 1      |                                             |
 
-    (KDUAL.6)  level = Σ C_i over the positive rows of W + Σ β_i over the rows outside, which are all 0 or C_i y_i
+On its side a row is inside an interval or at an end of it, and p is its reduced gradient: engines ask a point for
+`gradient`, `low` and `high`, and the problem for what it is (`kinked`, `signed`, `hinges`), never for its machine. A
+row stays at the kink as long as |r| ≤ ε, and is on the side of its residual.
+
+The problem can be restricted to a working set W of rows while the others are at an end of their interval, or at the
+kink, on the right side of it: those contribute nothing to (KDUAL.3), and to (KDUAL.5) only
+
+    (KDUAL.6)  level = Σ high over the rows of W − e + Σ β_i over the rows outside
+
+Where there is no kink, LIBSVM's loop and others count from the end that is 0, or from the lower one:
+
+    (KDUAL.9)  β_i = base_i + s_i α_i,  0 ≤ α_i ≤ high_i − low_i
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.constant import common_value, repeated
+from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.losses import Loss, at, is_zero
+
+#: An entry within this share of its interval of the kink is there.
+ON_KINK = 1e-11
+#: What rounding leaves of a sum that is to be met, relative to the sum of all boxes.
+UNMET = 1e-12
+#: A level that is so near a whole number of equal weights is one.
+WHOLE = 1e-6
 
 
 class Edges(NamedTuple):
@@ -33,149 +62,247 @@ class Edges(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class HingeDual:
-    """The data of (KDUAL.1) apart from K.
+class KernelDual(Loss):
+    """The data of (KDUAL.1) apart from K: a loss, and sums.
 
     Attributes
     ----------
-    y : ndarray, shape (n,)
-        −1 or +1; both occur.
-    upper : ndarray, shape (n,)
-        C_i, positive and finite.
-    outside : float
-        Σβ over the rows that a restriction left outside.
+    high, level, low : ndarray, shape (n,)
+        Of `Loss`: finite. What is curved is added to K instead.
+    total : float
+        e.
+    mass : float, optional
+        m of (KDUAL.7); ε is 0 then.
+    outside, outside_mass : float
+        Σβ and Σ|β| over the rows that a restriction left outside.
     scale : float, optional
-        The denominator of (KDUAL.4), where rows outside make it unknown here.
+        The denominator of the gap, where rows outside make it unknown here.
     """
 
-    y: FloatArray
-    upper: FloatArray
+    high: FloatArray
+    level: FloatArray
+    low: FloatArray
+    total: float = 0.0
+    mass: float | None = None
     outside: float = 0.0
+    outside_mass: float = 0.0
     scale: float | None = None
-    low: FloatArray = field(init=False)
-    high: FloatArray = field(init=False)
 
-    def __post_init__(self) -> None:
-        signed = self.upper * self.y
-        object.__setattr__(self, "low", np.minimum(signed, 0.0))
-        object.__setattr__(self, "high", np.maximum(signed, 0.0))
+    @classmethod
+    def of_hinges(cls, y: FloatArray, upper: FloatArray) -> KernelDual:
+        """That of a C-SVM, for labels ±1 and C_i, both (n,)."""
+        signed = upper * y
+        dual = cls(np.maximum(signed, 0.0), y, np.minimum(signed, 0.0))
+        dual.__dict__.update(kinked=False, signed=True, hinges=True, sign=y, weight=upper)  # what is known already
+        return dual
 
     @property
     def n(self) -> int:
         """The number of rows."""
-        return len(self.y)
+        return len(self.level)
 
-    @property
-    def total(self) -> float:
-        """Σβ."""
-        return 0.0
-
-    @cached_property
-    def common_penalty(self) -> float | None:
-        """C where it is one number for all rows (`repeated`), else None."""
-        return common_value(self.upper)
-
-    @cached_property
-    def total_penalty(self) -> float:
-        """ΣC_i."""
-        return float(self.upper.sum()) if self.common_penalty is None else self.common_penalty * self.n
-
-    @cached_property
-    def positives(self) -> int:
-        """The number of rows with y = +1."""
-        return int(np.count_nonzero(self.y > 0))
-
-    def restricted(self, rows: IntArray, outside: float = 0.0, scale: float | None = None) -> HingeDual:
-        """The same problem over some of the rows, with Σβ of the others and the denominator of the whole."""
-        common = self.common_penalty
-        upper = self.upper[rows] if common is None else repeated(common, len(rows))
-        return HingeDual(self.y[rows], upper, outside, scale)
-
-    def part(self, rows: IntArray, resting: FloatArray, scale: float | None = None) -> HingeDual:
-        """`restricted`, with β of the rows outside."""
-        return self.restricted(rows, float(resting.sum()), scale)
-
-    def free(self, beta: FloatArray) -> NDArray[np.bool_]:
-        """The rows strictly inside their box: a mask, (n,)."""
-        return (beta > self.low) & (beta < self.high)
-
-    def reach(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
-        """How far some rows, which rest, are on the wrong side, (KSET.2): (r,)."""
-        side = np.where(beta[rows] == 0.0, 1.0, -1.0)
-        reach: FloatArray = side * (1.0 - self.y[rows] * (u[rows] + edges.b))
-        return reach
-
-    @property
+    @remembered
     def kinked(self) -> bool:
-        """Whether β may be positive or negative, with another price: never."""
-        return False
+        """Whether β = 0 is a kink."""
+        return self.mass is not None or not (is_zero(self.tube) or not np.any(self.tube))
 
-    def resting(self, point: DualPoint) -> FloatArray:
-        """Where every row would rest as a point sees it: (n,)."""
-        return np.where(point.slack > 0.0, self.upper * self.y, 0.0)
-
-    def sides(self, beta: FloatArray, u: FloatArray, edges: Edges) -> FloatArray:
-        """The sign that each β has, if any: (n,)."""
-        del beta, u, edges
-        return self.y
-
-    def edges(self, u: FloatArray) -> Edges:
-        """What every row is measured from, for u (n,)."""
-        return Edges(self.intercept(u))
-
-    @property
+    @remembered
     def weight(self) -> FloatArray:
         """The most that a violation of each row costs: (n,)."""
-        return self.upper
+        return np.maximum(self.high, -self.low) if self.kinked else self.high - self.low
 
-    def nothing(self) -> DualPoint:
-        """The point of no work at all: α = 0."""
-        zero = np.zeros(self.n)
-        return self.point(zero, zero)
+    @remembered
+    def total_penalty(self) -> float:
+        """Σ `weight`."""
+        return float(np.add.reduce(self.weight))
 
-    def at_edges(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
-        """The point with an intercept, a gap and a scale that are known."""
-        pull = self.y - u
-        pull -= edges.b
-        return DualPoint(beta, u, edges.b, self.y * pull, gap, scale, pull, self.low, self.high)
+    @remembered
+    def common(self) -> float | None:
+        """The weight of the ends of the tubes, where it is one number for all."""
+        first = float(self.weight[0])
+        if self.signed and common_value(self.weight) is not None:
+            return first
+        same = bool((self.weight == first).all()) and (not self.kinked or bool((self.high == -self.low).all()))
+        return first if same and first > 0.0 else None
+
+    @remembered
+    def sign(self) -> FloatArray:
+        """s of (KDUAL.9), where there is no kink: −1 where β = 0 is the upper end, else 1. (n,)."""
+        return np.where(self.high > 0.0, 1.0, -1.0)
+
+    @remembered
+    def base(self) -> FloatArray:
+        """Of (KDUAL.9), where there is no kink: 0 where that is an end, else the lower end. (n,)."""
+        return np.where(self.high == 0.0, 0.0, self.low)
+
+    @remembered
+    def signed(self) -> bool:
+        """Whether β = 0 is an end of every interval, and Σβ = 0."""
+        return not self.kinked and self.total == 0.0 and not np.minimum(self.high, -self.low).any()
+
+    @remembered
+    def hinges(self) -> bool:
+        """Whether every row is a hinge at level 1, as those of a C-SVM."""
+        return self.signed and bool((self.level == self.sign).all())
+
+    @remembered
+    def _level(self) -> float:
+        """(KDUAL.6)."""
+        return float(self.high.sum()) - self.total + self.outside
+
+    @remembered
+    def share(self) -> float | None:
+        """Of a novelty machine, the share of the rows that can be at their bound; else None."""
+        if self.kinked or self.low.any() or not self.total > 0.0:
+            return None
+        return self.total / float(self.high.sum())
+
+    def restricted(
+        self, rows: IntArray, outside: float = 0.0, outside_mass: float = 0.0, scale: float | None = None
+    ) -> KernelDual:
+        """The same problem over some of the rows, with Σβ and Σ|β| of the others and the denominator of the whole."""
+        return KernelDual(
+            self.high[rows], self.level[rows], self.low[rows], at(self.tube, rows), 0.0, self.total, self.mass, outside,
+            outside_mass, scale,
+        )  # fmt: skip
+
+    def part(self, rows: IntArray, at_bound: FloatArray, scale: float | None = None) -> KernelDual:
+        """`restricted`, with β of the rows outside."""
+        return self.restricted(rows, float(at_bound.sum()), float(np.abs(at_bound).sum()), scale)
+
+    def with_tube(self, edges: Edges) -> KernelDual:
+        """(KDUAL.1) at the ε of (KDUAL.7)."""
+        if self.mass is None:
+            return self
+        return replace(self, tube=edges.tube, mass=None, outside_mass=0.0)
+
+    def untubed(self, point: DualPoint) -> bool:
+        """Whether a point says that (KDUAL.7) needs no tube: then its solution is that of (KDUAL.8)."""
+        return self.mass is not None and point.tube <= 0.0
+
+    @property
+    def sums(self) -> tuple[float, float]:
+        """What Σβ is to be over the rows with β > 0 and over those with β < 0, in (KDUAL.7)."""
+        assert self.mass is not None
+        own, size = self.total - self.outside, self.mass - self.outside_mass
+        return 0.5 * (size + own), -0.5 * (size - own)
+
+    def free(self, beta: FloatArray) -> NDArray[np.bool_]:
+        """The rows strictly inside their interval: a mask, (n,)."""
+        inside: NDArray[np.bool_] = (beta > self.low) & (beta < self.high)
+        return inside & (beta != 0.0) if self.kinked else inside
+
+    def sides(self, beta: FloatArray, u: FloatArray, edges: Edges) -> FloatArray:
+        """σ of (KDUAL.2), for β and u (n,)."""
+        return _sides(beta, self.level - u - edges.b)
+
+    def bounds_at(self, point: DualPoint) -> FloatArray:
+        """Which bound every row belongs to as a point sees it: (n,)."""
+        return self.bound_for(self.level - point.u - point.b, point.tube)
+
+    def bound_for(self, r: FloatArray, tube: float) -> FloatArray:
+        """Which bound every row belongs to with a residual r (n,): at an end of its interval, or at the kink. (n,)."""
+        if not self.kinked:
+            return np.where(r > 0.0, self.high, self.low)
+        width = self.tube + tube
+        return np.where(r > width, self.high, np.where(r < -width, self.low, 0.0))
+
+    def violation(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
+        """How far some rows, which are at a bound, are on the wrong side: (r,)."""
+        r, here = self.level[rows] - u[rows] - edges.b, beta[rows]
+        if not self.kinked:
+            return np.where(here <= self.low[rows], r, -r)
+        away: FloatArray = np.where(here == 0.0, np.abs(r), -np.sign(here) * r)
+        return away + np.where(here == 0.0, -1.0, 1.0) * (at(self.tube, rows) + edges.tube)
+
+    def edges(self, u: FloatArray) -> Edges:
+        """The best b, and ε where it is a variable, for u (n,): (KDUAL.5)."""
+        r = self.level - u
+        if self.mass is not None:
+            plus, minus = self.sums
+            above = _crossing(r, self.high, float(self.high.sum()) - plus, self.common)
+            below = _crossing(r, -self.low, -minus, self.common)
+            return Edges(0.5 * (above + below), max(0.5 * (above - below), 0.0))
+        if not self.kinked:
+            return Edges(_crossing(r, self.weight, self._level, self.common))
+        points = np.concatenate([r - self.tube, r + self.tube])
+        weights = None if self.common is not None else np.concatenate([self.high, -self.low])
+        return Edges(_crossing(points, weights, self._level, self.common))
 
     def intercept(self, u: FloatArray) -> float:
-        """The middle of the interval of best b for u (n,): (KDUAL.5)."""
-        points = self.y - u
-        if self.common_penalty is not None:
-            p, n = self.positives + round(self.outside / self.common_penalty), self.n  # (KDUAL.6)
-            if not 0 < p < n:  # a working set may be of one kind only: any b beyond all points
-                return float(points.max() if p >= n else points.min())
-            ordered = np.partition(points, (p - 1, p))
-            return 0.5 * float(ordered[p - 1] + ordered[p])
-        order = np.argsort(points, kind="stable")
-        mass = np.cumsum(self.upper[order])
-        level = float(self.upper[self.y > 0].sum()) + self.outside  # (KDUAL.6)
-        slack = 4 * self.n * np.finfo(float).eps * float(mass[-1])
-        first = min(int(np.searchsorted(mass, level - slack)), self.n - 1)
-        last = min(int(np.searchsorted(mass, level + slack, side="right")), self.n - 1)
-        return 0.5 * float(points[order[first]] + points[order[last]])
+        """The best b for u (n,)."""
+        return self.edges(u).b
 
     def balanced(self, beta: FloatArray) -> FloatArray:
-        """The nearest cheap feasible point: clip into the box, then take Σβ off where there is room for it. (n,)."""
-        clipped: FloatArray = np.minimum(np.maximum(beta, self.low), self.high)
-        return spread_residue(clipped, self.low, self.high, self.outside)
+        """A near feasible point: clip into the box, then take off what the sums have too much where there is room."""
+        found: FloatArray = np.minimum(np.maximum(beta, self.low), self.high)
+        if not self.kinked:
+            return spread_residue(found, self.low, self.high, self.outside - self.total)
+        found[np.abs(found) <= ON_KINK * self.weight] = 0.0
+        low, high = np.where(found < 0.0, self.low, 0.0), np.where(found > 0.0, self.high, 0.0)
+        if self.mass is None:
+            found = spread_residue(found, low, high, self.outside - self.total)
+            if abs(found.sum() + self.outside - self.total) > UNMET * self.total_penalty:
+                found = spread_residue(found, self.low, self.high, self.outside - self.total)
+            return found
+        for mine, goal in zip((found > 0.0, found < 0.0), self.sums, strict=True):
+            some = found[mine]
+            if len(some):
+                found[mine] = some = spread_residue(some, low[mine], high[mine], -goal)
+            if abs(some.sum() - goal) > UNMET * self.total_penalty:
+                return self._split()
+        return found
+
+    def _split(self) -> FloatArray:
+        """The highest targets at their upper end, the lowest ones at their lower end, as far as the sums go: (n,)."""
+        plus, minus = self.sums
+        order = np.argsort(-self.level, kind="stable")
+        found = np.empty(self.n)
+        high, low = self.high[order], -self.low[order][::-1]
+        found[order] = np.clip(plus - (np.cumsum(high) - high), 0.0, high)
+        found[order[::-1]] -= np.clip(-minus - (np.cumsum(low) - low), 0.0, low)
+        return found
+
+    def nothing(self) -> DualPoint:
+        """The point of no work at all: β = 0 where that is feasible; else one whose gap is not known."""
+        zero = np.zeros(self.n)
+        if self.total == 0.0 and not self.mass and (self.low <= 0.0).all() and (self.high >= 0.0).all():
+            return self.point(zero, zero)
+        return self._seen(self.balanced(zero), zero, Edges(0.0), np.inf, 0.0)
 
     def point(self, beta: FloatArray, u: FloatArray) -> DualPoint:
         """Measure a feasible β with its u = Kβ, both (n,)."""
-        b = self.intercept(u)
-        pull = self.y - u
-        pull -= b
-        slack = self.y * pull  # (KDUAL.2), because y(y − u − b) is
-        alpha = self.y * beta
-        inside = np.maximum(slack, 0.0)
-        difference = float((self.upper - alpha) @ inside + alpha @ (inside - slack))  # (KDUAL.3)
-        half_norm = 0.5 * float(beta @ u)
-        primal, dual = half_norm + float(self.upper @ inside), float(self.y @ beta) - half_norm
-        scale = max(abs(primal), abs(dual)) if self.scale is None else self.scale
-        gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)  # (KDUAL.4)
+        edges = self.edges(u)
+        seen = self._seen(beta, u, edges, np.inf, 0.0)
+        gradient = seen.gradient
+        rising = np.maximum(gradient, 0.0)
+        difference = float((seen.high - beta) @ rising + (beta - seen.low) @ (rising - gradient))  # (KDUAL.3)
+        value = self.worth(beta) - 0.5 * float(beta @ u)
+        if self.kinked:
+            width = self.tube + edges.tube
+            side = np.where(seen.high > 0.0, 1.0, -1.0)
+            other = np.maximum(-side * (gradient + side * width) - width, 0.0)
+            difference += float(np.where(side > 0.0, -self.low, self.high) @ other)
+            if self.mass is not None:  # (KDUAL.8)
+                difference += edges.tube * max(self.mass - self.outside_mass - float(np.abs(beta).sum()), 0.0)
+        scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
+        gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
         gap = float(gap) if np.isfinite(gap) else np.inf
-        return DualPoint(beta, u, b, slack, gap, scale, pull, self.low, self.high)
+        return DualPoint(beta, u, edges.b, gap, scale, gradient, seen.low, seen.high, edges.tube)
+
+    def at_edges(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
+        """The point with an intercept, a gap and a scale that are known."""
+        return self._seen(beta, u, edges, gap, scale)
+
+    def _seen(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
+        r = self.level - u
+        r -= edges.b
+        if not self.kinked:
+            return DualPoint(beta, u, edges.b, gap, scale, r, self.low, self.high)
+        side = _sides(beta, r)
+        gradient = r - side * (self.tube + edges.tube)
+        low, high = np.where(side > 0.0, 0.0, self.low), np.where(side > 0.0, self.high, 0.0)
+        return DualPoint(beta, u, edges.b, gap, scale, gradient, low, high, edges.tube)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,18 +311,18 @@ class DualPoint:
 
     Attributes
     ----------
-    beta, u, slack : ndarray, shape (n,)
-        β, u = Kβ and s of (KDUAL.2).
+    beta, u : ndarray, shape (n,)
+        β and u = Kβ.
     b : float
         (KDUAL.5).
     gap : float
         (KDUAL.4); infinite where it cannot be computed.
     scale : float
         Its denominator.
-    pull : ndarray, shape (n,)
-        Where β wants to go: minus the derivative of (KDUAL.1) and its multiplier, y∘s.
+    gradient : ndarray, shape (n,)
+        The reduced gradient of the dual function, which is maximised: p of (KDUAL.2).
     low, high : ndarray, shape (n,)
-        As far as β may go with that pull.
+        As far as β may go on its side.
     tube : float
         That of `Edges`.
     """
@@ -203,10 +330,9 @@ class DualPoint:
     beta: FloatArray
     u: FloatArray
     b: float
-    slack: FloatArray
     gap: float
     scale: float
-    pull: FloatArray
+    gradient: FloatArray
     low: FloatArray
     high: FloatArray
     tube: float = 0.0
@@ -246,3 +372,31 @@ def spread_over(beta: FloatArray, low: FloatArray, high: FloatArray, border: Flo
         rows = column.nonzero()[0]
         beta[rows] = spread_residue(beta[rows], low[rows], high[rows])
     return beta
+
+
+def _sides(beta: FloatArray, r: FloatArray) -> FloatArray:
+    side: FloatArray = np.copysign(1.0, np.where(beta != 0.0, beta, r))
+    return side
+
+
+def _crossing(points: FloatArray, weights: FloatArray | None, level: float, common: float | None) -> float:
+    """The middle of where the sum of the weights of smaller points reaches a level."""
+    m = len(points)
+    if common is not None:
+        k = level / common
+        whole = round(k)
+        first, last = (whole - 1, whole) if abs(k - whole) <= WHOLE else (int(np.floor(k)),) * 2
+        if last <= 0 or first >= m - 1:
+            return float(points.min() if last <= 0 else points.max())
+        ordered = np.partition(points, (first, last))
+        return 0.5 * float(ordered[first] + ordered[last])
+    assert weights is not None
+    order = np.argsort(points, kind="stable")
+    mass = np.cumsum(weights[order])
+    slack = 4 * m * np.finfo(float).eps * float(mass[-1])
+    first = min(int(np.searchsorted(mass, level - slack)), m - 1)
+    last = min(int(np.searchsorted(mass, level + slack, side="right")), m - 1)
+    return 0.5 * float(points[order[first]] + points[order[last]])
+
+
+__all__ = ["DualPoint", "Edges", "KernelDual", "spread_over", "spread_residue"]

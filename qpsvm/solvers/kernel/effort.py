@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import Any
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.resources.log import heard, say_step
-from qpsvm.solvers.kernel.dual import HingeDual
-from qpsvm.solvers.kernel.interval import KernelDual
-from qpsvm.solvers.kernel.libsvm import MOST_ITERATIONS, LoopResult, libsvm_loop
-from qpsvm.solvers.kernel.libsvm_interval import interval_loop
+from qpsvm.solvers.kernel.dual import KernelDual
+from qpsvm.solvers.kernel.libsvm import MOST_ITERATIONS, libsvm_loop
 from qpsvm.solvers.shared.stopping import Clock, StopReason
 
 
@@ -92,8 +89,7 @@ class Effort:
         limit = min(limit, most)
         if self.loop_iterations is not None:
             limit = min(limit, max(self.loop_iterations - self.iterations, 1))
-        run: Any = libsvm_loop if isinstance(problem, HingeDual) else interval_loop
-        result: LoopResult = run(problem, data, limit, self.clock, gamma=gamma, tol=tol, verbose=self.verbose)
+        result = libsvm_loop(problem, data, limit, self.clock, gamma=gamma, tol=tol, verbose=self.verbose)
         self.shortened |= self.seconds is not None and not result.finished and result.iterations < limit
         self.iterations += result.iterations
         return result.beta

@@ -1,7 +1,7 @@
 """The engines by name, the order in which they are tried, and what a start is good for.
 
-What an engine leaves above the tolerance is the guess of the next. At last Newton steps go on from the best point with
-more patience.
+What an engine leaves above the tolerance is where the next begins. At last Newton steps go on from the best point
+with more patience.
 
 What each part is worth: the processor time without it, as a multiple of that with it, on tables that it solves. Where
 it gives up it costs little; `few` costs most, 8 % on fourteen tables.
@@ -33,18 +33,24 @@ from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.costs import SETTINGS as COSTS
 from qpsvm.solvers.kernel.costs import seconds
 from qpsvm.solvers.kernel.dense import dense_point
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.first import SETTINGS as FIRST
-from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, outlying, rough_margin, subsample
-from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
-from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
+from qpsvm.solvers.kernel.initial_sets import SETTINGS as FIRST
+from qpsvm.solvers.kernel.initial_sets import (
+    InitialSet,
+    all_rows,
+    at_point,
+    estimated_band,
+    outlying,
+    rough_margin,
+    subsample,
+)
+from qpsvm.solvers.kernel.libsvm import plain
 from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, paying_prices, stalled_prices
 from qpsvm.solvers.kernel.newton_step import moving_rows, newton_polish, product
-from qpsvm.solvers.kernel.nystrom import Guess, nystrom_guess
-from qpsvm.solvers.kernel.order import stratified
-from qpsvm.solvers.kernel.working_set import LARGEST, STEPS, WorkingSet
+from qpsvm.solvers.kernel.nystrom import Estimate, nystrom_estimate
+from qpsvm.solvers.kernel.working_set import LARGEST, STEPS, Plan, Stage, WorkingSet, solve_from
 
 #: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
 LOOP_TOL = 1e-3
@@ -70,14 +76,14 @@ class Settings:
     outlying_from: int = 600
     #: `dense` is given up after this share of the seconds of the dearest other way.
     waste: float = 0.3
-    #: A start is taken for a guess where its relative gap is below the first. Where it is below the second Newton steps
-    #: go on from it, and a point that `dense` left is a guess.
-    foretelling: float = 0.05
+    #: A start is taken for an estimate where its relative gap is below the first. Where it is below the second, Newton
+    #: steps go on from it, and a point that `dense` left is an estimate.
+    trusted_gap: float = 0.05
     useful: float = 0.3
     #: A ν-SVR of which at most this share of the rows can be outside is LIBSVM's first: it begins with those.
     few_outside: float = 0.03
-    #: They do where at most so many rows, and at most this share, are not at rest, and as long as every so many steps
-    #: bring the gap to this share.
+    #: They do where at most so many rows, and at most this share, are not at a bound, and as long as every so many
+    #: steps bring the gap to this share.
     start_rows: int = 1500
     start_share: float = 0.35
     start_steps: int = 3
@@ -106,7 +112,7 @@ class Engines:
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual or IntervalDual
+    problem : KernelDual
     target : float
         Relative gap.
     effort : Effort
@@ -117,8 +123,8 @@ class Engines:
         The engine that found it.
     coef : ndarray, shape (n,), or None
         Coefficients of its own, of a point that `low_rank` found.
-    guess : Guess or None
-        What is foretold already.
+    estimate : Estimate or None
+        What is estimated already.
     brief : bool
         Of all rows, only the first stage is run, and there is no last resort: others go on.
     """
@@ -137,7 +143,7 @@ class Engines:
         self.coef: FloatArray | None = None
         self._known: FloatArray | None = None
         self.brief = False
-        self.guess: Guess | None = None
+        self.estimate: Estimate | None = None
 
     @property
     def best(self) -> DualPoint:
@@ -160,7 +166,7 @@ class Engines:
                 pass
             elif engine in ("auto", "gram") and there:
                 self._small()
-            elif isinstance(self.problem, IntervalDual) and self.problem.mass is not None and engine == "auto":
+            elif self.problem.mass is not None and engine == "auto":
                 self._libsvm()  # no band with a tube of its own
             else:
                 self._large(engine, start is not None)
@@ -181,38 +187,36 @@ class Engines:
 
     def _small(self) -> None:
         few = self.problem.n > SETTINGS.few_from and self.blocks.whole is None and self.blocks.single
-        if few and isinstance(self.problem, HingeDual):
-            first = subsample(self.blocks, self.problem, self.effort)
-        else:
-            first = None
-        if first is None or not self._done("few", self._solve_from(first, FEW)):
+        worth = few and self.problem.signed
+        initial = subsample(self.blocks, self.problem, self.effort) if worth else None
+        if initial is None or not self._done("few", self._solve_from(initial, FEW)):
             self._gram()
 
     def _outlying(self) -> bool:
         """Of a novelty machine of not so few rows, those that are farthest out, where few can be."""
         if self.problem.n <= SETTINGS.outlying_from:
             return False
-        first = outlying(self.blocks, self.problem) if isinstance(self.problem, IntervalDual) else None
-        return first is not None and self._done("few", self._solve_from(first, FEW))
+        initial = outlying(self.blocks, self.problem)
+        return initial is not None and self._done("few", self._solve_from(initial, FEW))
 
     def _large(self, engine: str, started: bool) -> None:
-        guess = self._as_guess(SETTINGS.foretelling) if started else None
-        guess = guess or self.guess
-        if guess is None and engine not in ("libsvm", "gram"):
-            guess = nystrom_guess(self.blocks, self.problem, stratified(self.problem), self.effort)
-        costs = {} if guess is None else seconds(guess, self.problem, self.blocks)
-        if guess is not None and engine == "auto" and self._few_features(guess, min(costs.values())):
+        estimate = self._as_estimate(SETTINGS.trusted_gap) if started else None
+        estimate = estimate or self.estimate
+        if estimate is None and engine not in ("libsvm", "gram"):
+            estimate = nystrom_estimate(self.blocks, self.problem, self.effort)
+        costs = {} if estimate is None else seconds(estimate, self.problem, self.blocks)
+        if estimate is not None and engine == "auto" and self._few_features(estimate, min(costs.values())):
             return
         used = min(costs, key=lambda name: costs[name]) if engine == "auto" and costs else engine
-        if guess is not None and used == "dense" and self.problem.n <= COSTS.largest_dense:
-            if self._dense(guess, costs if engine == "auto" else {}):
+        if estimate is not None and used == "dense" and self.problem.n <= COSTS.largest_dense:
+            if self._dense(estimate, costs if engine == "auto" else {}):
                 return
-            guess = self._as_guess(SETTINGS.useful) or guess
-            costs = {**seconds(guess, self.problem, self.blocks), "dense": np.inf}
+            estimate = self._as_estimate(SETTINGS.useful) or estimate
+            costs = {**seconds(estimate, self.problem, self.blocks), "dense": np.inf}
             used = min(costs, key=lambda name: costs[name])
         if used == "gram" and self.effort.affords(self.problem.n, self.blocks.width, False):
             self._gram()
-        elif guess is None or used in ("gram", "libsvm") or not self._band(guess):
+        elif estimate is None or used in ("gram", "libsvm") or not self._band(estimate):
             self._libsvm()
 
     def _gram(self) -> None:
@@ -220,39 +224,33 @@ class Engines:
         plan = Plan(GRAM.stages[:1]) if self.brief else GRAM
         self._done("gram", self._solve_from(all_rows(self.blocks.all(), self.problem), plan))
 
-    def _solve_from(self, first: First, plan: Plan) -> DualPoint | None:
-        return solve_from(self.blocks, self.problem, first, plan, self.target, self.effort)
+    def _solve_from(self, initial: InitialSet, plan: Plan) -> DualPoint | None:
+        return solve_from(self.blocks, self.problem, initial, plan, self.target, self.effort)
 
-    def _dense(self, guess: Guess, costs: dict[str, float]) -> bool:
+    def _dense(self, estimate: Estimate, costs: dict[str, float]) -> bool:
         """Newton by conjugate gradients on the whole Gram matrix in single precision."""
         others = [cost for name, cost in costs.items() if name != "dense"]
         allowed = SETTINGS.waste * max(filter(np.isfinite, others), default=np.inf)
-        assert isinstance(self.problem, HingeDual)  # no other one has a price for `dense`
-        point = dense_point(self.blocks, self.problem, guess.beta, self.target, self.effort, allowed)
+        point = dense_point(self.blocks, self.problem, estimate.beta, self.target, self.effort, allowed)
         return self._done("dense", point)
 
-    def _few_features(self, guess: Guess, others: float) -> bool:
-        """The low-rank factor, where that is foretold to cost less than the seconds of the others."""
+    def _few_features(self, estimate: Estimate, others: float) -> bool:
+        """The low-rank factor, where that is estimated to cost less than the seconds of the others."""
         prices = None
-        if self.linear is not None and isinstance(self.problem, HingeDual):
-            prices = paying_prices(self.blocks, self.problem, self.target, guess, others, self.effort)
+        if self.linear is not None and self.problem.hinges:
+            prices = paying_prices(self.blocks, self.problem, self.target, estimate, others, self.effort)
         return prices is not None and self._low_rank(prices)
 
     def _more_free(self) -> bool:
         """The second choice: the low-rank factor where Newton steps have stalled on more free rows than its rank."""
-        if self.linear is None or self.coef is not None or not isinstance(self.problem, HingeDual):
+        if self.linear is None or self.coef is not None or not self.problem.hinges:
             return self.coef is not None  # nor do further Newton steps help
         prices = stalled_prices(self.blocks, self.problem, self.target, self.best, self.effort)
         return prices is not None and self._low_rank(prices)
 
     def _low_rank(self, prices: FloatArray, named: bool = False) -> bool:
         """The linear machine over the rows of a pivoted factor; whether that ends the search."""
-        if (
-            self.linear is None
-            or not able(self.blocks)
-            or self.effort.late()
-            or not isinstance(self.problem, HingeDual)
-        ):
+        if self.linear is None or not able(self.blocks) or self.effort.late() or not self.problem.hinges:
             return False
         found = low_rank_point(self.blocks, self.problem, self.target, prices, self.linear, self.effort, named)
         if found is None:
@@ -260,21 +258,21 @@ class Engines:
         near = found.point.gap <= LOW_RANK.near * self.target  # the others would not come nearer
         return self._done("low_rank", found.point, found.coef) or near
 
-    def _band(self, guess: Guess) -> bool:
-        """A band around the foretold margin."""
-        first = foretold(self.blocks, self.problem, guess, self.effort)
-        if first is None or len(first.rows) > LARGEST:
+    def _band(self, estimate: Estimate) -> bool:
+        """A band around the estimated margin."""
+        initial = estimated_band(self.blocks, self.problem, estimate, self.effort)
+        if initial is None or len(initial.rows) > LARGEST:
             return False
-        if not self.effort.affords(len(first.rows), self.blocks.width, False):
+        if not self.effort.affords(len(initial.rows), self.blocks.width, False):
             return False
-        return self._done("band", self._solve_from(first, BAND))
+        return self._done("band", self._solve_from(initial, BAND))
 
     def _libsvm(self) -> None:
         """LIBSVM's loop over all rows, then Newton steps on its support and the rows near the margin."""
         samples, effort = self.blocks.samples, self.effort
         if effort.over():
             return
-        if samples is None:
+        if samples is None or not plain(self.problem):
             if effort.affords(self.problem.n, self.blocks.width, False):
                 self._gram()
             return
@@ -282,12 +280,12 @@ class Engines:
         self._newton("libsvm", self.measured(beta), max(LOOP_TOL, rough_margin(beta)), self.problem.n)
 
     def _from_start(self, beta: FloatArray) -> bool:
-        """A feasible β, and Newton steps from it where few rows are not at rest and the steps gain."""
+        """A feasible β, and Newton steps from it where few rows are not at a bound and the steps gain."""
         if self.blocks.whole is not None:
             return self._along_path(self.blocks.whole, beta)
         point, most = self.measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
         most = most if point.gap < SETTINGS.useful else 0
-        if isinstance(self.problem, IntervalDual) and self.problem.mass is not None:  # no band with a tube of its own
+        if self.problem.mass is not None:  # no band with a tube of its own
             if self._newton("start", point, rough_margin(beta), most) or not most:
                 return self._done("start", None)
             return self._newton("start", self.best, SETTINGS.start_reach, SETTINGS.last_rows, SETTINGS.last_steps)
@@ -308,17 +306,17 @@ class Engines:
 
     def _patient(self) -> bool:
         """The last resort: from the best point, as many Newton steps as it takes."""
-        if isinstance(self.problem, IntervalDual) and self.problem.untubed(self.best):
+        if self.problem.untubed(self.best):
             return False
         return self._newton(self.used, self.best, SETTINGS.last_reach, SETTINGS.last_rows, SETTINGS.last_steps)
 
     def _newton(
         self, engine: str, point: DualPoint, reach: float, most: int, steps: int = STEPS, gain: float = np.inf
     ) -> bool:
-        """Newton steps from a point, on its rows that are not at rest or within reach, where those are not too many."""
-        first, effort = at_point(point, reach), self.effort
-        if 0 < len(first.rows) <= most and not effort.late() and effort.affords(len(first.rows), self.blocks.width):
-            W = WorkingSet(self.blocks, self.problem, first, effort)
+        """Newton steps from a point, on its rows that are at no bound or within reach, where they are not too many."""
+        initial, effort = at_point(point, reach), self.effort
+        if 0 < len(initial.rows) <= most and not effort.late() and effort.affords(len(initial.rows), self.blocks.width):
+            W = WorkingSet(self.blocks, self.problem, initial, effort)
             point = min(W.sharpen(self.target, steps=steps, gain=gain, gap=point.gap), point, key=lambda p: p.gap)
         return self._done(engine, point)
 
@@ -330,16 +328,16 @@ class Engines:
             u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)
         return self.problem.point(beta, u)
 
-    def _as_guess(self, largest_gap: float) -> Guess | None:
-        """The best point taken for a guess; None where its gap says that it foretells nothing."""
+    def _as_estimate(self, largest_gap: float) -> Estimate | None:
+        """The best point taken for an estimate; None where its gap is too large."""
         point, problem = self.best, self.problem
         if not point.gap < largest_gap:
             return None
-        free = problem.free(point.beta) & (np.abs(point.pull) <= FIRST.band)  # C may have been another
-        rests = problem.resting(point)
-        side = problem.sides(rests, point.u, point.edges) if problem.kinked else None
-        reach = problem.reach(rests, point.u, point.edges, slice(None))
-        return Guess(reach, rests, point.beta, free, np.zeros(problem.n), side, point.tube)
+        free = problem.free(point.beta) & (np.abs(point.gradient) <= FIRST.band)  # C may have been another
+        at_bound = problem.bounds_at(point)
+        side = problem.sides(at_bound, point.u, point.edges) if problem.kinked else None
+        reach = problem.violation(at_bound, point.u, point.edges, slice(None))
+        return Estimate(reach, at_bound, point.beta, free, np.zeros(problem.n), side, point.tube)
 
 
 __all__ = ["Engines"]

@@ -1,9 +1,9 @@
-"""The hard margin: block pivoting from a rough C-SVM, and where that goes astray C-SVMs with a price that no α reaches.
+"""The hard margin: block pivoting from a rough C-SVM, and where that fails C-SVMs with a penalty that no α reaches.
 
 A C-SVM in which no α is at C has the solution of the hard margin, as its own optimality conditions say: an exact
 penalty. Solving one to many digits costs far more than to learn from a rough one which rows may support; `pivots` does
 the rest. Where it goes astray, as where K_FF is singular, and where a linear machine has few features, an active set
-that grows row by row finds the few that support (`active_set`). What is left gets a price that rises step by step.
+that grows row by row finds the few that support (`active_set`). What is left gets a penalty that rises step by step.
 Where that frees hardly any α at C, or α grows beyond what double precision can tell, the classes are not separated, or
 hardly: that is not decided here, and the last point is returned for others to go on from.
 """
@@ -21,17 +21,17 @@ from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import Kernel, Linear
 from qpsvm.solvers.kernel.active_set import active_set
-from qpsvm.solvers.kernel.dual import HingeDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
-from qpsvm.solvers.kernel.first import unbounded
+from qpsvm.solvers.kernel.initial_sets import unbounded
 from qpsvm.solvers.kernel.pivots import Conditions, pivoted, pivoted_hard
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, solve_kernel
 from qpsvm.solvers.kernel.ties import find_ties
 from qpsvm.solvers.shared.stopping import StopReason
 
 #: C, in units of one over the mean of K_ii. Beyond the last, α loses the digits that its steps need.
-PRICES = (10.0, 100.0, 1e4, 1e6)
+PENALTIES = (10.0, 100.0, 1e4, 1e6)
 #: The gap of the C-SVM that is asked for, as a share of the hard margin's: there slack costs more than C.
 FINER = 0.01
 #: The gap of the first one of many rows, of which only the support is wanted.
@@ -40,7 +40,7 @@ LOOSE = 0.01
 STILL_BOUND = 0.75
 #: A rough C-SVM: C in units of one over the mean of K_ii, LIBSVM's tolerance, and its iterations, a row and besides.
 #: Which rows are free is settled by pivoting, faster than by more of them.
-ROUGH_PRICE, ROUGH_TOL, ROUGH_PER_ROW, ROUGH_BESIDES = 100.0, 0.1, 1, 50
+ROUGH_PENALTY, ROUGH_TOL, ROUGH_PER_ROW, ROUGH_BESIDES = 100.0, 0.1, 1, 50
 #: Features of a linear machine up to which few rows support.
 NARROW = 60
 #: Guesses that may lead nowhere: where two do, a third hardly ever does better.
@@ -61,7 +61,7 @@ def solve_kernel_hard(
     verbose: bool = False,
     engine: Any = "auto",
 ) -> KernelSolution:
-    """Solve the dual of the hard margin, or find that no α bounded by the last price does.
+    """Solve the dual of the hard margin, or find that no α bounded by the last penalty does.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def solve_kernel_hard(
     max_iter : int or None
         Of LIBSVM's loop in all steps together.
     start : ndarray, shape (n,), or None
-        An α: its support is the first guess, and if that leads nowhere the last price comes first.
+        An α: its support is the first guess, and if that leads nowhere the last penalty comes first.
     verbose, engine
         As for `solve_kernel`; "auto" begins with block pivoting, which is an engine of its own.
 
     Returns
     -------
     KernelSolution
-        With the reason "numerical_error" where α is at the last price.
+        With the reason "numerical_error" where α is at the last penalty.
     """
     effort = Effort(time_limit, max_iter, verbose)
     if engine == "auto" and isinstance(kernel, Linear) and isinstance(X, np.ndarray) and X.shape[1] <= NARROW:
@@ -98,31 +98,32 @@ def solve_kernel_hard(
             start=None if start is None else ties.total(start), verbose=verbose, engine=engine,
         )  # fmt: skip
         spread = np.zeros(len(y))
-        spread[ties.rows] = merged.alpha
-        return replace(merged, alpha=spread, u=ties.spread(merged.u))
-    settings = {"gram": blocks, "verbose": verbose, "engine": engine}
+        spread[ties.rows] = merged.beta
+        return replace(merged, beta=spread, u=ties.spread(merged.u))
+    settings = {"verbose": verbose, "engine": engine}
     pivots = _Pivots(blocks, y, effort, tol) if engine == "auto" else None
-    bound, alpha = len(y), start
+    bound, beta = len(y), None if start is None else y * start
     if pivots is not None and pivots.small:
         found = pivots.begun(curvature) if start is None else pivots.tried(start.nonzero()[0])
         if found is not None or pivots.hopeless:
             return found or pivots.given_up()
-    prices = [(price, FINER * tol) for price in (PRICES if start is None else PRICES[-1:])]
+    penalties = [(penalty, FINER * tol) for penalty in (PENALTIES if start is None else PENALTIES[-1:])]
     if pivots is not None and start is None and not pivots.small:
-        prices.insert(0, (PRICES[0], LOOSE))
-    for price, finer in prices:
-        C = price / curvature
+        penalties.insert(0, (PENALTIES[0], LOOSE))
+    for penalty, finer in penalties:
+        C = penalty / curvature
         left = None if max_iter is None else max(max_iter - effort.iterations, 1)
         seconds = None if time_limit is None else max(effort.clock.left, 0.0)
-        answer = solve_kernel(kernel, X, y, C, start=alpha, tol=finer, time_limit=seconds, max_iter=left, **settings)
+        problem = KernelDual.of_hinges(y, repeated(C, len(y)))
+        answer = solve_kernel(blocks, problem, start=beta, tol=finer, time_limit=seconds, max_iter=left, **settings)
         effort.iterations += answer.iterations
-        answer, alpha, before = replace(answer, iterations=effort.iterations), answer.alpha, bound
-        bound = int(np.count_nonzero(answer.alpha >= C))
+        answer, beta, before = replace(answer, iterations=effort.iterations), answer.beta, bound
+        bound = int(np.count_nonzero(np.abs(beta) >= C))
         limited = answer.reason not in ("converged", "numerical_error") or effort.exhausted()
-        stuck = answer.gap > max(tol, finer) or (price > PRICES[0] and bound > STILL_BOUND * before)
+        stuck = answer.gap > max(tol, finer) or (penalty > PENALTIES[0] and bound > STILL_BOUND * before)
         if limited or not (bound or finer > tol):
             break
-        found = None if pivots is None else pivots.tried(answer.alpha.nonzero()[0])
+        found = None if pivots is None else pivots.tried(beta.nonzero()[0])
         if found is not None:
             return found
         if stuck:
@@ -142,9 +143,9 @@ def _few_support(
         found = active_set(column, diagonal, y, first)
         gap = hard_gap(y, found.beta, found.u) if found.found else np.inf
     reason: StopReason = "converged" if gap <= tol else "numerical_error"
-    alpha = np.maximum(y * found.beta, 0.0)
+    beta = y * np.maximum(y * found.beta, 0.0)
     hopeless = found.meet or (found.found and not gap <= tol)
-    return KernelSolution(alpha, found.b, found.u, gap, "active set", found.steps, reason), hopeless
+    return KernelSolution(beta, found.b, found.u, gap, "active set", found.steps, reason), hopeless
 
 
 class _Pivots:
@@ -159,12 +160,12 @@ class _Pivots:
     def begun(self, curvature: float) -> KernelSolution | None:
         """The hard margin from the support of a rough C-SVM, or row by row; None where neither finds it."""
         K, n = self.blocks.all(), len(self.y)
-        problem = HingeDual(self.y, repeated(ROUGH_PRICE / curvature, n))
+        problem = KernelDual.of_hinges(self.y, repeated(ROUGH_PENALTY / curvature, n))
         with np.errstate(all="ignore"):
             beta = unbounded(K, problem)
             if beta is None:
                 beta = self.effort.loop(problem, K, ROUGH_TOL, most=ROUGH_PER_ROW * n + ROUGH_BESIDES)
-        self._guess = self.y * beta
+        self._guess = beta
         found = self.tried(beta.nonzero()[0])
         if found is not None or self.effort.late():
             return found
@@ -198,8 +199,7 @@ class _Pivots:
         if not gap <= self.tol:
             return None
         steps = self.effort.iterations + self.effort.newton_steps
-        alpha = self.y * found.beta + 0.0  # no −0.0
-        return KernelSolution(alpha, float(found.theta[0]), found.u, gap, "pivots", steps, "converged")
+        return KernelSolution(found.beta, float(found.theta[0]), found.u, gap, "pivots", steps, "converged")
 
 
 def hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:

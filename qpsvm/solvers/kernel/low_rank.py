@@ -30,9 +30,9 @@ from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import RBF, Polynomial
 from qpsvm.kernels.pivoted import PivotedFactor, pivoted_factor
 from qpsvm.resources.memory import available_memory
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.nystrom import Guess
+from qpsvm.solvers.kernel.nystrom import Estimate
 from qpsvm.solvers.shared.stopping import StopReason
 
 
@@ -48,7 +48,7 @@ class Settings:
     #: Shares of the tolerance: for ½S², and for the linear machine.
     rest_share: float = 0.1
     linear_share: float = 0.6
-    #: Rows of the probe, fewest rows for it to say something, and its columns for each that the whole is foretold to
+    #: Rows of the probe, fewest rows for it to say something, and its columns for each that the whole is estimated to
     #: take: rows that are far out come with more rows.
     probe_rows: int = 1000
     fewest_rows: int = 400
@@ -62,9 +62,9 @@ class Settings:
     #: that the others have to take for a probe to pay.
     most_rest: float = 3e-2
     seconds_from: float = 0.15
-    #: Prices of (PIVOT.4) of rows that are foretold to have no α, as a share of C.
+    #: Prices of (PIVOT.4) of rows that are estimated to have no α, as a share of C.
     least_price: float = 0.02
-    #: A gap up to so many tolerances is due to rounding, or to a foretold Σα that was wrong.
+    #: A gap up to so many tolerances is due to rounding, or to an estimated Σα that was wrong.
     near: float = 30.0
     #: Share of the memory that is there for the factor and what it is made from.
     memory: float = 0.5
@@ -110,48 +110,48 @@ class LowRankPoint:
 
 
 def paying_prices(
-    blocks: KernelBlocks, problem: HingeDual, tol: float, guess: Guess, others: float, effort: Effort
+    blocks: KernelBlocks, problem: KernelDual, tol: float, estimate: Estimate, others: float, effort: Effort
 ) -> FloatArray | None:
-    """Prices for `low_rank_point`, (n,), where it is foretold to cost less than the others; else None.
+    """Prices for `low_rank_point`, (n,), where it is estimated to cost less than the others; else None.
 
     Parameters
     ----------
     blocks, problem, tol, effort
         As for `low_rank_point`.
-    guess : Guess
-        What a few hundred random landmarks foretell of the rank, and of the rows that are free and that support.
+    estimate : Estimate
+        What a few hundred random landmarks say of the rank, and of the rows that are free and that support.
     others : float
         Seconds of the cheapest other engine. The certificate of many support vectors comes on top, and where Newton
         steps stall, more of their own.
     """
-    support = int(np.count_nonzero(guess.beta))
+    support = int(np.count_nonzero(estimate.beta))
     certificate = SETTINGS.value_seconds * problem.n * support
-    if float(guess.rest.mean()) > SETTINGS.most_rest or others + certificate < SETTINGS.seconds_from:
+    if float(estimate.rest.mean()) > SETTINGS.most_rest or others + certificate < SETTINGS.seconds_from:
         return None
-    prices = np.abs(guess.beta) + SETTINGS.least_price * problem.upper
-    rank = _foretold_rank(blocks, problem, tol, prices, effort)
+    prices = np.abs(estimate.beta) + SETTINGS.least_price * problem.weight
+    rank = _estimated_rank(blocks, problem, tol, prices, effort)
     if rank is None:
         return None
     seconds = SETTINGS.seconds * problem.n * rank * rank
-    others *= SETTINGS.stalled if np.count_nonzero(guess.free) > rank else 1.0
+    others *= SETTINGS.stalled if np.count_nonzero(estimate.free) > rank else 1.0
     return prices if seconds < min(others + certificate, effort.clock.left) else None
 
 
 def stalled_prices(
-    blocks: KernelBlocks, problem: HingeDual, tol: float, best: DualPoint, effort: Effort
+    blocks: KernelBlocks, problem: KernelDual, tol: float, best: DualPoint, effort: Effort
 ) -> FloatArray | None:
     """Prices for `low_rank_point`, (n,), where the best point of the others has more free rows than the rank."""
-    alpha = problem.y * best.beta
-    prices = alpha + SETTINGS.least_price * problem.upper
-    rank = _foretold_rank(blocks, problem, tol, prices, effort)
-    free = int(np.count_nonzero((alpha > 0.0) & (alpha < problem.upper)))
+    alpha = np.abs(best.beta)
+    prices = alpha + SETTINGS.least_price * problem.weight
+    rank = _estimated_rank(blocks, problem, tol, prices, effort)
+    free = int(np.count_nonzero((alpha > 0.0) & (alpha < problem.weight)))
     return prices if rank is not None and rank < free else None
 
 
-def _foretold_rank(
-    blocks: KernelBlocks, problem: HingeDual, tol: float, prices: FloatArray, effort: Effort
+def _estimated_rank(
+    blocks: KernelBlocks, problem: KernelDual, tol: float, prices: FloatArray, effort: Effort
 ) -> int | None:
-    """Columns that the factor will take, foretold from some of the rows; None where too many, or nothing is known."""
+    """Columns that the factor will take, estimated from some of the rows; None where too many, or nothing is known."""
     n = blocks.n
     if n < SETTINGS.fewest_rows or not able(blocks):
         return None
@@ -172,19 +172,19 @@ def most_columns(n: int, named: bool = False) -> int:
     return int(min(most, SETTINGS.memory * available_memory() / (16.0 * n)))
 
 
-def _target(problem: HingeDual, tol: float, prices: FloatArray) -> float:
-    """The target of (PIVOT.4) for a relative gap: Σα is what the prices foretell, or what the lighter class allows.
+def _target(problem: KernelDual, tol: float, prices: FloatArray) -> float:
+    """The target of (PIVOT.4) for a relative gap: Σα is what the prices say, or what the lighter class allows.
 
     D ≥ ½Σα at an optimum, so that ½S² ≤ share·tol·D where the left side of (PIVOT.4) is at most share·tol/Σα.
     """
-    plus = problem.y > 0
-    largest = 2.0 * min(float(problem.upper[plus].sum()), float(problem.upper[~plus].sum()))
+    plus = problem.level > 0
+    largest = 2.0 * min(float(problem.weight[plus].sum()), float(problem.weight[~plus].sum()))
     return SETTINGS.rest_share * tol / min(largest, float(prices.sum()))
 
 
 def low_rank_point(
     blocks: KernelBlocks,
-    problem: HingeDual,
+    problem: KernelDual,
     tol: float,
     prices: FloatArray,
     linear: LinearSolver,
@@ -196,11 +196,12 @@ def low_rank_point(
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual
+    problem : KernelDual
+        Of hinges.
     tol : float
         Relative gap, ½S² included.
     prices : ndarray, shape (n,)
-        Of (PIVOT.4): α as it is foretold, or C.
+        Of (PIVOT.4): α as it is estimated, or C.
     linear : LinearSolver
     effort : Effort
     named : bool
@@ -212,7 +213,7 @@ def low_rank_point(
         return None
     effort.report("factor", factor.rank, np.inf)
     seconds = None if effort.seconds is None else max(effort.clock.left, 0.0)
-    answer = linear(factor.L, problem.y, problem.upper, SETTINGS.linear_share * tol, seconds, effort.verbose)
+    answer = linear(factor.L, problem.level, problem.weight, SETTINGS.linear_share * tol, seconds, effort.verbose)
     effort.newton_steps += answer.iterations
     found = _measured(problem, factor, answer)
     if found is not None:
@@ -220,17 +221,18 @@ def low_rank_point(
     return found
 
 
-def _measured(problem: HingeDual, factor: PivotedFactor, answer: LinearAnswer) -> LowRankPoint | None:
+def _measured(problem: KernelDual, factor: PivotedFactor, answer: LinearAnswer) -> LowRankPoint | None:
     """(LOWRANK.2) with the gap of (LOWRANK.3); None where that is no number."""
     L, v = factor.L, answer.w
-    beta = problem.balanced(problem.y * answer.alpha)
+    beta = problem.balanced(problem.level * answer.alpha)
     own = L.T @ beta
     u = L @ v
     lost = float(np.abs(beta) @ np.sqrt(factor.rest))
     point = problem.point(beta, u)  # its gap is not this one: u is not Kβ
-    inside, alpha = np.maximum(point.slack, 0.0), problem.y * beta
-    terms = float((problem.upper - alpha) @ inside + alpha @ (inside - point.slack))
-    primal = 0.5 * float(v @ v) + float(problem.upper @ inside)
+    slack, alpha = problem.level * point.gradient, np.abs(beta)
+    inside = np.maximum(slack, 0.0)
+    terms = float((problem.weight - alpha) @ inside + alpha @ (inside - slack))
+    primal = 0.5 * float(v @ v) + float(problem.weight @ inside)
     difference = terms + 0.5 * float((v - own) @ (v - own)) + 0.5 * lost * lost
     coef = np.zeros(problem.n)
     coef[factor.pivots] = solve_triangular(L[factor.pivots], v, lower=True, trans=1, check_finite=False)

@@ -34,8 +34,7 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.box_step import box_step
-from qpsvm.solvers.kernel.dual import DualPoint
-from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 
 #: An entry within this share of its C of a bound is on it.
 ON_BOUND = 1e-11
@@ -91,7 +90,7 @@ def newton_polish(
     ----------
     K : ndarray, shape (n, n)
         Gram matrix, symmetric and positive semidefinite on 1ᵀβ = 0.
-    problem : HingeDual or IntervalDual
+    problem : KernelDual
     beta : ndarray, shape (n,)
         Feasible.
     target : float
@@ -154,12 +153,12 @@ def newton_polish(
 
 def moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
     """F of (KNEWTON.1), with −reach for ε where that is positive."""
-    beta, pull = point.beta, point.pull
+    beta, gradient = point.beta, point.gradient
     epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
     edge = ON_BOUND * problem.weight
-    # A free row both rises and falls, and any pull is enough for it.
+    # A free row both rises and falls, and any gradient is enough for it.
     rises, falls = beta < point.high - edge, beta > point.low + edge
-    moves: IntArray = ((rises & (falls | (pull > epsilon))) | (falls & (pull < -epsilon))).nonzero()[0]
+    moves: IntArray = ((rises & (falls | (gradient > epsilon))) | (falls & (gradient < -epsilon))).nonzero()[0]
     return moves
 
 
@@ -204,16 +203,11 @@ class _Step:
         beta[self.rows] += self.length * self.direction
         u = point.u + self.length * self.image
         stepped, beta = beta, problem.balanced(beta)
-        if self.K is not None and isinstance(
-            problem, IntervalDual
-        ):  # sums that cannot be met move β by more than rounding
+        if self.K is not None:  # sums that cannot be met move β by more than rounding
             rest = beta - stepped
-            far = (np.abs(rest) > ROUNDING * problem.weight).nonzero()[0]
-            u = (
-                u + product(self.K, np.where(np.abs(rest) > ROUNDING * problem.weight, rest, 0.0), far)
-                if len(far)
-                else u
-            )
+            rest[np.abs(rest) <= ROUNDING * problem.weight] = 0.0
+            moved = rest.nonzero()[0]
+            u = u + product(self.K, rest, moved) if len(moved) else u
         return problem.point(beta, u)
 
 
@@ -225,13 +219,13 @@ def _step(
     gathered = K.take(rows, axis=0) if few else K
     # Two takes, of rows and then of columns, are twice as fast as one of entries.
     block = K if len(rows) == len(K) else (gathered if few else K.take(rows, axis=0)).take(rows, axis=1)
-    r = point.pull[rows]
+    r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
     ridge = min(max(ridge, LEAST_RIDGE * kappa), LARGEST_RIDGE * kappa)
     beta = point.beta[rows]
     low, high = point.low[rows], point.high[rows]
-    border = _sides(low) if isinstance(problem, IntervalDual) and problem.mass is not None else None
+    border = _sides(low) if problem.mass is not None else None
     try:
         d = box_step(block, ridge, r, low - beta, high - beta, border)  # (KNEWTON.2)
     except np.linalg.LinAlgError:

@@ -80,8 +80,8 @@ def solve_kernel_nu(
             verbose=verbose, brief=brief,
         )  # fmt: skip
         if merged.engine == "pivots" or merged.reason in ("time_limit", "interrupted"):
-            spread = ties.share_out(merged.alpha, np.asarray(upper))
-            return replace(merged, alpha=spread, u=ties.spread(merged.u)), rho
+            spread = y * ties.share_out(np.abs(merged.beta), np.asarray(upper))
+            return replace(merged, beta=spread, u=ties.spread(merged.u)), rho
     effort, K = Effort(time_limit, max_iter, verbose), blocks.all()
     problem, n = Conditions.fixed_sum(y, upper, nu), len(y)
     alpha, finished = np.zeros(n) if start is None else start, False
@@ -103,10 +103,10 @@ def solve_kernel_nu(
         u = K @ (y * alpha)
         theta = np.array([-_level(u, alpha, upper, y == sign) for sign in (1.0, -1.0)])
         b, rho = _margin(theta)
-        return KernelSolution(alpha, b, u, np.inf, "libsvm", steps, effort.reason(finished and not brief)), rho
+        return KernelSolution(y * alpha, b, u, np.inf, "libsvm", steps, effort.reason(finished and not brief)), rho
     point, gap = found
     b, rho = _margin(point.theta)
-    return KernelSolution(y * point.beta + 0.0, b, point.u, gap, "pivots", steps, "converged"), rho
+    return KernelSolution(point.beta, b, point.u, gap, "pivots", steps, "converged"), rho
 
 
 def _tried(

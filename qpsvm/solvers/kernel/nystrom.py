@@ -1,26 +1,32 @@
-"""A first guess over all rows: the kernel replaced by a low-rank map and a diagonal, a smoothed hinge, Newton steps.
+"""An estimate over all rows: the kernel replaced by a low-rank map and a diagonal, a smoothed hinge, Newton steps.
 
     (NYSTROM.1)  K ≈ GGᵀ + diag(ϱ),  G = K_nM L⁻ᵀ with LLᵀ = K_MM over m random rows M,  ϱ_i = K_ii − ‖G_i‖²
     (NYSTROM.2)  minimise ½‖v‖² + Σ C_i φ_i(1 − y_i(G_i v + b)): the hinge, rounded over a width of η_i = h + C_i ϱ_i
     (NYSTROM.3)  α_i = C_i clip(t_i, 0, 1),  t_i = (1 + ½h − y_i(G_i v + b)) / η_i
     (NYSTROM.4)  Newton, with F = {0 < t < 1} and U = {t ≥ 1}:
                  (I + Σ_F (C_i/η_i) G_i G_iᵀ) v = Σ_F (C_i/η_i)(1 + ½h) y_i G_i + Σ_U C_i y_i G_i
-    (NYSTROM.5)  s_i = 1 − y_i(G_i v + b + ϱ_i β_i), the slack that the model foretells;  h(t_i − ½) on F
+    (NYSTROM.5)  s_i = 1 − y_i(G_i v + b + ϱ_i β_i), the slack in the model;  h(t_i − ½) on F
 
 Derivation
 ----------
 The dual over (NYSTROM.1) is a box problem in every coordinate once v = Gᵀβ is fixed: unless a bound is met,
 (ϱ_i + h/C_i) α_i = 1 + ½h − y_i(G_i v + b). So the diagonal that the low rank leaves over acts as a smoothing of the
-hinge, a different one for each row, and nothing of the diagonal of K is lost; that makes the guess good where low rank
+hinge, a different one for each row, and nothing of the diagonal of K is lost; so the estimate is good where low rank
 alone is poor. h is lowered in a few steps, the first on some of the rows only. A step costs the rows F times m².
-Other losses are sums of such pieces (`pieces`); the width of a ν-SVR's tube is fitted with them.
+Other losses are sums of such pieces, one a row of a C-SVM, two where β may be positive or negative; the width of a
+ν-SVR's tube is fitted with them:
+
+    (PIECE.1)  β_i = base_i + Σ α_k s_k over the pieces k of row i,  0 ≤ α_k ≤ U_k:  k rises where s_k(ℓ − f) > ε_k
+    (PIECE.2)  the smoothed α over a diagonal ϱ:  α_k = U_k clip((s_k(ℓ − f − ϱ base) − ε_k + c) / (h + U_k ϱ), 0, 1)
+
+c is half of h, so that a piece begins before its edge; but 0 where a row has two of them, which must not rise at once.
 Sources: Williams & Seeger (2001) for the map; Chapelle (2007) for Newton on the primal.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +35,9 @@ from scipy.linalg import lapack
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.resources.workers import in_tiles, parts_of, strips
-from qpsvm.solvers.kernel.dual import Edges, HingeDual
+from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.interval import KernelDual
-from qpsvm.solvers.kernel.pieces import Pieces, tube_share, tube_width
-from qpsvm.solvers.kernel.ridged import ridged_cholesky
+from qpsvm.solvers.shared.cholesky import ridged_cholesky
 from qpsvm.solvers.shared.line_search import Slope, find_step
 
 SingleArray: TypeAlias = NDArray[np.float32]
@@ -59,17 +63,20 @@ LEAST_PART = 256
 #: Seconds of a multiplication and addition within a product of matrices, and of one with a vector: roughly.
 PRODUCT_SECONDS, VECTOR_SECONDS = 2e-11, 1.6e-10
 
+#: Halvings that find the width of a tube to a ten-thousandth.
+HALVINGS = 14
+
 
 @dataclass(frozen=True, eq=False)
-class Guess:
-    """What the model foretells.
+class Estimate:
+    """What the model says of a solution.
 
     Attributes
     ----------
-    reach : ndarray, shape (n,)
-        How far each row is on the wrong side of where it would rest: −|s| with s of (NYSTROM.5).
-    rests : ndarray, shape (n,)
-        β where it would rest.
+    violation : ndarray, shape (n,)
+        How far each row is on the wrong side of its bound: −|s| with s of (NYSTROM.5).
+    at_bound : ndarray, shape (n,)
+        β of each row at its bound.
     beta : ndarray, shape (n,)
         y∘α of (NYSTROM.3); Σβ = 0 only nearly.
     free : ndarray of bool, shape (n,)
@@ -82,8 +89,8 @@ class Guess:
         That of `Edges`.
     """
 
-    reach: FloatArray
-    rests: FloatArray
+    violation: FloatArray
+    at_bound: FloatArray
     beta: FloatArray
     free: NDArray[np.bool_]
     rest: FloatArray
@@ -91,18 +98,16 @@ class Guess:
     tube: float = 0.0
 
 
-def nystrom_guess(blocks: KernelBlocks, problem: KernelDual, order: IntArray, effort: Effort) -> Guess | None:
+def nystrom_estimate(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> Estimate | None:
     """Solve (NYSTROM.2); None where time runs out or K_MM has no factor.
 
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual or IntervalDual
-    order : ndarray of int, shape (n,)
-        A stratified random order, of which the first rows are landmarks and the first to be fitted.
+    problem : KernelDual
     effort : Effort
     """
-    n = problem.n
+    n, order = problem.n, stratified(problem)  # the first rows are landmarks, and the first to be fitted
     m = min(int(np.clip(LANDMARK_SHARE * n, FEWEST, MOST)), n)
     G = _features(blocks, order[:m], effort)
     if G is None or effort.late():
@@ -124,15 +129,14 @@ def nystrom_guess(blocks: KernelBlocks, problem: KernelDual, order: IntArray, ef
             return None
         v, t, pieces = _settled(share, G, pieces, rest, h, v, effort)
     beta, free = pieces.beta(t), pieces.free(t)
-    effort.report("guess", int(np.count_nonzero(free)), np.inf)
-    r = pieces.target - _product(G, v) - rest * beta
-    if isinstance(problem, HingeDual):
-        slack = problem.y * r  # (NYSTROM.5)
-        return Guess(-np.abs(slack), np.where(slack > 0.0, problem.upper * problem.y, 0.0), beta, free, rest)
+    effort.report("estimate", int(np.count_nonzero(free)), np.inf)
+    r = pieces.target - _product(G, v) - rest * beta  # (NYSTROM.5)
     tube = float(pieces.width[0]) if share else 0.0
-    rests, edges = problem.rests(r, tube), Edges(0.0, tube)
-    side = problem.sides(rests, problem.target - r, edges) if problem.kinked else None
-    return Guess(problem.reach(rests, problem.target - r, edges, slice(None)), rests, beta, free, rest, side, tube)
+    at_bound, edges = problem.bound_for(r, tube), Edges(0.0, tube)
+    side = problem.sides(at_bound, problem.level - r, edges) if problem.kinked else None
+    return Estimate(
+        problem.violation(at_bound, problem.level - r, edges, slice(None)), at_bound, beta, free, rest, side, tube
+    )
 
 
 def _settled(
@@ -292,3 +296,100 @@ class _Smoothed:
         )
         first = slope(0.0)
         return find_step(slope, first) if first < 0.0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The pieces of the loss that rise, one or two a row: β of row i is its `base` and the sum of α_k sign_k over them.
+
+    Attributes
+    ----------
+    target, base : ndarray, shape (n,)
+    rows, sign, width, upper : ndarray, shape (m,)
+        Row, direction, distance from the target, and the most that α can be.
+    two : bool
+        Whether the second half of the pieces is the other side of the rows.
+    total : float
+        Σβ.
+    """
+
+    target: FloatArray
+    base: FloatArray
+    sign: FloatArray
+    width: FloatArray
+    upper: FloatArray
+    two: bool = False
+    total: float = 0.0
+
+    @classmethod
+    def of(cls, problem: KernelDual) -> Pieces:
+        """Of a problem; a ν-SVR's, at the tube that its targets ask for."""
+        ones, total = np.ones(problem.n), problem.total
+        if not problem.kinked:
+            return cls(problem.level, problem.base, problem.sign, 0.0 * ones, problem.weight, total=total)
+        tube = np.tile(ones * (problem.tube + problem.edges(0.0 * ones).tube), 2)
+        sign, upper = np.concatenate([ones, -ones]), np.concatenate([problem.high, -problem.low])
+        return cls(problem.level, 0.0 * ones, sign, tube, upper, True, total)
+
+    def weighed(self, some: IntArray, factor: float) -> Pieces:
+        """Of some of the rows, each of which counts as so many."""
+        both = np.concatenate([some, some + len(self.target)]) if self.two else some
+        return Pieces(
+            self.target[some], self.base[some] * factor, self.sign[both], self.width[both], self.upper[both] * factor,
+            self.two, self.total,
+        )  # fmt: skip
+
+    def spread(self, x: FloatArray) -> FloatArray:
+        """x (n,) of the rows, for every piece: (m,)."""
+        return np.tile(x, 2) if self.two else x
+
+    def gathered(self, x: Any) -> Any:
+        """Sums of x (m,) over the pieces of each row: (n,)."""
+        n = len(self.target)
+        return x[:n] + x[n:] if self.two else x
+
+    def beta(self, t: FloatArray) -> FloatArray:
+        """β (n,) for t (m,)."""
+        found: FloatArray = self.base + self.gathered(self.sign * self.upper * np.clip(t, 0.0, 1.0))
+        return found
+
+    def free(self, t: FloatArray) -> NDArray[np.bool_]:
+        """The rows with a piece that is neither at its beginning nor at its end: a mask (n,)."""
+        free: NDArray[np.bool_] = self.gathered((t > 0.0) & (t < 1.0))
+        return free
+
+
+def tube_share(problem: KernelDual) -> float:
+    """The share of rows outside of a tube whose width is to be found, too; 0 where it is given."""
+    return 0.0 if problem.mass is None else min(problem.mass / problem.total_penalty, 1.0)
+
+
+def tube_width(pieces: Pieces, size: FloatArray, h: float, rest: FloatArray, share: float) -> float:
+    """The width of the tube at which Σ|β| is a share of the most that it can be, for |t − Gv − b| (n,): by halving."""
+    upper = pieces.upper[: len(size)]
+    slope, goal = upper / (h + upper * rest), share * float(upper.sum())
+    low, high = 0.0, float(size.max())
+    for _ in range(HALVINGS):
+        width = 0.5 * (low + high)
+        if float(np.minimum(np.maximum(size - width, 0.0) * slope, upper).sum()) > goal:
+            low = width
+        else:
+            high = width
+    return 0.5 * (low + high)
+
+
+def stratified(problem: KernelDual) -> IntArray:
+    """A random order of which every beginning holds both classes, or high and low targets, in proportion: (n,)."""
+    if problem.signed:
+        return stratified_order(problem.sign)
+    return stratified_order(np.where(problem.level > np.median(problem.level), 1.0, -1.0))
+
+
+def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:
+    """A random order of the rows of which every beginning holds both classes in proportion: (n,)."""
+    rng = np.random.default_rng(seed)
+    key = np.empty(len(y))
+    for sign in (-1.0, 1.0):
+        rows = rng.permutation(np.flatnonzero(y == sign))
+        key[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
+    return np.argsort(key, kind="stable")

@@ -1,24 +1,26 @@
-"""Kernel C-SVMs: the one public entry to the engines.
+"""Kernel SVMs: the one public entry to the engines.
 
-| engine   | its first guess at the rows that matter                               | when                   |
+| engine   | its initial working set                                               | when                   |
 |----------|-----------------------------------------------------------------------|------------------------|
-| `start`  | those not at rest in a point that is given                            | few are not            |
+| `start`  | those not at a bound in a point that is given                         | few are not            |
 | `few`    | those that a subsample does not see far on their right side           | few support            |
 | `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 2000               |
-| `band`   | a band around a foretold margin, all else resting at 0 or C           | nearly always          |
+| `band`   | a band around an estimated margin, all else at a bound                | nearly always          |
 | `dense`  | all: conjugate gradients on the Gram matrix in single precision       | nearly all free        |
 | `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory,  |
 |          |                                                                       | or of nearly all rows  |
 | low_rank | all: a linear machine over the rows of a pivoted factor of K          | few features           |
 
-Regressions and novelty machines (`interval`, `regression`) go through `start`, `gram`, `band` and `libsvm`, too; a
-novelty machine that may leave few rows outside begins with `few`, on those that are farthest out, unless it has few
-rows at all; a ν-SVR of many rows is a search for the width of its tube (`tube_search`), and LIBSVM's own where few rows
-can be outside.
+`dense` takes problems without a kink, `low_rank` hinges. A novelty machine that may leave few rows outside begins with
+`few`, on those that are farthest out, unless it has few rows at all; a ν-SVR of many rows is a search for the width of
+its tube (`tube_search`), and LIBSVM's own where few rows can be outside.
 
 All but `dense` and `low_rank` are one loop (`working_set`): LIBSVM's loop on those rows, Newton steps on them, a look
-outside. The order in which they are tried is in `engines`, the cost model that picks in `costs`. Equal rows are made
-one first (`ties`). What no engine could do is said in `reason`.
+outside. The order in which they are tried is in `engines`, the cost model that picks in `costs`. Equal rows with equal
+targets are made one first (`ties`). What no engine could do is said in `reason`.
+
+The engines measure distances in units of a margin, which is 1 for hinges. Of other machines targets, tube and β are
+divided by the spread of the targets first; for novelty, where f is compared with nothing but itself, β by its total.
 """
 
 from __future__ import annotations
@@ -28,17 +30,16 @@ from typing import Literal
 
 import numpy as np
 
-from qpsvm.arrays.constant import common_value, repeated
-from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import ParameterError
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.kernels.functions import Kernel
-from qpsvm.operators import Operator
-from qpsvm.solvers.kernel.dual import HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import Engines
 from qpsvm.solvers.kernel.low_rank import LinearSolver
-from qpsvm.solvers.kernel.ties import find_ties
+from qpsvm.solvers.kernel.ties import Ties, find_ties
+from qpsvm.solvers.kernel.tube_search import tube_start
 from qpsvm.solvers.shared.stopping import StopReason
 
 Engine = Literal["auto", "gram", "band", "dense", "libsvm", "low_rank"]
@@ -46,6 +47,12 @@ ENGINES = ("auto", "gram", "band", "dense", "libsvm", "low_rank")
 
 #: From this many rows on equal ones are looked for: that takes a hundredth of the time of the whole.
 TIES_FROM = 500
+#: Rows whose kernel values say how much f of a novelty machine varies.
+SAMPLED = 100
+#: What rounding may make of Σ|β|, as a share of the most that it can be.
+ALL = 1e-9
+#: A spread below this share of the largest number that it is made of is rounding.
+NO_SPREAD = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +61,12 @@ class KernelSolution:
 
     Attributes
     ----------
-    alpha : ndarray, shape (n,)
-        Feasible: 0 ≤ α ≤ C, yᵀα = 0 up to rounding.
-    b : float
+    beta : ndarray, shape (n,)
+        Feasible, its sum up to rounding.
+    b, tube : float
+        The intercept; and ε where it is a variable.
     u : ndarray, shape (n,)
-        K(y∘α): in double precision where it matters, and to about seven digits in rows that lie strictly on their right
+        Kβ: in double precision where it matters, and to about seven digits in rows that lie strictly on their right
         side and contribute nothing to the gap.
     gap : float
         Relative gap (KDUAL.4) over all rows.
@@ -69,11 +77,11 @@ class KernelSolution:
     reason : str
         "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error".
     coef : ndarray, shape (n,), or None
-        Where `low_rank` found the point: w = Σ_j coef_j φ(x_j) stands in for Σ_i α_i y_i φ(x_i), which is near it; u is
+        Where `low_rank` found the point: w = Σ_j coef_j φ(x_j) stands in for Σ_i β_i φ(x_i), which is near it; u is
         that of w, and the gap that of the pair.
     """
 
-    alpha: FloatArray
+    beta: FloatArray
     b: float
     u: FloatArray
     gap: float
@@ -81,15 +89,13 @@ class KernelSolution:
     iterations: int
     reason: StopReason
     coef: FloatArray | None = None
+    tube: float = 0.0
 
 
 def solve_kernel(
-    kernel: Kernel,
-    X: Matrix,
-    y: FloatArray,
-    C: float | FloatArray,
+    blocks: KernelBlocks,
+    problem: KernelDual,
     *,
-    gram: FloatArray | Operator | KernelBlocks | None = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
     time_limit: float | None = None,
@@ -98,19 +104,13 @@ def solve_kernel(
     engine: Engine = "auto",
     linear: LinearSolver | None = None,
 ) -> KernelSolution:
-    """Solve (KDUAL.1): the dual of the C-SVM with a free intercept.
+    """Solve (KDUAL.1) or (KDUAL.7).
 
     Parameters
     ----------
-    kernel : Kernel
-        Positive semidefinite, with every parameter a number.
-    X : ndarray or csr_array, shape (n, d)
-    y : ndarray, shape (n,)
-        −1 or +1; both occur.
-    C : float or ndarray, shape (n,)
-        Positive and finite.
-    gram : ndarray, Operator or KernelBlocks, shape (n, n), optional
-        The Gram matrix where it exists already, or where its values come from; wins over kernel and X.
+    blocks : KernelBlocks
+        Of n rows; positive semidefinite.
+    problem : KernelDual
     tol : float
         Relative gap (KDUAL.4).
     max_iter : int, optional
@@ -120,7 +120,7 @@ def solve_kernel(
     verbose : bool
         Print a line a round.
     start : ndarray, shape (n,), optional
-        α of a neighbouring problem.
+        β of a neighbouring problem.
     engine : str
         See the module.
     linear : LinearSolver, optional
@@ -133,48 +133,130 @@ def solve_kernel(
     Raises
     ------
     ParameterError
-        An engine that is not known, or `low_rank` without a linear solver.
+        An engine that is not known or does not take the problem, or `low_rank` without a linear solver.
     """
-    if engine not in ENGINES:
-        raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    able = {"dense": not problem.kinked, "low_rank": problem.hinges}
+    names = [name for name in ENGINES if able.get(name, True)]
+    if engine not in names:
+        raise ParameterError(f"engine must be one of {', '.join(names)} for this machine, got {engine!r}")
     if engine == "low_rank" and linear is None:
         raise ParameterError("the engine low_rank needs a linear solver: linear=…, as the backend kernel_newton has")
-    n, effort = int(X.shape[0]), Effort(time_limit, max_iter, verbose)
-    upper = np.asarray(C, dtype=np.float64)
-    if upper.shape != (n,) or common_value(upper) is None:
-        upper = np.broadcast_to(upper, (n,))
-        upper = repeated(float(upper[0]), n) if (upper == upper[0]).all() else upper
-    problem = HingeDual(np.asarray(y, dtype=np.float64), upper)
-    blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
-    ties = find_ties(X, problem.y) if blocks.fast and blocks.whole is None and n > TIES_FROM else None
+    effort = Effort(time_limit, max_iter, verbose)
     with np.errstate(all="ignore"):
+        worth = blocks.fast and blocks.whole is None and problem.n > TIES_FROM
+        ties = find_ties(blocks.X, problem.level) if worth else None
         if ties is None:
-            return _solve(blocks, problem, engine, start, tol, effort, linear)
-        part = HingeDual(problem.y[ties.rows], ties.total(problem.upper))
-        start = None if start is None else ties.total(start)
-        merged = _solve(KernelBlocks(kernel, X[ties.rows], None), part, engine, start, tol, effort, linear)
-    coef = merged.coef
-    if coef is not None:
-        coef = np.zeros(n)
-        coef[ties.rows] = merged.coef
-    return replace(merged, alpha=ties.share_out(merged.alpha, problem.upper), u=ties.spread(merged.u), coef=coef)
+            point, used, coef = _solve(blocks, problem, start, engine, tol, effort, linear)
+        else:
+            fewer = KernelBlocks(blocks.kernel, blocks.X[ties.rows])
+            start = None if start is None else ties.total(start)
+            point, used, few = _solve(fewer, _merged(problem, ties), start, engine, tol, effort, linear)
+            point = replace(point, beta=_shared(ties, point.beta, problem), u=ties.spread(point.u))
+            coef = None if few is None else np.zeros(problem.n)
+            if coef is not None:
+                coef[ties.rows] = few
+    steps, reason = effort.iterations + effort.newton_steps, effort.reason(point.gap <= tol)
+    return KernelSolution(point.beta + 0.0, point.b, point.u, point.gap, used, steps, reason, coef, point.tube)
 
 
 def _solve(
     blocks: KernelBlocks,
-    problem: HingeDual,
-    engine: Engine,
+    problem: KernelDual,
     start: FloatArray | None,
+    engine: str,
     tol: float,
     effort: Effort,
     linear: LinearSolver | None,
-) -> KernelSolution:
-    engines = Engines(blocks, problem, tol, effort, linear)
-    engines.run(engine, None if start is None else problem.balanced(problem.y * start))
-    best, steps = engines.best, effort.iterations + effort.newton_steps
-    alpha = problem.y * best.beta + 0.0  # no −0.0
-    reason = effort.reason(best.gap <= tol)
-    return KernelSolution(alpha, best.b, best.u, best.gap, engines.used, steps, reason, engines.coef)
+) -> tuple[DualPoint, str, FloatArray | None]:
+    """The best point, in the units of the problem, the engine that found it, and its coefficients if it has any."""
+    if problem.hinges:
+        engines = Engines(blocks, problem, tol, effort, linear)
+        engines.run(engine, None if start is None else problem.balanced(start))
+        return engines.best, engines.used, engines.coef
+    if not problem.total and (not problem.total_penalty > 0.0 or not np.ptp(problem.level)):
+        return problem.with_tube(Edges(0.0)).nothing(), "none", None  # β = 0, and b is what all targets are
+    unit = unit_of(blocks, problem)
+    shift = float(np.median(problem.level)) if problem.total == 0.0 else 0.0  # moves b alone
+    scaled = KernelDual(
+        problem.high / unit, (problem.level - shift) / unit, problem.low / unit, problem.tube / unit,
+        total=problem.total / unit, mass=None if problem.mass is None else problem.mass / unit,
+    )  # fmt: skip
+    first = None if start is None else scaled.balanced(start / unit)
+    if scaled.mass is None:
+        engines = Engines(blocks, scaled, tol, effort)
+        engines.run(engine, first)
+    else:
+        engines = _with_tube(blocks, scaled, first, engine, tol, effort)
+    best = engines.best
+    beta = np.clip(unit * best.beta, problem.low, problem.high)
+    point = replace(best, beta=beta, u=unit * best.u, b=unit * best.b + shift, tube=unit * best.tube)
+    return point, engines.used, None
 
 
-__all__ = ["ENGINES", "Engine", "KernelSolution", "solve_kernel"]
+def _with_tube(
+    blocks: KernelBlocks, problem: KernelDual, first: FloatArray | None, engine: str, tol: float, effort: Effort
+) -> Engines:
+    """(KDUAL.7), or the ε-SVR with ε = 0 where that needs no more than m: (KDUAL.8)."""
+    assert problem.mass is not None
+    engines, flat = Engines(blocks, problem, tol, effort), Engines(blocks, problem.with_tube(Edges(0.0)), tol, effort)
+    if problem.mass >= (1.0 - ALL) * problem.total_penalty:
+        flat.run(engine, first)
+        return flat
+    known = None if first is None else engines.measured(first)
+    if engine != "auto" or problem.n <= ENGINE_SETTINGS.gram_rows or blocks.whole is not None:
+        engines.brief = engine == "auto"
+        engines.run(engine, first)
+        known = engines.best
+    elif problem.mass <= ENGINE_SETTINGS.few_outside * problem.total_penalty:
+        engines.brief = True
+        engines.run("libsvm", first)
+        known = engines.best
+    if engines.ended() or engine != "auto":
+        return engines
+    useful = known is not None and known.gap < ENGINE_SETTINGS.trusted_gap
+    found = tube_start(blocks, problem, effort, known if useful else None)
+    engines.brief = False
+    if found is not None and np.abs(found[0]).sum() < (1.0 - ALL) * problem.mass:
+        flat.run(engine, *found)
+        return flat
+    engines.run(engine, *((None, None) if found is None else (problem.balanced(found[0]), found[1])))
+    if engines.ended():
+        return engines
+    flat.run(engine, None)
+    needs = float(np.abs(flat.best.beta).sum())
+    return flat if needs <= (1.0 + ALL) * problem.mass and flat.best.gap < engines.best.gap else engines
+
+
+def unit_of(blocks: KernelBlocks, problem: KernelDual) -> float:
+    """What is 1 to the engines."""
+    target = problem.level
+    spread = _spread(target)
+    if spread > NO_SPREAD * float(np.abs(target).max(initial=0.0)) and not problem.total:
+        return spread
+    if problem.total:
+        rows = np.random.default_rng(0).permutation(problem.n)[: 2 * SAMPLED]
+        f = problem.level[rows] - problem.total * blocks.block(rows, rows[:SAMPLED]).mean(axis=1)
+        spread, size = _spread(f), abs(problem.total) * float(np.abs(blocks.diagonal(rows)).max())
+        return spread if spread > NO_SPREAD * size else size or 1.0
+    return max(float(np.abs(target).max(initial=0.0)), float(np.max(problem.tube))) or 1.0
+
+
+def _spread(values: FloatArray) -> float:
+    """The standard deviation of some numbers (n,), whose squares may overflow."""
+    size = float(np.abs(values).max(initial=0.0))
+    return size * float((values / size).std()) if size > 0.0 else 0.0
+
+
+def _merged(problem: KernelDual, ties: Ties) -> KernelDual:
+    return replace(problem.of(ties.rows), high=ties.total(problem.high), low=ties.total(problem.low))
+
+
+def _shared(ties: Ties, beta: FloatArray, problem: KernelDual) -> FloatArray:
+    """β (n,) from its sums over the groups (g,): filled up one after the other, from the end where nothing is."""
+    if problem.kinked or problem.signed:
+        up = ties.share_out(np.maximum(beta, 0.0), problem.high)
+        return up - ties.share_out(np.maximum(-beta, 0.0), -problem.low)
+    return problem.low + ties.share_out(beta - ties.total(problem.low), problem.weight)
+
+
+__all__ = ["ENGINES", "TIES_FROM", "Engine", "KernelSolution", "solve_kernel", "unit_of"]

@@ -4,7 +4,7 @@
     (KTUBE.2)  so between two values of ε that lie near each other and on both sides, the point in between with
                Σ|β| = m is feasible, and nearly the solution;  its u is that combination of theirs
 
-The first ε is foretold with the rows (`nystrom`), every ε-SVR starts from the one before, and Newton steps with both
+The first ε is estimated with the rows (`nystrom`), every ε-SVR starts from the one before, and Newton steps with both
 sums fixed go on from (KTUBE.2).
 """
 
@@ -16,12 +16,10 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.solvers.kernel.dual import DualPoint, Edges
+from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import Engines
-from qpsvm.solvers.kernel.interval import IntervalDual
-from qpsvm.solvers.kernel.nystrom import nystrom_guess
-from qpsvm.solvers.kernel.order import stratified
+from qpsvm.solvers.kernel.nystrom import nystrom_estimate
 
 
 @dataclass(frozen=True)
@@ -48,32 +46,32 @@ SETTINGS = Settings()
 
 
 def tube_start(
-    blocks: KernelBlocks, problem: IntervalDual, effort: Effort, start: DualPoint | None = None
+    blocks: KernelBlocks, problem: KernelDual, effort: Effort, start: DualPoint | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
     """(KTUBE.2): β and u, (n,), rough; None where time runs out, or the search leads nowhere.
 
-    Where no tube is needed, (KINT.6), β is that of ε = 0, with a smaller Σ|β|.
+    Where no tube is needed, (KDUAL.8), β is that of ε = 0, with a smaller Σ|β|.
 
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : IntervalDual
+    problem : KernelDual
         With a mass.
     effort : Effort
     start : DualPoint, optional
         Of a neighbouring problem, with its tube.
     """
     assert problem.mass is not None
-    guess = None if start is not None else nystrom_guess(blocks, problem, stratified(problem), effort)
-    if guess is None and start is None:
+    estimate = None if start is not None else nystrom_estimate(blocks, problem, effort)
+    if estimate is None and start is None:
         return None
-    tube = start.tube if guess is None else guess.tube  # type: ignore[union-attr]
+    tube = start.tube if estimate is None else estimate.tube  # type: ignore[union-attr]
     below: _Tried | None = None  # Σ|β| > m
     above: _Tried | None = None
     point, tries = start, list[_Tried]()
     for _ in range(SETTINGS.most):
-        engines = Engines(blocks, problem.at(Edges(0.0, tube)), SETTINGS.gap, effort)
-        engines.guess, guess = guess, None
+        engines = Engines(blocks, problem.with_tube(Edges(0.0, tube)), SETTINGS.gap, effort)
+        engines.estimate, estimate = estimate, None
         engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
         point = engines.best
         if engines.used == "none" or effort.late():
@@ -102,7 +100,7 @@ class _Tried:
     point: DualPoint
 
 
-def _next(problem: IntervalDual, below: _Tried | None, above: _Tried | None, tried: list[_Tried]) -> float:
+def _next(problem: KernelDual, below: _Tried | None, above: _Tried | None, tried: list[_Tried]) -> float:
     """The next ε: between two sides, or on from one of them."""
     assert problem.mass is not None
     last = tried[-1]

@@ -1,7 +1,10 @@
-"""A working set W: LIBSVM's loop and Newton steps on its rows, a look outside, and rows that join.
+"""The one loop of the kernel engines, over a working set W: LIBSVM's loop and Newton steps, a look outside, rows join.
 
-    (KSET.1)  W ∪ outside = all rows;  outside all rest, β_i ∈ {0, C_i y_i};  u = Kβ over all rows
-    (KSET.2)  r_i = s_i for rows that rest at 0, −s_i for rows that rest at C:  how far a row is on the wrong side
+The engines differ in their initial W (`initial_sets`) and in a `Plan` of a few numbers. Whatever W was at first, the
+answer is exact.
+
+    (KSET.1)  W ∪ outside = all rows;  outside all are at a bound, β_i ∈ {0, C_i y_i};  u = Kβ over all rows
+    (KSET.2)  r_i = s_i for rows that are at 0, −s_i for rows that are at C:  how far a row is on the wrong side
     (KSET.3)  rows outside with r_i > −ε join W, where ε covers the error of a u from rough kernel values
     (KSET.4)  P − D over all rows = that over W + Σ C_i max(r_i, 0) over the rows outside with r_i > −ε
 
@@ -19,14 +22,13 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.solvers.kernel.anchored import ANCHORS, anchored_loop
 from qpsvm.solvers.kernel.bordered import SETTINGS as BORDERED
 from qpsvm.solvers.kernel.bordered import bordered_point
-from qpsvm.solvers.kernel.dual import DualPoint, Edges, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.first import First, at_point, rough_margin, streamed, with_room
-from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
-from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, newton_polish, product
+from qpsvm.solvers.kernel.fixed_rows import EXTRA_ROWS, loop_with_fixed_rows
+from qpsvm.solvers.kernel.initial_sets import InitialSet, at_point, rough_margin, streamed, with_room
+from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, most_moving, newton_polish, product
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,12 @@ class WorkingSet:
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual or IntervalDual
+    problem : KernelDual
         Over all rows.
-    first : First
+    initial : InitialSet
     effort : Effort
     rough : bool
-        K_WW in single precision. LIBSVM's loop may then run while rows rest at C, and Newton steps may not be made.
+        K_WW in single precision. LIBSVM's loop may then run while rows are at C, and Newton steps may not be made.
 
     Attributes
     ----------
@@ -89,21 +91,21 @@ class WorkingSet:
     """
 
     def __init__(
-        self, blocks: KernelBlocks, problem: KernelDual, first: First, effort: Effort, rough: bool = False
+        self, blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, effort: Effort, rough: bool = False
     ) -> None:
         self.blocks, self.problem, self.effort, self.rough = blocks, problem, effort, rough
-        self.rows, self.beta, self.u, self._known = first.rows, first.beta.copy(), first.u.copy(), first.known
+        self.rows, self.beta, self.u, self._known = initial.rows, initial.beta.copy(), initial.u.copy(), initial.known
         self.whole, self.tolerance, self._joined = len(self.rows) == problem.n, np.inf, False
-        self.reach = np.zeros(problem.n) if first.reach is None else first.reach
-        self.side, self.tube = first.side, first.tube
+        self.violation = np.zeros(problem.n) if initial.violation is None else initial.violation
+        self.side, self.tube = initial.side, initial.tube
         self.outside = np.empty(0, dtype=np.intp) if self.whole else self._others()
         if rough:
-            self.K = blocks.rough_symmetric(np.append(self.rows, self.rows[[0] * ANCHORS]))
-            self._resting = self.u[self.rows]
+            self.K = blocks.rough_symmetric(np.append(self.rows, self.rows[[0] * EXTRA_ROWS]))
+            self._fixed = self.u[self.rows]
             return
         self.K = blocks.all() if self.whole else blocks.symmetric(self.rows)
-        self._resting = self._rest_on(self.rows)
-        if first.known:
+        self._fixed = self._fixed_part(self.rows)
+        if initial.known:
             self.u[self.rows] = self._product(self.beta[self.rows])
 
     def _others(self) -> IntArray:
@@ -111,24 +113,24 @@ class WorkingSet:
         mask[self.rows] = False
         return mask.nonzero()[0]
 
-    def _rest_on(self, rows: IntArray) -> FloatArray:
-        """Σ over the rows j at rest of K_ij β_j for i in `rows`: what their u does not get from W. (r,)."""
-        resting = self.outside[self.beta[self.outside] != 0]
-        return self.blocks.product(resting, self.beta[resting], rows, self.rough)
+    def _fixed_part(self, rows: IntArray) -> FloatArray:
+        """Σ over the rows j at a bound of K_ij β_j for i in `rows`: what their u does not get from W. (r,)."""
+        fixed = self.outside[self.beta[self.outside] != 0]
+        return self.blocks.product(fixed, self.beta[fixed], rows, self.rough)
 
     def _product(self, beta: FloatArray) -> FloatArray:
         """u of W for β of W, (w,)."""
-        return product(self.K, beta, beta.nonzero()[0]) + self._resting
+        return product(self.K, beta, beta.nonzero()[0]) + self._fixed
 
     def _part(self) -> KernelDual:
         """(KDUAL.1) over W."""
         if self.whole and not self._joined:
             return self.problem
-        resting = self.beta[self.outside]
-        scale = self.problem.point(self.beta, self.u).scale if resting.any() and self._known else None
-        return self.problem.part(self.rows, resting, scale)
+        fixed = self.beta[self.outside]
+        scale = self.problem.point(self.beta, self.u).scale if fixed.any() and self._known else None
+        return self.problem.part(self.rows, fixed, scale)
 
-    def settle(self, tolerance: float, again: float, short: bool = False) -> bool:
+    def run_loop(self, tolerance: float, again: float, short: bool = False) -> bool:
         """LIBSVM's loop on W; rows join, and it runs again, until few violate. False where no point is known.
 
         `again` is the largest tolerance after rows have joined; `short` runs leave the end to Newton steps.
@@ -138,7 +140,7 @@ class WorkingSet:
             part = self._part()
             if self.rough:
                 side = None if self.side is None else self.side[self.rows]
-                beta = anchored_loop(part, self.K, self._resting, self.tolerance, self.effort, side, self.tube)
+                beta = loop_with_fixed_rows(part, self.K, self._fixed, self.tolerance, self.effort, side, self.tube)
             else:
                 beta = self.effort.loop(part, self.K, self.tolerance, short=short)
             if beta is None or not self._move(beta):
@@ -150,7 +152,7 @@ class WorkingSet:
             join = self._violators()
             if not len(join) or self.effort.over() or not self._fits(len(self.rows) + len(join)):
                 break
-            self._join(with_room(self.problem, self.rows, join, self.beta, self.reach))
+            self._join(with_room(self.problem, self.rows, join, self.beta, self.violation))
             self.tolerance = min(self.tolerance, again)
         return self._known
 
@@ -174,20 +176,19 @@ class WorkingSet:
 
     def _look(self, part: KernelDual) -> None:
         """(KSET.2), at the best b; of a novelty machine at that of W, because hardly any rows outside can be at U."""
-        novelty = isinstance(part, IntervalDual) and part.share is not None
-        edges = part.edges(self.u[self.rows]) if novelty else self.problem.edges(self.u)
-        self.reach = self.problem.reach(self.beta, self.u, edges, slice(None))
+        edges = self.problem.edges(self.u) if part.share is None else part.edges(self.u[self.rows])
+        self.violation = self.problem.violation(self.beta, self.u, edges, slice(None))
         self.tube = edges.tube
         if self.side is not None:
             self.side = self.problem.sides(self.beta, self.u, edges)
 
-    def _reach(self, edges: Edges) -> FloatArray:
+    def _violation(self, edges: Edges) -> FloatArray:
         """(KSET.2) for the rows outside."""
-        return self.problem.reach(self.beta, self.u, edges, self.outside)
+        return self.problem.violation(self.beta, self.u, edges, self.outside)
 
     def _violators(self) -> IntArray:
         """Rows outside that join W before LIBSVM's loop runs again; none where few violate."""
-        reach = self.reach[self.outside]
+        reach = self.violation[self.outside]
         count = int(np.count_nonzero(reach > SETTINGS.slight))
         w = len(self.rows)
         if count <= max(min(SETTINGS.few, SETTINGS.few_most * w), SETTINGS.few_share * w):
@@ -204,7 +205,7 @@ class WorkingSet:
 
         Where it is good, but not to rounding, Newton steps go on from it: None, as where it is not good.
         """
-        if not self.whole or self.problem.n > BORDERED.rows or not isinstance(self.problem, HingeDual):
+        if not self.whole or self.problem.n > BORDERED.rows or self.problem.kinked:
             return None
         point = bordered_point(self.K, self.problem, self.beta)
         if point is None or not point.gap <= target:
@@ -216,11 +217,11 @@ class WorkingSet:
     def near(self, target: float) -> DualPoint:
         """Newton steps on the rows that the loop may have left on the wrong side by its tolerance."""
         point = self.problem.point(self.beta, self.u)
-        first = at_point(point, self.tolerance)
-        rows, late = len(first.rows), self.effort.late()
+        initial = at_point(point, self.tolerance)
+        rows, late = len(initial.rows), self.effort.late()
         if late or not 0 < rows <= LARGEST or not self.effort.affords(rows, self.blocks.width):
             return point
-        return WorkingSet(self.blocks, self.problem, first, self.effort).sharpen(target)
+        return WorkingSet(self.blocks, self.problem, initial, self.effort).sharpen(target)
 
     def sharpen(
         self,
@@ -255,7 +256,7 @@ class WorkingSet:
         polished = newton_polish(self.K, part, self.beta[self.rows], aim, steps, self.u[self.rows], late, most)
         self.effort.newton_steps += polished.steps
         point, cheap = polished.point, part.n <= SETTINGS.cheap_rows and polished.largest <= SETTINGS.cheap_free
-        interval = isinstance(part, IntervalDual) and self.problem.n <= SETTINGS.cheap_rows
+        interval = self.problem.n <= SETTINGS.cheap_rows
         if (self.whole or interval) and cheap and SETTINGS.rounding < point.gap <= target:
             steps = SETTINGS.cheap_steps if interval else 1
             polished = newton_polish(self.K, part, point.beta, SETTINGS.rounding, steps, point.u, late)
@@ -266,17 +267,17 @@ class WorkingSet:
         """The gap over all rows (KSET.4), and the rows to join (KSET.3)."""
         if self.whole:
             return point.gap, self.outside
-        reach, margin = self._reach(point.edges), rough_margin(self.beta)
+        reach, margin = self._violation(point.edges), rough_margin(self.beta)
         near = (reach > -margin).nonzero()[0]
         wrong = int(np.count_nonzero(reach > max(SETTINGS.noticed, margin)))
         many = wrong > max(SETTINGS.few, SETTINGS.crowd_share * len(self.rows))
         if not many and len(near):
             support = self.beta.nonzero()[0]
             self.u[self.outside[near]] = self.blocks.product(support, self.beta[support], self.outside[near])
-            reach = self._reach(point.edges)
+            reach = self._violation(point.edges)
         excess = float(self.problem.weight[self.outside[near]] @ np.maximum(reach[near], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
-        if many and isinstance(self.problem, IntervalDual):
+        if many:
             return gap, self.outside[_largest(reach, (reach > -SETTINGS.lookahead).nonzero()[0], self._company(wrong))]
         return gap, self.outside[reach > -SETTINGS.lookahead] if many else self.outside[near]
 
@@ -284,16 +285,16 @@ class WorkingSet:
         """Take rows into W, with the β that they have."""
         w, before = len(self.rows), self.rows
         leaving = added[self.beta[added] != 0]
-        self._resting = self._resting - self.blocks.product(leaving, self.beta[leaving], before, self.rough)
-        spare = added[[0] * ANCHORS] if self.rough else added[:0]
+        self._fixed = self._fixed - self.blocks.product(leaving, self.beta[leaving], before, self.rough)
+        spare = added[[0] * EXTRA_ROWS] if self.rough else added[:0]
         self.K = self.blocks.grown(self.K[:w, :w], before, np.append(added, spare), self.rough)
         self.rows = np.append(before, added)
         self.outside = self._others()
         self.whole, self._joined = not len(self.outside), True
-        self._resting = np.append(self._resting, self._rest_on(added))
+        self._fixed = np.append(self._fixed, self._fixed_part(added))
         if not self.rough:
             beta = self.beta[self.rows]
-            self.u[added] = self.K[w:] @ beta + self._resting[w:]
+            self.u[added] = self.K[w:] @ beta + self._fixed[w:]
 
 
 def _largest(reach: FloatArray, rows: IntArray, most: int) -> IntArray:
@@ -303,4 +304,57 @@ def _largest(reach: FloatArray, rows: IntArray, most: int) -> IntArray:
     return np.sort(rows)
 
 
-__all__ = ["LARGEST", "STEPS", "WorkingSet"]
+@dataclass(frozen=True)
+class Stage:
+    """A run of LIBSVM's loop, and the Newton steps after it."""
+
+    #: In units of the margin.
+    tolerance: float
+    #: Few iterations: Newton steps go on from there.
+    short: bool = False
+    #: After a loose loop Newton steps are worth their factorisation where few more rows than the free ones can move,
+    #: and always where at most so many can.
+    crowd: int = LARGEST_FREE_SET
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the loop goes on from an initial working set."""
+
+    #: Each begins where the one before fell short of the target.
+    stages: tuple[Stage, ...]
+    #: K_WW in single precision.
+    rough: bool = False
+    #: The largest tolerance after rows have joined.
+    again: float = np.inf
+    #: After so many iterations a row another stage would be as long: Newton steps with patience go on.
+    wearisome: float = np.inf
+
+
+def solve_from(
+    blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, plan: Plan, target: float, effort: Effort
+) -> DualPoint | None:
+    """Solve over all rows, to a relative gap; None where time runs out before any point is known."""
+    W = WorkingSet(blocks, problem, initial, effort, plan.rough)
+    best = W.sharpen(target) if initial.known else None
+    for stage in plan.stages:
+        before = effort.iterations
+        if best is not None and (best.gap <= target or effort.over()):
+            break
+        if best is not None and problem.untubed(best):
+            break
+        if stage.tolerance >= W.tolerance:
+            continue
+        if not W.run_loop(stage.tolerance, plan.again, stage.short):
+            break
+        if plan.rough:
+            point = W.near(target)
+        else:
+            point = W.exact(target) or W.sharpen(target, max(most_moving(problem, W.beta), stage.crowd))
+        best = point if best is None or point.gap < best.gap else best
+        if effort.iterations - before > plan.wearisome * problem.n:
+            break
+    return best
+
+
+__all__ = ["LARGEST", "STEPS", "Plan", "Stage", "WorkingSet", "solve_from"]

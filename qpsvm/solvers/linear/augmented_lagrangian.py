@@ -168,7 +168,7 @@ class AugmentedLagrangian:
         weighted = problem.ridge * direction
         constant = float(direction @ (problem.ridge * self._W - problem.offset))
         slope = Slope(
-            constant, float(direction @ weighted), self._t, change, response.steepness, losses.upper, losses.lower,
+            constant, float(direction @ weighted), self._t, change, response.steepness, losses.high, losses.low,
             response.threshold, problem.rows.team,
         )  # fmt: skip
         length = find_step(slope, first)

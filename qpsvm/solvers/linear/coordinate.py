@@ -85,7 +85,7 @@ def fits(X: Matrix) -> bool:
 def task_of(losses: RowLosses, y: FloatArray, intercept: bool) -> int | None:
     """LIBLINEAR's number for the dual of these losses, of rows with signs y (n,); None where it has none."""
     squared = losses.endless
-    if squared and (losses.flat or np.isfinite(losses.upper).any() or not np.all(np.asarray(losses.curvature) > 0.0)):
+    if squared and (losses.flat or np.isfinite(losses.high).any() or not np.all(np.asarray(losses.curvature) > 0.0)):
         return None
     if not squared and not losses.flat:
         return None
@@ -93,7 +93,7 @@ def task_of(losses: RowLosses, y: FloatArray, intercept: bool) -> int | None:
         known = isinstance(losses.level, float) and losses.level == 1.0
         known = known and (not intercept or bool((y != y[0]).any()))
         return (SQUARED_HINGE_DUAL if squared else HINGE_DUAL) if known else None
-    known = isinstance(losses.width, float) and bool(np.all(losses.upper == -np.asarray(losses.lower)))
+    known = isinstance(losses.tube, float) and bool(np.all(losses.high == -np.asarray(losses.low)))
     known = known and bool((y > 0.0).all())
     return (SQUARED_TUBE_DUAL if squared else TUBE_DUAL) if known else None
 
@@ -103,9 +103,9 @@ def targets(losses: RowLosses, y: FloatArray) -> FloatArray:
     return y if losses.one_sided else np.ascontiguousarray(np.broadcast_to(losses.level, len(y)), dtype=np.float64)
 
 
-def prices(losses: RowLosses, n: int) -> FloatArray:
+def penalties(losses: RowLosses, n: int) -> FloatArray:
     """The C of each row: (n,)."""
-    each = 0.5 / np.asarray(losses.curvature) if losses.endless else losses.upper
+    each = 0.5 / np.asarray(losses.curvature) if losses.endless else losses.high
     return np.ascontiguousarray(np.broadcast_to(each, n), dtype=np.float64)
 
 
@@ -175,17 +175,17 @@ def passes(
         return Descent(np.zeros(d), 0.0, np.zeros(n), 0, False)
     delta = OWN_FEATURE * (_root_mean_square(X) or 1.0)
     Z, bias = lengthened(X, delta, mean), 1.0 if intercept else -1.0
-    target, price = targets(losses, y), prices(losses, n)
-    tube = float(losses.width)  # one number, says `task_of`
+    target, penalty = targets(losses, y), penalties(losses, n)
+    tube = float(losses.tube)  # one number, says `task_of`
     if losses.one_sided:
         target = (_two_labels(Z, y) > 0.0).astype(np.float64)
     train = compiled_train()
     if train is None:
-        raw, made = _through_class(Z, target, price, intercept, eps, most, task, tube)
+        raw, made = _through_class(Z, target, penalty, intercept, eps, most, task, tube)
     else:
         # solver, eps, bias, C, class weights, passes, seed, ε of a regression, and the weight of each row, which is C
         classes = np.ones(2) if losses.one_sided else np.empty(0)
-        raw, made = train(Z, target, True, task, eps, bias, 1.0, classes, most, 0, tube, price)
+        raw, made = train(Z, target, True, task, eps, bias, 1.0, classes, most, 0, tube, penalty)
     weights, made = raw.ravel(), int(np.max(made))
     alpha = _snapped(losses, losses.clipped(y * weights[d : d + n] / delta))
     return Descent(weights[:d].copy(), float(weights[-1]) if intercept else 0.0, alpha, made, made < most)
@@ -203,13 +203,13 @@ def _two_labels(Z: Matrix, y: FloatArray) -> FloatArray:
 
 def _snapped(losses: RowLosses, alpha: FloatArray) -> FloatArray:
     """α (n,) with 0 and the bounds where only adding up keeps it away from them."""
-    upper = np.where(np.isfinite(losses.upper), losses.upper, 0.0)
-    lower = np.where(np.isfinite(losses.lower), losses.lower, 0.0)
+    upper = np.where(np.isfinite(losses.high), losses.high, 0.0)
+    lower = np.where(np.isfinite(losses.low), losses.low, 0.0)
     alpha[(alpha <= AT_BOUND * upper) & (alpha >= AT_BOUND * lower)] = 0.0
     near = (upper > 0.0) & (alpha >= (1.0 - AT_BOUND) * upper)
-    alpha = np.where(near, losses.upper, alpha)
+    alpha = np.where(near, losses.high, alpha)
     near = (lower < 0.0) & (alpha <= (1.0 - AT_BOUND) * lower)
-    return np.where(near, losses.lower, alpha)
+    return np.where(near, losses.low, alpha)
 
 
 def lengthened(X: Matrix, delta: float, mean: FloatArray | None = None) -> Matrix:
@@ -239,7 +239,7 @@ def _root_mean_square(X: Matrix) -> float:
 
 
 def _through_class(
-    Z: Matrix, target: FloatArray, price: FloatArray, intercept: bool, eps: float, most: int, task: int, tube: float
+    Z: Matrix, target: FloatArray, penalty: FloatArray, intercept: bool, eps: float, most: int, task: int, tube: float
 ) -> tuple[FloatArray, Any]:
     """By the public classes, which warn where the passes do not suffice."""
     from sklearn.svm._classes import LinearSVC, LinearSVR  # not sklearn.svm, which may be patched
@@ -251,7 +251,7 @@ def _through_class(
         squared = task == SQUARED_TUBE_DUAL
         loss = "squared_epsilon_insensitive" if squared else "epsilon_insensitive"
         machine = LinearSVR(loss=loss, epsilon=tube, **shared)
-    machine.fit(Z, target, sample_weight=price)
+    machine.fit(Z, target, sample_weight=penalty)
     return np.append(np.ravel(machine.coef_), machine.intercept_), machine.n_iter_
 
 

@@ -32,8 +32,8 @@ def goes_first(problem: RowProblem) -> bool:
     narrow = losses.plain and not free and (sp.issparse(X) or X.size <= SETTINGS.coordinate_numbers)
     if not (wide or narrow) or not _takes(problem):
         return False
-    price = 1.0 / mean(losses.curvature) if losses.endless else losses.jump
-    reach = price * (rows.source.sum_of_squares() / rows.n + rows.unit)
+    penalty = 1.0 / mean(losses.curvature) if losses.endless else losses.jump
+    reach = penalty * (rows.source.sum_of_squares() / rows.n + rows.unit)
     least = SETTINGS.coordinate_least_reach if free else 0.0
     most = most_reach(rows.n)
     if wide:
@@ -89,7 +89,7 @@ def _measured(problem: RowProblem, found: Descent) -> Point:
     W = np.append(found.w, found.b)
     r = losses.residuals(rows.margins(W))
     if problem.free_intercept and losses.plain:
-        C = losses.upper if not isinstance(losses.upper, float) else repeated(losses.upper, rows.n)
+        C = losses.high if not isinstance(losses.high, float) else repeated(losses.high, rows.n)
         low, high = quantile_interval(rows.y * r, C, total(C, rows.y > 0))
         moved = low if np.isinf(high) else low + (high - low) / 2
         W[-1] += moved

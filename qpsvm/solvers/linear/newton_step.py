@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.losses import PerRow, at
 from qpsvm.resources.team import Team
 from qpsvm.solvers.linear.gathered_rows import GatheredRows
-from qpsvm.solvers.linear.row_losses import PerRow, at, mean_over
+from qpsvm.solvers.linear.row_losses import mean_over
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows
 from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble

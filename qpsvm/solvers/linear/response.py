@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.solvers.linear.row_losses import PerRow, RowLosses, is_zero, soft
+from qpsvm.losses import PerRow, is_zero, soft
+from qpsvm.solvers.linear.row_losses import RowLosses
 
 
 class Response:
@@ -27,10 +28,10 @@ class Response:
     """
 
     def __init__(self, losses: RowLosses, sigma: float) -> None:
-        self._lower, self._upper = losses.lower, losses.upper
+        self._lower, self._upper = losses.low, losses.high
         self._flat, self.sigma = losses.flat, sigma
         self.steepness: PerRow = sigma if losses.flat else 1.0 / (1.0 / sigma + losses.curvature)
-        self.threshold: PerRow | None = None if is_zero(losses.width) else self.steepness * losses.width
+        self.threshold: PerRow | None = None if is_zero(losses.tube) else self.steepness * losses.tube
 
     def arguments(self, a: FloatArray, r: FloatArray) -> FloatArray:
         """T for the multiplier estimate a and the residuals r: (n,)."""

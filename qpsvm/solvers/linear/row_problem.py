@@ -57,11 +57,11 @@ class RowProblem:
         mismatch : float
             Σφ(r) + Σφ*(α) − αᵀr.
         """
-        price = 0.0
+        imbalance = 0.0
         if self.ridge[-1] == 0.0:  # a free intercept
-            price = (self.losses.scale + abs(b)) * abs(float(q[-1]))
+            imbalance = (self.losses.scale + abs(b)) * abs(float(q[-1]))
             q, pull = q[:-1], pull[:-1]
-        return 0.5 * float(q @ q) + price, max(mismatch, 0.0), 0.5 * float(pull @ pull)
+        return 0.5 * float(q @ q) + imbalance, max(mismatch, 0.0), 0.5 * float(pull @ pull)
 
     def dual(self, worth: float, half: float) -> float:
         """D for what α contributes to it, ℓᵀα − Σφ*(α), and ½‖q̂‖²."""
@@ -117,7 +117,7 @@ def balanced(alpha: FloatArray, y: FloatArray, losses: RowLosses, rest: float = 
     It costs next to nothing in (ALM.5), because the rows of free α lie on a kink, or where their loss bends.
     """
     alpha = alpha.copy()
-    free = np.flatnonzero((alpha > losses.lower) & (alpha < losses.upper))
+    free = np.flatnonzero((alpha > losses.low) & (alpha < losses.high))
     members = losses.of(free)
     for _ in range(BALANCINGS):
         room = members.room(alpha[free])

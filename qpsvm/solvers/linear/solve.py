@@ -20,11 +20,12 @@ import numpy as np
 from qpsvm.arrays.checks import as_finite_vector, as_real
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError
+from qpsvm.losses import per_row
 from qpsvm.resources.log import say_progress
 from qpsvm.rows import RowSource, as_row_source
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.coordinate_start import as_start, coordinate_point, goes_first
-from qpsvm.solvers.linear.row_losses import SAMPLE, RowLosses, mean_over, per_row
+from qpsvm.solvers.linear.row_losses import SAMPLE, RowLosses, mean_over
 from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.state import Progress, State
@@ -193,7 +194,7 @@ def _summed(problem: RowProblem, total: float) -> tuple[RowProblem, Start]:
     offset[-1] = -total
     W, alpha = np.zeros(rows.d + 1), np.zeros(rows.n)
     positive = team.any(bool((rows.y[:1] > 0.0).all() and rows.n))
-    bound = np.broadcast_to(losses.upper if (total > 0.0) == positive else losses.lower, rows.n)
+    bound = np.broadcast_to(losses.high if (total > 0.0) == positive else losses.low, rows.n)
     most = team.sum(float(bound @ rows.y))
     if most and np.isfinite(most):
         share = min(total / most, 1.0)

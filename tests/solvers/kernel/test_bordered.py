@@ -12,7 +12,7 @@ from qpsvm import CSVM, RBF
 from qpsvm.arrays.constant import repeated
 from qpsvm.dual.repair import exactly_balanced, feasible
 from qpsvm.solvers.kernel.bordered import SETTINGS, bordered_point
-from qpsvm.solvers.kernel.dual import HingeDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 
 
@@ -28,7 +28,7 @@ def test_one_system_gives_the_last_digits_of_what_the_loop_began(kernel, weighte
     X, y = clouds(90, 4)
     X = X - X.mean(axis=0)
     upper = np.linspace(0.5, 1.5, 90) if weighted else repeated(1.0, 90)
-    K, problem = kernel(X, X), HingeDual(y, upper)
+    K, problem = kernel(X, X), KernelDual.of_hinges(y, upper)
     beta = Effort().loop(problem, K, 1e-3)
     before = problem.point(beta, K @ beta)
     point = bordered_point(K, problem, beta)
@@ -41,7 +41,7 @@ def test_one_system_gives_the_last_digits_of_what_the_loop_began(kernel, weighte
 def test_of_more_free_rows_than_the_system_has_solutions_for_nothing_good_is_claimed():
     """A singular system solves to anything: the point's own gap says what it is worth."""
     X, y = clouds(60, 2)
-    K, problem = X @ X.T, HingeDual(y, repeated(1.0, 60))
+    K, problem = X @ X.T, KernelDual.of_hinges(y, repeated(1.0, 60))
     beta = problem.balanced(0.3 * y)  # every row free: K has rank 2
     point = bordered_point(K, problem, beta)
     if point is not None:
@@ -52,7 +52,7 @@ def test_of_more_free_rows_than_the_system_has_solutions_for_nothing_good_is_cla
 def test_nothing_free_and_too_much_free_is_left_to_others():
     n = SETTINGS.free + 50
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
-    K, problem = np.eye(n), HingeDual(y, repeated(1.0, n))
+    K, problem = np.eye(n), KernelDual.of_hinges(y, repeated(1.0, n))
     assert bordered_point(K, problem, np.zeros(n)) is None
     assert bordered_point(K, problem, 0.5 * y) is None
 

@@ -12,14 +12,13 @@ import qpsvm
 from qpsvm.choice import choices
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import RBF, Kernel, Polynomial
-from qpsvm.solvers.kernel import libsvm_interval
-from qpsvm.solvers.kernel.anchored import ANCHORS, anchored_loop
+from qpsvm.solvers.kernel import libsvm
 from qpsvm.solvers.kernel.box_step import box_step
-from qpsvm.solvers.kernel.dual import Edges
+from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.interval import IntervalDual
-from qpsvm.solvers.kernel.libsvm_interval import interval_loop
-from qpsvm.solvers.kernel.regression import solve_interval
+from qpsvm.solvers.kernel.fixed_rows import EXTRA_ROWS, loop_with_fixed_rows
+from qpsvm.solvers.kernel.libsvm import libsvm_loop
+from qpsvm.solvers.kernel.portfolio import solve_kernel
 from qpsvm.solvers.kernel.tube_search import tube_start
 
 TOL = 1e-6
@@ -33,24 +32,24 @@ def table(n: int, seed: int = 0, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] ** 2 + 0.2 * rng.standard_t(3, n)
 
 
-def stated(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float = 0.3) -> IntervalDual:
+def stated(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float = 0.3) -> KernelDual:
     """A problem of one kind, with prices of its own for each row."""
     rng, n = np.random.default_rng(seed), len(t)
     weight = rng.choice([0.5, 1.0, 2.0], n) if seed else np.ones(n)
     zero = np.zeros(n)
     if kind in ("tube", "no tube"):
-        return IntervalDual(t, np.full(n, 0.1 if kind == "tube" else 0.0), -C * weight, C * weight)
+        return KernelDual(C * weight, t, -C * weight, np.full(n, 0.1 if kind == "tube" else 0.0))
     if kind == "nu":
-        return IntervalDual(t, zero, -C * weight, C * weight, 0.0, share * C * float(weight.sum()))
+        return KernelDual(C * weight, t, -C * weight, mass=share * C * float(weight.sum()))
     if kind == "quantile":
-        return IntervalDual(t, zero, -0.2 * C * weight, 0.8 * C * weight)
+        return KernelDual(0.8 * C * weight, t, -0.2 * C * weight)
     level = zero if kind == "one class" else 0.5 * np.abs(t)
-    return IntervalDual(level, zero, zero, weight, share * float(weight.sum()))
+    return KernelDual(weight, level, zero, total=share * float(weight.sum()))
 
 
-def gap(K: np.ndarray, problem: IntervalDual, beta: np.ndarray) -> float:
+def gap(K: np.ndarray, problem: KernelDual, beta: np.ndarray) -> float:
     """The relative gap of β (n,), with the best b and ε by a search through all that can be best."""
-    t, low, high, u = problem.target, problem.low, problem.high, K @ beta
+    t, low, high, u = problem.level, problem.low, problem.high, K @ beta
     assert (beta >= low).all()
     assert (beta <= high).all()
     assert beta.sum() == pytest.approx(problem.total, abs=1e-9 * problem.total_penalty)
@@ -69,7 +68,7 @@ def gap(K: np.ndarray, problem: IntervalDual, beta: np.ndarray) -> float:
         above = r[order][np.searchsorted(np.cumsum(high[order]), high.sum() - problem.mass / 2)]
         below = r[order][np.searchsorted(np.cumsum(high[order]), problem.mass / 2)]
         best = primal(0.5 * (above + below), 0.5 * (above - below))
-    dual = float(t @ beta - problem.tube @ np.abs(beta)) - half
+    dual = float(t @ beta - (problem.tube * np.abs(beta)).sum()) - half
     return (best - dual) / (max(abs(best), abs(dual)) or 1.0)
 
 
@@ -121,8 +120,8 @@ def test_a_row_that_rests_reaches_as_far_as_its_pull(kind):
     ends = np.stack([problem.low, problem.high, 0.0 * t if problem.kinked else problem.low])
     beta = ends[rng.integers(0, 3, 40), np.arange(40)]
     point = problem.point(beta, K @ beta)
-    reach = problem.reach(beta, point.u, point.edges, slice(None))
-    assert np.allclose(reach, np.where(beta <= point.low, point.pull, -point.pull))
+    reach = problem.violation(beta, point.u, point.edges, slice(None))
+    assert np.allclose(reach, np.where(beta <= point.low, point.gradient, -point.gradient))
 
 
 def test_a_step_keeps_the_sum_of_each_side():
@@ -147,10 +146,10 @@ def test_a_step_keeps_the_sum_of_each_side():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_loop_solves_every_kind(kind, seed, compiled, monkeypatch):
     if not compiled:
-        monkeypatch.setattr(libsvm_interval, "compiled_loops", lambda: False)
+        monkeypatch.setattr(libsvm, "compiled_loop", lambda _: None)
     X, t = table(60, seed)
     problem, K = stated(kind, t, seed), RBF(0.4)(X, X)
-    found = interval_loop(problem, K, tol=1e-7)
+    found = libsvm_loop(problem, K, tol=1e-7)
     assert found.finished
     assert gap(K, problem, found.beta) < 1e-5
 
@@ -161,16 +160,17 @@ def test_the_loop_on_a_part_takes_the_others_into_account(kind):
     X, t = table(80, 5)
     problem, blocks = stated(kind, t, 5), KernelBlocks(RBF(0.4), X)
     K, effort = blocks.all(), Effort()
-    solution = solve_interval(blocks, problem, tol=1e-9)
+    solution = solve_kernel(blocks, problem, tol=1e-9)
     beta, u = solution.beta, K @ solution.beta
     rests = ~problem.free(beta)
     outside = np.flatnonzero(rests)[::3]
     rows = np.setdiff1d(np.arange(80), outside)
-    part, spare = problem.part(rows, beta[outside]), np.zeros((len(rows) + ANCHORS,) * 2)
-    spare[:-ANCHORS, :-ANCHORS] = K[np.ix_(rows, rows)]
+    part, spare = problem.part(rows, beta[outside]), np.zeros((len(rows) + EXTRA_ROWS,) * 2)
+    spare[:-EXTRA_ROWS, :-EXTRA_ROWS] = K[np.ix_(rows, rows)]
     edges = Edges(solution.b, solution.tube)
     side = problem.sides(beta, u, edges)[rows] if problem.kinked else None
-    found = anchored_loop(part, spare, K[np.ix_(rows, outside)] @ beta[outside], 1e-6, effort, side, solution.tube)
+    fixed = K[np.ix_(rows, outside)] @ beta[outside]
+    found = loop_with_fixed_rows(part, spare, fixed, 1e-6, effort, side, solution.tube)
     assert found is not None
     assert np.abs(found - beta[rows]).max() < 1e-2 * float(problem.weight.max())
 
@@ -184,7 +184,7 @@ def test_the_loop_on_a_part_takes_the_others_into_account(kind):
 def test_every_kind_is_solved(n, kind, kernel: Kernel):
     X, t = table(n, n)
     problem = stated(kind, t, n)
-    solution = solve_interval(KernelBlocks(kernel, X), problem, tol=TOL)
+    solution = solve_kernel(KernelBlocks(kernel, X), problem, tol=TOL)
     assert solution.reason == "converged"
     if problem.mass is None:  # ν-SVR of few rows may need no tube, and less than its mass
         assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
@@ -196,7 +196,7 @@ def test_parts_of_many_rows_are_as_good_as_the_whole(kind):
     X, t = table(2050, 4)
     problem, kernel = stated(kind, t, 0, C=1.0), RBF(0.1)
     blocks = KernelBlocks(kernel, X)
-    solution = solve_interval(blocks, problem, tol=TOL)
+    solution = solve_kernel(blocks, problem, tol=TOL)
     assert solution.reason == "converged"
     assert blocks.whole is None
     assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
@@ -206,7 +206,7 @@ def test_parts_of_many_rows_are_as_good_as_the_whole(kind):
 def test_few_outliers_are_found_by_a_growing_part(share):
     X, t = table(700, 6)
     problem, kernel = stated("one class", t, 0, share=share), RBF(0.5)
-    solution = solve_interval(KernelBlocks(kernel, X), problem, tol=TOL)
+    solution = solve_kernel(KernelBlocks(kernel, X), problem, tol=TOL)
     assert (solution.reason, solution.engine) == ("converged", "few")
     assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
 
@@ -215,7 +215,7 @@ def test_few_outliers_of_few_rows_are_found_in_the_whole():
     # a growing part would cost more than the matrix, which the certificate makes anyhow
     X, t = table(500)
     problem = stated("one class", t, share=0.02)
-    found = solve_interval(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
+    found = solve_kernel(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
     assert found.engine == "gram"
     assert gap(RBF(0.5)(X, X), problem, found.beta) <= TOL
 
@@ -223,7 +223,7 @@ def test_few_outliers_of_few_rows_are_found_in_the_whole():
 def test_a_nu_svr_with_few_rows_outside_is_solved_by_the_loop_alone():
     X, t = table(2200)
     problem = stated("nu", t, share=0.01)
-    found = solve_interval(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
+    found = solve_kernel(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
     assert found.engine == "libsvm"
     assert gap(RBF(0.5)(X, X), problem, found.beta) <= TOL
 
@@ -233,7 +233,7 @@ def test_few_rows_that_move_are_solved_to_rounding(seed):
     # else polishing would begin all over again
     X, t = table(700, seed)
     problem = stated("one class", t, share=0.05)
-    found = solve_interval(KernelBlocks(RBF(0.1), X), problem, tol=1e-3)
+    found = solve_kernel(KernelBlocks(RBF(0.1), X), problem, tol=1e-3)
     assert gap(RBF(0.1)(X, X), problem, found.beta) <= 1e-10
 
 
@@ -244,7 +244,7 @@ def test_equal_rows_are_made_one(kind):
     pick = rng.integers(0, 200, 700)
     X, t = X[pick], t[pick]
     problem = stated(kind, t, 2)
-    solution = solve_interval(KernelBlocks(RBF(0.3), X), problem, tol=TOL)
+    solution = solve_kernel(KernelBlocks(RBF(0.3), X), problem, tol=TOL)
     assert solution.reason == "converged"
     assert gap(RBF(0.3)(X, X), problem, solution.beta) <= 2 * TOL
 
@@ -253,20 +253,49 @@ def test_equal_rows_are_made_one(kind):
 def test_a_start_from_a_neighbour_leads_to_the_same(kind):
     X, t = table(300, 2)
     problem, blocks = stated(kind, t, 2), KernelBlocks(RBF(0.3), X)
-    first = solve_interval(blocks, problem, tol=TOL)
-    other = replace(problem, target=problem.target + 0.01 * np.cos(X[:, 0]))
-    again = solve_interval(blocks, other, tol=TOL, start=first.beta)
+    first = solve_kernel(blocks, problem, tol=TOL)
+    other = replace(problem, level=problem.level + 0.01 * np.cos(X[:, 0]))
+    again = solve_kernel(blocks, other, tol=TOL, start=first.beta)
     assert again.reason == "converged"
     assert gap(RBF(0.3)(X, X), other, again.beta) <= 2 * TOL
+
+
+@pytest.mark.parametrize("kind", ["quantile", "levels", "no tube"])
+@pytest.mark.parametrize("engine", ["libsvm", "band", "gram"])
+def test_every_engine_takes_what_the_loop_cannot_evaluate_by_itself(kind, engine):
+    """LIBSVM's loop over samples once took quantiles for a Gram matrix."""
+    X, t = table(300, 5)
+    problem, blocks = stated(kind, t, 5), KernelBlocks(RBF(0.3), X)
+    solution = solve_kernel(blocks, problem, tol=TOL, engine=engine)
+    assert solution.reason == "converged"
+    assert gap(RBF(0.3)(X, X), problem, solution.beta) <= 2 * TOL
+
+
+@pytest.mark.parametrize("kind", ["quantile", "no tube"])
+def test_nearly_all_rows_free_need_no_loop(kind):
+    X, t = table(500, 6, 8)
+    problem = stated(kind, t, 0, C=300.0)
+    solution = solve_kernel(KernelBlocks(RBF(1.0), X), problem, tol=TOL)
+    assert solution.iterations <= 8
+    assert gap(RBF(1.0)(X, X), problem, solution.beta) <= 2 * TOL
+
+
+@pytest.mark.parametrize("kind", ["quantile", "no tube", "one class", "levels"])
+def test_conjugate_gradients_take_all_without_a_kink(kind):
+    X, t = table(400, 7, 8)
+    problem = stated(kind, t, 0, C=300.0)
+    solution = solve_kernel(KernelBlocks(RBF(1.0), X), problem, tol=TOL, engine="dense")
+    assert solution.reason == "converged"
+    assert gap(RBF(1.0)(X, X), problem, solution.beta) <= 2 * TOL
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_limits_are_kept_and_leave_a_feasible_point(kind):
     X, t = table(300, 3)
     problem = stated(kind, t, 3, C=1e3)
-    late = solve_interval(KernelBlocks(RBF(3.0), X), problem, tol=1e-12, time_limit=1e-9)
+    late = solve_kernel(KernelBlocks(RBF(3.0), X), problem, tol=1e-12, time_limit=1e-9)
     assert late.reason == "time_limit"
-    few = solve_interval(KernelBlocks(RBF(3.0), X), problem, tol=0.0, max_iter=5)
+    few = solve_kernel(KernelBlocks(RBF(3.0), X), problem, tol=0.0, max_iter=5)
     assert few.reason in ("iteration_limit", "numerical_error")
     for beta in (late.beta, few.beta):
         assert (beta >= problem.low).all()
@@ -276,7 +305,7 @@ def test_limits_are_kept_and_leave_a_feasible_point(kind):
 def test_engines_of_other_machines_are_refused():
     X, t = table(20)
     with pytest.raises(qpsvm.ParameterError, match="engine must be one of auto, gram, band, libsvm"):
-        solve_interval(KernelBlocks(RBF(1.0), X), stated("tube", t), engine="low_rank")
+        solve_kernel(KernelBlocks(RBF(1.0), X), stated("tube", t), engine="low_rank")
 
 
 # --- as backends ------------------------------------------------------------------------------------------------------
@@ -354,5 +383,5 @@ def test_the_search_for_a_tube_ends_near_the_solution(C, share):
         beta = problem.balanced(found[0])
         assert gap(blocks.all(), problem, beta) < 0.02
     else:  # no tube is needed
-        flat = problem.at(Edges(0.0))
+        flat = problem.with_tube(Edges(0.0))
         assert gap(blocks.all(), flat, flat.balanced(found[0])) < 1e-3

@@ -17,16 +17,24 @@ from qpsvm.kernels.functions import RBF, Polynomial
 from qpsvm.resources.threads import one_thread
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step
-from qpsvm.solvers.kernel.anchored import anchored_loop
 from qpsvm.solvers.kernel.box_step import box_step
-from qpsvm.solvers.kernel.dual import HingeDual, spread_residue
+from qpsvm.solvers.kernel.dual import KernelDual, spread_residue
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.first import First
-from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
+from qpsvm.solvers.kernel.fixed_rows import loop_with_fixed_rows
+from qpsvm.solvers.kernel.initial_sets import InitialSet
 from qpsvm.solvers.kernel.newton_step import newton_polish
-from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution, solve_kernel
+from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution
+from qpsvm.solvers.kernel.portfolio import solve_kernel as solve_dual
+from qpsvm.solvers.kernel.working_set import Plan, Stage, solve_from
 
 TOL = 1e-6
+
+
+def solve_kernel(kernel, X, y, C, *, gram=None, start=None, **settings) -> KernelSolution:
+    """The C-SVM by the kernel engines, from an α if one is given."""
+    blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
+    problem = KernelDual.of_hinges(y, np.broadcast_to(np.asarray(C, dtype=float), y.shape))
+    return solve_dual(blocks, problem, start=None if start is None else y * start, **settings)
 
 
 def samples(n: int, d: int, kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +66,7 @@ KINDS = ("plain", "duplicates", "opposite duplicates", "lattice", "constant", "h
 def certified(solution: KernelSolution, X: np.ndarray, y: np.ndarray, C: object, kernel: object) -> float:
     """The gap by the library's own certificate, with the feasibility of α checked first."""
     upper = np.broadcast_to(np.asarray(C, dtype=float), y.shape)
-    alpha = solution.alpha
+    alpha = y * solution.beta
     assert np.isfinite(alpha).all()
     assert np.isfinite(solution.b)
     assert (alpha >= 0).all()
@@ -97,8 +105,8 @@ def test_engines_for_many_rows(engine: str) -> None:
     X, y = samples(6000, 6, "plain", 4)
     solution = solve_kernel(RBF(0.02), X, y, 1.0, tol=TOL, engine=engine)
     assert certified(solution, X, y, 1.0, RBF(0.02)) <= TOL
-    u = KernelBlocks(RBF(0.02), X).product(np.arange(len(y)), y * solution.alpha, np.arange(len(y)))
-    free = (solution.alpha > 0) & (solution.alpha < 1.0)
+    u = KernelBlocks(RBF(0.02), X).product(np.arange(len(y)), solution.beta, np.arange(len(y)))
+    free = (np.abs(solution.beta) > 0) & (np.abs(solution.beta) < 1.0)
     assert np.abs(u - solution.u)[free].max() <= 1e-9
     assert np.abs(u - solution.u).max() <= 1e-2
 
@@ -109,7 +117,7 @@ def test_agrees_with_cvxopt(seed: int) -> None:
     C = 10.0 ** (seed - 2)
     problem = qpsvm.CSVM(X, y, C, RBF(0.5))
     other = qpsvm.solve(problem, backend="cvxopt")
-    mine = problem.certify(solve_kernel(RBF(0.5), X, y, C).alpha)
+    mine = problem.certify(y * solve_kernel(RBF(0.5), X, y, C).beta)
     assert mine.dual == pytest.approx(other.dual, rel=3e-6)
 
 
@@ -125,7 +133,7 @@ def test_other_kernels_and_explicit_matrices() -> None:
 def test_start_is_used() -> None:
     X, y = samples(500, 4, "plain", 6)
     first = solve_kernel(RBF(0.2), X, y, 1.0)
-    again = solve_kernel(RBF(0.2), X, y, 1.0, start=first.alpha)
+    again = solve_kernel(RBF(0.2), X, y, 1.0, start=y * first.beta)
     assert again.engine == "start"
     assert again.iterations <= 2
 
@@ -141,11 +149,11 @@ def test_limits_are_said() -> None:
 
 def test_public_route_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = samples(80, 3, "plain", 8)
-    problem = HingeDual(y, np.random.default_rng(1).uniform(0.5, 2.0, len(y)))
+    problem = KernelDual.of_hinges(y, np.random.default_rng(1).uniform(0.5, 2.0, len(y)))
     K = RBF(0.4)(X, X)
     assert kernel_libsvm.compiled_loop() is not None
     direct = kernel_libsvm.libsvm_loop(problem, K)
-    monkeypatch.setattr(kernel_libsvm, "compiled_loop", lambda: None)
+    monkeypatch.setattr(kernel_libsvm, "compiled_loop", lambda _: None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         public = kernel_libsvm.libsvm_loop(problem, K)
@@ -154,7 +162,7 @@ def test_public_route_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_polish_never_lets_the_dual_fall() -> None:
     X, y = samples(200, 3, "plain", 9)
-    problem, K = HingeDual(y, np.full(200, 10.0)), RBF(0.2)(X, X)
+    problem, K = KernelDual.of_hinges(y, np.full(200, 10.0)), RBF(0.2)(X, X)
     beta = kernel_libsvm.libsvm_loop(problem, K, tol=1e-1).beta
     values = []
     for steps in range(6):
@@ -185,7 +193,7 @@ def test_residue_goes_where_there_is_room() -> None:
 
 def test_one_newton_step_with_the_right_split_ends_at_rounding() -> None:
     X, y = samples(300, 3, "plain", 10)
-    problem, K = HingeDual(y, np.full(300, 2.0)), RBF(0.3)(X, X)
+    problem, K = KernelDual.of_hinges(y, np.full(300, 2.0)), RBF(0.3)(X, X)
     beta = kernel_libsvm.libsvm_loop(problem, K, tol=1e-4).beta
     polished = newton_polish(K, problem, beta, 1e-6, 1)
     assert polished.steps == 1
@@ -211,19 +219,19 @@ def test_few_support_vectors_need_no_gram_matrix(C: float) -> None:
     assert blocks.whole is None
     assert certified(solution, X, y, C, RBF(0.5)) <= TOL
     everything = np.arange(len(y))
-    assert np.abs(blocks.product(everything, y * solution.alpha, everything) - solution.u).max() <= 1e-2
+    assert np.abs(blocks.product(everything, solution.beta, everything) - solution.u).max() <= 1e-2
 
 
 def test_a_stuck_newton_step_widens_its_free_set() -> None:
     X, y = samples(60, 3, "duplicates", 60)
-    problem, K = HingeDual(y, np.full(60, 0.1)), RBF(1e-3)(X, X)
+    problem, K = KernelDual.of_hinges(y, np.full(60, 0.1)), RBF(1e-3)(X, X)
     beta = kernel_libsvm.libsvm_loop(problem, K, tol=3e-3).beta
     assert newton_polish(K, problem, beta, 1e-6).point.gap <= 1e-6
 
 
 def test_a_newton_step_that_does_not_descend_is_made_stiffer() -> None:
     X, labels = make_moons(300, noise=0.2, random_state=3)
-    problem, K = HingeDual(np.where(labels > 0, 1.0, -1.0), np.full(300, 1e4)), RBF(1.0)(X, X)
+    problem, K = KernelDual.of_hinges(np.where(labels > 0, 1.0, -1.0), np.full(300, 1e4)), RBF(1.0)(X, X)
     beta = kernel_libsvm.libsvm_loop(problem, K, 650, tol=1e-3).beta
     assert newton_polish(K, problem, beta, 1e-6).point.gap <= 1e-6
 
@@ -236,7 +244,7 @@ def test_equal_rows_are_made_one(engine: str) -> None:
     solution = solve_kernel(RBF(0.3), X, y, C, tol=TOL, engine=engine)
     assert certified(solution, X, y, C, RBF(0.3)) <= TOL
     groups = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)[1].ravel()
-    free = (solution.alpha > 0) & (solution.alpha < C)
+    free = (np.abs(solution.beta) > 0) & (np.abs(solution.beta) < C)
     assert np.bincount(groups[free]).max() <= 1  # (KTIES.2)
 
 
@@ -245,7 +253,7 @@ def test_nearly_all_rows_free() -> None:
     X, y = samples(2500, 12, "plain", 11)
     solution = solve_kernel(RBF(1.0), X, y, 100.0, tol=TOL, engine="dense")
     assert solution.engine == "dense"
-    assert (solution.alpha > 0).mean() > 0.9
+    assert (np.abs(solution.beta) > 0).mean() > 0.9
     assert certified(solution, X, y, 100.0, RBF(1.0)) <= TOL
 
 
@@ -266,11 +274,12 @@ def test_a_busy_machine_chooses_the_same_engine(monkeypatch: pytest.MonkeyPatch)
 
 def test_one_number_for_all_is_seen_to_be_one() -> None:
     X, y = samples(300, 3, "plain", 14)
-    one = HingeDual(y, repeated(2.0, len(y)))
-    many = HingeDual(y, np.full(len(y), 2.0))
+    one = KernelDual.of_hinges(y, repeated(2.0, len(y)))
+    many = KernelDual.of_hinges(y, np.full(len(y), 2.0))
     rows = np.arange(0, len(y), 3)
-    assert one.restricted(rows).common_penalty == 2.0
-    assert many.common_penalty is None
+    assert one.common == one.restricted(rows).common == many.common == 2.0
+    unlike = KernelDual.of_hinges(y, np.where(rows[0] == np.arange(len(y)), 1.0, 2.0))
+    assert unlike.common is None
     u = RBF(0.3)(X, X) @ y
     assert one.intercept(u) == pytest.approx(many.intercept(u))
     assert one.total_penalty == pytest.approx(many.total_penalty)
@@ -282,9 +291,9 @@ def test_any_first_guess_ends_at_the_solution(rough: bool) -> None:
     """Even one that has to grow until it holds every row."""
     X, y = samples(300, 3, "plain", 16)
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.5, 1.0, -1.0)
-    problem, zero = HingeDual(y, repeated(100.0, len(y))), np.zeros(len(y))
+    problem, zero = KernelDual.of_hinges(y, repeated(100.0, len(y))), np.zeros(len(y))
     for rows in (np.arange(7, 300, 17), np.arange(299, 100, -1), np.array([int(y.argmax()), int(y.argmin())])):
-        first, plan = First(rows, zero, zero, False), Plan((Stage(1e-2), Stage(1e-4)), rough=rough)
+        first, plan = InitialSet(rows, zero, zero, False), Plan((Stage(1e-2), Stage(1e-4)), rough=rough)
         point = solve_from(KernelBlocks(RBF(50.0), X), problem, first, plan, TOL, Effort())
         assert point is not None
         assert (np.abs(point.beta) <= 100.0).all()
@@ -297,14 +306,14 @@ def test_any_first_guess_ends_at_the_solution(rough: bool) -> None:
 def test_rows_at_rest_are_counted_in_the_loop() -> None:
     """LIBSVM's loop on a working set finds what it finds over all rows where the others are at the right bound."""
     X, y = samples(200, 3, "plain", 15)
-    problem, K = HingeDual(y, repeated(0.5, len(y))), RBF(0.3)(X, X)
+    problem, K = KernelDual.of_hinges(y, repeated(0.5, len(y))), RBF(0.3)(X, X)
     whole = newton_polish(K, problem, kernel_libsvm.libsvm_loop(problem, K).beta, 1e-10).point
-    rows = np.flatnonzero(np.abs(whole.slack) < 0.5)
+    rows = np.flatnonzero(np.abs(whole.gradient) < 0.5)
     resting = np.where(np.isin(np.arange(len(y)), rows), 0.0, whole.beta)
     assert 0 < np.count_nonzero(resting) < np.count_nonzero(whole.beta)
     part = problem.restricted(rows, float(resting.sum()))
     square = K[np.ix_(np.append(rows, [0, 0]), np.append(rows, [0, 0]))]
-    beta = anchored_loop(part, square, (K @ resting)[rows], 1e-6, Effort())
+    beta = loop_with_fixed_rows(part, square, (K @ resting)[rows], 1e-6, Effort())
     assert beta is not None
     np.testing.assert_allclose(beta, whole.beta[rows], atol=1e-4)
 
@@ -313,9 +322,9 @@ def test_rows_at_rest_are_counted_in_the_loop() -> None:
 def test_many_rows_start_from_a_neighbour() -> None:
     X, y = samples(5000, 5, "plain", 12)
     first = solve_kernel(RBF(0.1), X, y, 1.0, tol=TOL)
-    again = solve_kernel(RBF(0.1), X, y, 1.5, tol=TOL, start=first.alpha)
+    again = solve_kernel(RBF(0.1), X, y, 1.5, tol=TOL, start=y * first.beta)
     assert certified(again, X, y, 1.5, RBF(0.1)) <= TOL
-    assert solve_kernel(RBF(0.1), X, y, 1.0, tol=TOL, start=first.alpha).iterations <= first.iterations
+    assert solve_kernel(RBF(0.1), X, y, 1.0, tol=TOL, start=y * first.beta).iterations <= first.iterations
 
 
 @pytest.mark.slow
@@ -338,7 +347,7 @@ def test_steps_without_patience_give_up_where_a_larger_proximal_term_does_not_he
         return newton_step._Step(rows, np.zeros(len(rows)), np.zeros(problem.n), newton_step.SHORT_STEP / 2, 1.0)
 
     monkeypatch.setattr(newton_step, "_step", short)
-    problem = HingeDual(np.array([1.0, -1.0] * 4), np.ones(8))
+    problem = KernelDual.of_hinges(np.array([1.0, -1.0] * 4), np.ones(8))
     for patient, tries in ((False, 2), (True, newton_step.STIFFENINGS + 1)):
         made.clear()
         newton_polish(np.eye(8), problem, np.zeros(8), 1e-6, 1, patient=patient)

@@ -25,7 +25,7 @@ from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.pivoted import pivoted_factor
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.solvers.kernel import low_rank
-from qpsvm.solvers.kernel.dual import HingeDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.portfolio import solve_kernel
 
@@ -188,9 +188,10 @@ def test_weights_of_samples_and_ties_and_dear_rows() -> None:
 
 def test_without_a_linear_solver_it_is_refused_or_left_out() -> None:
     X, y = hardly_told(60)
+    problem = KernelDual.of_hinges(y, np.ones(60))
     with pytest.raises(ParameterError, match="linear solver"):
-        solve_kernel(RBF(1.0), X, y, 1.0, engine="low_rank")
-    assert solve_kernel(RBF(1.0), X, y, 1.0).reason == "converged"
+        solve_kernel(KernelBlocks(RBF(1.0), X), problem, engine="low_rank")
+    assert solve_kernel(KernelBlocks(RBF(1.0), X), problem).reason == "converged"
 
 
 # --- when it is chosen ------------------------------------------------------------------------------------------------
@@ -221,7 +222,7 @@ def test_it_takes_over_where_newton_steps_stall(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Engines, "_small", lambda _: None)
     X, y = hardly_told(500)
-    problem = HingeDual(y, np.full(500, 1.0))
+    problem = KernelDual.of_hinges(y, np.full(500, 1.0))
     engines = Engines(KernelBlocks(RBF(0.02), X), problem, 1e-6, Effort(), over_factor)
     alpha = np.where(np.arange(500) % 2 == 0, 0.5, 0.0)
     engines._best, engines.used = problem.point(problem.balanced(y * alpha), np.zeros(500)), "gram"
@@ -251,6 +252,6 @@ def test_it_stops_where_the_user_interrupts() -> None:
     effort = Effort()
     asked = threading.Event()
     effort.late = lambda: asked.is_set() or bool(asked.set())  # type: ignore[method-assign]
-    problem = HingeDual(y, np.full(4000, 1.0))
+    problem = KernelDual.of_hinges(y, np.full(4000, 1.0))
     blocks = KernelBlocks(RBF(0.5), X)
-    assert low_rank.low_rank_point(blocks, problem, 1e-6, problem.upper, over_factor, effort) is None
+    assert low_rank.low_rank_point(blocks, problem, 1e-6, problem.weight, over_factor, effort) is None

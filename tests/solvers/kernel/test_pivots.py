@@ -40,14 +40,14 @@ def hard(kernel, X, y, **given):
 def test_the_conditions_of_the_hard_margin_hold(n, kernel, apart, engine):
     X, y = clouds(n, 6, apart)
     found, K = hard(kernel, X, y)
-    f = y * (K @ (y * found.alpha) + found.b)
+    f = y * (K @ (y * (y * found.beta)) + found.b)
     assert found.reason == "converged"
     assert found.engine == engine
-    assert (found.alpha >= 0).all()
-    assert abs(found.alpha @ y) <= 1e-12 * found.alpha.sum()
+    assert ((y * found.beta) >= 0).all()
+    assert abs((y * found.beta) @ y) <= 1e-12 * (y * found.beta).sum()
     assert f.min() >= 1 - 1e-6
-    np.testing.assert_allclose(f[found.alpha > 0], 1.0, atol=1e-6)
-    assert hard_gap(y, y * found.alpha, K @ (y * found.alpha)) <= 1e-8
+    np.testing.assert_allclose(f[(y * found.beta) > 0], 1.0, atol=1e-6)
+    assert hard_gap(y, y * (y * found.beta), K @ (y * (y * found.beta))) <= 1e-8
 
 
 def test_of_many_rows_a_part_is_enough():
@@ -68,7 +68,7 @@ def test_equal_rows_of_a_label_are_one():
     y = np.array([label[tuple(x)] for x in X])
     found, _ = hard(RBF(0.5), X, y)
     assert found.reason == "converged"
-    assert len({tuple(x) for x in X[found.alpha > 0]}) == np.count_nonzero(found.alpha)
+    assert len({tuple(x) for x in X[(y * found.beta) > 0]}) == np.count_nonzero(y * found.beta)
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.05), Polynomial(2, 1.0, 1.0), Linear()], ids=str)
@@ -79,7 +79,7 @@ def test_what_is_not_separated_is_not_claimed(kernel, kind):
         X[1] = X[0]
     found, _ = hard(kernel, X, y)
     assert found.reason == "numerical_error"
-    assert np.isfinite(found.alpha).all()
+    assert np.isfinite(y * found.beta).all()
     result = qpsvm.solve(HardMargin(X, y, kernel), "kernel_newton", check=False)
     assert result.status != "optimal"
     assert result.gap == np.inf or result.gap > 1e-6
@@ -126,7 +126,7 @@ def test_the_conditions_of_the_nu_svm_hold(n, nu, weighted):
     found, rho = solve_kernel_nu(
         KernelBlocks(RBF(0.2), X), y, upper, nu, tol=1e-8, time_limit=None, max_iter=None, start=None
     )
-    alpha = found.alpha
+    alpha = y * found.beta
     slack = rho - y * (K @ (y * alpha) + found.b)
     assert found.engine == "pivots"
     assert alpha.sum() == pytest.approx(nu, rel=1e-12)
@@ -156,5 +156,5 @@ def test_groups_without_a_free_row_have_a_margin_in_the_middle():
     blocks = KernelBlocks(RBF(0.5), X)
     found, _ = solve_kernel_nu(blocks, y, upper, nu, tol=1e-9, time_limit=None, max_iter=None, start=None)
     assert found.engine == "pivots"
-    assert (found.alpha[y > 0] == 1 / 40).all()
-    assert NuSVM(X, y, nu, RBF(0.5)).certify(found.alpha).gap <= 1e-9
+    assert ((y * found.beta)[y > 0] == 1 / 40).all()
+    assert NuSVM(X, y, nu, RBF(0.5)).certify(y * found.beta).gap <= 1e-9

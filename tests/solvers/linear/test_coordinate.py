@@ -141,7 +141,7 @@ def test_rows_of_weight_zero_take_no_part():
 def test_a_wrong_answer_is_found_out(monkeypatch, wrong):
     def lying(X, _, losses, *__):
         n, d = X.shape
-        alpha = np.random.default_rng(0).random(n) * losses.upper if wrong == "noise" else np.zeros(n)
+        alpha = np.random.default_rng(0).random(n) * losses.high if wrong == "noise" else np.zeros(n)
         w = np.full(d, np.nan if wrong == "not a number" else 1.0)
         return Descent(w, 0.0, alpha, 0 if wrong == "nothing done" else 7, True)
 

@@ -16,13 +16,14 @@ from qpsvm.backends.abilities import traits_of
 from qpsvm.backends.augmented_lagrangian_ import AugmentedLagrangianBackend
 from qpsvm.backends.linear_rows import linear_rows
 from qpsvm.choice import choices, size_of
+from qpsvm.losses import per_row
 from qpsvm.rows import as_row_source
 from qpsvm.solvers.linear import coordinate, working_set
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.coordinate import SQUARED_HINGE_DUAL, descend, passes, task_of
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
 from qpsvm.solvers.linear.response import Response
-from qpsvm.solvers.linear.row_losses import RowLosses, per_row
+from qpsvm.solvers.linear.row_losses import RowLosses
 from qpsvm.solvers.linear.row_problem import balanced
 from qpsvm.solvers.linear.signed_rows import signed_rows
 from qpsvm.solvers.linear.solve import solve_linear
@@ -61,11 +62,11 @@ GRID = np.linspace(-12.0, 12.0, 24_001)
 def searched(kind: RowLosses, r: np.ndarray, a: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
     """The α that maximises αr − φ*(α) − (α − a)²/2σ and its worth, row by row, among the candidates."""
     found, worth = [], []
-    names = ("upper", "level", "lower", "width", "curvature")
+    names = ("high", "level", "low", "tube", "curvature")
     for i in range(ROWS):
         one = {name: float(np.broadcast_to(getattr(kind, name), ROWS)[i]) for name in names}
-        alpha = np.clip(GRID, one["lower"], one["upper"])
-        value = alpha * r[i] - one["width"] * np.abs(alpha) - 0.5 * one["curvature"] * alpha**2
+        alpha = np.clip(GRID, one["low"], one["high"])
+        value = alpha * r[i] - one["tube"] * np.abs(alpha) - 0.5 * one["curvature"] * alpha**2
         value -= (alpha - a[i]) ** 2 / (2.0 * sigma)
         found.append(alpha[value.argmax()])
         worth.append(value.max())
@@ -128,8 +129,8 @@ def test_balanced_multipliers_stay_in_the_box_and_at_their_kinks(name):
     result = balanced(alpha, y, kind)
     assert y @ result == pytest.approx(0.0, abs=1e-12)
     np.testing.assert_array_equal(result, kind.clipped(result))
-    resting = (alpha == kind.lower) | (alpha == kind.upper)
-    if kind.one_sided or not np.all(kind.width == 0.0):
+    resting = (alpha == kind.low) | (alpha == kind.high)
+    if kind.one_sided or not np.all(kind.tube == 0.0):
         resting |= alpha == 0.0
     np.testing.assert_array_equal(result[resting], alpha[resting])
 
@@ -357,8 +358,8 @@ def test_two_rows_of_a_sample_are_one():
     rows = linear_rows(problem.svm)
     assert rows.folded
     assert rows.source is problem.svm.gram.source, "X is not doubled"
-    assert rows.losses.width == pytest.approx(0.1, abs=1e-9), "one number, though levels of a million are rounded"
-    assert (rows.losses.upper, rows.losses.lower) == (2.0, -2.0)
+    assert rows.losses.tube == pytest.approx(0.1, abs=1e-9), "one number, though levels of a million are rounded"
+    assert (rows.losses.high, rows.losses.low) == (2.0, -2.0)
     alpha = rows.alpha(np.linspace(-1.0, 1.0, 50))
     assert (np.minimum(alpha[:50], alpha[50:]) == 0.0).all()
     np.testing.assert_array_equal(rows.multipliers(alpha), np.linspace(-1.0, 1.0, 50))

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from teams import ThreadTeam, together
 
 from qpsvm.errors import DataError, ParameterError
+from qpsvm.losses import per_row
 from qpsvm.rows import Centred, ChunkRows, SomeRows, Tiled, WithOnes, as_row_source
-from qpsvm.solvers.linear.row_losses import RowLosses, per_row
+from qpsvm.solvers.linear.row_losses import RowLosses
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.solve import solve_linear
 from qpsvm.solvers.linear.state import State
@@ -57,7 +58,7 @@ LOSSES = {
 
 def of(losses, rows):
     """The losses of some rows, as a member makes them that knows of no others: one number where its rows have one."""
-    names = ("upper", "level", "lower", "width", "curvature")
+    names = ("high", "level", "low", "tube", "curvature")
     kept = {name: getattr(losses, name) for name in names}
     return RowLosses(**{k: per_row(v[rows]) if isinstance(v, np.ndarray) else v for k, v in kept.items()})
 
@@ -92,8 +93,8 @@ def gap_by_hand(X, y, losses, intercept, answer, alpha, total=0.0):
     primal = 0.5 * answer.w @ answer.w + penalised * answer.b**2 + losses.loss(losses.residuals(y * f))
     primal += answer.b * total
     dual = losses.worth(alpha) - 0.5 * pull @ pull - penalised * sum_**2
-    assert (alpha >= losses.lower).all()
-    assert (alpha <= losses.upper).all()
+    assert (alpha >= losses.low).all()
+    assert (alpha <= losses.high).all()
     return (primal - dual) / max(abs(primal), abs(dual)), sum_ - total if intercept == "free" else 0.0
 
 
@@ -327,9 +328,9 @@ def test_every_field_of_the_losses_is_agreed_on():
         return losses
 
     found = together(3, program)
-    assert {type(losses.upper) for losses in found} == {np.ndarray}
+    assert {type(losses.high) for losses in found} == {np.ndarray}
     assert [losses.level for losses in found] == [5.0, 5.0, 5.0]
     assert {field.name for field in fields(RowLosses)} - {"unit", "team"} == {
-        "upper", "level", "lower", "width", "curvature",
+        "high", "level", "low", "tube", "curvature",
     }  # fmt: skip
     assert as_row_source(np.zeros((2, 2))).team.alone

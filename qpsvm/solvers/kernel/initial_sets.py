@@ -1,14 +1,14 @@
-"""First guesses at a working set: which rows W holds, and at which bound the others rest.
+"""Initial working sets: which rows W holds, and at which bound the others are fixed.
 
-| guess       | W                                                                    | where the others rest  |
-|-------------|----------------------------------------------------------------------|------------------------|
-| `all_rows`  | every row, and what conjugate gradients say where nearly all are free | –                      |
-| `outlying`  | of a novelty machine, the rows that are farthest out                 | 0                      |
-| `subsample` | rows that a subsample does not see far on their right side           | 0                      |
-| `foretold`  | a band around the margin that a low-rank model foretells (`nystrom`) | 0 or C                 |
-| `at_point`  | rows of a known point that are free, near the margin, or wrong       | as in the point        |
+| initial set      | W                                                                     | bound of the others    |
+|------------------|-----------------------------------------------------------------------|------------------------|
+| `all_rows`       | every row, and what conjugate gradients say where nearly all are free | –                      |
+| `outlying`       | of a novelty machine, the rows that are farthest out                  | 0                      |
+| `subsample`      | rows that a subsample does not see far on their right side            | 0                      |
+| `estimated_band` | a band around the margin that a low-rank model estimates (`nystrom`)  | 0 or C                 |
+| `at_point`       | rows of a known point that are free, near the margin, or wrong        | as in the point        |
 
-A guess costs time, never accuracy.
+An initial set costs time, never accuracy.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
-from qpsvm.solvers.kernel.nystrom import Guess
+from qpsvm.solvers.kernel.nystrom import Estimate
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Constants of the guesses. Distances are in units of the margin."""
+    """Constants of the initial sets. Distances are in units of the margin."""
 
     #: The subsample: every eighth row of each class, but at least so many in all; and the tolerance of its loop.
     stride: int = 8
@@ -49,14 +48,14 @@ class Settings:
     most_outlying: float = 0.05
     outlying: float = 2.0
     looking: int = 64
-    #: The band is |s| ≤ `band`, and holds at most this share of rows besides those foretold as free.
+    #: The band is |s| ≤ `band`, and holds at most this share of rows besides those estimated as free.
     band: float = 0.1
     neighbours: float = 0.5
     #: But K_WW may always have this share as many entries as the kernel values of the rows at C, and W so many rows
     #: more: they cost little beside those.
     cheap: float = 0.04
     besides: int = 30
-    #: W holds this many times what it must to balance the rows that rest at C.
+    #: W holds this many times what it must to balance the rows that are at C.
     room: float = 1.1
     #: Relative error of a kernel value in single precision. In u the errors add up like a random walk: ε is so many of
     #: its deviations, between limits.
@@ -82,8 +81,8 @@ SETTINGS = Settings()
 
 
 @dataclass(frozen=True, eq=False)
-class First:
-    """A first guess.
+class InitialSet:
+    """An initial working set.
 
     Attributes
     ----------
@@ -93,45 +92,45 @@ class First:
         β is 0 or C_i y_i outside W;  u = Kβ, rough.
     known : bool
         Whether β is a feasible point, good enough for Newton steps. Otherwise it is 0 on W.
-    reach : ndarray, shape (n,), or None
-        r of (KSET.2), as foretold.
+    violation : ndarray, shape (n,), or None
+        r of (KSET.2), as estimated.
     side : ndarray, shape (n,), or None
-        The side of the tube that each row is on, as foretold, where β may be positive or negative.
+        The side of the tube that each row is on, as estimated, where β may be positive or negative.
     tube : float
-        That of `Edges`, as foretold.
+        That of `Edges`, as estimated.
     """
 
     rows: IntArray
     beta: FloatArray
     u: FloatArray
     known: bool
-    reach: FloatArray | None = None
+    violation: FloatArray | None = None
     side: FloatArray | None = None
     tube: float = 0.0
 
 
-def all_rows(K: FloatArray, problem: KernelDual) -> First:
+def all_rows(K: FloatArray, problem: KernelDual) -> InitialSet:
     """W holds every row of the Gram matrix K (n, n)."""
-    beta = unbounded(K, problem) if isinstance(problem, HingeDual) else None
+    beta = unbounded(K, problem)
     rows = np.arange(problem.n)
     zero = np.zeros(problem.n)
-    return First(rows, zero, zero, False) if beta is None else First(rows, beta, zero, True)
+    return InitialSet(rows, zero, zero, False) if beta is None else InitialSet(rows, beta, zero, True)
 
 
-def unbounded(K: FloatArray, problem: HingeDual) -> FloatArray | None:
+def unbounded(K: FloatArray, problem: KernelDual) -> FloatArray | None:
     """The solution without bounds, roughly, where nearly all of it lies in the box: β (n,), feasible; else None.
 
-    Where C is large and the kernel narrow, K is close to diagonal: conjugate gradients on Kβ = y − b show within a few
+    Where C is large and the kernel narrow, K is close to diagonal: conjugate gradients on Kβ = t − b show within a few
     products whether they converge and where to, and LIBSVM's loop would visit every row several times.
     """
-    n, y = problem.n, problem.y
+    n, target = problem.n, problem.level
     kappa = float(K.trace()) / n
-    if not problem.total_penalty * kappa > n * SETTINGS.large_penalty:
+    if problem.kinked or problem.total or not problem.total_penalty * kappa > n * SETTINGS.large_penalty:
         return None
     sample = K[:: n // SETTINGS.sampled_rows + 1]
     if float(np.add.reduce(sample * sample, axis=None)) > len(sample) * kappa * kappa / SETTINGS.rank_share:
         return None
-    residual = y - y.mean()  # 1ᵀβ = 0: everything happens among the vectors that sum to zero
+    residual = target - target.mean()  # 1ᵀβ = 0: everything happens among the vectors that sum to zero
     beta, direction = np.zeros(n), residual
     first = size = float(residual @ residual)
     for bound in SETTINGS.residuals:
@@ -151,16 +150,16 @@ def unbounded(K: FloatArray, problem: HingeDual) -> FloatArray | None:
     return problem.balanced(beta) if np.count_nonzero(inside) >= SETTINGS.nearly_all * n else None
 
 
-def subsample(blocks: KernelBlocks, problem: HingeDual, effort: Effort) -> First | None:
+def subsample(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> InitialSet | None:
     """W holds the rows that a subsample's decision function does not see far inside; None where that would be too many.
 
     The subsample's penalties are raised so that their sum is that of all rows. (The rows that it sees at C are in W,
-    too: its errors are too large to let them rest, and each wrong guess costs a factorisation.)
+    too: its errors are too large to leave them there, and each wrong row costs a factorisation.)
     """
-    n, y = problem.n, problem.y
+    n, y = problem.n, problem.sign
     stride = min(SETTINGS.stride, n // SETTINGS.least_sample)
     rows = np.concatenate([(y > 0).nonzero()[0][::stride], (y < 0).nonzero()[0][::stride]])
-    sample = HingeDual(y[rows], problem.upper[rows] * (n / len(rows)))
+    sample = problem.of(rows).times(n / len(rows))
     K, before = blocks.symmetric(rows), effort.iterations
     beta = effort.loop(sample, K, SETTINGS.sample_tolerance)
     support = beta.nonzero()[0]
@@ -169,32 +168,32 @@ def subsample(blocks: KernelBlocks, problem: HingeDual, effort: Effort) -> First
         return None
     b = sample.intercept(beta[support] @ K[support])
     u = blocks.product(rows[support], beta[support], np.arange(n), rough=True)
-    inside = (1.0 - y * (u + b) > -SETTINGS.reach).nonzero()[0]
+    inside = (y * (problem.level - u - b) > -SETTINGS.reach).nonzero()[0]
     near, supporting = len(inside) / n, len(support) / len(rows)
     if near * near + SETTINGS.asked * supporting * (1.0 - near) > SETTINGS.largest_share:
         return None
     zero = np.zeros(n)
-    return First(inside, zero, zero, False) if 0 < np.count_nonzero(y[inside] > 0) < len(inside) else None
+    return InitialSet(inside, zero, zero, False) if 0 < np.count_nonzero(y[inside] > 0) < len(inside) else None
 
 
-def outlying(blocks: KernelBlocks, problem: IntervalDual) -> First | None:
+def outlying(blocks: KernelBlocks, problem: KernelDual) -> InitialSet | None:
     """W holds the rows that are farthest out, as the mean of a few others sees it; None where many are to support."""
     n, share = problem.n, problem.share
     if share is None or share > SETTINGS.most_outlying:
         return None
     some = np.random.default_rng(0).permutation(n)[: SETTINGS.looking]
     beta = np.full(len(some), problem.total / len(some))
-    r = problem.target - blocks.product(some, beta, np.arange(n), rough=True)
+    r = problem.level - blocks.product(some, beta, np.arange(n), rough=True)
     count = min(int(SETTINGS.outlying * share * n) + SETTINGS.besides, n)
     zero = np.zeros(n)
-    return First(np.sort(np.argpartition(-r, count - 1)[:count]), zero, zero, False)
+    return InitialSet(np.sort(np.argpartition(-r, count - 1)[:count]), zero, zero, False)
 
 
-def in_band(guess: Guess) -> NDArray[np.bool_]:
-    """The rows foretold as free or near the margin: a mask, (n,)."""
-    n, distance = len(guess.reach), np.where(guess.free, 0.0, np.abs(guess.reach))
-    free = int(np.count_nonzero(guess.free))
-    cheap = int(np.sqrt(SETTINGS.cheap * n * np.count_nonzero(guess.rests))) + SETTINGS.besides
+def in_band(estimate: Estimate) -> NDArray[np.bool_]:
+    """The rows estimated as free or near the margin: a mask, (n,)."""
+    n, distance = len(estimate.violation), np.where(estimate.free, 0.0, np.abs(estimate.violation))
+    free = int(np.count_nonzero(estimate.free))
+    cheap = int(np.sqrt(SETTINGS.cheap * n * np.count_nonzero(estimate.at_bound))) + SETTINGS.besides
     near = min(int(np.count_nonzero(distance <= SETTINGS.band)), int((1.0 + SETTINGS.neighbours) * free))
     count = min(max(cheap, near), n)
     mask = np.zeros(n, dtype=bool)
@@ -202,16 +201,16 @@ def in_band(guess: Guess) -> NDArray[np.bool_]:
     return mask
 
 
-def foretold(blocks: KernelBlocks, problem: KernelDual, guess: Guess, effort: Effort) -> First | None:
-    """W holds a band around the foretold margin; the others rest where that says. None where time runs out."""
-    inside = in_band(guess)
-    beta = np.where(inside, 0.0, guess.rests)
+def estimated_band(blocks: KernelBlocks, problem: KernelDual, estimate: Estimate, effort: Effort) -> InitialSet | None:
+    """W holds a band around the estimated margin; the others at the bound that it says. None where time runs out."""
+    inside = in_band(estimate)
+    beta = np.where(inside, 0.0, estimate.at_bound)
     rows = np.flatnonzero(inside)
-    rows = np.sort(np.append(rows, with_room(problem, rows, rows[:0], beta, guess.reach)))
+    rows = np.sort(np.append(rows, with_room(problem, rows, rows[:0], beta, estimate.violation)))
     beta[rows] = 0.0
-    resting = beta.nonzero()[0]
-    u = streamed(blocks, resting, beta[resting], np.arange(problem.n), effort)
-    return None if u is None else First(rows, beta, u, False, guess.reach, guess.side, guess.tube)
+    fixed = beta.nonzero()[0]
+    u = streamed(blocks, fixed, beta[fixed], np.arange(problem.n), effort)
+    return None if u is None else InitialSet(rows, beta, u, False, estimate.violation, estimate.side, estimate.tube)
 
 
 def with_room(
@@ -224,10 +223,10 @@ def with_room(
         return join
     added, total = [join], problem.total
     for sign in (1.0, -1.0):
-        resting = sign * (float(beta[outside].sum()) - total)
+        fixed = sign * (float(beta[outside].sum()) - total)
         room = -problem.low if sign > 0 else problem.high
-        lacking = SETTINGS.room * resting - float(room[~outside].sum())
-        if resting <= 0 or lacking <= 0:
+        lacking = SETTINGS.room * fixed - float(room[~outside].sum())
+        if fixed <= 0 or lacking <= 0:
             continue
         members = np.flatnonzero(outside & (beta * sign > 0))
         members = members[np.argsort(-reach[members])]
@@ -237,15 +236,15 @@ def with_room(
     return np.concatenate(added)
 
 
-def at_point(point: DualPoint, reach: float = 0.0) -> First:
-    """W holds the rows that are not at rest: free, on the wrong side for their bound, or within `reach` of the margin.
+def at_point(point: DualPoint, reach: float = 0.0) -> InitialSet:
+    """W holds the rows that are free, on the wrong side for their bound, or within `reach` of the margin.
 
     The margin is that of ε in (KSET.3) where it is wider.
     """
-    beta, pull = point.beta, point.pull
+    beta, gradient = point.beta, point.gradient
     rises, falls = beta < point.high, beta > point.low
-    moves = (rises & falls) | ((pull > 0) & rises) | ((pull < 0) & falls)
-    return First(np.flatnonzero(moves | (np.abs(pull) < reach)), beta, point.u, True)
+    moves = (rises & falls) | ((gradient > 0) & rises) | ((gradient < 0) & falls)
+    return InitialSet(np.flatnonzero(moves | (np.abs(gradient) < reach)), beta, point.u, True)
 
 
 def rough_margin(beta: FloatArray) -> float:
@@ -268,10 +267,10 @@ def streamed(
 
 
 __all__ = [
-    "First",
+    "InitialSet",
     "all_rows",
     "at_point",
-    "foretold",
+    "estimated_band",
     "in_band",
     "outlying",
     "rough_margin",
