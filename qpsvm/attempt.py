@@ -116,22 +116,7 @@ def attempt(
 ) -> SVMResult:
     """Compile, solve, unscale and interpret; again at tighter tolerances while the certificate says no.
 
-    Parameters
-    ----------
-    problem : Problem
-    backend : Backend
-    form : "dual" or "primal"
-    estimate : Cost
-    request : Request
-    allowed : Clock, optional
-        Of a follower, which may not take longer.
-
-    Raises
-    ------
-    TooLargeError
-        It needs more memory than there is.
-    UnsupportedError
-        The backend does not take this machine.
+    Raises TooLargeError, UnsupportedError.
     """
     check_room(problem, backend, form, estimate)
     allowed = allowed or Clock()
@@ -216,9 +201,7 @@ def not_started(problem: Problem, backend: Backend, form: Form, request: Request
 def check_room(problem: Problem, backend: Backend, form: Form, estimate: Cost) -> None:
     """Check that there is as much memory as a backend will need: without it, compiled code may end the process.
 
-    Raises
-    ------
-    TooLargeError
+    Raises TooLargeError.
     """
     limited = address_space() < float("inf")
     if estimate.bytes < LITTLE_MEMORY and not limited:

@@ -59,17 +59,10 @@ class Choice:
 class Place:
     """What `auto` is told of a backend, beside its estimate.
 
-    Attributes
-    ----------
-    backend : str
-    form : "dual" or "primal", optional
-        The form to take it in, where that is not the one it prefers.
-    least, most : float
-        Rows from which and up to which it is taken.
-    order : "estimate", "listed" or "last"
-        Its turn: by its estimate; in the order of the list, whatever those listed cost; or after all others.
-    unless : str
-        It gets no turn where this other backend takes the problem.
+    form: The form to take it in, where that is not the one it prefers.
+    least, most: Rows from which and up to which it is taken.
+    order: Its turn: by its estimate; in the order of the list, whatever those listed cost; or after all others.
+    unless: It gets no turn where this other backend takes the problem.
     """
 
     backend: str
@@ -213,10 +206,7 @@ def machine_traits(problem: Problem) -> Traits:
 class Followers:
     """What time is left for further choices: all together may take a multiple of what the first one took.
 
-    Parameters
-    ----------
-    first : float
-        Seconds that the first choice took.
+    first: Seconds that the first choice took.
     """
 
     def __init__(self, first: float) -> None:

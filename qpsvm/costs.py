@@ -31,16 +31,10 @@ PRODUCT_SECONDS = 2.5e-11
 class Cost:
     """An estimate.
 
-    Attributes
-    ----------
-    setup : float
-        Seconds until the solver first looks at its clock.
-    seconds : float
-        Until it ends by itself.
-    bytes : float
-        Memory at the most, besides what there is already.
-    mapped : float
-        Bytes of address space that its imports take, besides; they count only where that is limited.
+    setup: Seconds until the solver first looks at its clock.
+    seconds: Until it ends by itself.
+    bytes: Memory at the most, besides what there is already.
+    mapped: Bytes of address space that its imports take, besides; they count only where that is limited.
     """
 
     setup: float
@@ -141,14 +135,9 @@ class Rows:
 class General:
     """Methods for any QP.
 
-    Attributes
-    ----------
-    dual : Matrices
-        Over a Gram matrix.
-    primal : Matrices
-        Over the coordinates L of K = LLᵀ, an n × n matrix; the factorisation is included.
-    rows : Rows
-        Linear machines: the primal, and the dual with more rows than features.
+    dual: Over a Gram matrix.
+    primal: Over the coordinates L of K = LLᵀ, an n × n matrix; the factorisation is included.
+    rows: Linear machines: the primal, and the dual with more rows than features.
     """
 
     dual: Matrices

@@ -571,13 +571,7 @@ def install(extra: str) -> str:
 
 
 def nearest(name: object, known: Iterable[object]) -> str:
-    """Words that name the nearest known option, for the end of an error message.
-
-    Returns
-    -------
-    str
-        `did you mean 'tol'? known: ...`, or only the known names where none is near.
-    """
+    """Words that name the nearest known option, for the end of an error message."""
     options = list(known)
     return " ".join([*did_you_mean(name, options), "known: " + ", ".join(sorted(map(str, options), key=_natural))])
 

@@ -26,16 +26,7 @@ class Cell:
 
 
 def table(rows: Sequence[Sequence[Cell]], head: Sequence[str] = (), title: str = "", caption: str = "") -> str:
-    """A table, its rows each headed by the first cell.
-
-    Parameters
-    ----------
-    rows : sequence of sequences of Cell
-    head : sequence of str
-        Names of the columns, flush with the cells below them.
-    title, caption : str
-        In bold, and in plain letters after it.
-    """
+    """A table, its rows each headed by the first cell."""
     said = f"<b>{escape(title)}</b>" if title else ""
     said += f"{' ' if title and caption else ''}{escape(caption)}"
     parts = [f'<caption style="{CAPTION}">{said}</caption>'] if said else []

@@ -73,12 +73,7 @@ class Found:
 def solve_joint(problem: JointProblem, backend: str, form: Form | None, request: Request) -> JointResult:
     """Solve a joint machine by the backend named, or by our own method and, where that fails, another.
 
-    Raises
-    ------
-    UnknownOptionError, UnsupportedError
-        A backend or an option that does not exist, or that cannot take this machine.
-    TooLargeError
-        It needs more memory than there is.
+    Raises UnknownOptionError, UnsupportedError, TooLargeError.
     """
     if form is not None:
         check_form(form)
@@ -145,9 +140,7 @@ def general_backends() -> tuple[str, ...]:
 def _able(name: str) -> Backend:
     """A backend that takes any QP.
 
-    Raises
-    ------
-    UnknownOptionError, UnsupportedError, MissingExtraError
+    Raises UnknownOptionError, UnsupportedError, MissingExtraError.
     """
     if not isinstance(name, str) or name not in backends.names():
         raise UnknownOptionError(f"unknown backend {name!r}; {nearest(name, [*backends.names(), 'auto', NAME])}")
@@ -324,10 +317,7 @@ def _general(problem: JointProblem, backend: Backend, form: Form | None, request
 def _check_room(problem: JointProblem, backend: Backend, form: Form, request: Request) -> str | None:
     """Why it is too late to start, or None.
 
-    Raises
-    ------
-    TooLargeError
-        The QP needs more memory than there is.
+    Raises TooLargeError.
     """
     dual, space = problem.joint, problem.space
     d = space.samples.d

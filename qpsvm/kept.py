@@ -22,10 +22,7 @@ from qpsvm.saving.checkpoint import Checkpoint
 def backend_of(problem: Problem | JointProblem, backend: str) -> str:
     """The backend of a solve that keeps its state.
 
-    Raises
-    ------
-    UnsupportedError
-        Another one is named, or it does not take the problem.
+    Raises UnsupportedError.
     """
     if not isinstance(problem, Problem) or backend not in ("auto", RESUMABLE) or not problem.space.is_linear:
         raise UnsupportedError(
@@ -38,16 +35,7 @@ def backend_of(problem: Problem | JointProblem, backend: str) -> str:
 def kept(problem: Problem, path: str | os.PathLike[str], verbose: bool) -> Iterator[Checkpoint]:
     """The file of a solve; however that ends, its last state is written.
 
-    Parameters
-    ----------
-    problem : Problem
-    path : str or path-like
-    verbose : bool
-
-    Raises
-    ------
-    DataError, ParameterError, FileFormatError, FileAccessError
-        As `Checkpoint`.
+    Raises DataError, ParameterError, FileFormatError, FileAccessError.
     """
     signature = {
         "machine": type(problem).__name__, "kernel": str(problem.kernel), "intercept": problem.intercept,

@@ -23,12 +23,8 @@ DIGITS = 4
 class KKTTable:
     """One row a sample, with columns by name: `table["gap"]` (n,), `table[3]`, `table[:5]`, `np.asarray(table)`.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (n,)
-        Structured. A column "residual" is what the worst row is named by.
-    numbers : ndarray, shape (n,), optional
-        What the rows are called; 0 to n − 1 where absent.
+    rows (n,): Structured. A column "residual" is what the worst row is named by.
+    numbers (n,): What the rows are called; 0 to n − 1 where absent.
     """
 
     def __init__(self, rows: NDArray[np.void], numbers: IntArray | None = None) -> None:

@@ -15,22 +15,7 @@ from typing import Any
 def late_names(
     package: str, groups: Mapping[str, tuple[str, ...]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package some of whose names are imported late.
-
-    Parameters
-    ----------
-    package : str
-        Its `__name__`.
-    groups : dict of str to tuple of str
-        The names, by the module that they are defined in; a module of the package itself stands with no names.
-
-    Returns
-    -------
-    __getattr__ : callable
-        Imports a name and keeps it in the package; an `AttributeError` where there is none.
-    __dir__ : callable
-        Every name, those that are not there yet too.
-    """
+    """The `__getattr__` and `__dir__` of a package some of whose names are imported late."""
     homes = {name: module for module, names in groups.items() for name in names}
     modules = {module.rpartition(".")[2]: module for module, names in groups.items() if not names}
 

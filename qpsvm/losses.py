@@ -101,10 +101,8 @@ def _dot(weights: PerRow, values: FloatArray) -> float:
 class Loss:
     """(LOSSES.1) of every row.
 
-    Attributes
-    ----------
-    high, level, low, tube, curvature : float or ndarray, shape (n,)
-        hi, ℓ, lo, ε ≥ 0 and δ ≥ 0. ε is 0 where lo is; δ > 0 where a bound is infinite.
+    high, level, low, tube, curvature (n,): hi, ℓ, lo, ε ≥ 0 and δ ≥ 0. ε is 0 where lo is; δ > 0 where a bound
+        is infinite.
     """
 
     high: PerRow

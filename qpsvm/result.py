@@ -34,14 +34,9 @@ KINDS_IN_WORDS = ("peripheral", "on the margin", "at the bound")
 class Kinds:
     """What the numbers 0, 1 and 2 of `SVMResult.kind` mean for a machine.
 
-    Attributes
-    ----------
-    names : tuple of str
-        One word each, in tables.
-    words : tuple of str
-        For people who look at a picture or a page.
-    curved : str
-        For people: the third, where a loss that is curved has no bound.
+    names: One word each, in tables.
+    words: For people who look at a picture or a page.
+    curved: For people: the third, where a loss that is curved has no bound.
     """
 
     names: tuple[str, str, str] = KINDS

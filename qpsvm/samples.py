@@ -40,17 +40,11 @@ MANY_CLASSES = 5
 class Samples:
     """What a machine is trained on.
 
-    Attributes
-    ----------
-    X : ndarray, csr_array or RowSource, shape (n, d)
-    target : ndarray, shape (n,)
-        What the machine is to reproduce: −1 and +1 for two classes, any real number for a regression.
-    weight : ndarray, shape (n,)
-        s; a row of weight 0 takes no part.
-    classes : ndarray, shape (2,), or None
-        The two labels that −1 and +1 stand for, in sort order; None where the target is not a class.
-    feature_names : tuple of str, or None
-        The columns of a data frame.
+    X (n, d)
+    target (n,): What the machine is to reproduce: −1 and +1 for two classes, any real number for a regression.
+    weight (n,): s; a row of weight 0 takes no part.
+    classes (2,): The two labels that −1 and +1 stand for, in sort order; None where the target is not a class.
+    feature_names or None: The columns of a data frame.
     """
 
     X: Matrix | RowSource
@@ -73,10 +67,7 @@ class Samples:
     def check(self) -> None:
         """Look whether the features, where they are a caller's own array, are those that were given.
 
-        Raises
-        ------
-        DataError
-            They were changed in place.
+        Raises DataError.
         """
         if self.seal is not None:
             self.seal.check()
@@ -185,11 +176,8 @@ class Samples:
 class SpreadSamples(Samples):
     """Samples of a Dask collection: what is known of them without bringing them here, and the rest when asked for.
 
-    Attributes
-    ----------
-    X : DaskRows, shape (n, d)
-    factors : ndarray, shape (k,), or None
-        What `class_weight` makes of the weight of each class.
+    X (n, d)
+    factors (k,) or None: What `class_weight` makes of the weight of each class.
     """
 
     X: DaskRows
@@ -318,10 +306,7 @@ def _spread_numbers(X: Any, t: Any, sample_weight: Any, name: str) -> SpreadSamp
 def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
     """Checked features, (n, d), and what the columns are called; a source of rows has checked its own.
 
-    Raises
-    ------
-    DataError, DataTypeError
-        As `as_matrix`.
+    Raises DataError, DataTypeError.
     """
     if isinstance(X, RowSource):
         return X, X.feature_names
@@ -331,10 +316,7 @@ def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
 def given(y: Any, name: str = "y") -> Any:
     """The target of samples, which has to be there.
 
-    Raises
-    ------
-    ParameterTypeError
-        It is None.
+    Raises ParameterTypeError.
     """
     if y is None:
         raise ParameterTypeError(
@@ -348,22 +330,8 @@ def two_classes(
 ) -> Samples:
     """Check samples of two classes.
 
-    Parameters
-    ----------
-    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
-    y : array_like, shape (n,), or str
-        Any two labels; the larger in sort order is +1.
-    sample_weight : array_like, shape (n,), or str, optional
-        Not negative, and not 0 in a whole class.
-    class_weight : dict or "balanced", optional
-        By label; a factor of `sample_weight`.
-
-    Raises
-    ------
-    DataError, DataTypeError
-        Shapes that do not fit, numbers that are not finite, another number of classes than two.
-    UnknownOptionError, ParameterError, ParameterTypeError
-        A class weight of no class, or no positive number.
+    Shapes: X (n, d), y (n,), sample_weight (n,). Raises DataError, DataTypeError, UnknownOptionError,
+    ParameterError, ParameterTypeError.
     """
     X, y, sample_weight = stored(X, y, sample_weight)
     if is_dask(X):
@@ -377,20 +345,7 @@ def two_classes(
 def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
     """Check samples with a number each.
 
-    Parameters
-    ----------
-    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
-    t : array_like, shape (n,), or str
-        Finite.
-    sample_weight : array_like, shape (n,), or str, optional
-        Not negative, and not 0 everywhere.
-    name : str
-        What messages call t.
-
-    Raises
-    ------
-    DataError, DataTypeError
-        Shapes that do not fit, numbers that are not finite.
+    Shapes: X (n, d), t (n,), sample_weight (n,). Raises DataError, DataTypeError.
     """
     X, t, sample_weight = stored(X, t, sample_weight, name)
     if is_dask(X):
@@ -418,16 +373,7 @@ def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None,
 def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
     """Check samples with no target.
 
-    Parameters
-    ----------
-    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
-    sample_weight : array_like, shape (n,), or str, optional
-        Not negative, and not 0 everywhere.
-
-    Raises
-    ------
-    DataError, DataTypeError
-        Shapes that do not fit, numbers that are not finite.
+    Shapes: X (n, d), sample_weight (n,). Raises DataError, DataTypeError.
     """
     X, _, sample_weight = stored(X, None, sample_weight)
     if is_dask(X):
@@ -442,23 +388,8 @@ def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_we
 
     "balanced" is n/(k n_c) for a class of n_c of the n samples, counted with their weights (King & Zeng 2001).
 
-    Parameters
-    ----------
-    weight : ndarray, shape (n,)
-        Not negative.
-    codes : ndarray of int, shape (n,)
-        The class of each sample, by its place in `classes`.
-    classes : ndarray, shape (k,)
-        Labels.
-    class_weight : dict, "balanced" or None
-        By label; 1 for those that are not named.
-
-    Raises
-    ------
-    UnknownOptionError
-        A label that is no class, or another word than "balanced".
-    ParameterError, ParameterTypeError
-        A weight that is not positive and finite.
+    Shapes: weight (n,), codes (n,), classes (k,). Raises UnknownOptionError, ParameterError,
+    ParameterTypeError.
     """
     if class_weight is None:
         return weight
@@ -500,26 +431,7 @@ def original_labels(samples: Samples) -> NDArray[Any]:
 def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
     """Check labels and turn them into −1/+1; the larger in sort order is +1.
 
-    Parameters
-    ----------
-    y : array_like, shape (n,)
-        Any two labels: numbers, text or booleans.
-    n : int
-        The number of samples.
-
-    Returns
-    -------
-    signs : ndarray of float64, shape (n,)
-        −1 or +1.
-    classes : ndarray, shape (2,)
-        The two labels in sort order.
-
-    Raises
-    ------
-    DataTypeError
-        Complex labels, or labels of types that cannot be sorted.
-    DataError
-        Another length, NaN, one class only, more than two classes.
+    Shapes: y (n,) → signs (n,), classes (2,). Raises DataTypeError, DataError.
     """
     labels, classes = sorted_labels(y, n)
     signs: FloatArray = np.where(labels == _two(classes)[1], 1.0, -1.0)
@@ -529,9 +441,7 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
 def _two(classes: NDArray[Any]) -> NDArray[Any]:
     """Sorted labels, (k,), if there are two.
 
-    Raises
-    ------
-    DataError
+    Raises DataError.
     """
     if len(classes) != 2:
         shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
@@ -545,12 +455,7 @@ def _two(classes: NDArray[Any]) -> NDArray[Any]:
 def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Check labels, (n,), of any number of classes, and sort these: (k,).
 
-    Raises
-    ------
-    DataTypeError
-        Complex labels, or labels of types that cannot be sorted.
-    DataError
-        Another length, NaN.
+    Raises DataTypeError, DataError.
     """
     labels = raw_array(y, "y")
     if labels.ndim != 1:
@@ -578,22 +483,8 @@ def several_classes(
 ) -> Samples:
     """Check samples of two classes or more: the target of each is the place of its label among `classes`.
 
-    Parameters
-    ----------
-    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
-    y : array_like, shape (n,), or str
-        Any labels.
-    sample_weight : array_like, shape (n,), or str, optional
-        Not negative, and not 0 in a whole class.
-    class_weight : dict or "balanced", optional
-        By label; a factor of `sample_weight`.
-
-    Raises
-    ------
-    DataError, DataTypeError
-        Shapes that do not fit, numbers that are not finite, one class only.
-    UnknownOptionError, ParameterError, ParameterTypeError
-        A class weight of no class, or no positive number.
+    Shapes: X (n, d), y (n,), sample_weight (n,). Raises DataError, DataTypeError, UnknownOptionError,
+    ParameterError, ParameterTypeError.
     """
     X, y, sample_weight = stored(X, y, sample_weight)
     matrix, names = features(X)
@@ -637,10 +528,7 @@ def _is_missing(label: Any) -> bool:
 def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> FloatArray:
     """Sample weights, (n,), all ones for None; `each` says of what at least one must be positive.
 
-    Raises
-    ------
-    DataError
-        Another shape, negative, NaN or infinite weights, or all zero.
+    Raises DataError.
     """
     if sample_weight is None:
         return repeated(1.0, n)
@@ -660,21 +548,7 @@ def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> 
 def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
     """Check sample weights; None means all ones.
 
-    Parameters
-    ----------
-    sample_weight : array_like, shape (n,), or None
-        Non-negative; a row of weight 0 takes no part.
-    y : ndarray, shape (n,)
-        Labels −1/+1.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-
-    Raises
-    ------
-    DataError
-        Another shape, negative, NaN or infinite weights, all zero, or all zero in one class.
+    Shapes: sample_weight (n,) or None, y (n,) → (n,). Raises DataError.
     """
     if sample_weight is None:
         return repeated(1.0, len(y))

@@ -304,10 +304,7 @@ def _solved(
 def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request: Request) -> SVMResult:
     """The best of the choices' results: of the first that can start, and of its followers while they are in proportion.
 
-    Raises
-    ------
-    UnsupportedError, TooLargeError
-        None of them could start; what the last one said.
+    Raises UnsupportedError, TooLargeError.
     """
     best: SVMResult | None = None
     refused: QPSVMError | None = None

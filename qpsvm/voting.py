@@ -55,11 +55,7 @@ def packed(coef: FloatArray, n_support: NDArray[Any]) -> FloatArray:
     A support vector of class i has a coefficient for each other class c, in row c where c < i and c − 1 where c > i.
     Its sign is that of the first class of the pair; of two classes it is that of the second.
 
-    Parameters
-    ----------
-    coef : ndarray, shape (P, s)
-        Positive for the second class of the pair; the support vectors stand class after class.
-    n_support : ndarray of int, shape (k,)
+    Shapes: coef (P, s), n_support (k,).
     """
     k = len(n_support)
     if k == 2:

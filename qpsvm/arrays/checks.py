@@ -26,27 +26,7 @@ FEW_VALUES = 10_000
 def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     """Check a matrix of samples and return it as float64, dense C- or F-ordered, or CSR.
 
-    Parameters
-    ----------
-    X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows. Messages use the column names of a data frame.
-    name : str
-        What to call it in messages.
-    columns : int, optional
-        The width it must have.
-
-    Returns
-    -------
-    ndarray or csr_array of float64, shape (n, d)
-        Read-only: a view of the input where it already is that, otherwise a converted copy.
-
-    Raises
-    ------
-    DataTypeError
-        The entries are complex numbers, text or objects.
-    DataError
-        It is not two-dimensional, is empty or has another width; or a value is NaN or infinite, or has a square that
-        overflows (row and column are named).
+    Shapes: X (n, d) → (n, d). Raises DataTypeError, DataError.
     """
     labels = column_names(X)
     if sp.issparse(X):
@@ -98,15 +78,7 @@ def column_names(X: Any) -> Sequence[Any] | None:
 def check_columns(X: Any, name: str = "X") -> bool:
     """Refuse columns of a data frame that are no numbers, by their names: text, categories, dates, durations.
 
-    Returns
-    -------
-    bool
-        Whether it is a data frame all of whose columns are known to be numbers or truth values, so that it can be read
-        as numbers whatever array its library would make of it.
-
-    Raises
-    ------
-    DataTypeError
+    Raises DataTypeError.
     """
     labels, dtypes = column_names(X), getattr(X, "dtypes", None)
     try:
@@ -167,10 +139,7 @@ def refuse_masked(values: Any, name: str) -> None:
 def raw_array(values: Any, name: str) -> NDArray[Any]:
     """The values as an array, of whatever type.
 
-    Raises
-    ------
-    DataError
-        They are ragged, or some are masked.
+    Raises DataError.
     """
     refuse_masked(values, name)
     try:
@@ -266,12 +235,7 @@ def all_finite(values: FloatArray) -> bool:
 def as_real_vector(values: Any, name: str) -> FloatArray:
     """Check an array of real numbers, of any shape, and return a copy as float64.
 
-    Raises
-    ------
-    DataTypeError
-        The entries are complex numbers, text or objects.
-    DataError
-        It is ragged, or has masked entries.
+    Raises DataTypeError, DataError.
     """
     raw = raw_array(values, name)
     if raw.dtype.kind not in "biuf":
@@ -285,12 +249,7 @@ def as_real_vector(values: Any, name: str) -> FloatArray:
 def as_finite_vector(values: Any, name: str, n: int) -> FloatArray:
     """Check n finite numbers and return them as float64, (n,).
 
-    Raises
-    ------
-    DataTypeError
-        The entries are complex numbers, text or objects.
-    DataError
-        It has another shape, or an entry is not finite (which is named).
+    Raises DataTypeError, DataError.
     """
     vector = as_real_vector(values, name)
     if vector.shape != (n,):
@@ -304,12 +263,7 @@ def as_finite_vector(values: Any, name: str, n: int) -> FloatArray:
 def as_positive(value: Any, name: str) -> float:
     """Check a finite number above zero.
 
-    Raises
-    ------
-    ParameterTypeError
-        Not a real number.
-    ParameterError
-        NaN, infinite, zero or negative.
+    Raises ParameterTypeError, ParameterError.
     """
     number = as_real(value, name)
     if not number > 0:
@@ -320,12 +274,7 @@ def as_positive(value: Any, name: str) -> float:
 def as_tolerance(value: Any) -> float:
     """Check a relative gap that is asked for.
 
-    Raises
-    ------
-    ParameterTypeError
-        Not a real number.
-    ParameterError
-        Not above 0, or not below 1: α = 0 alone has a gap of 1.
+    Raises ParameterTypeError, ParameterError.
     """
     number = as_positive(value, "tol")
     if not number < 1.0:
@@ -339,12 +288,7 @@ def as_tolerance(value: Any) -> float:
 def as_real(value: Any, name: str) -> float:
     """Check a finite real number.
 
-    Raises
-    ------
-    ParameterTypeError
-        Not a real number.
-    ParameterError
-        NaN or infinite.
+    Raises ParameterTypeError, ParameterError.
     """
     if type(value) is float and math.isfinite(value):
         return value
@@ -367,10 +311,7 @@ def as_real(value: Any, name: str) -> float:
 def as_flag(value: Any, name: str) -> bool:
     """Check True or False, for which 1 or 0 may stand.
 
-    Raises
-    ------
-    ParameterTypeError
-        Anything else.
+    Raises ParameterTypeError.
     """
     if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
         raise ParameterTypeError(f"{name} must be True or False, got {shown(value)}")
@@ -380,17 +321,7 @@ def as_flag(value: Any, name: str) -> bool:
 def as_penalties(C: Any, n: int) -> FloatArray:
     """Check C, which is one number, or one for each of n samples.
 
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        One for each sample; `repeated` where C is one number.
-
-    Raises
-    ------
-    ParameterTypeError
-        Not numbers.
-    ParameterError
-        Not positive and finite, or an array of another shape.
+    Returns (n,). Raises ParameterTypeError, ParameterError.
     """
     if isinstance(C, (str, bytes)) or not hasattr(C, "__len__") or getattr(C, "ndim", 1) == 0:
         return repeated(as_positive(C, "C"), n)

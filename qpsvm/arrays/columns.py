@@ -28,22 +28,7 @@ def feature_names(X: Any) -> tuple[str, ...] | None:
 def column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
     """Where in X the columns with the known names are.
 
-    Parameters
-    ----------
-    X : data frame, or anything else
-    known : sequence of str, or None
-        The names of the features that a model was trained on.
-
-    Returns
-    -------
-    ndarray, shape (d,), or None
-        X[:, order] has the known order. None where X has it already. None too where X or the model has no names to
-        match, because it was an array, or a frame whose columns are only numbered.
-
-    Raises
-    ------
-    DataError
-        Columns are missing or too many; or their names are not all text, or not all different.
+    Returns (d,) or None. Raises DataError.
     """
     names = column_names(X) or []
     if known is None or not any(isinstance(name, str) for name in names):
@@ -62,11 +47,7 @@ def column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
 def order_of(given: Sequence[str], known: Sequence[str], what: str) -> IntArray | None:
     """Where among the given names the known ones are, (d,), or None where they are the same in the same order.
 
-    Raises
-    ------
-    DataError
-        They are not the same names. The message lists those missing, each with the nearest one given, and those that
-        are too many.
+    Raises DataError.
     """
     if tuple(given) == tuple(known):
         return None

@@ -30,22 +30,7 @@ _DIGITS = re.compile(r"\s*[+-]?\d{16,}\s*")
 def refuse_rounded(given: Any, values: Matrix, name: str, columns: Sequence[Any] | None = None) -> None:
     """Refuse numbers of which other ones were made.
 
-    Parameters
-    ----------
-    given : array_like or SciPy sparse
-        Of booleans, whole numbers or floats. In a list or a frame NumPy rounds whole numbers that stand beside floats:
-        there each number is looked at; of arrays, those of 64-bit integers and long doubles.
-    values : ndarray or SciPy sparse of floats
-        What was made of it.
-    name : str
-        What to call it in messages.
-    columns : sequence, optional
-        What a frame calls its columns.
-
-    Raises
-    ------
-    DataError
-        A number that no double is equal to.
+    Raises DataError.
     """
     if sp.issparse(given):
         if given.dtype.itemsize < 8 or given.dtype == np.float64:
@@ -115,9 +100,7 @@ def rounded(number: Any, name: str, index: Sequence[int] = (), columns: Sequence
 def check_texts(cells: Iterable[str], values: FloatArray) -> None:
     """Refuse texts of digits alone whose whole number is not the double, (n,), that they were read as.
 
-    Raises
-    ------
-    DataError
+    Raises DataError.
     """
     if not reaches(values):
         return

@@ -17,16 +17,7 @@ MANY_POINTS, SAMPLE, BRACKET = 20_000, 4096, 200
 def quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> tuple[float, float]:
     """All minimisers t of Σ weights_i (t − points_i)₊ − level·t: the weighted quantile of the points at a level.
 
-    Parameters
-    ----------
-    points, weights : ndarray, shape (m,)
-    level : float
-        Between 0 and Σ weights.
-
-    Returns
-    -------
-    low, high : float
-        Equal in general; an interval where a partial sum hits the level exactly, with an infinite end if all do.
+    Shapes: points, weights (m,).
     """
     common = common_value(weights)
     if common is not None and 0.0 < common < math.inf and len(points) < MANY_POINTS:
@@ -60,18 +51,7 @@ def near_level(
 
     A sorted sample brackets the quantile; two sums prove that the bracket holds it, or everything is kept.
 
-    Parameters
-    ----------
-    points, weights : ndarray, shape (m,)
-    level, slack : float
-        The level, and how far sums of weights may be off.
-    ridge : float
-        R, where the level is that of Rt + the weights of the points up to t.
-
-    Returns
-    -------
-    points, weights : ndarray, shape (k,)
-    level : float
+    Shapes: points, weights (m,) → points, weights (k,).
     """
     if len(points) < MANY_POINTS:
         return points, weights, level

@@ -64,16 +64,7 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Ax in twice the precision, and how far each entry may be off, by (ROUND.4).
 
-    Parameters
-    ----------
-    A : ndarray, shape (m, k)
-    x : ndarray, shape (k,) or (m, k)
-        One for all rows of A, or one for each.
-
-    Returns
-    -------
-    values, radii : ndarray, shape (m,)
-        |Σ_j A_ij x_j − values_i| ≤ radii_i, with x_ij in place of x_j where x has rows.
+    Shapes: A (m, k), x (k,) → values, radii (m,).
     """
     values, _, radii = dots_in_two(A, x)
     return values, UNIT * np.abs(values) + radii
@@ -82,15 +73,7 @@ def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
 def dots_in_two(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """As `dots`, but each value is a sum of two doubles, the first of which is the value rounded.
 
-    Parameters
-    ----------
-    A, x : ndarray
-        As in `dots`.
-
-    Returns
-    -------
-    high, low, radii : ndarray, shape (m,)
-        |Σ_j A_ij x_j − high_i − low_i| ≤ radii_i.
+    Returns high, low, radii (m,).
     """
     k = A.shape[1]
     sums, error = two_product(A, np.broadcast_to(x, A.shape))
@@ -125,16 +108,7 @@ def column_sums(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatA
     Each number is cut in two, the first part a multiple of one power of 2 that is so large that these parts are added
     without rounding (Rump).
 
-    Parameters
-    ----------
-    columns : ndarray of int, shape (k,)
-    products : ndarray, shape (k,)
-    n : int
-
-    Returns
-    -------
-    high, low, radii : ndarray, shape (n,)
-        |Σ − high − low| ≤ radii.
+    Shapes: columns (k,), products (k,) → high, low, radii (n,).
     """
     most = int(np.bincount(columns, minlength=n).max(initial=0))
     largest = float(np.abs(products).max(initial=0.0))

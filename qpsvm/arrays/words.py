@@ -23,14 +23,7 @@ def shown(value: Any) -> str:
 
 
 def at_most(value: float, digits: int = 3) -> str:
-    """A bound from above as a decimal with so many digits: rounded up, so that what is printed is a bound too.
-
-    Examples
-    --------
-    >>> from qpsvm.arrays.words import at_most
-    >>> at_most(1.0001e-7), f"{1.0001e-7:.3g}"
-    ('1.01e-07', '1e-07')
-    """
+    """A bound from above as a decimal with so many digits: rounded up, so that what is printed is a bound too."""
     return _decimal(value, digits, ROUND_CEILING)
 
 

@@ -131,30 +131,18 @@ ALL = (Machines(),)
 class Abilities:
     """What a backend can do.
 
-    Attributes
-    ----------
-    needs : str
-        For people: what it needs of a QP, and what is good about it.
-    dual, primal : tuple of Machines
-        The machines whose dual, and whose primal, it takes: those of any entry. Empty where it does not take the form.
-    because : str
-        Why it does not take one of the forms; empty where it takes both.
-    any_qp : bool
-        Whether it takes any QP at all, and not only those of machines.
-    keeps : frozenset of str
-        Which of "max_iter" and "time_limit" it can keep.
-    starts : bool
-        Whether it can begin at a point of the dual that it is given.
-    polls : bool
-        Whether it looks for the interrupt key itself, and ends with its best point.
-    tightens : bool
-        Whether solving again at a smaller `tol` starts from the last point and is worth trying.
-    study : bool
-        Whether it is a textbook method, there to be measured.
-    linear_form, kernel_form : "dual" or "primal"
-        The form in which it certifies best.
-    package : str or None
-        The distribution that it needs; None for what is part of this library.
+    needs: For people: what it needs of a QP, and what is good about it.
+    dual, primal: The machines whose dual, and whose primal, it takes: those of any entry. Empty where it does
+        not take the form.
+    because: Why it does not take one of the forms; empty where it takes both.
+    any_qp: Whether it takes any QP at all, and not only those of machines.
+    keeps: Which of "max_iter" and "time_limit" it can keep.
+    starts: Whether it can begin at a point of the dual that it is given.
+    polls: Whether it looks for the interrupt key itself, and ends with its best point.
+    tightens: Whether solving again at a smaller `tol` starts from the last point and is worth trying.
+    study: Whether it is a textbook method, there to be measured.
+    linear_form, kernel_form: The form in which it certifies best.
+    package: The distribution that it needs; None for what is part of this library.
     """
 
     needs: str

@@ -24,10 +24,7 @@ SMALL = Size(rows=10, features=2, entries=20, sparse=False, linear=True)
 def checked_name(name: Any) -> str:
     """The name of a backend.
 
-    Raises
-    ------
-    ParameterTypeError, ParameterError
-        It is none.
+    Raises ParameterTypeError, ParameterError.
     """
     if not isinstance(name, str):
         raise ParameterTypeError(f"the name of a backend must be text, got {shown(name)}")
@@ -41,12 +38,7 @@ def checked_name(name: Any) -> str:
 def admitted(name: str, solver: Any, sparse: bool, peers: Callable[[], Iterable[Backend]]) -> Backend:
     """The backend of a function, of a subclass of `Backend`, or of one that is made already.
 
-    Raises
-    ------
-    ParameterTypeError
-        It is none of these, or lacks what a backend has to have; the message names it.
-    SolverError
-        Its own code broke down.
+    Raises ParameterTypeError, SolverError.
     """
     if isinstance(solver, type) and issubclass(solver, Backend):
         backend = _made(solver, peers)

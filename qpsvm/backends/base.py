@@ -171,10 +171,7 @@ class Compiled(ABC):
 
         Where numbers break down in it, that is its answer: a status without a point.
 
-        Raises
-        ------
-        SolverError
-            It is not, or somebody else's code broke down.
+        Raises SolverError.
         """
         if not self.backend.outside:
             try:
@@ -490,12 +487,7 @@ class Backend(ABC):
 def compiled_by(backend: Backend, qp: QP) -> Compiled:
     """What a backend makes of a QP.
 
-    Raises
-    ------
-    UnsupportedError
-        It cannot take this QP.
-    SolverError
-        It is from outside, and broke down or returned something else.
+    Raises UnsupportedError, SolverError.
     """
     if not backend.outside:
         return backend.compile(qp)
@@ -518,10 +510,7 @@ COMMON_OPTIONS = frozenset({"tol", "max_iter", "time_limit", "verbose", "start",
 def refuse_unknown(solver: str, options: Mapping[str, Any], known: frozenset[str]) -> None:
     """Refuse settings that a solver does not have.
 
-    Raises
-    ------
-    UnknownOptionError
-        With the nearest one that exists.
+    Raises UnknownOptionError.
     """
     for name in options:
         if name not in known:

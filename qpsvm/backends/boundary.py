@@ -29,12 +29,8 @@ class Boundary:
     What is one already passes unchanged, so that a solver may refuse in our words; so do a lack of memory, which is
     named further out, and what ends a program.
 
-    Parameters
-    ----------
-    name : str
-        Whose code it is.
-    doing : str
-        What it is asked for, as in "while it solved".
+    name: Whose code it is.
+    doing: What it is asked for, as in "while it solved".
     """
 
     def __init__(self, name: str, doing: str) -> None:
@@ -49,10 +45,7 @@ class Boundary:
     ) -> None:
         """Name whose error it is.
 
-        Raises
-        ------
-        SolverError
-            In place of any other `Exception`, which is its cause.
+        Raises SolverError.
         """
         if not isinstance(error, Exception) or isinstance(error, (QPSVMError, MemoryError)):
             return
@@ -66,10 +59,7 @@ def accepted(name: str, qp: QP, answer: Any) -> QPSolution:
 
     Without its point where that is not finite.
 
-    Raises
-    ------
-    SolverError
-        With what is wrong.
+    Raises SolverError.
     """
     if not isinstance(answer, QPSolution):
         raise broken(name, f"_run has to return a QPSolution, and returned {shown(answer)}")
@@ -99,10 +89,7 @@ def without_point(qp: QP, solver: Solver) -> QPSolution:
 def as_vector(name: str, values: Any, part: str, size: int) -> FloatArray:
     """A copy of what a solver returned, (size,): a row or a column is a vector too.
 
-    Raises
-    ------
-    SolverError
-        It is no vector of so many numbers.
+    Raises SolverError.
     """
     try:
         array = np.asarray(values)

@@ -34,16 +34,9 @@ STOPPED = {
 class Limits:
     """What every backend is asked in the same words.
 
-    Attributes
-    ----------
-    tol : float or None
-        Relative accuracy to aim for; None leaves the solver at its own defaults.
-    max_iter : int or None
-    time_limit : float or None
-        Seconds.
-    verbose : bool
-    start : ndarray, shape (n,), or None
-        A point of the QP to begin at.
+    tol: Relative accuracy to aim for; None leaves the solver at its own defaults.
+    time_limit or None: Seconds.
+    start (n,) or None: A point of the QP to begin at.
     """
 
     tol: float | None = None

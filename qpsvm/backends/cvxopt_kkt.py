@@ -69,15 +69,10 @@ class _Box:
 class Structured:
     """The KKT systems (KKT.1) of one QP: B = [Z − AᵀC, Aᵀ], made once, and the box.
 
-    Parameters
-    ----------
-    Z : ndarray or sparse, shape (n, k)
-    d : ndarray, shape (n,)
-        Not negative; may be zero.
-    lb, ub : ndarray, shape (n,)
-        May be infinite. G is −I at the finite lower bounds, then I at the finite upper ones.
-    A : ndarray, shape (p, n), or None
-        Few equality rows.
+    Z (n, k)
+    d (n,): Not negative; may be zero.
+    lb, ub (n,): May be infinite. G is −I at the finite lower bounds, then I at the finite upper ones.
+    A (p, n) or None: Few equality rows.
     """
 
     def __init__(self, Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None) -> None:
@@ -143,24 +138,7 @@ def solve_structured(
 ) -> dict[str, Any]:
     """`cvxopt.solvers.coneqp` on minimise ½xᵀ(ZZᵀ + diag(d))x + qᵀx subject to Ax = b, lb ≤ x ≤ ub.
 
-    Parameters
-    ----------
-    Z, d, lb, ub, A
-        See `Structured`. Some bound must be finite, and lb < ub: CVXOPT needs an interior.
-    q : ndarray, shape (n,)
-    b : ndarray, shape (p,), or None
-    options : mapping
-        CVXOPT's own.
-
-    Returns
-    -------
-    dict
-        What `cvxopt.solvers.qp` returns: x, y, z (lower bounds, then upper), s, status, iterations and so on.
-
-    Raises
-    ------
-    ArithmeticError, ValueError
-        As CVXOPT does where it breaks down; a KKT system that cannot be factored is an ArithmeticError.
+    Shapes: q (n,), b (p,) or None. Raises ArithmeticError, ValueError.
     """
     from cvxopt import matrix, solvers
 

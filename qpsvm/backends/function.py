@@ -31,18 +31,8 @@ SHARED = ("tol", "max_iter", "time_limit", "verbose", "start")
 class FunctionBackend(Backend):
     """A function of (P, q, G, h, A, b, lb, ub), as `register_backend` describes it.
 
-    Parameters
-    ----------
-    function : callable
-    sparse : bool
-        Whether P, G and A are handed over as CSC matrices.
-    peers : callable
-        The backends that there are.
-
-    Raises
-    ------
-    ParameterTypeError
-        It cannot be called with these eight arguments.
+    sparse: Whether P, G and A are handed over as CSC matrices.
+    peers: The backends that there are.
     """
 
     def __init__(self, function: Callable[..., Any], sparse: bool, peers: Callable[[], Iterable[Backend]]) -> None:
@@ -118,10 +108,7 @@ class FunctionCompiled(Compiled):
 def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
     """The names of a function's parameters behind the eight, all of which have to have defaults.
 
-    Raises
-    ------
-    ParameterTypeError
-        It cannot be called with eight arguments.
+    Raises ParameterTypeError.
     """
     try:
         signature = inspect.signature(function)

@@ -31,14 +31,8 @@ ROOM = 2.0
 class Intervals:
     """A machine and its problem over intervals.
 
-    Attributes
-    ----------
-    svm : SVMDual
-    problem : KernelDual
-    curvature : ndarray, shape (n,), or None
-        δ by samples, where there is any.
-    balance : Group
-        That of Σβ.
+    curvature (n,) or None: δ by samples, where there is any.
+    balance: That of Σβ.
     """
 
     svm: SVMDual
@@ -50,10 +44,7 @@ class Intervals:
     def of(cls, svm: SVMDual, name: str) -> Intervals:
         """Of a machine's dual, for a backend of that name.
 
-        Raises
-        ------
-        UnsupportedError
-            The tube is negative, or the two rows of a sample have different curvatures.
+        Raises UnsupportedError.
         """
         balance = _balance(svm)
         if svm.common_level == 1.0 and not balance.total and not svm.curved and not svm.mirrored:

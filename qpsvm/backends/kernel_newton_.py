@@ -165,10 +165,7 @@ def loop_cost(size: Size) -> Cost:
 def kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArray | None]:
     """The kernel and the samples of a Gram matrix, and the matrix itself where it exists.
 
-    Raises
-    ------
-    UnsupportedError
-        Neither a kernel's, nor a linear one that is small enough to be made, nor a dense one.
+    Raises UnsupportedError.
     """
     if isinstance(gram, KernelGram) and not gram.offset:
         return gram.kernel, gram.X, gram.kept

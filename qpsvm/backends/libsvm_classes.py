@@ -34,31 +34,7 @@ def fit_classes(
 ) -> tuple[IntArray, FloatArray, IntArray] | None:
     """Run the loop of all machines, each until no pair of rows violates its condition by more than tol, or a limit.
 
-    Parameters
-    ----------
-    data : ndarray, shape (n, d) or (n, n)
-        Samples, or a Gram matrix; C-ordered float64.
-    codes : ndarray of int, shape (n,)
-        The class of each sample, from 0 to k − 1.
-    upper : ndarray, shape (n,)
-        U; of ν-SVMs the weights.
-    tol : float
-        In units of the margin.
-    kernel : Loop
-        What `data` is to the loop.
-    most : int
-        Iterations of a machine.
-    nu : float, optional
-        Of ν-SVMs, whose α come in units of their own.
-
-    Returns
-    -------
-    support : ndarray of int, shape (s,)
-        The samples with α > 0 in any machine.
-    alpha : ndarray, shape (k − 1, s)
-        Of a sample of class i, its α against class j: in row j where j < i, else in row j − 1.
-    iterations : ndarray of int, shape (k (k − 1)/2,)
-        Of (0, 1), (0, 2), …  None in place of the three where LIBSVM takes a ν for infeasible.
+    Shapes: data (n, d), codes (n,), upper (n,) → support (s,), alpha (k − 1, s), iterations (k (k − 1)/2,).
     """
     n = len(data)
     common = bool((upper == upper[0]).all())

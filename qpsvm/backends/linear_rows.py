@@ -31,19 +31,12 @@ SAME = 4.0 * float(np.finfo(float).eps)
 class LinearRows:
     """What a linear solver is given.
 
-    Attributes
-    ----------
-    source : RowSource, shape (k, d)
-        Without the ones of a penalised intercept.
-    sign : ndarray, shape (k,)
-    losses : RowLosses
-    intercept : "free", "penalised" or None
-    folded : bool
-        Whether a row stands for two of the dual, (ROWS.2): m = 2k, else m = k.
-    total : float
-        What Σ s α is to be where the intercept is free.
-    factor : float
-        What the multiplier of the dual's equality is in the intercept: its column is so many times the sign.
+    source (k, d): Without the ones of a penalised intercept.
+    sign (k,)
+    folded: Whether a row stands for two of the dual, (ROWS.2): m = 2k, else m = k.
+    total: What Σ s α is to be where the intercept is free.
+    factor: What the multiplier of the dual's equality is in the intercept: its column is so many times the
+        sign.
     """
 
     source: RowSource

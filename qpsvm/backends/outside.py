@@ -23,13 +23,8 @@ GROUP = "qpsvm.backends"
 class Outside:
     """Backends from outside, by name. The tables are replaced as a whole, under a lock, so that who reads needs none.
 
-    Attributes
-    ----------
-    there : dict of str to Backend
-    for_auto : frozenset of str
-        Those that "auto" may take.
-    names, peers : callable
-        All names that there are, and all backends, those of this library among them.
+    for_auto: Those that "auto" may take.
+    names, peers: All names that there are, and all backends, those of this library among them.
     """
 
     def __init__(self) -> None:
@@ -46,10 +41,7 @@ class Outside:
     def add(self, name: str, made: Callable[[], Backend], auto: bool) -> Backend:
         """Make a backend and keep it.
 
-        Raises
-        ------
-        ParameterError
-            The name is taken.
+        Raises ParameterError.
         """
         with self._lock:
             taken = ("auto", *self.names())
@@ -62,10 +54,7 @@ class Outside:
     def remove(self, name: str, only: Backend | None = None) -> None:
         """Take one away; or, where one is given, only if it is that one.
 
-        Raises
-        ------
-        UnknownOptionError
-            There is none of that name.
+        Raises UnknownOptionError.
         """
         with self._lock:
             if only is not None and self.there.get(name) is not only:
@@ -80,10 +69,7 @@ class Outside:
     def load(self, name: str) -> Backend:
         """The backend that a package offers; from then on it is there.
 
-        Raises
-        ------
-        UnsupportedError
-            It cannot be loaded, or does not keep the protocol.
+        Raises UnsupportedError.
         """
         with self._lock:
             if name not in self.there:

@@ -29,16 +29,7 @@ UNIFORM = 1e-12
 def statement_of(qp: QP, name: str) -> Statement:
     """The SVM that a QP is the dual of, by its own word or read off its numbers.
 
-    Parameters
-    ----------
-    qp : QP
-    name : str
-        The backend, for the message.
-
-    Raises
-    ------
-    UnsupportedError
-        Another QP.
+    Raises UnsupportedError.
     """
     return qp.statement or recognise(qp, name)
 

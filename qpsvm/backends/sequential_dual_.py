@@ -21,22 +21,10 @@ ARRAYS = 24
 class SequentialDual:
     """Stages of one run.
 
-    Parameters
-    ----------
-    gram : Operator, shape (n, n)
-        To compute with.
-    dual : JointDual
-    clock : Clock
-        Of the run.
-    max_iter : int, optional
-        Steps over a sample, in all stages together.
-    verbose : bool
-        Print a line a working set.
-
-    Raises
-    ------
-    TooLargeError
-        The Gram matrix of a kernel that is not linear, or α, does not fit into memory.
+    gram (n, n): To compute with.
+    clock: Of the run.
+    max_iter: Steps over a sample, in all stages together.
+    verbose: Print a line a working set.
     """
 
     def __init__(

@@ -30,20 +30,7 @@ NO_MEMORY = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        0 for success. 1 where a result is not optimal, memory is too small or a solver broke down. 2 for what the user
-        got wrong. 130 where the user pressed Ctrl-C. One line on standard error says why, except where the result
-        itself does. Of a program that `patch` runs, what Python makes of it.
-    """
+    """Run the command line."""
     code: int | Callable[[], int] = 0
     with readable(sys.stdout), readable(sys.stderr):
         try:

@@ -31,21 +31,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise what argparse has to say.
 
-        Raises
-        ------
-        ParameterError
+        Raises ParameterError.
         """
         raise ParameterError(f"{message} (see {self.prog} --help)")
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         """Look for unknown options and commands first, where argparse would only say that something is missing.
 
-        Raises
-        ------
-        UnknownOptionError
-            No such option or command; names the nearest.
-        ParameterError
-            What argparse refuses.
+        Raises UnknownOptionError, ParameterError.
         """
         args = sys.argv[1:] if args is None else args
         args, program = args[: self.own(args)], args[self.own(args) :]
@@ -94,10 +87,7 @@ def _joined(args: Sequence[str]) -> list[str]:
 def file_name(text: str) -> str:
     """The name of a file.
 
-    Raises
-    ------
-    ArgumentTypeError
-        It is empty.
+    Raises ArgumentTypeError.
     """
     if not text:
         raise argparse.ArgumentTypeError("expected the name of a file, got ''")
@@ -124,10 +114,7 @@ def among(words: Sequence[str]) -> dict[str, Any]:
 def name(text: str) -> str:
     """The name of a column or label.
 
-    Raises
-    ------
-    ArgumentTypeError
-        It is empty.
+    Raises ArgumentTypeError.
     """
     if not text:
         raise argparse.ArgumentTypeError("expected a name, got ''")

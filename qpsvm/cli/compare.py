@@ -21,10 +21,7 @@ FORMATS = ("text", "csv", "json", "latex")
 def names(text: str) -> list[str]:
     """Names with commas between them.
 
-    Raises
-    ------
-    ArgumentTypeError
-        One of them is empty.
+    Raises ArgumentTypeError.
     """
     found = [part.strip() for part in text.split(",")]
     if not all(found):
@@ -35,10 +32,7 @@ def names(text: str) -> list[str]:
 def run(options: argparse.Namespace) -> int:
     """Compare on a data file.
 
-    Raises
-    ------
-    ParameterError
-        Progress is asked for in the middle of what a program reads.
+    Raises ParameterError.
     """
     settle(options)
     as_text = options.format == "text"

@@ -33,19 +33,12 @@ SHOWN_CLASSES = 6
 class Sample:
     """A data file as a problem takes it.
 
-    Attributes
-    ----------
-    table : Table
-    y : ndarray, shape (n,), or None
-        The file's labels, or −1 and +1 where `--positive` says which is which; numbers; None where there are none.
-    classes : ndarray, shape (2,), or None
-        With `--positive`, the names of −1 and +1.
-    against : str or None
-        The label that `--positive` sets against several others.
-    learnt : "labels", "numbers", "ranks" or "none"
-        What the machine learns of y.
-    positive : object
-        The same label as the file has it: a number, or text.
+    y (n,): The file's labels, or −1 and +1 where `--positive` says which is which; numbers; None where there
+        are none.
+    classes (2,) or None: With `--positive`, the names of −1 and +1.
+    against or None: The label that `--positive` sets against several others.
+    learnt: What the machine learns of y.
+    positive: The same label as the file has it: a number, or text.
     """
 
     table: Table
@@ -70,12 +63,7 @@ class Sample:
     def _class_weight(self, options: argparse.Namespace) -> dict[Any, float] | str | None:
         """The weights of the classes, by the labels that the problem is given.
 
-        Raises
-        ------
-        UnknownOptionError
-            No such label.
-        ParameterError
-            "balanced" beside the weight of a label, or a label twice.
+        Raises UnknownOptionError, ParameterError.
         """
         given = options.class_weight
         if not given:
@@ -136,21 +124,7 @@ def rows_of(X: Any, rows: IntArray | slice) -> Any:
 def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = False) -> Sample:
     """Read the data file and print what is in it, by default on standard output.
 
-    Parameters
-    ----------
-    options : Namespace
-    out : text file, optional
-    raw : bool
-        Leave the columns as they are, because they are standardised later, by some of the rows.
-
-    Raises
-    ------
-    DataError
-        More labels than two that nobody sets against each other; and what `read_table` raises.
-    ParameterError
-        `--positive` or `--groups` for a machine that they have no effect on.
-    UnknownOptionError
-        `--positive` names no label.
+    Raises DataError, ParameterError, UnknownOptionError.
     """
     start = time.perf_counter()
     variant = VARIANTS[options.variant]

@@ -26,10 +26,7 @@ SHARES = "0.1,0.2,0.5"
 def numbers(text: str) -> list[float]:
     """Numbers with commas between them.
 
-    Raises
-    ------
-    ArgumentTypeError
-        Something else.
+    Raises ArgumentTypeError.
     """
     try:
         return [float(part) for part in text.split(",")]
@@ -85,10 +82,7 @@ def run_cross_validate(options: argparse.Namespace) -> int:
 def _asked(options: argparse.Namespace) -> tuple[Problem, dict[str, Any], Sample]:
     """The problem, the values of each parameter, and the data.
 
-    Raises
-    ------
-    ParameterError
-        No parameter is given.
+    Raises ParameterError.
     """
     names = [bound.option for bound in BOUND if bound.option not in WORDS]
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}

@@ -37,10 +37,7 @@ class Split:
 def share(text: str) -> float:
     """A share of the rows: more than none, and less than all.
 
-    Raises
-    ------
-    ArgumentTypeError
-        Something else.
+    Raises ArgumentTypeError.
     """
     try:
         value = float(text)
@@ -55,10 +52,7 @@ def share(text: str) -> float:
 def fold_count(text: str) -> int:
     """A number of folds.
 
-    Raises
-    ------
-    ArgumentTypeError
-        Not a whole number, or fewer than two.
+    Raises ArgumentTypeError.
     """
     if not text.isdecimal() or int(text) < 2:
         raise argparse.ArgumentTypeError(f"expected a whole number of folds, 2 or more, got {text!r}")
@@ -68,10 +62,7 @@ def fold_count(text: str) -> int:
 def seed(text: str) -> int:
     """A number that a random draw begins from.
 
-    Raises
-    ------
-    ArgumentTypeError
-        Not a whole number, negative, or too large.
+    Raises ArgumentTypeError.
     """
     if not text.isdecimal() or int(text) >= SEEDS:
         raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {SEEDS - 1}, got {text!r}")
@@ -81,10 +72,7 @@ def seed(text: str) -> int:
 def held_out(sample: Sample, part: float, seeded: int) -> Split:
     """A share of the rows, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
 
-    Raises
-    ------
-    DataError
-        Too few rows, or groups, or rows of a class, for such a share.
+    Raises DataError.
     """
     from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
@@ -104,10 +92,7 @@ def held_out(sample: Sample, part: float, seeded: int) -> Split:
 def folds(sample: Sample, count: int, seeded: int) -> Iterator[Split]:
     """So many folds, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
 
-    Raises
-    ------
-    DataError
-        Fewer rows, or groups, or rows of a class than folds.
+    Raises DataError.
     """
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 

@@ -27,18 +27,7 @@ HANDLER = "qpsvm-letters"
 
 
 def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Spell out what cannot be encoded, with a blank to words and numbers beside it, or escape it.
-
-    Parameters
-    ----------
-    error : UnicodeEncodeError
-        Anything else is raised again.
-
-    Returns
-    -------
-    str, int
-        What is written instead, and where to go on in the text.
-    """
+    """Spell out what cannot be encoded, with a blank to words and numbers beside it, or escape it."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text, written = error.object, ""

@@ -73,18 +73,7 @@ def in_words(
 ) -> str:  # fmt: skip
     """What is known of predictions (n,) whose targets (n,) may be known, or "".
 
-    Parameters
-    ----------
-    learnt : str
-        What the machine learnt from: see `Variant`.
-    predicted : ndarray, shape (n,)
-        Labels, or numbers.
-    target : ndarray, shape (n,), or None
-        In the same terms.
-    groups : ndarray, shape (n,), optional
-        Of a ranking.
-    quantile : float, optional
-        τ of a quantile regression.
+    Shapes: predicted (n,), target (n,) or None, groups (n,).
     """
     if learnt == "none":
         known = "" if target is None else f", accuracy {(predicted == target).mean():.4f}"

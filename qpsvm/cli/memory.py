@@ -17,10 +17,7 @@ def take_buffers_first() -> None:
     OpenBLAS ends the process where it cannot have its buffers. Once it has them, whatever else is too large raises
     `MemoryError`.
 
-    Raises
-    ------
-    MemoryError
-        There is no room for the buffers either.
+    Raises MemoryError.
     """
     try:
         import resource

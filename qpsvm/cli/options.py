@@ -19,16 +19,10 @@ KERNELS = ("linear", "rbf", "polynomial", "sigmoid")
 class Bound:
     """An option that has an effect only for some variants, or only for some kernels.
 
-    Attributes
-    ----------
-    option : str
-        Its name without the dashes.
-    default : object
-        Its value where it is not given.
-    owner : "variant" or "kernel"
-        What decides whether it has an effect.
-    takers : tuple of str
-        The variants or kernels that it belongs to.
+    option: Its name without the dashes.
+    default: Its value where it is not given.
+    owner: What decides whether it has an effect.
+    takers: The variants or kernels that it belongs to.
     """
 
     option: str
@@ -66,10 +60,7 @@ WORDS = ("loss", "intercept")
 def settle(options: argparse.Namespace) -> None:
     """Give absent options their defaults, and refuse an option that would be ignored.
 
-    Raises
-    ------
-    ParameterError
-        The variant or kernel chosen does not have this option.
+    Raises ParameterError.
     """
     if options.kernel is None:
         options.kernel = VARIANTS[options.variant].kernel
@@ -89,10 +80,7 @@ def settle(options: argparse.Namespace) -> None:
 def class_weight(text: str) -> str | tuple[str, float]:
     """The word "balanced", or a label and its weight.
 
-    Raises
-    ------
-    ArgumentTypeError
-        Something else.
+    Raises ArgumentTypeError.
     """
     label, equals, weight = text.rpartition("=")
     if equals and label:

@@ -52,14 +52,7 @@ def own_arguments(arguments: Sequence[str]) -> int:
 def run(options: argparse.Namespace) -> Callable[[], int]:
     """Patch scikit-learn, and return what runs the program.
 
-    Raises
-    ------
-    MissingFileError, FileAccessError
-        A script that cannot be read.
-    ParameterError
-        No program is named, or there is no such module.
-    UnknownOptionError
-        A name that is none of scikit-learn's classes.
+    Raises MissingFileError, FileAccessError, ParameterError, UnknownOptionError.
     """
     program = _program(options.program)
     _show_log(options.verbose)
@@ -78,9 +71,7 @@ def run(options: argparse.Namespace) -> Callable[[], int]:
 def _program(words: Sequence[str]) -> Callable[[], object]:
     """What runs the program that the command line names.
 
-    Raises
-    ------
-    MissingFileError, FileAccessError, ParameterError
+    Raises MissingFileError, FileAccessError, ParameterError.
     """
     if not words:
         raise ParameterError("name the program to run: a script, -m MODULE or -c CODE (python -m qpsvm patch --help)")
@@ -109,9 +100,7 @@ def _program(words: Sequence[str]) -> Callable[[], object]:
 def _of_script(name: str, arguments: list[str]) -> Callable[[], object]:
     """What runs a file of source; or a folder, an archive or compiled code, which `runpy` reads.
 
-    Raises
-    ------
-    MissingFileError, FileAccessError
+    Raises MissingFileError, FileAccessError.
     """
     argv = [name, *arguments]
     if name == "-":

@@ -30,10 +30,7 @@ def run(options: argparse.Namespace) -> int:
 def _start(options: argparse.Namespace) -> Start:
     """What the page shows first.
 
-    Raises
-    ------
-    ParameterError
-        An option that would be ignored; and what the problem's class raises.
+    Raises ParameterError.
     """
     if options.file is None:
         ignored = next((name for name in ABOUT_DATA if getattr(options, name)), None)

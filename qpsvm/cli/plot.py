@@ -28,19 +28,7 @@ PLANE = 2
 def require_picture(path: str | None) -> None:
     """Refuse a picture that cannot be drawn or written, before anything else is done.
 
-    Parameters
-    ----------
-    path : str or None
-        None where no picture was asked for.
-
-    Raises
-    ------
-    ParameterError
-        Its name does not say a format.
-    MissingExtraError
-        Matplotlib is not installed.
-    FileFormatError
-        The file cannot be written.
+    Raises ParameterError, MissingExtraError, FileFormatError.
     """
     if path is None:
         return
@@ -58,20 +46,7 @@ def require_picture(path: str | None) -> None:
 def picture_of(problem: Problem, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[SVMResult], Axes]:
     """What draws a result of this problem: the plane of two features, or what there is of more.
 
-    Parameters
-    ----------
-    problem : Problem
-    names : sequence of str
-        Of its features.
-    axes : sequence of str, optional
-        The two features to show.
-
-    Raises
-    ------
-    UnsupportedError
-        There is no picture of such a machine.
-    UnknownOptionError, ParameterError
-        An axis that is no feature; the same one twice; axes of a picture that has none of features.
+    Raises UnsupportedError, UnknownOptionError, ParameterError.
     """
     d = problem.X.shape[1]
     if isinstance(problem, Ranking):
@@ -102,10 +77,7 @@ def _columns(names: Sequence[str], axes: Sequence[str]) -> tuple[int, ...]:
 def write_picture(ax: Axes, path: str) -> None:
     """Write the figure of some axes: whole, or not at all.
 
-    Raises
-    ------
-    FileAccessError
-        The disk is full, or the folder has gone.
+    Raises FileAccessError.
     """
     from matplotlib import pyplot
 

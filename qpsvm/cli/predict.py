@@ -32,12 +32,7 @@ ALONE = {"numbers": "prediction", "ranks": "score"}
 def run(options: argparse.Namespace) -> int:
     """Print one label or number a line, or write labels and decision values as CSV: a batch of rows after the other.
 
-    Raises
-    ------
-    DataError
-        The model was not trained on a file, so it does not say how this one becomes features.
-    FileFormatError, FileAccessError
-        The output cannot be written; what was there is as it was.
+    Raises DataError, FileFormatError, FileAccessError.
     """
     if options.output not in (None, "-"):
         require_writable(options.output)
@@ -81,16 +76,7 @@ def _parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[Table]:
 class Told:
     """Predictions as they are made, and what is known of them in the end.
 
-    Parameters
-    ----------
-    model : Model
-    learnt : str
-        What it learnt from.
-
-    Attributes
-    ----------
-    ticker : Ticker or None
-        Where it is said how many rows there were so far.
+    ticker or None: Where it is said how many rows there were so far.
     """
 
     def __init__(self, model: Model, learnt: Learnt) -> None:

@@ -24,10 +24,7 @@ UNREAD = (".parquet", ".feather", ".arrow")
 def check_options(options: argparse.Namespace) -> None:
     """Refuse what a proof could not be of.
 
-    Raises
-    ------
-    ParameterError
-        Rows that are drawn, or that are with the workers of a cluster.
+    Raises ParameterError.
     """
     if options.proof is None:
         return
@@ -103,10 +100,7 @@ def reading(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
 def run(options: argparse.Namespace) -> int:
     """Print what becomes of each claim: 0 where all are confirmed and are enough, 1 where one is not.
 
-    Raises
-    ------
-    MissingFileError, FileFormatError
-        A file is missing, or is not what it should be.
+    Raises MissingFileError, FileFormatError.
     """
     for path in (options.proof, options.data):
         if not Path(path).exists():

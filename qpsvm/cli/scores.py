@@ -20,14 +20,7 @@ OUTSIDE, INSIDE = -1, 1
 def figures(sample: Sample, predicted: NDArray[Any], quantile: float | None = None) -> dict[str, float]:
     """The scores of predictions (n,) for the rows of a sample, by name.
 
-    Parameters
-    ----------
-    sample : Sample
-        The rows, with their target.
-    predicted : ndarray, shape (n,)
-        Labels, numbers or scores.
-    quantile : float, optional
-        Of a quantile regression, which is scored by its own loss.
+    Shapes: predicted (n,).
     """
     from sklearn import metrics
 
@@ -85,11 +78,7 @@ def in_words(found: dict[str, float], spread: dict[str, float] | None = None) ->
 def confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]) -> list[str]:
     """The confusion matrix, with the recall of each class: lines of a table.
 
-    Parameters
-    ----------
-    true, predicted : ndarray, shape (n,)
-    classes : ndarray, shape (k,)
-        Every label, in the order of the rows and columns.
+    Shapes: true, predicted (n,), classes (k,).
     """
     from sklearn import metrics
 

@@ -123,10 +123,7 @@ def _check(options: argparse.Namespace) -> None:
 def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
     """The result as it is.
 
-    Raises
-    ------
-    QPSVMError
-        There is no solution.
+    Raises QPSVMError.
     """
     stored = isinstance(problem.X, RowSource)
     kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": options.checkpoint}

@@ -41,12 +41,7 @@ CHUNK_NUMBERS = 4_000_000
 class Spread:
     """Rows on a cluster, as a problem takes them.
 
-    Attributes
-    ----------
-    name : str
-        What messages call the files.
-    X, y, weight : dask collections
-    encoding : Encoding
+    name: What messages call the files.
     """
 
     name: str
@@ -73,12 +68,7 @@ class Spread:
 def cluster(name: str, verbose: bool = False) -> Iterator[None]:
     """What computes while the block runs: a cluster at an address, one of this machine, or the threads of this process.
 
-    Raises
-    ------
-    ParameterError
-        No address, and no word that is known; or nobody answers there.
-    MissingExtraError
-        Dask is not installed.
+    Raises ParameterError, MissingExtraError.
     """
     try:
         import dask
@@ -113,12 +103,7 @@ def cluster(name: str, verbose: bool = False) -> Iterator[None]:
 def read_spread(options: argparse.Namespace) -> Spread:
     """The files of a command as collections, of which nothing is read yet.
 
-    Raises
-    ------
-    ParameterError
-        An option that would need the rows here; a file that cannot be spread.
-    QPSVMError
-        What `columns_of` raises.
+    Raises ParameterError, QPSVMError.
     """
     for option, what in HERE.items():
         if getattr(options, option):

@@ -59,13 +59,8 @@ Given = str | StandardInput | tuple[str, ...]
 class Stored:
     """Files of one format.
 
-    Attributes
-    ----------
-    name : str
-        What messages call them.
-    paths : tuple of str
-    form : str
-        "npy", "parquet", "feather", "csv" or "libsvm".
+    name: What messages call them.
+    form: "npy", "parquet", "feather", "csv" or "libsvm".
     """
 
     name: str
@@ -75,9 +70,7 @@ class Stored:
     def names(self) -> list[str]:
         """The columns: by name, or of an array by place from 0.
 
-        Raises
-        ------
-        FileFormatError, MissingExtraError
+        Raises FileFormatError, MissingExtraError.
         """
         if self.form == "npy":
             return [str(j) for j in range(width_of(self.paths[0]))]
@@ -89,18 +82,7 @@ class Stored:
 def as_stored(given: Given, stream: bool) -> Stored | None:
     """The files of a command that are to be opened as rows; None where one text is read into memory.
 
-    Parameters
-    ----------
-    given : str, StandardInput or tuple of str
-    stream : bool
-        Whether the user asks for it.
-
-    Raises
-    ------
-    ParameterError
-        Standard input cannot be gone through again and again.
-    MissingFileError, FileFormatError
-        No file matches, or they cannot be read.
+    Raises ParameterError, MissingFileError, FileFormatError.
     """
     if isinstance(given, StandardInput):
         if stream:
@@ -139,19 +121,7 @@ def _is_store(name: str) -> bool:
 def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
     """The samples of some files, with the target and weights that options name.
 
-    Parameters
-    ----------
-    found : Stored
-    options : Namespace
-    raw : bool
-        Leave the columns as they are, because they are standardised later.
-
-    Raises
-    ------
-    ParameterError
-        There is no target, or an option that such files cannot have.
-    QPSVMError
-        What `open_rows` raises.
+    Raises ParameterError, QPSVMError.
     """
     if options.drop_missing:
         raise ParameterError(
@@ -172,10 +142,7 @@ def moments_of(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
 
     Of sparse rows that are not in memory, the mean is given as 0: to subtract it would fill in the zeros.
 
-    Raises
-    ------
-    ParameterError
-        A sparse X is too large to be made dense.
+    Raises ParameterError.
     """
     if isinstance(X, RowSource):
         with Ticker(f"standardising {name}"):
@@ -189,10 +156,7 @@ def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str
 
     An array is changed in place; of rows that are not in memory, each block is made anew in every pass.
 
-    Raises
-    ------
-    DataError, ParameterError
-        A column overflows; a sparse X is too large to be made dense.
+    Raises DataError, ParameterError.
     """
     table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
     X: Any = table.X
@@ -216,14 +180,7 @@ def columns_of(found: Stored, options: argparse.Namespace) -> tuple[list[str], s
 
     The columns of an array are called by their places from 0; its target and weights may be .npy files of their own.
 
-    Raises
-    ------
-    ParameterError
-        There is no target and one is needed; a column is to be two things; groups are asked for.
-    UnknownOptionError
-        There is no such column.
-    DataError
-        No feature is left.
+    Raises ParameterError, UnknownOptionError, DataError.
     """
     if options.groups is not None:
         raise ParameterError("--groups is of a text file that is read into memory: leave it out, or take one")
@@ -266,10 +223,7 @@ def _is_array(name: str, found: Stored) -> bool:
 def _name_in(name: str, names: list[str], found: Stored) -> str:
     """The name of a column: of an array its place, which may be counted from the end.
 
-    Raises
-    ------
-    UnknownOptionError
-        An array has no such column.
+    Raises UnknownOptionError.
     """
     if found.form != "npy":
         return name
@@ -290,10 +244,7 @@ def _place(name: str | None) -> str | int | None:
 def _target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> NDArray[Any] | None:
     """The target as text files have it: integers where all are whole.
 
-    Raises
-    ------
-    DataTypeError
-        Text where numbers are needed.
+    Raises DataTypeError.
     """
     if y is None:
         return None

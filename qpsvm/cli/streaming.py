@@ -33,14 +33,7 @@ NAMED = ("csv", "parquet", "feather")
 def parts_of(stored: Stored, encoding: Encoding) -> Iterator[Part]:
     """The rows of some files, a batch at a time.
 
-    Raises
-    ------
-    FileFormatError
-        They have another format than the model's.
-    DataError
-        A column that the model needs is absent, or a value is missing or not finite; file and row are named.
-    QPSVMError
-        What `open_rows` raises.
+    Raises FileFormatError, DataError, QPSVMError.
     """
     form = "csv" if stored.form in NAMED else stored.form
     if form != encoding.format:

@@ -23,12 +23,8 @@ REDRAWN = 0.5
 class Ticker:
     """Shows, while the block runs, what is being done, for how long, and what a solver says of its progress.
 
-    Parameters
-    ----------
-    doing : str
-        What is being done, in words. It may be set to something else as the work goes on.
-    verbose : bool
-        Say it on standard output.
+    doing: What is being done, in words. It may be set to something else as the work goes on.
+    verbose: Say it on standard output.
     """
 
     def __init__(self, doing: str, verbose: bool = False) -> None:

@@ -33,15 +33,9 @@ Learnt = Literal["labels", "numbers", "ranks", "none"]
 class Variant:
     """A machine of the command line.
 
-    Attributes
-    ----------
-    machine : type
-    learnt : "labels", "numbers", "ranks" or "none"
-        What it learns from a row beside its features.
-    own : tuple of str
-        Its parameters, which are options and arguments of the class.
-    kernel : str
-        Its kernel where none is asked for.
+    learnt: What it learns from a row beside its features.
+    own: Its parameters, which are options and arguments of the class.
+    kernel: Its kernel where none is asked for.
     """
 
     machine: type[Problem]
@@ -81,10 +75,7 @@ def problem_of(
 ) -> Problem:
     """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights.
 
-    Raises
-    ------
-    ParameterError
-        `--psd` for a kernel that is never indefinite; and what the problem's class raises.
+    Raises ParameterError.
     """
     kernel = _kernel(options)
     if options.psd is not None and kernel.is_psd:

@@ -11,15 +11,7 @@ from qpsvm.errors import FileFormatError
 def require_writable(path: str | None) -> None:
     """Refuse a file that cannot be written, before anything else is done.
 
-    Parameters
-    ----------
-    path : str or None
-        None where no file was asked for.
-
-    Raises
-    ------
-    FileFormatError
-        It is a directory, its directory does not exist, or one of the two may not be written to.
+    Raises FileFormatError.
     """
     if path is None:
         return

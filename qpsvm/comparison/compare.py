@@ -137,13 +137,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Asked:
-    """How each backend is to solve: see `compare`.
-
-    Raises
-    ------
-    ParameterTypeError, ParameterError
-        A value that is none of its kind.
-    """
+    """How each backend is to solve: see `compare`."""
 
     tol: float = 1e-6
     time_limit: float | None = None
@@ -311,10 +305,7 @@ def _warm_up(few: Problem, backend: Backend, form: Form) -> None:
 def _listed(names: str | Sequence[str], what: str) -> tuple[str, ...]:
     """One name, or several, without those that come again.
 
-    Raises
-    ------
-    ParameterTypeError, ParameterError
-        Neither text nor a sequence of it, or an empty one.
+    Raises ParameterTypeError, ParameterError.
     """
     if isinstance(names, str):
         return (names,)

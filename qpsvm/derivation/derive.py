@@ -255,12 +255,7 @@ class Derivation:
     def __getitem__(self, tag: str) -> Step:
         """The step with this tag.
 
-        Raises
-        ------
-        UnknownOptionError
-            No such step; names the nearest.
-        ParameterTypeError
-            Not a tag.
+        Raises UnknownOptionError, ParameterTypeError.
         """
         if not isinstance(tag, str):
             raise ParameterTypeError(

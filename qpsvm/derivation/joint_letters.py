@@ -27,11 +27,7 @@ SAME, FACTOR = 1e-6, 100.0
 class JointLetters:
     """α, β, w, b, ξ, … over the n samples of positive weight and k classes.
 
-    Parameters
-    ----------
-    problem : JointProblem
-    result : JointResult
-        Of this problem.
+    result: Of this problem.
     """
 
     def __init__(self, problem: JointProblem, result: JointResult) -> None:

@@ -45,16 +45,7 @@ class Letters(Generic[P]):
 
     Where the kernel is a feature map, the samples are the features that it makes, and the kernel of these is linear.
 
-    Parameters
-    ----------
-    problem : Problem
-    result : SVMResult
-        Of this problem, or of one over the same samples.
-
-    Attributes
-    ----------
-    say : Words
-        What a person calls the letters of this machine.
+    say: What a person calls the letters of this machine.
     """
 
     def __init__(self, problem: P, result: SVMResult) -> None:

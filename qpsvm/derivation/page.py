@@ -25,10 +25,7 @@ INDEX = re.compile(r"(?<=\w)_(max|[a-zA-Z0-9]{1,2})(?!\w)")
 def fragment(derivation: ShownDerivation) -> str:
     """The page as one HTML element with its style, for a notebook.
 
-    Raises
-    ------
-    MissingExtraError
-        The packages of the extra `teach` are not installed.
+    Raises MissingExtraError.
     """
     templates = _extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = templates.from_string(FUNCTION + BODY)

@@ -23,12 +23,9 @@ from qpsvm.proof.proof import Proof
 class Proven(NamedTuple):
     """What a proof says of one equation.
 
-    Attributes
-    ----------
-    bound : float or None
-        By how much it does not hold, at most, relative; 0 where it holds exactly, None where nothing is proven of it.
-    of : str
-        What that is a bound of, as a sentence; or "".
+    bound: By how much it does not hold, at most, relative; 0 where it holds exactly, None where nothing is
+        proven of it.
+    of: What that is a bound of, as a sentence; or "".
     """
 
     bound: float | None = None
@@ -55,17 +52,7 @@ class Known(NamedTuple):
 
 
 def proven_of(measure: str, proof: Proof, claimed: float) -> Proven:
-    """The bound of an equation.
-
-    Parameters
-    ----------
-    measure : str
-        The name of the function that measures it.
-    proof : Proof
-        Of the result that it is measured at.
-    claimed : float
-        The primal's value, as the result has it.
-    """
+    """The bound of an equation."""
     bounds, say = proof.record.get("bounds"), BOUNDS.get(measure)
     if say is None or not isinstance(bounds, GapBounds) or math.isinf(proof.gap):
         return NOTHING

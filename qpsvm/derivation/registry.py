@@ -71,10 +71,7 @@ def steps_of(problem: Problem | JointProblem) -> tuple[Step, ...]:
     With rows of a user's they are those of `user_rows`, whatever the machine. A step of which that docstring says
     nothing keeps the statement that it brings.
 
-    Raises
-    ------
-    UnsupportedError
-        Nobody has listed the steps of this machine.
+    Raises UnsupportedError.
     """
     kind = next((kind for kind in type(problem).__mro__ if kind in STEPS), None)
     if kind is None:

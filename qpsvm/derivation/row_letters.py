@@ -25,11 +25,7 @@ SAME_ROWS = 1e-6
 class RowLetters(Letters[P]):
     """α, w, b, ξ, … of a result, with p rows ⟨g_j, w⟩ + c_j b ≤ h_j and their prices λ_j.
 
-    Parameters
-    ----------
-    problem : Problem
-        With `constraints`.
-    result : SVMResult
+    problem: With `constraints`.
     """
 
     @cached_property

@@ -18,16 +18,10 @@ TINY, FEW = 1e-10, 2
 class Code:
     """A function of the library, for people.
 
-    Attributes
-    ----------
-    where : str
-        Its name, file and line, such as "CSVM._primal, qpsvm/problems/c_svm.py:117".
-    text : str
-        Its source, with the docstring cut to the first line.
-    lines : tuple of int
-        The numbers of the lines, from 0, that are the equation.
-    excerpt : Code or None
-        Of a long function, what is around the equation; None where it is short.
+    where: Its name, file and line, such as "CSVM._primal, qpsvm/problems/c_svm.py:117".
+    text: Its source, with the docstring cut to the first line.
+    lines: The numbers of the lines, from 0, that are the equation.
+    excerpt: Of a long function, what is around the equation; None where it is short.
     """
 
     where: str
@@ -40,32 +34,19 @@ class Code:
 class ShownStep:
     """One step: its equation, its code and its residual.
 
-    Attributes
-    ----------
-    tag, title, text, latex, statement : str
-        As in `Step`.
-    code : Code
-        The function that states the equation, with the lines that are it.
-    measured_by : Code or None
-        The function that measures it, where that is another.
-    solved : bool
-        Whether there is a solution to measure.
-    residual : float or None
-        The equation's violation, relative; None where it was not measured.
-    reason : str
-        Why there is no residual, or "".
-    left, right : float or None
-        Both sides of the equation.
-    relation, of : str
-        How they are to stand to each other, and what they are.
-    construction : str
-        Why the equation holds for whatever α there is, or "".
-    absent : bool
-        Whether the step does not exist here: then there is no equation to show, only the reason.
-    proven_text : str
-        What is proven of it, for people, such as "proven ≤ 1.3e-17"; empty where no proof was asked for.
-    proven_of : str
-        What that is a bound of, or "".
+    tag, title, text, latex, statement: As in `Step`.
+    code: The function that states the equation, with the lines that are it.
+    measured_by or None: The function that measures it, where that is another.
+    solved: Whether there is a solution to measure.
+    residual: The equation's violation, relative; None where it was not measured.
+    reason: Why there is no residual, or "".
+    left, right or None: Both sides of the equation.
+    relation, of: How they are to stand to each other, and what they are.
+    construction: Why the equation holds for whatever α there is, or "".
+    absent: Whether the step does not exist here: then there is no equation to show, only the reason.
+    proven_text: What is proven of it, for people, such as "proven ≤ 1.3e-17"; empty where no proof was asked
+        for.
+    proven_of: What that is a bound of, or "".
     """
 
     tag: str
@@ -128,17 +109,10 @@ class ShownStep:
 class ShownDerivation:
     """All steps under a headline.
 
-    Attributes
-    ----------
-    title : str
-        The problem with its parameters.
-    headline : str
-        What the residuals are worth.
-    trusted : bool
-        Whether they are those of an optimum of this problem.
-    steps : tuple of ShownStep
-    proven : str
-        What is proven of the result as a whole, in sentences; empty without a proof.
+    title: The problem with its parameters.
+    headline: What the residuals are worth.
+    trusted: Whether they are those of an optimum of this problem.
+    proven: What is proven of the result as a whole, in sentences; empty without a proof.
     """
 
     title: str

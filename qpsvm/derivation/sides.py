@@ -24,17 +24,10 @@ Relation = Literal["=", "≤", "≥"]
 class Sides:
     """An equation or an inequality at a point, as two numbers.
 
-    Attributes
-    ----------
-    left, right : float
-    relation : "=", "≤" or "≥"
-        How they stand to each other where it holds.
-    of : str
-        What the two numbers are.
-    scale : float
-        What their difference is relative to. Where it is 0, the difference counts as it is.
-    largest : float or None
-        The residual of the worst row, where these are the sides of another.
+    relation: How they stand to each other where it holds.
+    of: What the two numbers are.
+    scale: What their difference is relative to. Where it is 0, the difference counts as it is.
+    largest or None: The residual of the worst row, where these are the sides of another.
     """
 
     left: float
@@ -70,15 +63,7 @@ def worst(
 ) -> Sides:
     """The sides where they differ most. Where they all agree, those of the largest entry, which tell more.
 
-    Parameters
-    ----------
-    left, right : ndarray, shape (k,), k ≥ 1
-    relation : "=", "≤" or "≥"
-    of : str
-        What they are, with {i} for the name of the entry.
-    scale : float, or ndarray of shape (k,)
-    names : ndarray, shape (k,), or callable, optional
-        The numbers of the entries, or what gives the name of each; 0 to k − 1 where it is None.
+    Shapes: left, right (k,), scale (k,), names (k,).
     """
     right, scale = np.broadcast_to(right, left.shape), np.broadcast_to(scale, left.shape)
     wrong = violation(left, relation, right)

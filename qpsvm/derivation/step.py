@@ -32,19 +32,12 @@ class NotMeasurable(Exception):
 class Measurement(NamedTuple):
     """An equation at a point: how far it is from holding, and its two sides.
 
-    Attributes
-    ----------
-    residual : float
-        By how much the equation does not hold, relative to the size of its terms.
-    reason : str
-        Where the residual is NaN, why there is none.
-    left, right : float or None
-        Both sides: of a vector equation in the row where they differ most. Where a step compares several things, those
-        that differ most, or while all of them agree, the first.
-    relation : "=", "≤", "≥", or "" where there are no sides
-        How they stand to each other where the equation holds.
-    of : str
-        What the two numbers are.
+    residual: By how much the equation does not hold, relative to the size of its terms.
+    reason: Where the residual is NaN, why there is none.
+    left, right or None: Both sides: of a vector equation in the row where they differ most. Where a step
+        compares several things, those that differ most, or while all of them agree, the first.
+    relation: How they stand to each other where the equation holds.
+    of: What the two numbers are.
     """
 
     residual: float

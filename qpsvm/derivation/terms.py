@@ -11,11 +11,7 @@ from qpsvm.problems import JointProblem, Problem
 class Terms:
     """What is written for an intercept that is free, penalised, or absent.
 
-    Parameters
-    ----------
-    intercept : "free", "penalised" or None
-    pull : str
-        LaTeX of what is 0 of a free b, and b of a penalised one: yᵀα of two classes.
+    pull: LaTeX of what is 0 of a free b, and b of a penalised one: yᵀα of two classes.
     """
 
     intercept: str | None

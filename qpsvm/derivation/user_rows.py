@@ -172,10 +172,7 @@ class RowTerms:
 
     λ_j is the user's price, so that λ_j/λ stands beside α_k where the machine has a λ. Of a ball w is 2c and b is 2μ.
 
-    Parameters
-    ----------
-    problem : Problem
-        With `constraints`.
+    problem: With `constraints`.
     """
 
     def __init__(self, problem: Problem) -> None:

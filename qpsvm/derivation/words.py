@@ -9,10 +9,7 @@ from qpsvm.problems import OneClass, PrimalHinge, Problem
 class Words:
     """How the numbers at a point are named in sentences.
 
-    Parameters
-    ----------
-    problem : Problem
-        Whose they are.
+    problem: Whose they are.
     """
 
     def __init__(self, problem: Problem) -> None:

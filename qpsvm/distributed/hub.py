@@ -83,12 +83,8 @@ async def beating(patience: float, beat: Callable[[bool], bool]) -> None:
 class Hub:
     """The meeting place of one team. Everything here runs in the event loop of its worker.
 
-    Parameters
-    ----------
-    size : int
-        Members.
-    patience : float
-        Seconds after which a process that says nothing counts as lost.
+    size: Members.
+    patience: Seconds after which a process that says nothing counts as lost.
     """
 
     def __init__(self, size: int, patience: float) -> None:

@@ -36,19 +36,11 @@ class TeamStopped(QPSVMError, RuntimeError):
 class Line:
     """A member's line to the hub.
 
-    Parameters
-    ----------
-    worker : distributed.Worker
-        The one that the member runs on.
-    key : str
-        Of the member's task there.
-    hub : str
-        Address of the hub's worker.
-    run : str
-        Name of the run.
-    rank : int
-    patience : float
-        Seconds that the hub's process may be silent.
+    worker: The one that the member runs on.
+    key: Of the member's task there.
+    hub: Address of the hub's worker.
+    run: Name of the run.
+    patience: Seconds that the hub's process may be silent.
     """
 
     def __init__(self, worker: Any, key: Any, hub: str, run: str, rank: int, patience: float) -> None:
@@ -73,10 +65,7 @@ class Line:
     def ask(self, message: Message) -> Message:
         """The hub's answer.
 
-        Raises
-        ------
-        TeamStopped
-            There is none.
+        Raises TeamStopped.
         """
         answer: concurrent.futures.Future[Message] = concurrent.futures.Future()
         self.loop.call_soon_threadsafe(self._ask, message, answer)
@@ -196,17 +185,7 @@ class Line:
 class ClusterTeam(Team):
     """One member of a team whose members are tasks on the workers of a Dask cluster.
 
-    Parameters
-    ----------
-    line : Line
-    rank, size : int
-    press : callable
-        Notes the interrupt key for this thread: see `for_another`.
-
-    Attributes
-    ----------
-    messages : int
-        How many questions this member has asked.
+    messages: How many questions this member has asked.
     """
 
     def __init__(self, line: Line, rank: int, size: int, press: Callable[[], None]) -> None:
@@ -221,10 +200,7 @@ class ClusterTeam(Team):
     def note(self, state: Mapping[str, Any]) -> None:
         """Keep a small state, the same on all members, for the client: what a run begins with that follows a fault.
 
-        Raises
-        ------
-        TeamStopped
-            A member that is alone, and asks nobody, learns here that its result is not wanted any more.
+        Raises TeamStopped.
         """
         if self.alone and self.line.stopped is not None:
             raise TeamStopped(self.line.stopped)

@@ -38,21 +38,11 @@ TRIES, SHARPER = 3, 0.03
 class Order:
     """What the members are told to do.
 
-    Attributes
-    ----------
-    outline : Outline
-        The machine.
-    d : int
-        Features.
-    classes : ndarray, shape (2,), or None
-    factors : ndarray, shape (2,), or None
-        Of the weights, by class.
-    feature_names : tuple of str, or None
-    tol : float
-    time_limit : float or None
-    max_iter : int or None
-    options : dict
-        The solver's own.
+    outline: The machine.
+    d: Features.
+    classes (2,) or None
+    factors (2,) or None: Of the weights, by class.
+    options: The solver's own.
     """
 
     outline: Outline
@@ -80,23 +70,7 @@ def samples_of(chunks: Sequence[Chunk], order: Order, team: Team) -> Samples:
 
 
 def solve_share(team: Team, chunks: Sequence[Chunk], order: Order, begun: Mapping[str, Any] | None = None) -> Returned:
-    """Solve with the other members, and certify.
-
-    Parameters
-    ----------
-    team : Team
-    chunks : sequence of Chunk
-        This member's; there may be none.
-    order : Order
-        The same for all.
-    begun : mapping, optional
-        The solver's state to go on from.
-
-    Returns
-    -------
-    Returned
-        The parts of an `SVMResult` that are no vectors over rows; those that are stay.
-    """
+    """Solve with the other members, and certify."""
     problem = order.outline.over(samples_of(chunks, order, team))
     options = {**order.options, "keep": team.note, **({} if begun is None else {"begun": begun})}
     clock = Clock(order.time_limit)

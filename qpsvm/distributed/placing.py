@@ -28,17 +28,10 @@ UNEVEN = 1.1
 class Placed:
     """The partitions of a table on a cluster.
 
-    Attributes
-    ----------
-    rows : DaskRows
-        The table, with what is known of each partition.
-    client : distributed.Client
-    features : list of Future
-        The partitions of X.
-    target, weight : list of Future, or None
-        Those of the vectors.
-    worth : int
-        Entries for each worker from which on partitions are moved to where fewer rows are.
+    rows: The table, with what is known of each partition.
+    features: The partitions of X.
+    target, weight or None: Those of the vectors.
+    worth: Entries for each worker from which on partitions are moved to where fewer rows are.
     """
 
     rows: DaskRows
@@ -67,10 +60,7 @@ class Placed:
         A partition is looked at where it is. Where that leaves much more to one worker than to another, some partitions
         go to another worker, once.
 
-        Raises
-        ------
-        KeyError
-            A partition is nowhere, at the moment.
+        Raises KeyError.
         """
         who = self.client.who_has(self.features)
         loads = dict.fromkeys(sorted(self.client.nthreads()), 0)
@@ -107,19 +97,7 @@ def _balance(found: dict[str, list[int]], loads: dict[str, int], lengths: Sequen
 def chosen_client(collection: Any = None) -> Any:
     """The client of a cluster: that of the collection, or the current one.
 
-    Parameters
-    ----------
-    collection : dask collection, optional
-
-    Returns
-    -------
-    distributed.Client or None
-        None where there is none, or where Dask is told to compute in this process all the same.
-
-    Raises
-    ------
-    UnsupportedError
-        The client is an asynchronous one.
+    Raises UnsupportedError.
     """
     try:
         import dask
@@ -144,22 +122,7 @@ def chosen_client(collection: Any = None) -> Any:
 def place(X: Any, y: Any = None, weight: Any = None, client: Any = None, worth: int = WORTH) -> Placed:
     """Put the partitions of a table where they are looked at, once.
 
-    Parameters
-    ----------
-    X : DaskRows, dask.array.Array or dask.dataframe.DataFrame, shape (n, d)
-        Sizes of chunks need not be known. What is persisted already is left where it is.
-    y, weight : dask collection or array_like, shape (n,), optional
-    client : distributed.Client, optional
-        By default that of the collection, or the current one.
-    worth : int
-        As of `Placed`.
-
-    Raises
-    ------
-    DataError, DataTypeError
-        As `DaskRows`; or the partitions are not on the cluster.
-    UnsupportedError
-        There is no cluster.
+    Shapes: X (n, d), y, weight (n,). Raises DataError, DataTypeError, UnsupportedError.
     """
     rows = X if isinstance(X, DaskRows) else DaskRows(X, y, weight)
     client = client if client is not None else chosen_client(rows.collection)
@@ -177,10 +140,7 @@ def place(X: Any, y: Any = None, weight: Any = None, client: Any = None, worth: 
 def _futures(collection: Any, client: Any) -> list[Any]:
     """The futures of the partitions of a persisted collection, in their order.
 
-    Raises
-    ------
-    UnsupportedError
-        It is not on this cluster.
+    Raises UnsupportedError.
     """
     with cluster_faults():
         known = {future.key: future for future in client.futures_of(collection)}
@@ -194,12 +154,7 @@ def _futures(collection: Any, client: Any) -> list[Any]:
 def _wait(futures: Sequence[Any]) -> None:
     """Until all partitions are in memory.
 
-    Raises
-    ------
-    DataError
-        One cannot be made.
-    ClusterError
-        One ends its worker, or the scheduler is gone.
+    Raises DataError, ClusterError.
     """
     from distributed import wait
 

@@ -17,10 +17,7 @@ from qpsvm.sources.cluster_faults import fault_of, is_killed
 def left_out(client: Any, lost: Lost, settings: Settings) -> None:
     """See that the scheduler does without the lost workers: those that hang it has to be told of.
 
-    Raises
-    ------
-    ClusterError
-        The scheduler is gone.
+    Raises ClusterError.
     """
     end = time.monotonic() + settings.patience
     while not lost.hung and time.monotonic() < end:
@@ -58,12 +55,7 @@ async def _restarted(scheduler: Any, nanny: str, patience: float) -> None:
 def placed_again(placed: Placed, settings: Settings) -> None:
     """Wait until all partitions are in memory, on whatever workers there are.
 
-    Raises
-    ------
-    ClusterError
-        There are no workers any more; or data cannot be made again; or it takes too long.
-    DataError
-        A partition cannot be computed.
+    Raises ClusterError, DataError.
     """
     client, futures = placed.client, placed.futures()
     since, before, staffed = time.monotonic(), -1, time.monotonic()
@@ -108,10 +100,7 @@ def _held(placed: Placed, settings: Settings) -> bool:
 def _workers(client: Any, settings: Settings) -> set[str]:
     """The workers that the scheduler knows.
 
-    Raises
-    ------
-    ClusterError
-        There is no scheduler.
+    Raises ClusterError.
     """
     try:
         return set(ask(client, "nthreads", timeout=settings.patience))

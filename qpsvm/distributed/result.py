@@ -49,12 +49,7 @@ class SpreadResult(SVMResult):
 def cut(values: NDArray[Any], lengths: list[int]) -> list[NDArray[Any]]:
     """A vector over the rows of one member as one for each of its partitions, (sides, k).
 
-    Parameters
-    ----------
-    values : ndarray, shape (n,) or (2n,)
-        With an entry for each α, those of one side after those of the other.
-    lengths : list of int
-        Rows of each partition; n in all.
+    Shapes: values (n,).
     """
     sides = values.reshape(-1, sum(lengths))
     return np.split(sides, np.cumsum(lengths)[:-1], axis=1)

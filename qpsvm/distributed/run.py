@@ -30,17 +30,14 @@ LOOK = 0.5
 class Settings:
     """How patient the client is with the workers.
 
-    Attributes
-    ----------
-    patience : float
-        Seconds that the process of a worker may be silent before it counts as lost. Dask's own loops are held up for
-        seconds by calls that keep the interpreter for themselves; one that was silent for long is given longer.
-    reporting : float
-        Seconds in which all members must have begun: a worker whose threads are all taken does not begin.
-    recovery : float
-        Seconds in which the partitions of a lost worker must have been made again, counted from the last one made.
-    restarts : int
-        How often a run is begun again.
+    patience: Seconds that the process of a worker may be silent before it counts as lost. Dask's own loops are
+        held up for seconds by calls that keep the interpreter for themselves; one that was silent for long is
+        given longer.
+    reporting: Seconds in which all members must have begun: a worker whose threads are all taken does not
+        begin.
+    recovery: Seconds in which the partitions of a lost worker must have been made again, counted from the last
+        one made.
+    restarts: How often a run is begun again.
     """
 
     patience: float = 10.0
@@ -52,12 +49,8 @@ class Settings:
 class Lost(RuntimeError):
     """Workers were lost during a run.
 
-    Attributes
-    ----------
-    addresses : tuple of str
-        Theirs.
-    hung : bool
-        Whether they are silent, so that the scheduler may not have noticed.
+    addresses: Theirs.
+    hung: Whether they are silent, so that the scheduler may not have noticed.
     """
 
     def __init__(self, words: str, addresses: Sequence[str], hung: bool = False) -> None:
@@ -69,18 +62,11 @@ class Lost(RuntimeError):
 class Member:
     """What one member has returned.
 
-    Attributes
-    ----------
-    small : Any
-        What came back.
-    numbers, starts : list of int
-        Its partitions, and the first row of each.
-    messages, sent_bytes : int
-        Questions that it has asked, and bytes that it has sent to the others.
-    seconds : float
-        Of its program.
-    names : tuple of str
-        The vectors that it has kept on its worker.
+    small: What came back.
+    numbers, starts: Its partitions, and the first row of each.
+    messages, sent_bytes: Questions that it has asked, and bytes that it has sent to the others.
+    seconds: Of its program.
+    names: The vectors that it has kept on its worker.
     """
 
     small: Any
@@ -95,10 +81,7 @@ class Member:
     def rows(self, name: str) -> NDArray[Any]:
         """A vector that stayed on the worker, brought here.
 
-        Raises
-        ------
-        ClusterError
-            The worker is gone.
+        Raises ClusterError.
         """
         client = self.future.client
         if not alive(client) or not client.who_has([self.future]).get(self.future.key):
@@ -109,13 +92,7 @@ class Member:
 
 
 class Spread:
-    """One run.
-
-    Parameters
-    ----------
-    placed : Placed
-    settings : Settings
-    """
+    """One run."""
 
     def __init__(self, placed: Placed, settings: Settings) -> None:
         self.client, self.placed, self.settings = placed.client, placed, settings
@@ -134,12 +111,7 @@ class Spread:
     ) -> list[Member]:
         """Run the program to its end.
 
-        Raises
-        ------
-        Lost
-            Workers were lost.
-        ClusterError
-            The scheduler was, or members differ, or do not begin.
+        Raises Lost, ClusterError.
         """
         finished = False
         try:
@@ -154,9 +126,7 @@ class Spread:
     def _open(self) -> None:
         """Make the hub, and see that all workers have this library.
 
-        Raises
-        ------
-        ClusterError, Lost
+        Raises ClusterError, Lost.
         """
         try:
             found = ask(self.client, "run", opened, self.run, workers=self.addresses, timeout=self.settings.patience)
@@ -195,10 +165,7 @@ class Spread:
     def _watch(self, note: OnState) -> list[Outcome]:
         """Wait until all members have their results.
 
-        Raises
-        ------
-        Lost, ClusterError, QPSVMError
-            A worker is gone, or members have ended without a result.
+        Raises Lost, ClusterError, QPSVMError.
         """
         begun = time.monotonic()
         while True:
@@ -217,10 +184,7 @@ class Spread:
     def _workers(self) -> set[str]:
         """The workers that the scheduler knows.
 
-        Raises
-        ------
-        ClusterError
-            There is no scheduler.
+        Raises ClusterError.
         """
         try:
             return set(ask(self.client, "nthreads", timeout=self.settings.patience))
@@ -267,10 +231,7 @@ class Spread:
     def _outcomes(self) -> dict[int, Outcome]:
         """How members have ended, as far as they have: without the vectors that stay with them.
 
-        Raises
-        ------
-        Lost, ClusterError, QPSVMError
-            One has ended without a result.
+        Raises Lost, ClusterError, QPSVMError.
         """
         for rank, future in enumerate(self.futures):
             if future.status == "error":
@@ -343,12 +304,7 @@ def alive(client: Any) -> bool:
 def ask(what: Any, method: str, *args: Any, timeout: float, client: Any = None, **options: Any) -> Any:
     """Call a method of a client, or of its scheduler, and wait no longer than so many seconds.
 
-    Raises
-    ------
-    TimeoutError
-        It took longer.
-    OSError
-        There is nobody any more.
+    Raises TimeoutError, OSError.
     """
     whose = client if client is not None else what
     if not alive(whose):

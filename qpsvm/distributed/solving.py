@@ -71,20 +71,7 @@ def solve_spread(
 ) -> SVMResult:
     """Solve a problem on the workers that hold its rows.
 
-    Parameters
-    ----------
-    problem : Problem
-        Over a `DaskRows`; one that `refusal` has nothing against.
-    request : Request
-    keep : callable, optional
-        Called with each state of the solver that arrives here.
-    begun : mapping, optional
-        A state to go on from.
-
-    Raises
-    ------
-    ClusterError
-        Workers were lost, more often or with more than can be made good.
+    Raises ClusterError.
     """
     samples = problem.samples
     assert isinstance(samples, SpreadSamples)

@@ -32,38 +32,7 @@ def spread(
 ) -> list[Member]:
     """Run a program on every worker that holds rows, and answer with what each has returned.
 
-    Parameters
-    ----------
-    placed : Placed
-        The rows.
-    program : callable
-        `program(team, chunks, *args, begun=…)`, a function of a module that the workers can import: `chunks` is a list
-        of `Chunk`, this member's partitions in the order of the rows. It returns something small, or `Returned` with
-        vectors that stay on the worker.
-    *args
-        Sent to every member: small things.
-    on_state : callable, optional
-        Called here with each state that `team.note` has been given, though not with all where they come quickly.
-    begun : mapping, optional
-        The state to go on from: it is handed to the program.
-    settings : Settings, optional
-        How patient to be with workers.
-
-    The interrupt key is noted on all members after the same message, where `noted` says so to their programs; pressed a
-    second time, it raises `KeyboardInterrupt` here, and the members end at their next message.
-
-    Returns
-    -------
-    list of Member
-        In the order of the members.
-
-    Raises
-    ------
-    ClusterError
-        Workers were lost that held data which cannot be made again, or all of them, or more often than is borne; the
-        scheduler is gone; a worker has no thread free; the members differ. It has the last state.
-    QPSVMError
-        As the program raised it.
+    Raises ClusterError, QPSVMError.
     """
     settings = settings or Settings()
     state = dict(begun) if begun is not None else None

@@ -20,14 +20,10 @@ from qpsvm.resources.interrupts import for_another
 class Chunk:
     """A partition, as a member's program gets it: by reference, in whatever type Dask has it.
 
-    Attributes
-    ----------
-    number : int
-        Which partition of the table it is.
-    first : int
-        Its first row in the table.
-    X : ndarray or SciPy sparse, shape (k, d)
-    y, weight : ndarray, shape (k,), or None
+    number: Which partition of the table it is.
+    first: Its first row in the table.
+    X (k, d)
+    y, weight (k,) or None
     """
 
     number: int
@@ -93,22 +89,7 @@ def member(
     run: Run, rank: int, where: list[tuple[int, int, int]], parts: list[list[Any]], program: Callable[..., Any],
     args: tuple[Any, ...], begun: Mapping[str, Any] | None,
 ) -> Outcome:  # fmt: skip
-    """Run a member's program on this worker.
-
-    Parameters
-    ----------
-    run : Run
-    rank : int
-    where : list of (int, int, int)
-        Of each partition: which it is, its first row, and how many it is known to have.
-    parts : list of [X, y, weight]
-        The partitions.
-    program : callable
-        `program(team, chunks, *args, begun=…)`.
-    args : tuple
-    begun : mapping, or None
-        The state to go on from.
-    """
+    """Run a member's program on this worker."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -137,10 +118,7 @@ def member(
 def _chunk(number: int, first: int, rows: int, X: Any, y: Any, weight: Any) -> Chunk:
     """A partition, if it has as many rows as it had.
 
-    Raises
-    ------
-    DataError
-        It was made again with others.
+    Raises DataError.
     """
     if X.shape[0] != rows:
         raise DataError(f"partition {number} has {X.shape[0]} rows, and had {rows}: its source has changed")

@@ -60,12 +60,7 @@ LONG_AFFORDABLE, LONG_UNIT = 3_000_000, max(float(np.finfo(np.longdouble).eps) /
 
 
 class Accuracy:
-    """How exactly f is known over the rows of a feature space.
-
-    Parameters
-    ----------
-    space : FeatureSpace
-    """
+    """How exactly f is known over the rows of a feature space."""
 
     def __init__(self, space: FeatureSpace) -> None:
         self.space, self.team = space, space.samples.team
@@ -182,10 +177,7 @@ class Accuracy:
     def sharp_weights(self, beta: FloatArray, rest: FloatArray | None = None) -> tuple[FloatArray, FloatArray] | None:
         """Σβ_i x_i over the caller's own samples, and the radius of each entry: (d,) each; None where too much.
 
-        Parameters
-        ----------
-        beta, rest : ndarray, shape (n,)
-            The coefficients, or what they are a sum of.
+        Shapes: beta, rest (n,).
         """
         support = np.flatnonzero(beta)
         parts_of = [beta[support]] if rest is None else [beta[support], rest[support]]
@@ -207,20 +199,7 @@ class Accuracy:
     ) -> tuple[FloatArray, FloatArray] | None:
         """f minus a level at some rows for the numbers that the user gets, in twice the precision, and its radius.
 
-        Parameters
-        ----------
-        rows : ndarray of int, shape (r,)
-        coef : ndarray, shape (n,)
-        w : ndarray, shape (d,), or None
-            For a linear kernel.
-        b : float
-        levels : ndarray, shape (r,)
-            Subtracted before the last rounding: near the margin, the difference has digits that f has not.
-
-        Returns
-        -------
-        values, radii : ndarray, shape (r,)
-            None where the kernel has no evaluation that is sharper, or where it would take too long.
+        Shapes: rows (r,), coef (n,), w (d,) or None, levels (r,) → values, radii (r,).
         """
         found = self.sharp_parts(rows, coef, w, b, levels)
         return None if found is None else (found[0], found[2] + UNIT * np.abs(found[0]))
@@ -230,15 +209,7 @@ class Accuracy:
     ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
         """As `sharp_values`, but each value is a sum of two doubles, the first of which is the value rounded.
 
-        Parameters
-        ----------
-        rows, coef, w, b, levels
-            As in `sharp_values`.
-
-        Returns
-        -------
-        high, low, radii : ndarray, shape (r,)
-            Or None.
+        Returns high, low, radii (r,).
         """
         space = self.space
         if w is not None:
@@ -267,18 +238,7 @@ class Accuracy:
     def sharp_ball(self, rows: IntArray, centre: FloatArray, square: float) -> tuple[FloatArray, FloatArray] | None:
         """½(‖x − c‖² − R²) at some rows in twice the precision, and its radius: x − c is a sum of two floats.
 
-        Parameters
-        ----------
-        rows : ndarray of int, shape (r,)
-        centre : ndarray, shape (d,)
-            In the caller's coordinates.
-        square : float
-            R².
-
-        Returns
-        -------
-        values, radii : ndarray, shape (r,)
-            None where it would take too long.
+        Shapes: rows (r,), centre (d,) → values, radii (r,).
         """
         if 2 * self.team.most(len(rows)) * len(centre) > AFFORDABLE:
             return None

@@ -70,14 +70,9 @@ class Gap:
 class Bounds:
     """Bounds the gap of points of one dual.
 
-    Parameters
-    ----------
-    accuracy : Accuracy
-    svm : SVMDual
-        Where every level is 0 and a group has a total, as in a ν-SVM, the objective has no constant loss to be
+    svm: Where every level is 0 and a group has a total, as in a ν-SVM, the objective has no constant loss to be
         measured against.
-    equal : ndarray of bool, shape (m,), optional
-        The user's rows that can be kept as equalities only.
+    equal (m,): The user's rows that can be kept as equalities only.
     """
 
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:

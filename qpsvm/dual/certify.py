@@ -33,24 +33,7 @@ def certify(
 ) -> Certificate:
     """Certify α for a machine.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-        The samples of the machine.
-    svm : SVMDual
-        Over `space.centred`.
-    alpha : ndarray, shape (m,)
-        Any numbers.
-    w : ndarray or None
-        An explicit weight vector in the coordinates of `space.rows`; or where the kernel is not linear, coefficients
-        (n,) of w = Σ_j w_j φ(x_j), few of them not 0.
-    enough : float
-        A relative gap at which no better primal candidate is looked for; infinite where w is the one wanted.
-
-    Returns
-    -------
-    Certificate
-        The best that the candidates give; its gap is infinite where no primal point is feasible.
+    Shapes: alpha (m,).
     """
     a = feasible(svm, alpha)
     if svm.all_hard and svm.scalable:
@@ -84,16 +67,7 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
     It certifies nothing, so its gap is infinite: what the dual's objective is at an α that is not feasible bounds
     nothing. For the same reason P leaves out the price of hard rows that fall short.
 
-    Parameters
-    ----------
-    space, svm
-        As in `certify`.
-    alpha : ndarray, shape (m,)
-        Finite.
-
-    Returns
-    -------
-    Certificate
+    Shapes: alpha (m,).
     """
     beta = svm.beta(alpha)
     own, points = primal_points(space, beta, None)

@@ -32,21 +32,7 @@ def combined_values(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Σ_i A_ki ⟨w, φ(x_i)⟩ + b minus a level at some rows of the dual, in twice the precision, and its radius.
 
-    Parameters
-    ----------
-    accuracy : Accuracy
-    svm : SVMDual
-        With `mix`.
-    rows : ndarray of int, shape (r,)
-        Of the dual.
-    coef, w, b
-        As the user gets them.
-    levels : ndarray, shape (r,)
-
-    Returns
-    -------
-    values, radii : ndarray, shape (r,)
-        None where the kernel has no evaluation that is sharper, or where it would take too long.
+    Shapes: rows (r,), levels (r,) → values, radii (r,).
     """
     assert svm.mix is not None
     part = svm.mix[rows]
@@ -77,15 +63,7 @@ def _places(indptr: IntArray) -> tuple[IntArray, IntArray]:
 def combined_beta(svm: SVMDual, alpha: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """β = Aᵀ(s∘α) as a sum of two doubles, and how far that may be off.
 
-    Parameters
-    ----------
-    svm : SVMDual
-        With `mix`.
-    alpha : ndarray, shape (m,)
-
-    Returns
-    -------
-    high, low, radii : ndarray, shape (n,)
+    Shapes: alpha (m,) → high, low, radii (n,).
     """
     assert svm.mix is not None
     kept = np.flatnonzero(alpha)

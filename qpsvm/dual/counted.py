@@ -42,12 +42,7 @@ SAMPLED = 255
 class Counting:
     """Counts the rounding in the gap of points of one dual.
 
-    Parameters
-    ----------
-    accuracy : Accuracy
-    svm : SVMDual
-    equal : ndarray of bool, shape (m,), optional
-        As for `Bounds`.
+    equal (m,): As for `Bounds`.
     """
 
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
@@ -62,17 +57,7 @@ class Counting:
         self.widens = self.widens and self.team.all(svm.m == 0 or common_value(others[0].column) == 1.0)
 
     def counted(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
-        """The same point, or one beside it, with `gap` a bound that counts all rounding.
-
-        Parameters
-        ----------
-        certificate : Certificate
-            Measured.
-        tol : float
-            No better bound is looked for once it is this small.
-        patient : callable
-            Asked now and then: whether a better bound may be looked for, which takes longer than a certificate.
-        """
+        """The same point, or one beside it, with `gap` a bound that counts all rounding."""
         if not math.isfinite(certificate.gap):
             return certificate
         counted = self._bettered(certificate, tol, lambda: self.team.agreed(patient()))
@@ -86,13 +71,7 @@ class Counting:
         return counted.changed(measured=certificate.gap if same else self._measured(counted))
 
     def bounded(self, point: Certificate) -> Certificate:
-        """This very point, and none beside it, with `gap` a bound that counts all rounding.
-
-        Parameters
-        ----------
-        point : Certificate
-            Measured.
-        """
+        """This very point, and none beside it, with `gap` a bound that counts all rounding."""
         return self._refined(self._bounded(point))
 
     def _measured(self, point: Certificate) -> float:

@@ -49,15 +49,10 @@ SETTINGS = Settings()
 class FarRows:
     """u (n,) over the samples, its radius (n,), and which of them are in single precision, (n,).
 
-    Parameters
-    ----------
-    space : FeatureSpace
-        Its samples, of an RBF kernel.
-    blocks : KernelBlocks
-        Where its kernel values come from.
-    beta : ndarray, shape (n,)
-    held : ndarray of bool, shape (n,)
-        The samples with an α ≠ 0, β = 0 or not: in double precision.
+    space: Its samples, of an RBF kernel.
+    blocks: Where its kernel values come from.
+    beta (n,)
+    held (n,): The samples with an α ≠ 0, β = 0 or not: in double precision.
     """
 
     def __init__(self, space: FeatureSpace, blocks: KernelBlocks, beta: FloatArray, held: NDArray[np.bool_]) -> None:

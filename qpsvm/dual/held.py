@@ -67,10 +67,7 @@ RANK_TOLERANCE = 1e-13
 class Held:
     """Brings points of one dual to keep the user's rows, and certifies them.
 
-    Parameters
-    ----------
-    bounds : Bounds
-        Of that dual.
+    bounds: Of that dual.
     """
 
     def __init__(self, bounds: Bounds) -> None:
@@ -92,14 +89,7 @@ class Held:
     def certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
         """As `certify.certify`, with a primal point that keeps the rows; an infinite gap where none is found.
 
-        Parameters
-        ----------
-        alpha : ndarray, shape (m,)
-            The prices of the user's rows last.
-        w : ndarray or None
-            An explicit weight vector of a linear kernel.
-        enough : float
-            A relative gap at which no better primal candidate is looked for.
+        Shapes: alpha (m,).
         """
         svm = self.svm
         a = feasible(svm, alpha)
@@ -468,15 +458,7 @@ def infeasible(
 ) -> InfeasibleConstraintsError:
     """The error for rows that `interior.room` has a proof against.
 
-    Parameters
-    ----------
-    svm : SVMDual
-    bounds : Bounds
-    rows : ndarray of int, shape (k,)
-        Among the rows of the dual.
-    found : Room
-    scale : ndarray, shape (p,)
-        What the user's rows were divided by.
+    Shapes: rows (k,), scale (p,).
     """
     assert found.farkas is not None
     assert svm.users is not None

@@ -35,17 +35,11 @@ FEW_ROWS, FEW_NUMBERS = 60, 4000
 class Room:
     """What (ROOM.1) to (ROOM.3) say of k rows.
 
-    Attributes
-    ----------
-    z : ndarray, shape (r,)
-    b : float
-        A point that keeps the rows, with room in all but those of `equal`.
-    equal : ndarray of bool, shape (k,)
-        Rows that can be kept as equalities only.
-    farkas : ndarray, shape (k,), or None
-        λ of (ROOM.2) where no point keeps the rows.
-    exact : bool
-        Whether λ was found in fractions, so that its sums are 0 and not rounding.
+    z (r,)
+    b: A point that keeps the rows, with room in all but those of `equal`.
+    equal (k,): Rows that can be kept as equalities only.
+    farkas (k,) or None: λ of (ROOM.2) where no point keeps the rows.
+    exact: Whether λ was found in fractions, so that its sums are 0 and not rounding.
     """
 
     z: FloatArray
@@ -58,16 +52,7 @@ class Room:
 def room(a: FloatArray, e: FloatArray, level: FloatArray) -> Room:
     """Look for a point that keeps rows a·z + e b ≥ ℓ.
 
-    Parameters
-    ----------
-    a : ndarray, shape (k, r)
-        Rows of a common size.
-    e, level : ndarray, shape (k,)
-
-    Raises
-    ------
-    SolverError
-        The linear program's solver gave up.
+    Shapes: a (k, r), e, level (k,). Raises SolverError.
     """
     k, r = a.shape
     unit = float(np.abs(level).max(initial=0.0)) or 1.0

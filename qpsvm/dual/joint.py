@@ -35,20 +35,12 @@ from qpsvm.kernels.indefinite import Intercept
 class JointDual:
     """The dual (JOINT.4) but for its Gram matrix.
 
-    Attributes
-    ----------
-    label : ndarray of int, shape (n,)
-        y_i, the number of the sample's own class.
-    k : int
-        How many classes.
-    upper : ndarray, shape (n,)
-        C_i, finite.
-    level : float
-        ℓ > 0.
-    shared : bool
-        Whether a sample has one slack for all its rivals.
-    intercept : "free", "penalised" or None
-        As it is computed with.
+    label (n,): y_i, the number of the sample's own class.
+    k: How many classes.
+    upper (n,): C_i, finite.
+    level: ℓ > 0.
+    shared: Whether a sample has one slack for all its rivals.
+    intercept or None: As it is computed with.
     """
 
     label: IntArray

@@ -49,22 +49,15 @@ BESIDES = 0.1
 class JointPoint:
     """A certified pair.
 
-    Attributes
-    ----------
-    alpha, beta, coef : ndarray, shape (n, k)
-        Feasible α, β of (JOINT.3), and the coefficients of f_c(x) = Σ_i coef_ic K(x_i, x) + b_c.
-    w : ndarray, shape (d, k), or None
-        Of a linear machine.
-    b, inner : ndarray, shape (k,)
-        The intercepts in the caller's coordinates, and over `FeatureSpace.rows`.
-    f, missing : ndarray, shape (n, k)
-        Decision values of the samples, and t of (JOINT.1).
-    primal, dual, measured, gap : float
-        P, D, (P − D)/P as computed, and a bound that counts rounding; infinite where none was made.
-    half_norm : float
-        ½Σ‖w_c‖².
-    factor : float
-        What w(α) and b are multiplied by, (JCOUNT.4).
+    alpha, beta, coef (n, k): Feasible α, β of (JOINT.3), and the coefficients of f_c(x) = Σ_i coef_ic K(x_i, x)
+        + b_c.
+    w (d, k) or None: Of a linear machine.
+    b, inner (k,): The intercepts in the caller's coordinates, and over `FeatureSpace.rows`.
+    f, missing (n, k): Decision values of the samples, and t of (JOINT.1).
+    primal, dual, measured, gap: P, D, (P − D)/P as computed, and a bound that counts rounding; infinite where
+        none was made.
+    half_norm: ½Σ‖w_c‖².
+    factor: What w(α) and b are multiplied by, (JCOUNT.4).
     """
 
     alpha: FloatArray
@@ -93,11 +86,7 @@ class JointPoint:
 class JointJudge:
     """Certifies the points of one joint machine.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-        The samples that take part.
-    dual : JointDual
+    space: The samples that take part.
     """
 
     def __init__(self, space: FeatureSpace, dual: JointDual) -> None:

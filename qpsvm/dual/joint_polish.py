@@ -50,17 +50,7 @@ def polish(
 ) -> JointPoint:
     """The best point that splits of the rows lead to, `start` included.
 
-    Parameters
-    ----------
-    gram : Operator, shape (n, n)
-        To compute with.
-    dual : JointDual
-    start : JointPoint
-    certify : callable, α (n, k) to JointPoint
-    clock : Clock
-        No round is begun after its end.
-    lengths : int, optional
-        How many step lengths to try; all where absent.
+    Shapes: gram (n, n).
     """
     best = start
     for tau in list(_step_lengths(gram, dual))[:lengths]:

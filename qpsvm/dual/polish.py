@@ -70,26 +70,7 @@ def polish(
     clock: Clock | None = None,
     each: float = 0.0,
 ) -> Certificate:
-    """Improve a certified point until its gap is rounding, or no split of the indices improves it any more.
-
-    Parameters
-    ----------
-    svm : SVMDual
-    start : Certificate
-        Of the solver's α.
-    certify : callable, α (n,) to Certificate
-    rounds : int
-        At most, for each step length of (POL.2).
-    clock : Clock, optional
-        No round is begun that would not end within its limit.
-    each : float
-        Seconds that a certificate takes, to foretell that.
-
-    Returns
-    -------
-    Certificate
-        The best point seen, `start` included; of a team of several, `start`.
-    """
+    """Improve a certified point until its gap is rounding, or no split of the indices improves it any more."""
     if not svm.team.alone:  # a split is of all rows at once
         return start
     best, n = start, len(start.alpha)

@@ -197,17 +197,7 @@ def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
 def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, team: Team = ALONE) -> FloatArray:
     """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
 
-    Parameters
-    ----------
-    a, caps : ndarray, shape (m,)
-    mass : float
-        At most Σ caps; a mass that exceeds it by rounding returns caps.
-    team : Team
-        Whoever has the other entries. Of several members, τ is found without sorting, (REPAIR.8).
-
-    Returns
-    -------
-    ndarray, shape (m,)
+    Shapes: a, caps (m,) → (m,).
 
     Notes
     -----

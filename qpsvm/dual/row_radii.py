@@ -48,16 +48,7 @@ def rbf_blocks(space: FeatureSpace) -> KernelBlocks | None:
 def row_radii(space: FeatureSpace, rows: IntArray, beta: FloatArray) -> FloatArray | None:
     """How far u = Kβ, as computed in double precision, may be off at some rows, (RADII.1).
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    rows : ndarray of int, shape (r,)
-    beta : ndarray, shape (n,)
-
-    Returns
-    -------
-    ndarray, shape (r,)
-        None for kernels other than RBF, and where no digit of their values is known.
+    Shapes: rows (r,), beta (n,) → (r,).
     """
     blocks, support = rbf_blocks(space), np.flatnonzero(beta)
     if blocks is None or not len(support):
@@ -80,17 +71,7 @@ def rough_values(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Σ_j weights_j K_ij in single precision, and how far it may be off in the worst case, (RADII.3).
 
-    Parameters
-    ----------
-    blocks : KernelBlocks
-        With values in single precision.
-    rows, support : ndarray of int, shape (r,) and (s,)
-    weights : ndarray, shape (s,)
-
-    Returns
-    -------
-    values, radii : ndarray, shape (r,)
-        None where no digit is known.
+    Shapes: rows, support (r,), weights (s,) → values, radii (r,).
     """
     lengths = blocks.lengths
     assert lengths is not None

@@ -54,19 +54,7 @@ FEW = 1.0 + 64 * UNIT
 class Span:
     """w(α) beside the span of some samples.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-        Of a kernel that is not linear, neither centred nor repaired.
-    beta : ndarray, shape (n,)
-        β of α.
-    pivots : ndarray of int, shape (r,)
-        The samples z.
-
-    Attributes
-    ----------
-    nearest : ndarray, shape (r,)
-        Aᵀβ: the coefficients c of the w nearest to w(α), up to rounding.
+    nearest (r,): Aᵀβ: the coefficients c of the w nearest to w(α), up to rounding.
     """
 
     def __init__(self, space: FeatureSpace, beta: FloatArray, pivots: IntArray) -> None:

@@ -25,13 +25,8 @@ from qpsvm.dual.svm_dual import SVMDual
 class Statement:
     """An SVM's dual, and the units of the QP that it comes with.
 
-    Attributes
-    ----------
-    svm : SVMDual
-    variable, objective : float
-        v and t of (STATE.1).
-    rows : mapping of str to float
-        r_g by the name of the row; 1 where absent.
+    variable, objective: v and t of (STATE.1).
+    rows: r_g by the name of the row; 1 where absent.
     """
 
     svm: SVMDual

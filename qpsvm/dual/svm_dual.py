@@ -46,20 +46,12 @@ from qpsvm.resources.team import ALONE, Team
 class Group:
     """A column of E in (DUAL.1), with its multiplier.
 
-    Attributes
-    ----------
-    name : str
-        Of the row in the dual QP.
-    multiplier : str
-        Of the variable in the primal QP: "b", "rho".
-    column : ndarray, shape (m,)
-        E_g; the sign itself for an intercept.
-    total : float
-        e_g.
-    ridge : float
-        R_g: 0 for an equality.
-    formula : str
-        The equality as a person writes it.
+    name: Of the row in the dual QP.
+    multiplier: Of the variable in the primal QP: "b", "rho".
+    column (m,): E_g; the sign itself for an intercept.
+    total: e_g.
+    ridge: R_g: 0 for an equality.
+    formula: The equality as a person writes it.
     """
 
     name: str
@@ -81,13 +73,8 @@ class Group:
 class Part:
     """Rows that share one multiplier θ and no other: Σ column·α = total over them.
 
-    Attributes
-    ----------
-    rows : ndarray of bool, shape (m,), or None
-        All rows where None.
-    column : ndarray, shape (m,)
-        0 outside of the part.
-    total, ridge : float
+    rows (m,): All rows where None.
+    column (m,): 0 outside of the part.
     """
 
     rows: NDArray[np.bool_] | None
@@ -104,14 +91,10 @@ class Part:
 class Users:
     """What is behind the rows of the machine: those of a user, (DUAL.9).
 
-    Attributes
-    ----------
-    own : SVMDual
-        The dual of the machine without them, over its own samples; its Gram matrix stands in for another.
-    names : tuple of str
-        Of the p rows.
-    opposite : ndarray of int, shape (k, 2)
-        Pairs of them of which one is the other with both sides turned, the bounds apart: two prices for one thing.
+    own: The dual of the machine without them, over its own samples; its Gram matrix stands in for another.
+    names: Of the p rows.
+    opposite (k, 2): Pairs of them of which one is the other with both sides turned, the bounds apart: two
+        prices for one thing.
     """
 
     own: SVMDual

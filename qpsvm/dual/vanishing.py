@@ -32,12 +32,7 @@ from qpsvm.resources.over_team import total_over
 
 
 class Vanishing:
-    """Looks whether w vanishes at points of one dual.
-
-    Parameters
-    ----------
-    bounds : Bounds
-    """
+    """Looks whether w vanishes at points of one dual."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds, self.accuracy, self.space, self.svm = bounds, bounds.accuracy, bounds.accuracy.space, bounds.svm

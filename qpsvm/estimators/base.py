@@ -86,9 +86,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         """Check whatever can be checked without data.
 
-        Raises
-        ------
-        ParameterError, ParameterTypeError, UnknownOptionError
+        Raises ParameterError, ParameterTypeError, UnknownOptionError.
         """
         for name, check in {**SHARED, **self._checks}.items():
             check(getattr(self, name), name)
@@ -161,14 +159,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _solved(self, problem: Problem) -> SVMResult:
         """The certified result of one problem.
 
-        Raises
-        ------
-        QPSVMError
-            What `qpsvm.solve` raises.
-
-        Warns
-        -----
-        GapWarning
+        Raises QPSVMError.
         """
         spread = isinstance(problem.samples, SpreadSamples)
         last = getattr(self, "result_", None) if self.warm_start and not spread else None
@@ -182,9 +173,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _certified(self, problem: Problem, start: SVMResult | None) -> SVMResult:
         """What `qpsvm.solve` certifies of one problem.
 
-        Raises
-        ------
-        QPSVMError
+        Raises QPSVMError.
         """
         result = solve(problem, start=start, check=False, **self._options())
         if result.error is not None:
@@ -194,15 +183,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _judge(self, status: Sequence[Status], gap: Any, message: str) -> None:
         """Keep how exact the fit is, and warn where that is not what was asked for.
 
-        Raises
-        ------
-        KeyboardInterrupt
-            Ctrl-C ended the solver with its best point, which `qpsvm.solve` would give; here the program that calls has
-            to end: a grid search would go on with its next fit.
-
-        Warns
-        -----
-        GapWarning
+        Raises KeyboardInterrupt.
         """
         if Status.INTERRUPTED in status:
             raise KeyboardInterrupt

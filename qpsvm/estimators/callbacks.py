@@ -22,18 +22,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def watched(fit: Fit) -> Fit:
-    """A `fit` whose beginning and end the callbacks of the estimator are told of.
-
-    Parameters
-    ----------
-    fit : callable
-        `fit(self, X, y, sample_weight)`, or with other parameters behind them.
-
-    Returns
-    -------
-    callable
-        Of the same signature.
-    """
+    """A `fit` whose beginning and end the callbacks of the estimator are told of."""
 
     @functools.wraps(fit)
     def watched_fit(self: Any, X: Any, *args: Any, **named: Any) -> Any:

@@ -107,10 +107,7 @@ class KernelClassifier(SeveralMachines, ClassifierMixin, KernelMachine):  # type
     def _check_sums(self, sums: FloatArray, n: int) -> None:  # noqa: ARG002
         """Check the sums of the weights of each class, (k,), before there is any kernel value; n were added in floats.
 
-        Raises
-        ------
-        DataError
-            No sample of a class takes part: scikit-learn's own machines cannot predict then.
+        Raises DataError.
         """
         if np.count_nonzero(sums) < 2:
             raise DataError("Invalid input - all samples with positive weights belong to the same class.")

@@ -52,9 +52,7 @@ def training_samples(estimator: Any, X: Any) -> Any:
 
     A source of rows stays one.
 
-    Raises
-    ------
-    DataError, DataTypeError
+    Raises DataError, DataTypeError.
     """
     if isinstance(X, RowSource):
         estimator._kept_dtype = np.dtype(np.float64)
@@ -72,10 +70,7 @@ def training_samples(estimator: Any, X: Any) -> Any:
 def samples(estimator: Any, X: Any) -> Any:
     """Samples to predict, (m, d), as wide as those of the fit; what is stored becomes a source of rows.
 
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-    DataError, DataTypeError
+    Raises sklearn.exceptions.NotFittedError, DataError, DataTypeError.
     """
     if _plain(estimator, X):
         return X
@@ -104,10 +99,7 @@ def _plain(estimator: Any, X: Any) -> bool:
 def _computed_with(X: Any) -> Matrix:
     """Canonical CSR with short indices, or the array, in double precision.
 
-    Raises
-    ------
-    DataError
-        A value whose square overflows.
+    Raises DataError.
     """
     X = X.astype(np.float64, copy=False)
     if sp.issparse(X):
@@ -135,9 +127,7 @@ def dense_if_small(X: Any) -> Any:
 def numbers_of(y: Any, n: int) -> FloatArray:
     """The targets of a regression: (n,).
 
-    Raises
-    ------
-    DataError, DataTypeError
+    Raises DataError, DataTypeError.
     """
     with refused():
         if y is None:
@@ -156,9 +146,7 @@ def numbers_of(y: Any, n: int) -> FloatArray:
 def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The classes of labels in sort order, (k,), and the place of each sample's among them, (n,).
 
-    Raises
-    ------
-    DataError, DataTypeError
+    Raises DataError, DataTypeError.
     """
     from sklearn.utils.multiclass import check_classification_targets
 
@@ -188,9 +176,7 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
 
     A sample of weight 0 takes no part, and no more does one of a negative weight, as in scikit-learn.
 
-    Raises
-    ------
-    DataError, DataTypeError
+    Raises DataError, DataTypeError.
     """
     if sample_weight is None:
         return None
@@ -219,10 +205,7 @@ def class_weights(
 ) -> FloatArray:
     """The factor of C of each class, (k,), by scikit-learn's rules.
 
-    Raises
-    ------
-    DataError, ParameterError
-        A label that there is not, or a factor that is not positive.
+    Raises DataError, ParameterError.
     """
     with refused():
         found: FloatArray = np.asarray(
@@ -263,10 +246,7 @@ def gamma_of(gamma: Any, X: Matrix) -> float:
 def kernel_matrix(kernel: Any, X: Any, Z: Any) -> FloatArray:
     """What a user's function makes of two sets of samples: (m, n).
 
-    Raises
-    ------
-    DataError, DataTypeError
-        Not a matrix of that shape, or not finite.
+    Raises DataError, DataTypeError.
     """
     found = kernel(X, Z)
     with refused():

@@ -43,33 +43,7 @@ def solve_joint(
 ) -> Together:
     """One program over all classes.
 
-    Parameters
-    ----------
-    X, codes, labels, kernel, sample_weight, psd, intercept
-        As of `qpsvm.multiclass.solve_pairs`.
-    machine : str
-        A name of `JOINT`.
-    C : float
-        Price of slack.
-    constraints : object
-        None: no other are to be had.
-    start : Together, optional
-        Of the same classes over the same rows: where to begin.
-    options : mapping
-        For `qpsvm.solve`.
-
-    Returns
-    -------
-    Together
-        With the function of each class, as of one against all others; of two classes, with their difference, positive
-        for the second. Its one gap is of the program, and so is its one result.
-
-    Raises
-    ------
-    UnsupportedError
-        There are constraints.
-    QPSVMError
-        What the machine, or `qpsvm.solve`, raises.
+    Raises UnsupportedError, QPSVMError.
     """
     if constraints is not None:
         raise UnsupportedError(f"multi_class={machine!r} takes no constraints: use machines of two classes")

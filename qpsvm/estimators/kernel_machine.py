@@ -66,9 +66,7 @@ class KernelMachine(Estimator):
     def _training(self, X: Any) -> tuple[Any, Kernel]:
         """Samples for a problem, and the kernel with numbers; of a user's function, their kernel matrix.
 
-        Raises
-        ------
-        DataError, DataTypeError
+        Raises DataError, DataTypeError.
         """
         in_memory_only(self, X)
         self._given, self._kept_dtype = None, np.dtype(np.float64)
@@ -101,10 +99,7 @@ class KernelMachine(Estimator):
     def _predicting(self, X: Any) -> Any:
         """Samples to predict; of a user's function, their kernel values with those of the fit.
 
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-        DataError, DataTypeError
+        Raises sklearn.exceptions.NotFittedError, DataError, DataTypeError.
         """
         if not hasattr(self, "_scores"):
             check_is_fitted(self)

@@ -219,10 +219,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
     def _fit_spread(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """The same over a Dask collection: one machine after the other, each where the rows are.
 
-        Raises
-        ------
-        UnsupportedError
-            A joint machine, or weights of more than two classes.
+        Raises UnsupportedError.
         """
         rows = rows_of(self, X, y, sample_weight)
         classes = self.classes_ = classes_of(rows)

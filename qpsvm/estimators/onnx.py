@@ -152,11 +152,7 @@ def _converted(scope: Any, operator: Any, container: Any) -> None:
 def twin(estimator: Any) -> BaseEstimator:
     """Scikit-learn's own estimator that predicts the same.
 
-    Raises
-    ------
-    UnsupportedError
-        There is none.
-    sklearn.exceptions.NotFittedError
+    Raises UnsupportedError, sklearn.exceptions.NotFittedError.
     """
     from sklearn.svm import _classes  # not sklearn.svm, whose names `patch_sklearn` may have taken
 

@@ -94,24 +94,7 @@ class StandIn(metaclass=StandsFor):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit by this library, or by scikit-learn's own class where this library refuses.
 
-        Parameters
-        ----------
-        X : array_like, data frame or SciPy sparse, shape (n, d)
-            Samples in rows.
-        y : array_like, shape (n,)
-            Labels or targets; none of a `OneClassSVM`.
-        sample_weight : array_like, shape (n,), optional
-            Factors of C.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        QPSVMError
-            What this library refuses where a parameter that scikit-learn does not have was given, and
-            `NotSeparableError` and `MarginNotFoundError`.
+        Shapes: X (n, d), y (n,), sample_weight (n,). Raises QPSVMError.
         """
         before = vars(self).keys() - vars(self).get("_learnt", ())
         refusal = None

@@ -36,10 +36,7 @@ _before: dict[str, dict[str, type]] = {}
 class Patch:
     """What `patch_sklearn` returns: a context manager that gives back what it took.
 
-    Attributes
-    ----------
-    names : tuple of str
-        The classes that the call put in place; not those that stood there before.
+    names: The classes that the call put in place; not those that stood there before.
     """
 
     def __init__(self, names: tuple[str, ...]) -> None:
@@ -152,9 +149,7 @@ def unpatch_sklearn(names: str | Iterable[str] | None = None) -> None:
 def _known(names: str | Iterable[str] | None) -> list[str]:
     """The names that are meant.
 
-    Raises
-    ------
-    UnknownOptionError
+    Raises UnknownOptionError.
     """
     if names is None:
         return list(CLASSES)

@@ -17,9 +17,7 @@ __all__ = ["classes_of", "in_memory_only", "is_dask", "rows_of", "targets"]
 def in_memory_only(estimator: Any, X: Any) -> None:
     """Refuse a Dask collection, where an estimator keeps rows of its samples.
 
-    Raises
-    ------
-    UnsupportedError
+    Raises UnsupportedError.
     """
     if is_dask(X):
         raise UnsupportedError(
@@ -31,10 +29,7 @@ def in_memory_only(estimator: Any, X: Any) -> None:
 def rows_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> DaskRows:
     """The rows of a fit, looked at once where they are; the estimator learns their columns.
 
-    Raises
-    ------
-    DataError, DataTypeError
-        What `DaskRows` raises; there is no target.
+    Raises DataError, DataTypeError.
     """
     if y is None:
         raise DataError("requires y to be passed, but the target y is None")
@@ -46,10 +41,7 @@ def rows_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> DaskRows:
 def classes_of(rows: DaskRows) -> NDArray[Any]:
     """The labels in sort order: (k,).
 
-    Raises
-    ------
-    DataError
-        A partition has more different values than labels are counted, or all rows have one label.
+    Raises DataError.
     """
     if any(part.rows and part.labels is None for part in rows.facts):
         raise DataError("y has more than a thousand different values, which are no labels: take LinearSVR")

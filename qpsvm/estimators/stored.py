@@ -41,21 +41,7 @@ def rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = No
     What is not open yet is opened by the names of these columns, so that others in the file, as the target, are left
     out.
 
-    Parameters
-    ----------
-    estimator : Estimator
-        A fitted one.
-    X : RowSource, or what `open_rows` opens
-    target, weight : str or int, optional
-        Columns that are wanted besides, of what is not open.
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-    DataError
-        Another width, or other columns.
-    QPSVMError
-        What `open_rows` raises.
+    Raises sklearn.exceptions.NotFittedError, DataError, QPSVMError.
     """
     check_is_fitted(estimator)
     names = getattr(estimator, "feature_names_in_", None)
@@ -78,11 +64,7 @@ def rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = No
 def spread_to_predict(estimator: Any, X: Any) -> Any:
     """Samples of a Dask collection as a Dask array, (m, d), whose columns are those of the fit, in one chunk.
 
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-    DataError
-        Another width, or a frame without one of the columns.
+    Raises sklearn.exceptions.NotFittedError, DataError.
     """
     check_is_fitted(estimator)
     names = getattr(estimator, "feature_names_in_", None)

@@ -258,11 +258,7 @@ class NuSVC(KernelClassifier):
     def _check_sums(self, sums: FloatArray, n: int) -> None:
         """Check the sums of the weights of each class, (k,), before there is any kernel value; n were added in floats.
 
-        Raises
-        ------
-        InfeasibleNuError
-            ν is above 2·min(S₊, S₋)/S of two of the classes.
-        DataError
+        Raises InfeasibleNuError, DataError.
         """
         rest = self.multi_class == "ovr" and len(sums) > 2
         first, second = np.triu_indices(len(sums), 1)

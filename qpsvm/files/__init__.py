@@ -36,47 +36,7 @@ def read_table(
 ) -> Table:
     """Read a CSV or LIBSVM file.
 
-    Parameters
-    ----------
-    path : path, or StandardInput()
-        The file, which may be packed by xz, gzip or bzip2.
-    target : str, optional
-        CSV: the column of labels, required unless none are wanted. In a LIBSVM file the label begins the line.
-    drop : sequence of str
-        CSV: columns that are not used. A first column without a name ("") that counts rows is never used.
-    drop_missing : bool
-        Drop the rows with a missing value in a column that is used, instead of refusing the file.
-    standardise : bool
-        Give every feature mean 0 and standard deviation 1. A constant feature gets mean 0 only.
-    wanted : "labels", "numbers" or "none"
-        Labels of classes; numbers, for a regression or a ranking; or nothing, so that a CSV file needs no target.
-    groups : str, optional
-        CSV: the column that says which group a row belongs to, for a ranking. In a LIBSVM file that is its qid.
-    weights : str, optional
-        CSV: the column of the rows' weights.
-
-    Returns
-    -------
-    Table
-        X (n, d), y (n,), and how the file was read.
-
-    Raises
-    ------
-    MissingFileError
-        No such file.
-    FileFormatError
-        The file cannot be read, is damaged or is not text in UTF-8; a line is malformed or a row has another length;
-        there are no rows.
-    DataError
-        A value is missing or infinite, or a target no number where numbers are wanted; no column is left; a column
-        identifies rows, or has decimal commas.
-    ParameterError
-        There is no target for a CSV file, or a target, drop, groups or weights for a LIBSVM file; or a sparse matrix
-        is too large to be standardised.
-    UnknownOptionError
-        `target`, `drop`, `groups` or `weights` names no column.
-    TooLargeError
-        It does not fit into memory.
+    Raises MissingFileError, FileFormatError, DataError, ParameterError, UnknownOptionError, TooLargeError.
     """
     with within_memory(path):
         drop = (drop,) if isinstance(drop, str) else tuple(drop)
@@ -142,27 +102,7 @@ def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False)
 
     CSV columns are found by name, in any order, and others are ignored.
 
-    Parameters
-    ----------
-    path : path, or StandardInput()
-    encoding : Encoding
-        Of the first file.
-    drop_missing : bool
-        As in `read_table`.
-
-    Returns
-    -------
-    Table
-        Its `y` is None where the target column is absent or holds no value at all, as in a file that waits for its
-        predictions.
-
-    Raises
-    ------
-    MissingFileError, FileFormatError, DataError, ParameterError
-        As in `read_table`. Also where the file has the other format, lacks a column, or has a category or a feature
-        index that the first file did not have.
-    TooLargeError
-        It does not fit into memory.
+    Raises MissingFileError, FileFormatError, DataError, ParameterError, TooLargeError.
     """
     with within_memory(path):
         return _read_like(path, encoding, drop_missing)

@@ -26,14 +26,9 @@ Mask = NDArray[np.bool_]
 class Cells:
     """The cells of a column: numbers, or codes of texts.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-        Numbers, with NaN for a missing one; or places in `texts`.
-    texts : list of str, or None
-        The different texts, in the order of their first appearance; None for numbers.
-    missing : ndarray of bool, shape (n,), or None
-        Which cells are missing; None where none is.
+    values (n,): Numbers, with NaN for a missing one; or places in `texts`.
+    texts: The different texts, in the order of their first appearance; None for numbers.
+    missing (n,): Which cells are missing; None where none is.
     """
 
     values: FloatArray | NDArray[np.int32]
@@ -72,13 +67,8 @@ class Cells:
 class Columns:
     """The columns that are used.
 
-    Attributes
-    ----------
-    sheet : Sheet
-    cells : dict of str to Cells
-        By the column's name.
-    rows : ndarray, shape (n,)
-        The places of the n rows kept among all rows of the file, from 0.
+    cells: By the column's name.
+    rows (n,): The places of the n rows kept among all rows of the file, from 0.
     """
 
     sheet: Sheet
@@ -92,15 +82,7 @@ class Columns:
     def without_missing(self, names: Sequence[str], drop_missing: bool) -> tuple[Columns, int]:
         """Drop the rows with a missing value in one of the columns named, or refuse them.
 
-        Returns
-        -------
-        Columns, int
-            Those of the rows kept, and how many rows were dropped.
-
-        Raises
-        ------
-        DataError
-            A value is missing and `drop_missing` is not set, or every row has a missing value.
+        Raises DataError.
         """
         holes = {name: self.cells[name].missing for name in names}
         counts = Counter({name: int(mask.sum()) for name, mask in holes.items() if mask is not None})
@@ -126,10 +108,7 @@ class Columns:
 def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = ()) -> Columns:
     """Read the columns named. Those in `as_text` are read as text, whatever they look like.
 
-    Raises
-    ------
-    FileFormatError
-        The text is not a table.
+    Raises FileFormatError.
     """
     most_rows = sheet.most_rows
     growing = {name: _Growing(most_rows, name in as_text) for name in names}

@@ -39,25 +39,17 @@ class Column:
 class Encoding:
     """How a file's columns became features: enough to encode another file in the same way.
 
-    Attributes
-    ----------
-    format : str
-        `"csv"`, which any table with named columns is; `"libsvm"`; or `"npy"`, whose columns are called by their
-        places.
-    target : str or None
-        The column of labels, where it has a name.
-    columns : tuple of Column
-        The columns that are used, in the order of the features, where they have names.
-    n_features : int
-        d, the width of the encoded matrix.
-    mean, scale : ndarray of shape (d,), or None
-        What standardising subtracts and then divides by.
-    text_labels : bool
-        CSV: the labels are text. Those of another file are then read as text too, even if all look like numbers.
-    first_index : int
-        LIBSVM: the index of the first feature. It is 1, or 0 if the file has an index 0, as scikit-learn writes it.
-    groups : str or None
-        CSV: the column of groups of a ranking.
+    format: `"csv"`, which any table with named columns is; `"libsvm"`; or `"npy"`, whose columns are called by
+        their places.
+    target or None: The column of labels, where it has a name.
+    columns: The columns that are used, in the order of the features, where they have names.
+    n_features: d, the width of the encoded matrix.
+    mean, scale (d,) or None: What standardising subtracts and then divides by.
+    text_labels: CSV: the labels are text. Those of another file are then read as text too, even if all look
+        like numbers.
+    first_index: LIBSVM: the index of the first feature. It is 1, or 0 if the file has an index 0, as scikit-
+        learn writes it.
+    groups or None: CSV: the column of groups of a ranking.
     """
 
     format: str
@@ -85,10 +77,7 @@ class Encoding:
     def from_json(cls, text: str) -> Encoding:
         """Read what `to_json` wrote.
 
-        Raises
-        ------
-        FileFormatError
-            Not JSON, or not of this form.
+        Raises FileFormatError.
         """
         try:
             fields = json.loads(text)
@@ -109,23 +98,14 @@ class Encoding:
 class Table:
     """Samples and labels from a file.
 
-    Attributes
-    ----------
-    X : ndarray or csr_array of float64, shape (n, d)
-        Samples. CSR from a LIBSVM file, and from a CSV file whose 0/1 features would be too large as a dense array.
-        Dense if standardised.
-    y : ndarray of shape (n,), or None
-        Labels: integers if all are whole numbers, else floats, or text. None if the file has none.
-    encoding : Encoding
-        How it was read.
-    dropped : int
-        How many rows were dropped for missing values.
-    notes : tuple of str
-        What a user should know about how the file was read.
-    groups : ndarray of shape (n,), or None
-        Which group each row belongs to, for a ranking: numbers or text.
-    weights : ndarray of shape (n,), or None
-        The weight of each row.
+    X (n, d): Samples. CSR from a LIBSVM file, and from a CSV file whose 0/1 features would be too large as a
+        dense array. Dense if standardised.
+    y (n,): Labels: integers if all are whole numbers, else floats, or text. None if the file has none.
+    encoding: How it was read.
+    dropped: How many rows were dropped for missing values.
+    notes: What a user should know about how the file was read.
+    groups (n,) or None: Which group each row belongs to, for a ranking: numbers or text.
+    weights (n,) or None: The weight of each row.
     """
 
     X: Matrix
@@ -145,10 +125,7 @@ class Table:
 def as_dense(X: Matrix, path: FilePath) -> FloatArray:
     """X (n, d) as an array, for standardising.
 
-    Raises
-    ------
-    ParameterError
-        It is sparse, and too large to be made dense.
+    Raises ParameterError.
     """
     n, d = X.shape
     if sp.issparse(X) and n * d > DENSE_LIMIT:
@@ -190,12 +167,7 @@ def standardised(table: Table, path: FilePath) -> Table:
 
     A dense X is changed in place.
 
-    Raises
-    ------
-    DataError
-        A feature overflows.
-    ParameterError
-        X is sparse, and too large to be made dense.
+    Raises DataError, ParameterError.
     """
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:

@@ -23,10 +23,7 @@ MANY_CATEGORIES = 20
 def check_index(columns: Columns) -> str:
     """Take the first column, which has no name, for an index if it counts the rows. The note returned says so.
 
-    Raises
-    ------
-    FileFormatError
-        It does not count the rows.
+    Raises FileFormatError.
     """
     values = columns.cells[UNNAMED].numbers()
     for first in (0, 1):
@@ -48,10 +45,7 @@ def check_index(columns: Columns) -> str:
 def column_of(columns: Columns, name: str) -> Column:
     """Decide what a column holds: numbers, or text with few enough categories.
 
-    Raises
-    ------
-    DataError
-        Numbers with commas, or a text for nearly every row.
+    Raises DataError.
     """
     cells = columns.cells[name]
     if cells.numbers() is not None:
@@ -74,10 +68,7 @@ def encode(columns: Columns, encoding: Encoding) -> Matrix:
 
     Each column is given up once it stands in X.
 
-    Raises
-    ------
-    DataError
-        A cell is not a finite number where numbers are needed, or has a category that the encoding does not know.
+    Raises DataError.
     """
     n, d = len(columns.rows), encoding.n_features
     found = {
@@ -121,10 +112,7 @@ def _codes(columns: Columns, column: Column) -> NDArray[np.int32]:
 def labels_of(columns: Columns, encoding: Encoding) -> NDArray[Any]:
     """The labels, (n,): text, or numbers.
 
-    Raises
-    ------
-    DataError
-        A label is not a finite number where numbers are needed.
+    Raises DataError.
     """
     target = str(encoding.target)
     if not encoding.text_labels:
@@ -138,10 +126,7 @@ def labels_of(columns: Columns, encoding: Encoding) -> NDArray[Any]:
 def numbers_of(columns: Columns, name: str, what: str) -> NDArray[Any]:
     """A column that has to be numbers, (n,): the target of a regression or a ranking, or weights.
 
-    Raises
-    ------
-    DataError
-        A cell that is no finite number, with its line.
+    Raises DataError.
     """
     cells = columns.cells[name]
     if cells.numbers() is None:

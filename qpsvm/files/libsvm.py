@@ -24,18 +24,7 @@ def read_libsvm(
 ) -> tuple[Matrix, NDArray[Any], int, int, NDArray[Any]]:
     """Read a LIBSVM text.
 
-    Returns
-    -------
-    X, y, first, dropped, qid : csr_array (n, d), ndarray (n,), int, int, ndarray (k,)
-        Samples, labels, the index of the first feature, how many rows were dropped, and the groups of those lines that
-        have one.
-
-    Raises
-    ------
-    FileFormatError
-        A line cannot be read.
-    DataError
-        There is no feature at all, or one that the encoding does not know; or a value is missing or infinite.
+    Raises FileFormatError, DataError.
     """
     from sklearn.datasets import load_svmlight_file
 
@@ -77,9 +66,7 @@ def read_libsvm(
 def check_tokens(content: bytes, *values: NDArray[Any]) -> None:
     """Refuse a text with a whole number that no double is equal to; `values` are the numbers that were read.
 
-    Raises
-    ------
-    DataError
+    Raises DataError.
     """
     if any(reaches(read) for read in values):
         for token in content.decode().replace(":", " ").split():

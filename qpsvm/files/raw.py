@@ -35,10 +35,7 @@ def format_of(content: bytes) -> str | None:
 def numbers(cells: Sequence[str]) -> FloatArray | None:
     """The cells as numbers (n,), or None where one is not a number. `1_000` is text, though a number to Python.
 
-    Raises
-    ------
-    DataError
-        A whole number that no double is equal to.
+    Raises DataError.
     """
     try:
         values = np.fromiter(map(float, cells), np.float64, len(cells))

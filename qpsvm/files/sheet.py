@@ -53,10 +53,7 @@ class Sheet:
     def blocks(self) -> Iterator[list[list[str]]]:
         """The rows below the header, some at a time. Blanks around the cells are kept.
 
-        Raises
-        ------
-        FileFormatError
-            A row has another length than the header, or a quote is not closed.
+        Raises FileFormatError.
         """
         width = len(self.header)
         reader = _reader(self.content, self.delimiter)
@@ -128,10 +125,7 @@ def _records(content: bytes, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 def parse(path: FilePath, content: bytes) -> Sheet:
     """Find the delimiter and the header.
 
-    Raises
-    ------
-    FileFormatError
-        The header does not name each column once, or there are no rows below it.
+    Raises FileFormatError.
     """
     sheet, first = headed(path, content)
     if first is None:
@@ -142,10 +136,7 @@ def parse(path: FilePath, content: bytes) -> Sheet:
 def headed(path: FilePath, content: bytes) -> tuple[Sheet, int | None]:
     """The delimiter and the header, and the line, from 1, on which the first row begins; None where there is no row.
 
-    Raises
-    ------
-    FileFormatError
-        The header does not name each column once.
+    Raises FileFormatError.
     """
     head = re.match(rb'\n*((?:"[^"]*"|[^"\n]+)*)', content)
     marks = re.sub(rb'"[^"]*"', b"", head[1] if head else b"").decode()
@@ -181,21 +172,7 @@ def no_target(sheet: Sheet, wanted: str) -> ParameterError:
 def feature_columns(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]) -> list[str]:
     """The names of the columns that become features, in the order of the file.
 
-    Parameters
-    ----------
-    sheet : Sheet
-    beside : mapping of str to str
-        The columns that are no features, by the option that names each.
-    drop : sequence of str
-
-    Raises
-    ------
-    ParameterError
-        A column of the target, of groups or of weights is dropped, or is two of them.
-    UnknownOptionError
-        The file has no such column.
-    DataError
-        No column is left.
+    Raises ParameterError, UnknownOptionError, DataError.
     """
     for option, name in (*beside.items(), *(("drop", name) for name in drop)):
         if name not in sheet.header or (option != "drop" and name == UNNAMED):

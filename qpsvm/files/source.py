@@ -28,10 +28,7 @@ class StandardInput:
     def read_bytes(self) -> bytes:
         """All of standard input, to its end.
 
-        Raises
-        ------
-        OSError
-            It is closed.
+        Raises OSError.
         """
         if sys.stdin is None:
             raise OSError("it is closed")
@@ -45,10 +42,7 @@ FilePath = str | PathLike[str] | StandardInput
 def within_memory(path: FilePath) -> Iterator[None]:
     """Say in our own words that the block ran out of memory.
 
-    Raises
-    ------
-    TooLargeError
-        In place of a `MemoryError`.
+    Raises TooLargeError.
     """
     try:
         yield
@@ -64,12 +58,7 @@ def within_memory(path: FilePath) -> Iterator[None]:
 def refuse_device(path: str | PathLike[str], seekable: bool = False) -> None:
     """Refuse what has no end, and where the content is read more than once (`seekable`) what is read only once.
 
-    Raises
-    ------
-    FileFormatError
-        It is a device, but for a terminal; or a pipe or socket that was to be read again.
-    OSError
-        There is no such file.
+    Raises FileFormatError, OSError.
     """
     mode = os.stat(path).st_mode
     if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and (seekable or not _is_terminal(path)):
@@ -87,12 +76,7 @@ def _is_terminal(path: str | PathLike[str]) -> bool:
 def read_bytes(path: FilePath) -> bytes:
     """The content, unpacked, as UTF-8 without a byte order mark, with a line feed at the end of each line.
 
-    Raises
-    ------
-    MissingFileError
-        No such file.
-    FileFormatError
-        It cannot be read, is damaged or empty, or is not text in UTF-8.
+    Raises MissingFileError, FileFormatError.
     """
     try:
         if not isinstance(path, StandardInput):
@@ -139,10 +123,7 @@ def _not_utf_8(content: bytes) -> int | None:
 def unpacked(path: FilePath) -> IO[bytes]:
     """A file opened for reading, unpacked where it is packed by xz, gzip or bzip2.
 
-    Raises
-    ------
-    FileFormatError
-        It cannot be read.
+    Raises FileFormatError.
     """
     import bz2
     import gzip
@@ -164,10 +145,7 @@ def unpacked(path: FilePath) -> IO[bytes]:
 def readable(path: FilePath) -> Iterator[None]:
     """Say in our own words that what the block reads of an `unpacked` file is damaged.
 
-    Raises
-    ------
-    FileFormatError
-        In place of what unpackers raise.
+    Raises FileFormatError.
     """
     import lzma
     import zlib

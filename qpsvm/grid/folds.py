@@ -42,12 +42,7 @@ class Fold:
 def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> list[Fold]:
     """The folds asked for; where their number is given, scikit-learn's `StratifiedKFold`, or `KFold` of a regression.
 
-    Raises
-    ------
-    ParameterTypeError, ParameterError
-        Neither a number from 2 on, nor pairs of row numbers, nor an object that splits; a seed without shuffling.
-    DataError
-        A row that does not exist, trains and is tested, or a fold without any; fewer samples of a class than folds.
+    Raises ParameterTypeError, ParameterError, DataError.
     """
     target, two_classes = target_of(problem), problem.samples.classes is not None
     labels = target[problem.rows]
@@ -128,11 +123,7 @@ def share_gram(problem: Problem) -> None:
 class Part:
     """The problem of one fold, and the tested samples as it sees them.
 
-    Parameters
-    ----------
-    problem : Problem
-        Over all samples.
-    fold : Fold
+    problem: Over all samples.
     """
 
     def __init__(self, problem: Problem, fold: Fold) -> None:

@@ -35,11 +35,7 @@ RISING, FALLING = ("C",), ("lam",)
 class Grid:
     """The axes of a grid over one problem.
 
-    Attributes
-    ----------
-    problem : Problem
-    axes : mapping of str to tuple
-        The values of each parameter, in the order asked for.
+    axes: The values of each parameter, in the order asked for.
     """
 
     problem: Problem
@@ -85,14 +81,7 @@ class Grid:
 def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
     """The grid among keyword arguments, and what is left of them, for `solve`.
 
-    Raises
-    ------
-    UnsupportedError
-        The machine has nothing that could vary.
-    ParameterError
-        No parameter is given, or values that are no vector, empty, not positive or not finite.
-    UnknownOptionError
-        Several values of a name that is no parameter; names the nearest.
+    Raises UnsupportedError, ParameterError, UnknownOptionError.
     """
     known = parameters(problem)
     if not known:
@@ -116,10 +105,7 @@ def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[st
 def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
     """The values of one axis, checked: numbers as floats, and rules for γ as the numbers that they stand for.
 
-    Raises
-    ------
-    ParameterError, DataTypeError, UnknownOptionError
-        See `grid_of`.
+    Raises ParameterError, DataTypeError, UnknownOptionError.
     """
     word = isinstance(getattr(problem, name, None), str)
     if name in problem.own and not word:
@@ -141,10 +127,7 @@ def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
 def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False) -> FloatArray:
     """The values of a path, checked: (k,).
 
-    Raises
-    ------
-    ParameterError, DataTypeError
-        No vector of positive, finite numbers, or where they may be 0, of numbers that are not negative.
+    Raises ParameterError, DataTypeError.
     """
     at = as_real_vector(values, name)
     if at.ndim != 1:
@@ -157,10 +140,7 @@ def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False
 def family(problem: Problem) -> tuple[str, str]:
     """The name and the letter of the machine's own parameter.
 
-    Raises
-    ------
-    UnsupportedError
-        A hard margin, or another machine that has none.
+    Raises UnsupportedError.
     """
     if not problem.own:
         raise UnsupportedError(

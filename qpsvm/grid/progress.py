@@ -34,25 +34,7 @@ def run_tasks(
 ) -> Iterator[list[T]]:
     """What each task yields, as a list, in their order.
 
-    Parameters
-    ----------
-    task : callable
-        Of a module's top level.
-    arguments : sequence of tuple
-        Of each task.
-    sizes : sequence of int
-        How many points each has.
-    n_jobs : int, optional
-        Processes; None and 1 are this one.
-    verbose : bool
-        Whether progress is shown.
-    unit : str
-        What a point is called.
-
-    Raises
-    ------
-    ParameterError
-        `n_jobs` is 0 or no whole number.
+    Raises ParameterError.
     """
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
         raise ParameterError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")

@@ -26,10 +26,7 @@ ACCURACY, R2, PINBALL = "accuracy", "r2", "neg_mean_pinball_loss"
 def target_of(problem: Problem) -> NDArray[Any]:
     """What predictions are compared with, (n,): the caller's labels of two classes, or numbers.
 
-    Raises
-    ------
-    UnsupportedError
-        There is nothing to compare with, or the rows of the dual are pairs of samples.
+    Raises UnsupportedError.
     """
     if problem.samples.classes is not None:
         return original_labels(problem.samples)
@@ -58,22 +55,7 @@ def name_of(scoring: Any, problem: Problem) -> str:
 def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Scorer | None:
     """The scorer of that name, or itself; None for the accuracy, which needs no scorer.
 
-    Parameters
-    ----------
-    scoring : str, callable or None
-        None is the default of the machine: see `name_of`.
-    problem : Problem
-    varied : iterable of str
-        The parameters of the grid.
-
-    Raises
-    ------
-    UnknownOptionError
-        scikit-learn has no scorer of this name; names the nearest.
-    ParameterTypeError
-        Neither a name nor a callable.
-    UnsupportedError
-        A scorer of labels for a machine that predicts numbers; the loss of a quantile where the quantile varies.
+    Raises UnknownOptionError, ParameterTypeError, UnsupportedError.
     """
     if callable(scoring):
         found: Scorer = scoring

@@ -34,25 +34,7 @@ def walk(
 ) -> Iterator[SVMResult | InfeasibleNuError]:
     """Solve the points in this order.
 
-    Parameters
-    ----------
-    grid : Grid
-    problem : Problem
-        With the kernel of these points, over all samples or some.
-    points : sequence of mapping
-    options : mapping
-        For `solve`. A `start` among them begins every solve.
-    refuse : bool
-        Whether a ν that is infeasible is an error, or in the place of its result.
-
-    Yields
-    ------
-    SVMResult or InfeasibleNuError
-
-    Raises
-    ------
-    KeyboardInterrupt
-        The user pressed the interrupt key.
+    Raises KeyboardInterrupt.
     """
     name = options.get("backend", "auto")
     begins = name == "auto" or backends.get(name).abilities.starts  # a named one that cannot refuses a start

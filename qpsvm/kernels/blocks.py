@@ -55,13 +55,10 @@ COPY_SECONDS = 5e-10
 class KernelBlocks:
     """The Gram matrix of n samples, by blocks.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        With every parameter a number.
-    X : ndarray or csr_array, shape (n, d)
-    gram : Operator or ndarray, shape (n, n), optional
-        The Gram matrix itself, or an operator that is made whole when first needed. Wins over kernel and X.
+    kernel: With every parameter a number.
+    X (n, d)
+    gram (n, n): The Gram matrix itself, or an operator that is made whole when first needed. Wins over kernel
+        and X.
     """
 
     def __init__(self, kernel: Kernel, X: Matrix, gram: Operator | FloatArray | None = None) -> None:

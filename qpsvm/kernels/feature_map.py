@@ -40,16 +40,11 @@ PRODUCT_SECONDS, VALUE_SECONDS = 5e-11, 1e-8
 class Fit:
     """What a map has learnt from its rows.
 
-    Attributes
-    ----------
-    points : ndarray or csr_array, shape (m, d)
-        Landmarks among the rows; or frequencies, one a feature.
-    factor : ndarray, shape (m, r)
-        What turns kernel values with the landmarks into features; or shifts, (1, r), of the frequencies.
-    error : tuple of two floats
-        Largest and mean |K̃ − K| between at most `COMPARED_ROWS` rows: measured, not bounded.
-    rows : ndarray of int, shape (m,), or None
-        Which rows of this member the landmarks are; None for others, and where it does not matter.
+    points (m, d): Landmarks among the rows; or frequencies, one a feature.
+    factor (m, r): What turns kernel values with the landmarks into features; or shifts, (1, r), of the
+        frequencies.
+    error: Largest and mean |K̃ − K| between at most `COMPARED_ROWS` rows: measured, not bounded.
+    rows (m,): Which rows of this member the landmarks are; None for others, and where it does not matter.
     """
 
     points: Matrix
@@ -70,12 +65,7 @@ class Fit:
 
 
 class FeatureMap(Kernel):
-    """What the maps have in common. A leaf is a frozen dataclass of what was asked for, with a `fit` once it has rows.
-
-    See Also
-    --------
-    Nystroem, RandomFourier, PivotedCholesky : The maps.
-    """
+    """What the maps have in common. A leaf is a frozen dataclass of what was asked for, with a `fit` once it has rows."""
 
     fit: Fit | None
     seed: int
@@ -240,17 +230,7 @@ class FeatureMap(Kernel):
 def sampled_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntArray]:
     """At most so many rows of all members of a team, drawn without replacement: (m, d), the same on every member.
 
-    Parameters
-    ----------
-    source : RowSource
-    count : int
-    seed : int
-
-    Returns
-    -------
-    rows : ndarray or csr_array, shape (m, d)
-    index : ndarray of int
-        Of those that are this member's own, in order.
+    Returns rows (m, d).
     """
     team = source.team
     each = team.joined(np.array([source.n]))
@@ -267,10 +247,7 @@ def sampled_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntA
 def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
     """Check a kernel that a map of landmarks is to stand in for.
 
-    Raises
-    ------
-    UnsupportedError
-        It is no function of samples, has explicit features already, or is not positive semidefinite by construction.
+    Raises UnsupportedError.
     """
     checked: Kernel = as_kernel(kernel)
     if isinstance(checked, Precomputed):
@@ -287,9 +264,7 @@ def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
 def as_count(value: Any, name: str) -> int:
     """Check a positive whole number.
 
-    Raises
-    ------
-    ParameterError, ParameterTypeError
+    Raises ParameterError, ParameterTypeError.
     """
     number = as_real(value, name)
     if number != int(number) or number < 1:
@@ -300,9 +275,7 @@ def as_count(value: Any, name: str) -> int:
 def as_seed(value: Any) -> int:
     """Check a seed: a whole number that is not negative.
 
-    Raises
-    ------
-    ParameterError, ParameterTypeError
+    Raises ParameterError, ParameterTypeError.
     """
     number = as_real(value, "seed")
     if number != int(number) or number < 0:

@@ -23,12 +23,8 @@ from qpsvm.kernels.products import squared_norms
 class FixedVectors:
     """A kernel whose second argument is known.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        With every parameter a number.
-    vectors : ndarray or csr_array, shape (s, d)
-        Not to be changed afterwards; s may be 0.
+    kernel: With every parameter a number.
+    vectors (s, d): Not to be changed afterwards; s may be 0.
     """
 
     def __init__(self, kernel: Kernel, vectors: Matrix) -> None:

@@ -434,12 +434,7 @@ BY_NAME: dict[str, type[Kernel]] = {
 def as_kernel(kernel: Any) -> Kernel:
     """Turn a kernel object, a name or a callable into a `Kernel`.
 
-    Raises
-    ------
-    UnknownOptionError
-        A name that is not known.
-    ParameterError
-        Something that is neither.
+    Raises UnknownOptionError, ParameterError.
     """
     if isinstance(kernel, Kernel):
         return kernel
@@ -489,11 +484,7 @@ def _number(gamma: Gamma) -> float:
 def gamma_of(gamma: Gamma, X: Matrix | RowSource) -> float:
     """Turn "scale" into 1/(d·var(X)) and "auto" into 1/d, for X (n, d); the variance is over all entries.
 
-    Raises
-    ------
-    ParameterError
-        "scale" where var(X) is 0, or so small or large that γ overflows. Of a single sample it is 1 then: there is no
-        distance that it could be wrong for.
+    Raises ParameterError.
     """
     if gamma == "auto":
         return 1.0 / int(X.shape[1])

@@ -33,17 +33,12 @@ BLOCK_ROWS = 512
 class KernelGram(Operator):
     """S (K + offset) S with K_ij = K(x_i, x_j) and S = diag(scale), evaluated in blocks until someone needs it whole.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        With every parameter a number.
-    X : ndarray or csr_array, shape (n, d)
-    offset : float
-        Added to every entry: 1 for a penalised intercept (a feature of ones behind φ).
-    scale : ndarray, shape (n,), optional
-        The labels, for the dual's Q_ij = y_i y_j K_ij.
-    blocks : KernelBlocks, optional
-        Where the values of K come from: shared by all operators over the same samples, with the one copy that is kept.
+    kernel: With every parameter a number.
+    X (n, d)
+    offset: Added to every entry: 1 for a penalised intercept (a feature of ones behind φ).
+    scale (n,): The labels, for the dual's Q_ij = y_i y_j K_ij.
+    blocks: Where the values of K come from: shared by all operators over the same samples, with the one copy
+        that is kept.
     """
 
     kernel: Kernel
@@ -161,10 +156,7 @@ class KernelGram(Operator):
 def check_symmetric(K: FloatArray, what: str) -> None:
     """Check K = Kᵀ up to rounding.
 
-    Raises
-    ------
-    DataError
-        With the entry that differs most.
+    Raises DataError.
     """
     i, j, difference = largest_asymmetry(K)
     if difference > ASYMMETRY:
@@ -177,10 +169,7 @@ def check_symmetric(K: FloatArray, what: str) -> None:
 def check_range(K: FloatArray, what: str) -> None:
     """Check that K and its products are finite in double precision.
 
-    Raises
-    ------
-    DataError
-        Where they overflow.
+    Raises DataError.
     """
     largest = float(np.abs(K).max())
     if not largest < LARGEST_VALUE:

@@ -20,20 +20,13 @@ PSDRule = Literal["raise", "clip", "shift"]
 class Treated:
     """A Gram matrix made positive semidefinite.
 
-    Attributes
-    ----------
-    gram, centred : Operator, shape (n, n)
-        As in `FeatureSpace`.
-    part : PositivePart or None
-        Where `gram` is the positive part of a matrix (psd="clip").
-    shift : float
-        σ added to the diagonal (psd="shift").
-    with_ones : bool
-        It is K + 1 that was treated: the penalised intercept is part of it.
-    asymmetry : float
-        The largest change, relative to the largest entry, that made the kernel's own matrix symmetric.
-    largest : float
-        A bound on the numbers that it was made of, of which much may have cancelled: |K_ij|, and 1 with ones.
+    gram, centred (n, n): As in `FeatureSpace`.
+    part or None: Where `gram` is the positive part of a matrix (psd="clip").
+    shift: σ added to the diagonal (psd="shift").
+    with_ones: It is K + 1 that was treated: the penalised intercept is part of it.
+    asymmetry: The largest change, relative to the largest entry, that made the kernel's own matrix symmetric.
+    largest: A bound on the numbers that it was made of, of which much may have cancelled: |K_ij|, and 1 with
+        ones.
     """
 
     gram: Operator

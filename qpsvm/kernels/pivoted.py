@@ -51,15 +51,10 @@ SETTINGS = Settings()
 class PivotedFactor:
     """(PIVOT.1).
 
-    Attributes
-    ----------
-    L : ndarray, shape (n, r)
-    rest : ndarray, shape (n,)
-        e as computed: it is known to about r·eps·K_ii.
-    pivots : ndarray of int, shape (r,)
-        In the order of the columns.
-    reached : bool
-        Whether (PIVOT.4) holds, or rounding is all that is left of e.
+    L (n, r)
+    rest (n,): e as computed: it is known to about r·eps·K_ii.
+    pivots (r,): In the order of the columns.
+    reached: Whether (PIVOT.4) holds, or rounding is all that is left of e.
     """
 
     L: FloatArray
@@ -84,27 +79,7 @@ def pivoted_factor(
 ) -> PivotedFactor | None:
     """Factor K over some rows.
 
-    Parameters
-    ----------
-    blocks : KernelBlocks
-        Of a kernel that is positive semidefinite.
-    rows : ndarray of int, shape (n,)
-        Distinct.
-    prices : ndarray, shape (n,)
-        a of (PIVOT.4), not negative, with a positive sum.
-    target : float
-        In units of K_ii.
-    most : int
-        Columns, at the most.
-    late : callable
-        Asked before every block.
-    gives_up : bool
-        Whether to stop as soon as the pace so far says that the columns will not do.
-
-    Returns
-    -------
-    PivotedFactor or None
-        None where it was late. One that has not `reached` the target holds what there was.
+    Shapes: rows (n,), prices (n,).
     """
     factoring = _Factoring(blocks, rows, prices / float(prices.sum()), target)
     while not factoring.reached and factoring.rank < most and not (gives_up and factoring.hopeless(most)):

@@ -30,12 +30,8 @@ FEW = 1.0 + 64 * UNIT
 class PositivePart:
     """The positive part of a symmetric matrix.
 
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-        Each entry within a rounding of what it stands for.
-    tolerance : float
-        Eigenvalues up to this are taken for 0.
+    K (n, n): Each entry within a rounding of what it stands for.
+    tolerance: Eigenvalues up to this are taken for 0.
     """
 
     def __init__(self, K: FloatArray, tolerance: float) -> None:

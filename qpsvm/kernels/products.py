@@ -30,13 +30,6 @@ def squared_distances(X: Matrix, Z: Matrix, error: float) -> FloatArray:
 
     ‖x‖² + ‖z‖² − 2xᵀz loses about 4·eps·max(‖x‖², ‖z‖²) to cancellation. Centring removes what a common offset
     would cost; for pairs of rows that are still too long for `error`, the difference is formed first.
-
-    Parameters
-    ----------
-    X, Z : (n, d), (m, d)
-        Dense or CSR.
-    error : float
-        The absolute error allowed.
     """
     same = X is Z
     if not (sp.issparse(X) or sp.issparse(Z)):

@@ -42,21 +42,14 @@ WORTH_THREADS = 5e-3
 class Scores:
     """What several decision functions are made of.
 
-    Attributes
-    ----------
-    kernel : Kernel
-        With every parameter a number.
-    support : ndarray of int, shape (s,)
-        The rows of the fit that the coefficients are of; what a precomputed kernel picks.
-    vectors : ndarray or csr_array, shape (s, d)
-        These rows.
-    coef : ndarray, shape (P, s), or (k − 1, s) where there are `ends`
-    b : ndarray, shape (P,)
-    w : ndarray, shape (P, d), or None
-        Of a linear kernel.
-    ends : ndarray of int, shape (k + 1,), or None
-        Where the support vectors of each class begin and end, if the machines are those of each two of k > 2 classes:
-        f is positive for the first of them then.
+    kernel: With every parameter a number.
+    support (s,): The rows of the fit that the coefficients are of; what a precomputed kernel picks.
+    vectors (s, d): These rows.
+    coef (P, s)
+    b (P,)
+    w (P, d) or None: Of a linear kernel.
+    ends (k + 1,) or None: Where the support vectors of each class begin and end, if the machines are those of
+        each two of k > 2 classes: f is positive for the first of them then.
     """
 
     kernel: Kernel
@@ -70,10 +63,7 @@ class Scores:
     def __call__(self, X: Matrix | RowSource) -> FloatArray:
         """The values of every function at each row of checked samples: (m, P).
 
-        Raises
-        ------
-        DataError
-            Some are not finite: the samples are too large for the kernel.
+        Raises DataError.
         """
         if isinstance(X, RowSource):
             return self._streamed(X)
@@ -166,11 +156,8 @@ class Scores:
 class PairSums:
     """(SCORES.3) without b: LIBSVM's rows of coefficients applied to kernel values.
 
-    Parameters
-    ----------
-    coef : ndarray, shape (k − 1, s)
-    ends : ndarray of int, shape (k + 1,)
-        Where the support vectors of each class begin and end.
+    coef (k − 1, s)
+    ends (k + 1,): Where the support vectors of each class begin and end.
     """
 
     def __init__(self, coef: FloatArray, ends: IntArray) -> None:

@@ -46,15 +46,11 @@ SAMPLED_ROWS = 20_000
 class Plane:
     """f(x) = Σ coef_i K(x_i, x) + b, or wᵀx + b, in the caller's own coordinates, as the numbers that the caller gets.
 
-    Attributes
-    ----------
-    coef : ndarray, shape (n,)
-    w : ndarray, shape (d,), or None
-    b : float
-    level : float
-        The intercept over `FeatureSpace.rows` that this b stands for: not quite the one asked for, as b is a float.
-    level_radius : float
-        How far `level` may be off.
+    coef (n,)
+    w (d,) or None
+    level: The intercept over `FeatureSpace.rows` that this b stands for: not quite the one asked for, as b is a
+        float.
+    level_radius: How far `level` may be off.
     """
 
     coef: FloatArray
@@ -67,26 +63,9 @@ class Plane:
 class FeatureSpace:
     """Gram matrix, decision values and coordinates of n samples.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        With every parameter a number.
-    X : ndarray, csr_array or RowSource, shape (n, d)
-        The rows that take part; for a precomputed kernel the (n, n) kernel matrix among them.
-    intercept : "free", "penalised" or None
-        Centring is allowed only where it is free: b then absorbs what the centring takes away.
-    psd : "raise", "clip" or "shift"
-        What to do about an indefinite Gram matrix.
-    affine : bool
-        Whether 1ᵀβ = 1, so that w is a point which moves with the samples, and they may be centred.
-
-    Attributes
-    ----------
-    samples : RowSource, shape (n, d)
-        The samples as they came: all that a linear machine looks at.
-    is_linear : bool
-        Whether w is a vector in the space of `samples`: of a linear kernel, or of rows that the kernel, a feature map,
-        has made.
+    samples (n, d): The samples as they came: all that a linear machine looks at.
+    is_linear: Whether w is a vector in the space of `samples`: of a linear kernel, or of rows that the kernel,
+        a feature map, has made.
     """
 
     def __init__(
@@ -162,11 +141,7 @@ class FeatureSpace:
     def restricted(self, rows: IntArray, X: Matrix) -> FeatureSpace | None:
         """Some of the samples, whose Gram matrix is a part of this one; None where that is not made, or not the part.
 
-        Parameters
-        ----------
-        rows : ndarray of int, shape (k,)
-        X : ndarray or csr_array, shape (k, d)
-            These samples.
+        Shapes: rows (k,), X (k, d).
         """
         if self.is_linear or not self.is_plain or not isinstance(self.gram, KernelGram) or self.gram.kept is None:
             return None
@@ -330,15 +305,7 @@ class FeatureSpace:
     def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Plane:
         """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
 
-        Parameters
-        ----------
-        beta : ndarray, shape (n,)
-        w : ndarray or None
-            Over `rows`; given where the kernel is linear.
-        b : float
-            Intercept over `rows`.
-        factor : float
-            What β and w, not b, are multiplied by.
+        Shapes: beta (n,).
         """
         if w is not None:
             w, coef = factor * w, times(factor, beta)

@@ -17,20 +17,7 @@ from qpsvm.result import SVMResult
 
 
 def solve_apart(split: Split, tol: float, n_jobs: int | None) -> Together | None:
-    """Solve the machines of pairs, each in bulk by itself.
-
-    Parameters
-    ----------
-    split : Split
-    tol : float
-    n_jobs : int, optional
-        Processes, by joblib.
-
-    Returns
-    -------
-    Together or None
-        None where LIBSVM refuses one of them.
-    """
+    """Solve the machines of pairs, each in bulk by itself."""
     P = len(split.pairs)
     if split.machine == "NuSVM":
         for p in range(P):

@@ -36,22 +36,13 @@ ROUNDINGS = 4.0
 class Points:
     """A point of each of P machines over M rows in all, and how exactly what belongs to it is known.
 
-    Attributes
-    ----------
-    alpha, u : ndarray, shape (M,)
-        α, and f without the intercept.
-    level, level_radius : ndarray, shape (P,)
-        The intercept over the rows computed with, and how far it may be off.
-    margin : ndarray, shape (P,)
-        1, or the margin of a ν-SVM.
-    radius : ndarray, shape (M,)
-        How far u may be off, (BULK.1).
-    sizes : ndarray, shape (M,)
-        ρ.
-    square : ndarray, shape (P,)
-        ‖w‖² from below.
-    offset : ndarray, shape (P,)
-        ‖w − w(α)‖ from above.
+    alpha, u (M,): α, and f without the intercept.
+    level, level_radius (P,): The intercept over the rows computed with, and how far it may be off.
+    margin (P,): 1, or the margin of a ν-SVM.
+    radius (M,): How far u may be off, (BULK.1).
+    sizes (M,): ρ.
+    square (P,): ‖w‖² from below.
+    offset (P,): ‖w − w(α)‖ from above.
     """
 
     alpha: FloatArray
@@ -112,14 +103,7 @@ def surplus_of(
 ) -> tuple[FloatArray, FloatArray]:
     """S ≥ |Σ values − target| of each machine, and |t| + r of a row with room for it: (P,) each.
 
-    Parameters
-    ----------
-    stack : Stack
-    values : ndarray, shape (M,)
-        α, with a sign where the sum has one.
-    target : ndarray, shape (P,)
-    slack, room : ndarray, shape (M,)
-        |t| + r, and how far α may change either way.
+    Shapes: values (M,), target (P,), slack, room (M,).
     """
     parts = stack.sums(np.abs(values)) + np.abs(target)
     surplus = np.abs(stack.sums(values) - target) + gamma(float(stack.lengths.max()) + 2) * parts * FEW
@@ -143,14 +127,7 @@ def kernel_points(
 ) -> Points:
     """Points with w = w(α), whose u were computed from kernel values known to ε, (BULK.1).
 
-    Parameters
-    ----------
-    stack : Stack
-    alpha, u, sizes : ndarray, shape (M,)
-        Each u one sum over the support.
-    b, margin : ndarray, shape (P,)
-    epsilon : float
-        As `Accuracy.epsilon`.
+    Shapes: alpha, u, sizes (M,), b, margin (P,).
     """
     most = float(stack.lengths.max())
     weight = stack.sums(alpha * sizes) * (1.0 + gamma(most + 2))
@@ -163,17 +140,7 @@ def kernel_points(
 
 
 def refined(space: FeatureSpace, stack: Stack, points: Points, machines: IntArray) -> Points:
-    """The same points with the radii of some machines from their kernel values themselves, (RADII.1), where that helps.
-
-    Parameters
-    ----------
-    space : FeatureSpace
-        The rows of all machines.
-    stack : Stack
-    points : Points
-        Of a kernel that is not linear.
-    machines : ndarray of int
-    """
+    """The same points with the radii of some machines from their kernel values themselves, (RADII.1), where that helps."""
     radius = points.radius.copy()
     for p in machines.tolist():
         part = stack.part(p)
@@ -197,17 +164,7 @@ def linear_points(
 ) -> Points:
     """Points with explicit w, the rows of W (P, d), u = Zw and w(α) but for rounding.
 
-    Parameters
-    ----------
-    stack : Stack
-    alpha, u, sizes : ndarray, shape (M,)
-    levels : tuple of ndarray, shape (P,)
-        The intercepts over the rows computed with, and how far they may be off.
-    margin : ndarray, shape (P,)
-    W : ndarray, shape (P, d)
-    sizes : ndarray, shape (M,)
-    width : int
-        Terms of an inner product of samples.
+    Shapes: alpha, u, sizes (M,), levels (P,), margin (P,), W (P, d), sizes (M,).
     """
     most, d = float(stack.lengths.max()), W.shape[1]
     norm = np.sqrt(np.add.reduce(W * W, axis=1))

@@ -109,26 +109,7 @@ class Found:
 def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None, apart: bool = False) -> Together | None:
     """Solve all machines.
 
-    Parameters
-    ----------
-    split : Split
-    tol : float
-        Relative gap, rounding included, up to which a machine is `optimal`.
-    time_limit : float, optional
-        Seconds for all machines. What is short is not counted: the values of the kernel, and a point of each machine.
-    apart : bool
-        Of one machine: make those rows of its Gram matrix only that it needs, where the kernel is RBF.
-
-    Returns
-    -------
-    Together or None
-        With the results of those machines made that were solved by themselves. None where LIBSVM refuses, and where
-        the Gram matrix of all samples is indefinite, which those of the machines need not be.
-
-    Raises
-    ------
-    QPSVMError
-        What the problem of a machine raises.
+    Raises QPSVMError.
     """
     deadline = None if time_limit is None else monotonic() + time_limit
     stack, upper = _stated(split)
@@ -169,10 +150,7 @@ def _trusted(space: FeatureSpace) -> bool:
 def _stated(split: Split) -> tuple[Stack, FloatArray]:
     """The rows of all machines with their bounds; and those of LIBSVM, (r,) over `Split.order`.
 
-    Raises
-    ------
-    QPSVMError
-        A parameter out of its range; of ν, before any kernel value is made.
+    Raises QPSVMError.
     """
     weight = split.weight[split.order]
     if split.machine == "CSVM":

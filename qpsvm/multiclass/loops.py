@@ -29,21 +29,7 @@ def loop_points(
 ) -> tuple[FloatArray, IntArray] | None:
     """α of all machines, (M,), and the iterations of each, (P,).
 
-    Parameters
-    ----------
-    split : Split
-    stack : Stack
-    data : ndarray, shape (r, d) or (r, r)
-        Samples, or the Gram matrix, over `Split.order`; C-ordered float64.
-    upper : ndarray, shape (r,)
-        U; of ν-SVMs the weights.
-    kernel : Loop
-        What `data` is to the loop.
-
-    Returns
-    -------
-    alpha, iterations : ndarray
-        Or None, where LIBSVM refuses.
+    Shapes: data (r, d), upper (r,).
     """
     codes, nu = split.codes[split.order], None if stack.nu is None else float(stack.nu.max())
     parts, counts, most = [], [], PER_ROW * int(stack.lengths.max()) + BESIDES

@@ -35,20 +35,7 @@ def solve_each(
 ) -> Together:
     """Solve the machines one by one.
 
-    Parameters
-    ----------
-    split : Split
-    starts : sequence of ndarray, shape (n,), or None
-        Of each machine, coefficients over the caller's rows to begin with.
-    n_jobs : int, optional
-        Processes, by joblib.
-    options : mapping
-        For `qpsvm.solve`; its `time_limit` is for all of them.
-
-    Returns
-    -------
-    Together
-        All of whose results are made.
+    Shapes: starts (n,) or None.
     """
     problems = [split.problem(p) for p in range(len(split.pairs))]
     P = len(problems)
@@ -87,12 +74,7 @@ def in_time(options: Mapping[str, Any], deadline: float | None, left: int) -> Ma
 def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> SVMResult:
     """The result of one machine, from a start (m,) over its rows or none; what is short of the tolerance says so.
 
-    Raises
-    ------
-    QPSVMError
-        What `solve` raises, or has in its result.
-    KeyboardInterrupt
-        Ctrl-C ended it: the machines that were to follow have no result.
+    Raises QPSVMError, KeyboardInterrupt.
     """
     result = solve(problem, start=start, **{**options, "check": False})
     if result.error is not None:
@@ -109,14 +91,6 @@ def without_noise(problem: Any, result: Result, tol: float) -> Result:
     """The result without the α that are rounding beside the largest, so that their samples are no support vectors.
 
     Where C is large even these count: what is left is certified by itself, and the result stays where that is worse.
-
-    Parameters
-    ----------
-    problem : Problem or JointProblem
-    result : SVMResult or JointResult
-        Of that problem.
-    tol : float
-        The relative gap that was asked for.
     """
     noise = (result.alpha > 0.0) & (result.alpha <= NOISE * result.alpha.max(initial=0.0))
     if not noise.any() or getattr(result, "constraints", None) is not None:

@@ -25,14 +25,7 @@ STEPS, HALVINGS = 40, 20
 def newton(Z: FloatArray, y: FloatArray, weight: FloatArray, penalty: FloatArray) -> tuple[FloatArray, int] | None:
     """v of (SQNEWTON.2) and the number of steps, or None.
 
-    Parameters
-    ----------
-    Z : ndarray, shape (m, d)
-        Samples, with a column of ones where there is an intercept.
-    y, weight : ndarray, shape (m,)
-        Signs, and 1/δ.
-    penalty : ndarray, shape (d,)
-        The diagonal: 1 of a weight, R of the intercept.
+    Shapes: Z (m, d), y, weight (m,), penalty (d,).
     """
     v = np.zeros(Z.shape[1])
     t = np.ones(len(y))

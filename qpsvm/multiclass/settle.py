@@ -55,13 +55,7 @@ def settle(
 ) -> Settled | None:
     """The optimum by (SETTLE.1) to (SETTLE.3), or None.
 
-    Parameters
-    ----------
-    values : Values
-    y, upper, alpha : ndarray, shape (m,)
-        Signs, C, and a feasible point.
-    nu : float, optional
-        The sum of α, of a ν-SVM.
+    Shapes: y, upper, alpha (m,).
     """
     full = alpha >= upper
     free = (alpha > 0.0) & ~full

@@ -39,24 +39,14 @@ MOST_ROWS = 5000
 class Split:
     """Binary machines over samples of several classes.
 
-    Attributes
-    ----------
-    X : ndarray, csr_array or RowSource, shape (n, d)
-        Of a precomputed kernel, the (n, n) matrix.
-    codes : ndarray of int, shape (n,)
-        The class of each sample, from 0 on.
-    labels : ndarray, shape (k,)
-        What the classes are called, in sort order.
-    pairs : ndarray of int, shape (P, 2)
-        As `Together.machines`.
-    machine : str
-        The name of the class of each problem.
-    parameters : mapping
-        Its own.
-    kernel : Kernel
-        Every parameter of it is a number.
-    weight : ndarray, shape (n,)
-        A sample of weight 0 takes no part.
+    X (n, d): Of a precomputed kernel, the (n, n) matrix.
+    codes (n,): The class of each sample, from 0 on.
+    labels (k,): What the classes are called, in sort order.
+    pairs (P, 2): As `Together.machines`.
+    machine: The name of the class of each problem.
+    parameters: Its own.
+    kernel: Every parameter of it is a number.
+    weight (n,): A sample of weight 0 takes no part.
     """
 
     X: Matrix | RowSource
@@ -239,10 +229,7 @@ def _of(value: Any, n: int, rows: IntArray) -> Any:
 def machine_named(name: str) -> type[Problem]:
     """A machine by the name of its class: one of ours, which may not have been imported yet, or one of a user's.
 
-    Raises
-    ------
-    ParameterError
-        There is none; names all.
+    Raises ParameterError.
     """
     found: Any = getattr(problems, name) if name in problems.__all__ else Problem.machines.get(name)
     if isinstance(found, type) and issubclass(found, Problem) and found is not Problem:
@@ -268,12 +255,7 @@ def split(
 ) -> Split:
     """The binary machines of some samples.
 
-    Raises
-    ------
-    DataError
-        Fewer than two classes; a class without a sample of positive weight.
-    ParameterError
-        No such machine.
+    Raises DataError, ParameterError.
     """
     codes, labels = np.asarray(codes), np.asarray(labels)
     n, k = X.shape[0], len(labels)

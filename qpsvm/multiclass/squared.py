@@ -46,23 +46,7 @@ def solves_squared(split: Split, options: Mapping[str, Any]) -> bool:
 def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> Together:
     """Solve all machines.
 
-    Parameters
-    ----------
-    split : Split
-    tol : float
-        Relative gap, rounding included, up to which a machine is `optimal`.
-    time_limit : float, optional
-        Seconds for all machines; Newton's steps, which are short, are not counted.
-
-    Returns
-    -------
-    Together
-        With the results of those machines made that were solved by themselves.
-
-    Raises
-    ------
-    QPSVMError
-        What the problem of a machine raises.
+    Raises QPSVMError.
     """
     deadline = None if time_limit is None else monotonic() + time_limit
     as_intercept(split.intercept)  # type: ignore[arg-type]
@@ -107,13 +91,7 @@ def _solved(split: Split, stack: Stack, Z: FloatArray, curvature: FloatArray) ->
 def squared_gaps(stack: Stack, points: Points, curvature: FloatArray, intercept: str | None) -> FloatArray:
     """The relative gap of each machine from above, (P,), as `bounds.gaps`, for a loss with δ > 0 and U = ∞.
 
-    Parameters
-    ----------
-    stack : Stack
-    points : Points
-    curvature : ndarray, shape (M,)
-        δ.
-    intercept : "free", "penalised" or None
+    Shapes: curvature (M,).
     """
     alpha, sign, most = points.alpha, stack.sign, float(stack.lengths.max())
     t, r = known_slack(stack, points)

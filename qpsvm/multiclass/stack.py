@@ -17,16 +17,10 @@ from qpsvm.samples import shares_of
 class Stack:
     """The rows of P machines, M in all.
 
-    Attributes
-    ----------
-    slices : list of tuple of slice
-        Where the rows of each machine are in `Split.order`: of a pair, those of two classes.
-    ends : ndarray of int, shape (P + 1,)
-        Where the rows of each begin, and where the last ones end.
-    sign, upper : ndarray, shape (M,)
-        y and U.
-    nu : ndarray, shape (P,), or None
-        The sum of α, of ν-SVMs.
+    slices: Where the rows of each machine are in `Split.order`: of a pair, those of two classes.
+    ends (P + 1,): Where the rows of each begin, and where the last ones end.
+    sign, upper (M,): y and U.
+    nu (P,) or None: The sum of α, of ν-SVMs.
     """
 
     slices: list[tuple[slice, ...]]

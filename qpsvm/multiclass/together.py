@@ -23,32 +23,19 @@ from qpsvm.result import SVMResult
 class Together:
     """Binary machines that were solved together.
 
-    Attributes
-    ----------
-    classes : ndarray, shape (k,)
-        The labels in sort order.
-    machines : ndarray of int, shape (P, 2)
-        (i, j) with i < j: f > 0 means class j. Of one against all others, (j, −1): f > 0 means class j.
-    coef : csr_array, shape (P, n)
-        α_i y_i over the caller's rows; what is not stored is 0.
-    b : ndarray, shape (P,)
-        Intercepts: f = Σ coef_i K(x_i, ·) + b.
-    rho : ndarray, shape (P,)
-        The margins of ν-SVMs, in units of which f is large or small; 1 for others.
-    w : ndarray, shape (P, d), or None
-        Of a linear kernel, the weight vectors that the gap is about: Σ coef_i x_i, rounded.
-    gap : ndarray, shape (P,)
-        The certified relative gap of each, all rounding counted.
-    status : list of Status
-        What was certified of each.
-    iterations : ndarray of int, shape (P,)
-        Of the solver.
-    solver : Solver
-        Who solved; of the first, where several did.
-    message : str
-        What the user of these machines should know; empty where there is nothing.
-    results : sequence of SVMResult
-        Each machine as `qpsvm.solve` would give it, made when it is asked for.
+    classes (k,): The labels in sort order.
+    machines (P, 2): (i, j) with i < j: f > 0 means class j. Of one against all others, (j, −1): f > 0 means
+        class j.
+    coef (P, n): α_i y_i over the caller's rows; what is not stored is 0.
+    b (P,): Intercepts: f = Σ coef_i K(x_i, ·) + b.
+    rho (P,): The margins of ν-SVMs, in units of which f is large or small; 1 for others.
+    w (P, d) or None: Of a linear kernel, the weight vectors that the gap is about: Σ coef_i x_i, rounded.
+    gap (P,): The certified relative gap of each, all rounding counted.
+    status: What was certified of each.
+    iterations (P,): Of the solver.
+    solver: Who solved; of the first, where several did.
+    message: What the user of these machines should know; empty where there is nothing.
+    results: Each machine as `qpsvm.solve` would give it, made when it is asked for.
     """
 
     classes: NDArray[Any]
@@ -82,14 +69,9 @@ class Together:
 class Results(Sequence[SVMResult]):
     """Results that are made when they are asked for, and kept.
 
-    Parameters
-    ----------
-    count : int
-    make : callable
-        From the number of a machine to its result; must be one that can be pickled. None where nothing but `known` is
-        to be had.
-    known : mapping of int to SVMResult, optional
-        Those that are there already.
+    make: From the number of a machine to its result; must be one that can be pickled. None where nothing but
+        `known` is to be had.
+    known: Those that are there already.
     """
 
     def __init__(
@@ -106,32 +88,7 @@ class Results(Sequence[SVMResult]):
     def verify(self, *, tol: float | None = None) -> Proofs:
         """Prove how far from its optimum every machine is, by the very numbers of its result.
 
-        Parameters
-        ----------
-        tol : float, optional
-            A relative gap that is claimed of each.
-
-        Returns
-        -------
-        Proofs
-            One proof a machine.
-
-        Raises
-        ------
-        UnsupportedError
-            No samples, as of what comes out of a pickle, or a kernel that nobody has stated exactly.
-
-        See Also
-        --------
-        SVMResult.verify : Of one of them.
-
-        Examples
-        --------
-        >>> from qpsvm.estimators import SVC
-        >>> machine = SVC(kernel="linear").fit([[0.0], [2.0], [4.0]], ["a", "b", "c"])
-        >>> proofs = machine.results_.verify(tol=1e-6)
-        >>> print(len(proofs), proofs.proven, proofs.gap < 1e-12, bool(proofs))
-        3 3 True True
+        Raises UnsupportedError.
         """
         return Proofs(tuple(result.verify(tol=tol) for result in self))
 

@@ -40,42 +40,7 @@ def solve_pairs(
 ) -> Together:
     """One machine for each pair of classes.
 
-    Parameters
-    ----------
-    X : ndarray, csr_array of float64, or RowSource, shape (n, d)
-        Checked samples; of a precomputed kernel their (n, n) matrix.
-    codes : ndarray of int, shape (n,)
-        The class of each, from 0 to k − 1.
-    labels : ndarray, shape (k,)
-        What the classes are called, in sort order.
-    machine : str
-        "CSVM", "NuSVM", or another of two classes.
-    parameters : mapping
-        The machine's own: {"C": 1.0}, {"nu": 0.5}.
-    kernel : Kernel
-        `gamma="scale"` is that of all samples.
-    sample_weight : ndarray, shape (n,), optional
-        With the weights of classes in it; a sample of weight 0 takes no part.
-    psd, intercept, constraints
-        As of the machine; an intercept that is not free, where the machine takes it.
-    n_jobs : int, optional
-        Processes that work at the same time, by joblib, where machines are solved one by one.
-    start : Together, optional
-        Of the same classes over the same rows: where to begin.
-    **solve_options
-        For `qpsvm.solve`; `tol` among them, and `time_limit`, which is for all machines together. `check` has no
-        effect: what was certified of each is in `status`.
-
-    Returns
-    -------
-    Together
-
-    Raises
-    ------
-    DataError
-        Fewer than two classes, or a class of which all weights are 0.
-    QPSVMError
-        What a machine of two classes, or `qpsvm.solve`, raises.
+    Shapes: X (n, d), codes (n,), labels (k,), sample_weight (n,). Raises DataError, QPSVMError.
     """
     machines = split(
         X, codes, labels, False, machine=machine, parameters=parameters, kernel=kernel, sample_weight=sample_weight,
@@ -102,22 +67,7 @@ def solve_rest(
 ) -> Together:
     """One machine for each class, against all others.
 
-    Parameters
-    ----------
-    X, codes, labels, machine, parameters, kernel, sample_weight, psd, intercept, n_jobs, constraints, start
-        As of `solve_pairs`.
-    **solve_options
-        As there.
-
-    Returns
-    -------
-    Together
-        With k machines, of two classes too.
-
-    Raises
-    ------
-    DataError, QPSVMError
-        As `solve_pairs`.
+    Raises DataError, QPSVMError.
     """
     machines = split(
         X, codes, labels, True, machine=machine, parameters=parameters, kernel=kernel, sample_weight=sample_weight,

@@ -16,10 +16,7 @@ MORE_ROWS = 64
 class Values(ABC):
     """K over the rows of a machine, m of them.
 
-    Parameters
-    ----------
-    parts : tuple of slice
-        Where these rows are among all.
+    parts: Where these rows are among all.
     """
 
     def __init__(self, parts: tuple[slice, ...]) -> None:

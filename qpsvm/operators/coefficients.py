@@ -25,12 +25,7 @@ def is_ready(values: Any) -> TypeGuard[FloatArray]:
 def as_vector(values: Any, name: str) -> FloatArray:
     """A vector of real numbers as float64.
 
-    Raises
-    ------
-    DataTypeError
-        Text, complex numbers, objects, None.
-    DataError
-        Not one-dimensional.
+    Raises DataTypeError, DataError.
     """
     if not is_ready(values):
         if values is None or isinstance(values, (str, bytes)) or sp.issparse(values):
@@ -46,12 +41,7 @@ def as_vector(values: Any, name: str) -> FloatArray:
 def as_coefficients(matrix: Any, name: str) -> Matrix:
     """A matrix of real numbers as float64: dense, or sparse in compressed columns or rows, without duplicates.
 
-    Raises
-    ------
-    DataTypeError
-        Text, complex numbers, objects.
-    DataError
-        Not two-dimensional.
+    Raises DataTypeError, DataError.
     """
     if is_ready(matrix):
         values = matrix

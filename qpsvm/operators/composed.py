@@ -62,12 +62,9 @@ def shifted(operator: Operator, d: FloatArray | None) -> Operator:
 class Gathered(Operator):
     """S B[rows_of][:, rows_of] S with S = diag(scale): several variables may share a row of B, which is kept once.
 
-    Parameters
-    ----------
-    base : Operator, shape (n, n)
-    rows_of : ndarray of int, shape (m,)
-        Which row of B each variable has.
-    scale : ndarray, shape (m,), optional
+    base (n, n)
+    rows_of (m,): Which row of B each variable has.
+    scale (m,)
     """
 
     base: Operator
@@ -119,12 +116,9 @@ class Gathered(Operator):
 class Mixed(Operator):
     """S A B Aᵀ S with S = diag(scale): each variable has a combination of rows of B, which is kept once.
 
-    Parameters
-    ----------
-    base : Operator, shape (n, n)
-    mix : csr_array, shape (m, n)
-        A, with few entries a row.
-    scale : ndarray, shape (m,), optional
+    base (n, n)
+    mix (m, n): A, with few entries a row.
+    scale (m,)
     """
 
     base: Operator
@@ -187,10 +181,8 @@ class Mixed(Operator):
 class Shifted(Operator):
     """B + diag(d).
 
-    Parameters
-    ----------
-    base : Operator, shape (n, n)
-    d : ndarray, shape (n,)
+    base (n, n)
+    d (n,)
     """
 
     base: Operator

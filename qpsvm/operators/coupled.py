@@ -17,13 +17,7 @@ from qpsvm.resources.memory import check_memory
 def coupled(base: Operator, sample: IntArray, first: IntArray, second: IntArray, k: int) -> Operator:
     """P_vv′ = B_ii′ (e_p − e_q)ᵀ(e_p′ − e_q′) over variables v = (i, p, q): of low rank where B is, and that is lower.
 
-    Parameters
-    ----------
-    base : Operator, shape (n, n)
-    sample, first, second : ndarray of int, shape (m,)
-        i, p and q of each variable.
-    k : int
-        Classes.
+    Shapes: base (n, n), sample, first, second (m,).
     """
     if isinstance(base, LowRank) and base.d is None and base.scale is None and 2 * k * base.source.d < len(sample):
         return LowRank(coupled_rows(sp.csr_array(base.Z), sample, first, second, k))
@@ -47,12 +41,9 @@ def coupled_rows(Z: sp.csr_array, sample: IntArray, first: IntArray, second: Int
 class Coupled(Operator):
     """S P S with S = diag(scale) and P as in `coupled`; B is kept once.
 
-    Parameters
-    ----------
-    base : Operator, shape (n, n)
-    sample, first, second : ndarray of int, shape (m,)
-    k : int
-    scale : ndarray, shape (m,), optional
+    base (n, n)
+    sample, first, second (m,)
+    scale (m,)
     """
 
     base: Operator

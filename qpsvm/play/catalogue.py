@@ -54,11 +54,7 @@ KERNELS: dict[str, KernelChoice] = {
 class SolverChoice:
     """A solver whose way to the optimum can be looked at: a backend that ends after so many iterations.
 
-    Attributes
-    ----------
-    title, about : str
-    machines : tuple of str
-        Those that it takes with some kernel.
+    machines: Those that it takes with some kernel.
     """
 
     title: str

@@ -16,10 +16,7 @@ from qpsvm.errors import ParameterError, nearest
 class RequestError(ParameterError):
     """A request that is not as it should be.
 
-    Attributes
-    ----------
-    field : str or None
-        The part of the request that is wrong, such as "state.points".
+    field or None: The part of the request that is wrong, such as "state.points".
     """
 
     def __init__(self, sentence: str, field: str | None = None) -> None:
@@ -42,10 +39,7 @@ def told(value: Any) -> str:
 def as_object(value: Any, field: str, known: Iterable[str], required: Iterable[str] = ()) -> dict[str, Any]:
     """An object with known keys only.
 
-    Raises
-    ------
-    RequestError
-        Something else, a key that nobody knows (the nearest known one is named), or one that is missing.
+    Raises RequestError.
     """
     if not isinstance(value, Mapping):
         raise RequestError(f"{field} must be an object, got {told(value)}", field)
@@ -63,10 +57,7 @@ def as_object(value: Any, field: str, known: Iterable[str], required: Iterable[s
 def as_items(value: Any, field: str, most: int, exactly: int | None = None) -> list[Any]:
     """A list of at most so many items, or of exactly so many.
 
-    Raises
-    ------
-    RequestError
-        Something else, or another length.
+    Raises RequestError.
     """
     if not isinstance(value, (list, tuple)):
         raise RequestError(f"{field} must be a list, got {told(value)}", field)
@@ -80,10 +71,7 @@ def as_items(value: Any, field: str, most: int, exactly: int | None = None) -> l
 def as_number(value: Any, field: str, low: float, high: float) -> float:
     """A finite number from `low` to `high`.
 
-    Raises
-    ------
-    RequestError
-        Something else, or a number out of this range.
+    Raises RequestError.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise RequestError(f"{field} must be a number, got {told(value)}", field)
@@ -99,10 +87,7 @@ def as_number(value: Any, field: str, low: float, high: float) -> float:
 def as_whole(value: Any, field: str, low: int, high: int) -> int:
     """A whole number from `low` to `high`; 3.0 is one, as JSON makes no difference.
 
-    Raises
-    ------
-    RequestError
-        Something else, or a number out of this range.
+    Raises RequestError.
     """
     number = as_number(value, field, low, high)
     if not number.is_integer():
@@ -118,10 +103,7 @@ def as_numbers(value: Any, field: str, count: int, low: float, high: float) -> l
 def as_choice(value: Any, field: str, known: Iterable[Any]) -> Any:
     """One of the values that are known.
 
-    Raises
-    ------
-    RequestError
-        Another value; the nearest known one is named.
+    Raises RequestError.
     """
     choices = list(known)
     for choice in choices:

@@ -37,16 +37,7 @@ def headers(port: int) -> dict[str, str]:
 
 
 def refuse(kind: str, headers: Mapping[str, list[str]], port: int) -> str:
-    """Why a request may not be answered, in words; "" where it may.
-
-    Parameters
-    ----------
-    kind : "http" or "websocket"
-    headers : mapping of str to list of str
-        Names in small letters.
-    port : int
-        The server's own.
-    """
+    """Why a request may not be answered, in words; "" where it may."""
     hosts = [f"{name}:{port}" for name in NAMES] + (list(NAMES) if port == 80 else [])
     host, origin = headers.get("host", []), headers.get("origin", [])
     if len(host) != 1 or host[0].lower() not in hosts:
@@ -58,13 +49,7 @@ def refuse(kind: str, headers: Mapping[str, list[str]], port: int) -> str:
 
 
 class Guard:
-    """An ASGI application in front of another one: it lets in what may come, and adds the headers to what goes out.
-
-    Parameters
-    ----------
-    app : ASGI application
-    port : int
-    """
+    """An ASGI application in front of another one: it lets in what may come, and adds the headers to what goes out."""
 
     def __init__(self, app: App, port: int) -> None:
         self.app = app

@@ -41,37 +41,22 @@ Learnt = Literal["labels", "numbers", "none"]
 class Machine:
     """A machine that a page can choose.
 
-    Attributes
-    ----------
-    title : str
-    kind : type of Problem
-        Called with X, the target if it has one, the parameters by their names, kernel and psd.
-    bound, share : str
-        The upper bound of α, as a person writes it, "" where there is none; and α as a share of it.
-    tags : mapping of str to str
-        The equations behind "box" and behind each group of rows of the dual.
-    parameters : tuple of Parameter
-    tighter : str
-        What makes its margin narrower, or "" where nothing does.
-    level : str
-        What y f is on the margin: 1, or ρ where the machine finds it.
-    eta : str
-        What the bound less α is, as a multiplier.
-    learnt : "labels", "numbers" or "none"
-    curved : bool
-        Whether the price of slack grows with it.
-    shared : bool
-        Whether the bounds of α, or ν, depend on how many samples there are: without one, all others may do more.
-    value, path, against : str
-        What complementarity draws, where an optimum lies, in words, and against what. By default those of two classes.
-    letters : tuple of (str, str, str)
-        The table of the selected sample. By default that of two classes.
-    width, correct, balance : str
-        The two figures beside primal, dual and gap; and the equality that a user's α has to meet.
-    box : str
-        The bounds of the dual.
-    squared : Machine, optional
-        The same with the parameter `loss` at "squared".
+    kind: Called with X, the target if it has one, the parameters by their names, kernel and psd.
+    bound, share: The upper bound of α, as a person writes it, "" where there is none; and α as a share of it.
+    tags: The equations behind "box" and behind each group of rows of the dual.
+    tighter: What makes its margin narrower, or "" where nothing does.
+    level: What y f is on the margin: 1, or ρ where the machine finds it.
+    eta: What the bound less α is, as a multiplier.
+    curved: Whether the price of slack grows with it.
+    shared: Whether the bounds of α, or ν, depend on how many samples there are: without one, all others may do
+        more.
+    value, path, against: What complementarity draws, where an optimum lies, in words, and against what. By
+        default those of two classes.
+    letters: The table of the selected sample. By default that of two classes.
+    width, correct, balance: The two figures beside primal, dual and gap; and the equality that a user's α has
+        to meet.
+    box: The bounds of the dual.
+    squared: The same with the parameter `loss` at "squared".
     """
 
     title: str

@@ -22,10 +22,7 @@ MOST_WAITING = 32
 def parse(text: str | None) -> Any:
     """The value that a message holds.
 
-    Raises
-    ------
-    RequestError
-        It is no text, too long, or no JSON.
+    Raises RequestError.
     """
     if text is None:
         raise RequestError("a message must be text, and this one is binary")

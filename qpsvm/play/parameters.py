@@ -15,21 +15,12 @@ POSITIVE = (1e-12, 1e12)
 class Parameter:
     """A parameter of a machine or kernel.
 
-    Attributes
-    ----------
-    name, symbol : str
-        The name of the library's argument, and how it is written in an equation.
-    scale : "log", "linear" or "choice"
-        How a control moves through its values.
-    default : number or str
-    low, high : float, optional
-        The ends of the control.
-    accepts : (float, float)
-        What a request may ask for, which is more than a control shows.
-    step : float, optional
-        1 for whole numbers.
-    choices : tuple, optional
-        The values of a choice.
+    name, symbol: The name of the library's argument, and how it is written in an equation.
+    scale: How a control moves through its values.
+    low, high: The ends of the control.
+    accepts: What a request may ask for, which is more than a control shows.
+    step: 1 for whole numbers.
+    choices: The values of a choice.
     """
 
     name: str

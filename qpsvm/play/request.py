@@ -46,18 +46,11 @@ KEYS = {
 class State:
     """What the user has set.
 
-    Attributes
-    ----------
-    points : ndarray, shape (n, d)
-        Of a regression the last coordinate is the target, and the plane's vertical axis.
-    labels : ndarray, shape (n,)
-        −1 and +1; they wait where a machine has no classes.
-    axes : (int, int)
-        The features that the plane shows.
-    machine, kernel : str
-        Names of the catalogue.
-    parameters, kernel_parameters : mapping of str to number or str
-        All of them, those that were not given at their defaults.
+    points (n, d): Of a regression the last coordinate is the target, and the plane's vertical axis.
+    labels (n,): −1 and +1; they wait where a machine has no classes.
+    axes: The features that the plane shows.
+    machine, kernel: Names of the catalogue.
+    parameters, kernel_parameters: All of them, those that were not given at their defaults.
     """
 
     points: FloatArray
@@ -76,15 +69,7 @@ class State:
     def problem(self, classes: Sequence[Any] | NDArray[Any] = (-1, 1)) -> Problem:
         """The problem; raises what the library does.
 
-        Parameters
-        ----------
-        classes : sequence of two labels
-            What −1 and +1 are called.
-
-        Raises
-        ------
-        RequestError
-            There is no point, or a class has none.
+        Raises RequestError.
         """
         if not labelled(self.machine) and not len(self.points):
             raise RequestError("there is no sample: add one", "state.points")
@@ -111,24 +96,14 @@ class State:
 class Request:
     """What a page asks: a state, and what it wants to know about it.
 
-    Attributes
-    ----------
-    id : int
-        Comes back in the answer.
-    ask : str
-        A key of `KEYS`.
-    state : State or None
-        None where nothing of it is asked for.
-    box : (x0, x1, y0, y1), or None
-        The part of the plane that is shown; chosen around the points where it is None.
-    grid : int
-        Points of the plane a side, at which f is evaluated.
-    show : tuple of str
-        Which of `SHOWS`.
-    alpha : ndarray, shape (n,), or (2n,) of a regression, or None
-        An α that is to be certified as it is; then nothing is solved.
-    solver : str
-        Whose run is asked for.
+    id: Comes back in the answer.
+    ask: A key of `KEYS`.
+    state: None where nothing of it is asked for.
+    box: The part of the plane that is shown; chosen around the points where it is None.
+    grid: Points of the plane a side, at which f is evaluated.
+    show: Which of `SHOWS`.
+    alpha (n,) or None: An α that is to be certified as it is; then nothing is solved.
+    solver: Whose run is asked for.
     """
 
     id: int
@@ -144,15 +119,7 @@ class Request:
 def read_request(message: Any) -> Request:
     """Check a message.
 
-    Parameters
-    ----------
-    message : object
-        As JSON gives it.
-
-    Raises
-    ------
-    RequestError
-        Which part is wrong, in a sentence.
+    Raises RequestError.
     """
     every = {"id", "ask"}.union(*KEYS.values())
     whole = as_object(message, "the request", sorted(every), required=("id", "ask"))
@@ -190,10 +157,7 @@ def id_of(message: Any) -> int | None:
 def read_state(value: Any) -> State:
     """Check a state, wherever it comes from: a page, an address or a file.
 
-    Raises
-    ------
-    RequestError
-        Which part is wrong, in a sentence.
+    Raises RequestError.
     """
     known = ("points", "labels", "axes", "machine", "parameters", "kernel")
     machine = as_choice(as_object(value, "state", known).get("machine", "c"), "state.machine", MACHINES)

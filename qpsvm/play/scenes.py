@@ -19,12 +19,7 @@ LINEAR: dict[str, Any] = {"name": "linear"}
 class Scene:
     """A state with what to try in it.
 
-    Attributes
-    ----------
-    title : str
-    tries : tuple of str
-        Three lines.
-    state : State
+    tries: Three lines.
     """
 
     title: str

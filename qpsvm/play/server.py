@@ -57,17 +57,7 @@ def page_file(name: str) -> bytes | None:
 def application(start: Start, port: int) -> App:
     """The ASGI application: the page at "/", its files beside it, messages at "/ws".
 
-    Parameters
-    ----------
-    start : Start
-        What the page shows first.
-    port : int
-        Where it is served, for the check of Host and Origin.
-
-    Raises
-    ------
-    MissingExtraError
-        The packages of the extra `play` are not installed.
+    Raises MissingExtraError.
     """
     try:
         from starlette.applications import Starlette
@@ -154,10 +144,7 @@ async def _send(connection: WebSocket, text: str) -> bool:
 def listening(port: int) -> socket.socket:
     """A socket on this computer only, which takes connections already.
 
-    Raises
-    ------
-    ParameterError
-        The port is in use, not allowed, or no port.
+    Raises ParameterError.
     """
     if not 0 <= port <= 65535:
         raise ParameterError(f"--port must be a number from 0 to 65535, got {port}")
@@ -188,10 +175,7 @@ def warm_up(start: Start) -> None:
 def server_of(start: Start, bound: socket.socket) -> uvicorn.Server:
     """The server of a page, over a socket that takes connections already: `run(sockets=[bound])` serves.
 
-    Raises
-    ------
-    MissingExtraError
-        The packages of the extra `play` are not installed.
+    Raises MissingExtraError.
     """
     try:
         import uvicorn
@@ -217,21 +201,7 @@ def open_browser(address: str) -> None:
 def serve(start: Start | None = None, port: int = PORT, browser: bool = True) -> None:
     """Serve the page until Ctrl-C.
 
-    Parameters
-    ----------
-    start : Start, optional
-        What the page shows first. By default a scene.
-    port : int
-        0 for any free one.
-    browser : bool
-        Whether to open a browser.
-
-    Raises
-    ------
-    MissingExtraError
-        The packages of the extra `play` are not installed.
-    ParameterError
-        The port cannot be used.
+    Raises MissingExtraError, ParameterError.
     """
     start = start or default_start()
     with listening(port) as bound:

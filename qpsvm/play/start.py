@@ -114,14 +114,7 @@ def default_start(machine: str | None = None) -> Start:
 def start_of(problem: Problem) -> Start:
     """The page's view of a problem.
 
-    Raises
-    ------
-    ParameterTypeError
-        Not a problem.
-    UnsupportedError
-        A machine, kernel or setting that the page does not have, or more rows than it takes.
-    RequestError
-        A number that is out of the page's range.
+    Raises ParameterTypeError, UnsupportedError, RequestError.
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"a page shows a problem such as CSVM(X, y), got {shown(problem)}")

@@ -27,15 +27,7 @@ NOTICED = 1e-9
 def furthest(points: FloatArray, caps: FloatArray, directions: FloatArray) -> FloatArray:
     """Where the reduced hull of points (n, 2) with caps μ (n,) reaches furthest in one direction (2,), or in k of them.
 
-    Parameters
-    ----------
-    points : ndarray, shape (n, 2)
-    caps : ndarray, shape (n,)
-    directions : ndarray, shape (2,) or (k, 2)
-
-    Returns
-    -------
-    ndarray, of the shape of `directions`
+    Shapes: points (n, 2), caps (n,), directions (2,).
     """
     order = np.argsort(-(points @ np.atleast_2d(directions).T), axis=0, kind="stable")
     filled = np.minimum(np.cumsum(caps[order], axis=0), 1.0)  # (HULL.2)
@@ -49,18 +41,7 @@ def furthest(points: FloatArray, caps: FloatArray, directions: FloatArray) -> Fl
 def reduced_hull(points: FloatArray, caps: FloatArray, noticed: float = NOTICED) -> FloatArray:
     """The vertices of (HULL.1), counterclockwise.
 
-    Parameters
-    ----------
-    points : ndarray, shape (n, 2)
-    caps : ndarray, shape (n,)
-        μ_i, with Σμ_i ≥ 1 up to rounding.
-    noticed : float
-        A vertex is left out where it reaches beyond its neighbours' edge by less than this share of the points' range.
-
-    Returns
-    -------
-    ndarray, shape (v, 2)
-        At least one vertex, no two alike.
+    Shapes: points (n, 2), caps (n,) → (v, 2).
     """
     tolerance = noticed * float(np.ptp(points, axis=0).max())
     origin = points.mean(axis=0)  # an offset would take the digits that the shape needs

@@ -41,12 +41,7 @@ SAMPLE, RING, EDGE = 34, 120, 1.2
 def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 5.2)) -> Axes:
     """The axes given, or those of a new figure that makes room for a legend below them.
 
-    Raises
-    ------
-    MissingExtraError
-        Matplotlib is not installed.
-    ParameterTypeError
-        Something else was given.
+    Raises MissingExtraError, ParameterTypeError.
     """
     try:
         from matplotlib import pyplot
@@ -73,16 +68,7 @@ def say_what(ax: Axes, problem: Problem, result: SVMResult, *notes: str) -> None
 def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray, rows: IntArray) -> list[Any]:
     """Draw samples by kind (fill) and class (shape and edge).
 
-    Parameters
-    ----------
-    points : ndarray, shape (m, 2)
-    rows : ndarray, shape (m,)
-        The samples drawn, as rows of the problem.
-
-    Returns
-    -------
-    list
-        Their handles for the legend.
+    Shapes: points (m, 2), rows (m,).
     """
     kind, positive = result.kind[rows], problem.y[rows] > 0
     for k, (_, fill) in enumerate(KINDS):

@@ -37,18 +37,11 @@ BLOCK_ENTRIES = 4_000_000
 class View:
     """A line or plane through the space of the samples.
 
-    Attributes
-    ----------
-    columns : tuple of int
-        The features shown, one or two.
-    base : ndarray, shape (d,)
-        The medians of all features, at which those not shown are held.
-    points : ndarray, shape (m, len(columns))
-        The m samples that take part, projected.
-    names : list of str
-        Of the features shown.
-    note : str
-        What is held, for the title.
+    columns: The features shown, one or two.
+    base (d,): The medians of all features, at which those not shown are held.
+    points (m, len(columns)): The m samples that take part, projected.
+    names: Of the features shown.
+    note: What is held, for the title.
     """
 
     columns: tuple[int, ...]
@@ -102,10 +95,7 @@ class View:
 def check_resolution(resolution: int) -> None:
     """That a grid has at least two points in each direction.
 
-    Raises
-    ------
-    ParameterError, ParameterTypeError
-        Fewer, or no integer.
+    Raises ParameterError, ParameterTypeError.
     """
     if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)):
         raise ParameterTypeError(f"resolution must be an integer, got {shown(resolution)}")
@@ -116,16 +106,7 @@ def check_resolution(resolution: int) -> None:
 def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[str] | None) -> View:
     """The view that `features` asks for.
 
-    Raises
-    ------
-    UnsupportedError
-        The kernel is precomputed, so there are no features.
-    ParameterError
-        More than two features and no choice among them, or a choice that does not exist.
-    ParameterTypeError
-        The names are not a sequence.
-    DataError
-        Another number of names than features.
+    Raises UnsupportedError, ParameterError, ParameterTypeError, DataError.
     """
     if isinstance(problem.kernel, Precomputed):
         raise UnsupportedError(
@@ -145,12 +126,7 @@ def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[st
 def feature_names(names: Sequence[str] | None, d: int) -> list[str] | None:
     """The names of d features as labels, or None where none are given.
 
-    Raises
-    ------
-    ParameterTypeError
-        Not a sequence, or one text.
-    DataError
-        There are not d of them.
+    Raises ParameterTypeError, DataError.
     """
     if names is None:
         return None

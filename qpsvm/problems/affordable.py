@@ -18,14 +18,7 @@ from qpsvm.kernels.space import FeatureSpace
 def affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, seconds: float) -> FloatArray:
     """An α (m,) near this one whose certificate takes at most so many seconds, where the machine has one.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    svm : SVMDual
-    alpha : ndarray, shape (m,)
-        Over the rows that take part; finite.
-    seconds : float
-        Where there is no end to them, it is α itself.
+    Shapes: alpha (m,).
     """
     if seconds == float("inf") or space.is_linear:
         return alpha

@@ -883,9 +883,7 @@ class Problem(Machine[SVMResult], ABC):
     def _feasible_rows(self, svm: SVMDual) -> SVMDual:
         """The dual, once it is known that the user's rows can be kept, and which of them as equalities only.
 
-        Raises
-        ------
-        InfeasibleConstraintsError
+        Raises InfeasibleConstraintsError.
         """
         assert svm.users is not None
         self.__dict__.pop("_equalities", None)

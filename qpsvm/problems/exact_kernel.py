@@ -34,23 +34,7 @@ from qpsvm.rows import as_row_source
 
 
 def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[str, float]:
-    """What is certified of the machine with the kernel itself: `exact_primal`, `exact_dual` and their relative gap.
-
-    Parameters
-    ----------
-    problem : Problem
-        (`problems.base` imports this file, so a problem is any object here.)
-    certificate : Certificate
-        Of the problem.
-    model : Model
-        Made of it.
-
-    Returns
-    -------
-    dict
-        Empty where the kernel is no pivoted factor, its pivots are not among these samples, other processes have some
-        of the samples, or they do not fit into memory.
-    """
+    """What is certified of the machine with the kernel itself: `exact_primal`, `exact_dual` and their relative gap."""
     kernel = problem.kernel
     if not isinstance(kernel, PivotedCholesky) or model.w is None or not problem.team.alone:
         return {}

@@ -41,15 +41,7 @@ SMALLEST_UNIT = 1e-60
 
 
 def dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
-    """(FORM.1): the QP over α, with a row for every group that is an equality.
-
-    Parameters
-    ----------
-    svm : SVMDual
-        Without penalised groups: those are part of its Gram matrix.
-    formula, title : str
-        The objective as a person writes it, and what this QP is.
-    """
+    """(FORM.1): the QP over α, with a row for every group that is an equality."""
     m, equalities = svm.m, svm.groups
     rows = {group.name: Rows("A", slice(k, k + 1), group.formula) for k, group in enumerate(equalities)}
     one = len(equalities) == 1
@@ -66,12 +58,7 @@ def dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
 def primal_qp(svm: SVMDual, Z: Matrix, formula: str, margin: str, title: str) -> QP:
     """(FORM.2) with the slacks of (FORM.3), for samples Z (n, r) in explicit coordinates.
 
-    Parameters
-    ----------
-    svm : SVMDual
-    Z : ndarray or csr_array, shape (n, r)
-    formula, margin, title : str
-        The objective and the margin rows as a person writes them, and what this QP is.
+    Shapes: Z (n, r).
     """
     m, r, q = svm.m, Z.shape[1], len(svm.groups)
     rows = svm.mix @ Z if svm.mix is not None else Z if svm.rows is None else Z[svm.rows]
@@ -116,12 +103,6 @@ def alpha_unit(svm: SVMDual, kappa: float) -> float:
     """A typical size of α: what K and δ make of a level, or U where that limits α, but at least a thousandth of U.
 
     Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
-
-    Parameters
-    ----------
-    svm : SVMDual
-    kappa : float
-        The mean of K_ii.
     """
     finite = svm.upper[np.isfinite(svm.upper)] if common_value(svm.upper) is None else svm.upper
     if not svm.team.alone:
@@ -174,12 +155,7 @@ def read_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str,
 
     The rows of a primal whose multipliers are α have these names.
 
-    Raises
-    ------
-    ParameterTypeError
-        Not a solution.
-    DataError
-        Of a QP without α (n,), or without n margin rows.
+    Raises ParameterTypeError, DataError.
     """
     if not isinstance(solution, QPSolution):
         raise ParameterTypeError(f"interpret takes the QPSolution of a QP of this problem, got {shown(solution)}")
@@ -197,10 +173,7 @@ def read_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str,
 def check_form(form: str) -> Form:
     """Check the name of a form.
 
-    Raises
-    ------
-    UnknownOptionError
-        With the nearest known name.
+    Raises UnknownOptionError.
     """
     if not isinstance(form, str) or form not in get_args(Form):
         raise UnknownOptionError(f"unknown form {shown(form)}; {nearest(form, get_args(Form))}")

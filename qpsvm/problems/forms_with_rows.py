@@ -19,17 +19,7 @@ from qpsvm.qp.program import QP, Rows
 def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool, letters: Mapping[str, str]) -> QP:
     """A primal with the rows behind its margin rows.
 
-    Parameters
-    ----------
-    qp : QP
-        Of the machine alone.
-    rows : UserRows
-    g : ndarray or csr_array, shape (p, r)
-        In the coordinates of the primal.
-    own : bool
-        Whether the rows are as the user wrote them.
-    letters : mapping of str to str
-        As in `Problem`: what w and b are called. ρ of a one-class machine is −b.
+    Shapes: g (p, r).
     """
     assert qp.G is not None
     assert qp.h is not None

@@ -38,15 +38,7 @@ def variables_of(dual: JointDual) -> tuple[IntArray, IntArray]:
 def dual_qp(dual: JointDual, gram: Operator, title: str, penalised: bool) -> QP:
     """(JFORM.1).
 
-    Parameters
-    ----------
-    dual : JointDual
-    gram : Operator, shape (n, n)
-        K, or K + 1 where the intercept is penalised.
-    title : str
-        What this QP is.
-    penalised : bool
-        Whether it is K + 1, for people.
+    Shapes: gram (n, n).
     """
     sample, rival = variables_of(dual)
     label, m = dual.label[sample], len(sample)
@@ -77,10 +69,7 @@ def dual_qp(dual: JointDual, gram: Operator, title: str, penalised: bool) -> QP:
 def primal_qp(dual: JointDual, Z: Matrix, title: str) -> QP:
     """(JFORM.2) for samples Z (n, r) in explicit coordinates.
 
-    Raises
-    ------
-    TooLargeError
-        Its rows have more numbers than are written down.
+    Raises TooLargeError.
     """
     sample, rival = variables_of(dual)
     label, m, r, k = dual.label[sample], len(sample), Z.shape[1], dual.k

@@ -24,20 +24,7 @@ from qpsvm.proof.spaces import Space
 def verified(problem: Any, result: JointResult, tol: float | None = None) -> Proof:
     """What is proven of the numbers of a result.
 
-    Parameters
-    ----------
-    problem : JointProblem
-        That was solved.
-    result : JointResult
-    tol : float, optional
-        A gap that is claimed.
-
-    Raises
-    ------
-    ParameterTypeError, DataError
-        No result of such a machine, or one over other samples or classes.
-    UnsupportedError
-        A kernel that nobody has stated exactly.
+    Raises ParameterTypeError, DataError, UnsupportedError.
     """
     if not isinstance(result, JointResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")

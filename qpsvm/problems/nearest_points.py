@@ -38,14 +38,9 @@ RIDGE = 1e-14
 class NearestPoints:
     """What is known of the distance of the hulls.
 
-    Attributes
-    ----------
-    x : ndarray, shape (n,)
-        Convex weights within each class.
-    upper, lower : float
-        (NEAR.2) in units of the coordinates; a positive `lower` means that the hulls are apart.
-    stopped : str or None
-        Why the run was stopped before it ended.
+    x (n,): Convex weights within each class.
+    upper, lower: (NEAR.2) in units of the coordinates; a positive `lower` means that the hulls are apart.
+    stopped or None: Why the run was stopped before it ended.
     """
 
     x: FloatArray
@@ -57,19 +52,7 @@ class NearestPoints:
 def nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str | None]) -> NearestPoints:
     """Solve (NEAR.1).
 
-    Parameters
-    ----------
-    Z : ndarray, shape (n, r)
-        Explicit coordinates, centred.
-    y : ndarray, shape (n,)
-        −1/+1; both occur.
-    stopped : callable
-        Asked between steps: why to stop now, or None.
-
-    Returns
-    -------
-    NearestPoints
-        The best bounds seen.
+    Shapes: Z (n, r), y (n,).
     """
     E = np.column_stack([y > 0, y < 0]).astype(np.float64)
     size = float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max()))

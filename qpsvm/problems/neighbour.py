@@ -28,10 +28,7 @@ def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
     other rows of the same features it follows from what the f of the other result leaves missing at these rows.
     (`problems.base` imports this file, so a problem is any object here.)
 
-    Raises
-    ------
-    DataError
-        Other rows, and other features too.
+    Raises DataError.
     """
     samples, svm = problem.samples, problem.svm if problem.svm.users is None else problem.svm.users.own
     margin = result.margin

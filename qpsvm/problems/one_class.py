@@ -201,10 +201,7 @@ class OneClass(Enclosing):
 def check_constant_diagonal(problem: Problem) -> None:
     """That a plane and a ball are the same for the kernel of a problem.
 
-    Raises
-    ------
-    UnsupportedError
-        K(x, x) differs between samples.
+    Raises UnsupportedError.
     """
     diagonal = problem.space.gram.diagonal()
     least, most = int(np.argmin(diagonal)), int(np.argmax(diagonal))

@@ -12,12 +12,7 @@ from qpsvm.result import SVMResult
 def check_pair(problem: Problem, result: SVMResult) -> None:
     """That a result is over the rows, features and classes of a problem, with its kernel, constraints and variables.
 
-    Raises
-    ------
-    ParameterTypeError
-        They are something else.
-    DataError
-        It is not.
+    Raises ParameterTypeError, DataError.
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"a problem such as CSVM(X, y) comes first, got {type(problem).__name__}")
@@ -29,10 +24,7 @@ def check_pair(problem: Problem, result: SVMResult) -> None:
 def check_joint_pair(problem: JointProblem, result: object) -> None:
     """The same of a machine of several classes.
 
-    Raises
-    ------
-    ParameterTypeError, DataError
-        As `check_pair`.
+    Raises ParameterTypeError, DataError.
     """
     if not isinstance(result, JointResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {type(result).__name__}")

@@ -24,12 +24,8 @@ DRAWN = 1.1
 class PairOrder(NamedTuple):
     """The pairs of a target, in order, without a list of them.
 
-    Attributes
-    ----------
-    members : ndarray of int, shape (n,)
-        The samples, group after group, from the worst to the best of each.
-    first, worse : ndarray of int, shape (n,)
-        Where a member's group begins, and how many of it are worse.
+    members (n,): The samples, group after group, from the worst to the best of each.
+    first, worse (n,): Where a member's group begins, and how many of it are worse.
     """
 
     members: IntArray
@@ -52,10 +48,7 @@ class PairOrder(NamedTuple):
 def pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
     """The pairs of samples of the same group with different y (n,).
 
-    Raises
-    ------
-    DataError
-        Groups of another length than y.
+    Raises DataError.
     """
     names: NDArray[np.intp] = np.zeros(len(y), dtype=np.intp)
     if groups is not None:
@@ -75,12 +68,7 @@ def pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
 def made_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
     """All pairs (better, worse) within the groups: (m, 2).
 
-    Raises
-    ------
-    DataError
-        There is none.
-    TooLargeError
-        More than `MOST_PAIRS`.
+    Raises DataError, TooLargeError.
     """
     order = pair_order(y, groups)
     if not order.total:
@@ -97,10 +85,7 @@ def made_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
 def sampled_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int | None) -> IntArray:
     """Different pairs (better, worse) within the groups, each as likely as any other: (at most `most`, 2).
 
-    Raises
-    ------
-    DataError
-        There is none.
+    Raises DataError.
     """
     order = pair_order(y, groups)
     if order.total <= most:
@@ -118,12 +103,7 @@ def sampled_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int 
 def as_pairs(pairs: ArrayLike, n: int) -> IntArray:
     """Check pairs of different samples: (m, 2).
 
-    Raises
-    ------
-    DataError
-        Another shape, no pair, numbers that are no rows, or a sample with itself.
-    DataTypeError
-        No numbers.
+    Raises DataError, DataTypeError.
     """
     raw = raw_array(pairs, "pairs")
     if not raw.size:

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
     """C as a number for each sample, (n,), of which C times the weight is still a number.
 
-    Raises
-    ------
-    ParameterError, ParameterTypeError
-        Not positive and finite, or so large that the objective overflows.
+    Raises ParameterError, ParameterTypeError.
     """
     found = as_penalties(C, samples.n)
     heaviest = samples.team.most(float(samples.weight.max(initial=0.0)))
@@ -43,10 +40,7 @@ def taking_prices(C: FloatArray, samples: Samples) -> FloatArray:
 def bends(number: float, C: FloatArray) -> FloatArray:
     """δ_i = number/C_i of a loss that is curved, (n,), for the C_i of the samples that take part.
 
-    Raises
-    ------
-    ParameterError
-        Some C_i is so small that δ_i is beyond all floats.
+    Raises ParameterError.
     """
     with np.errstate(divide="ignore", over="ignore"):
         found = divided(number, C)
@@ -70,10 +64,7 @@ def price_in_words(C: FloatArray) -> str:
 def as_intercept(intercept: Intercept) -> Intercept:
     """Check the name of an intercept.
 
-    Raises
-    ------
-    UnknownOptionError
-        With the nearest known name.
+    Raises UnknownOptionError.
     """
     if intercept is not None and (not isinstance(intercept, str) or intercept not in ("free", "penalised")):
         known = ("free", "penalised", None)
@@ -84,12 +75,7 @@ def as_intercept(intercept: Intercept) -> Intercept:
 def as_share(nu: float, feasible: bool = False) -> float:
     """Check a ν that may be anything up to 1; beyond it there may be a `feasible` α, or none.
 
-    Raises
-    ------
-    InfeasibleNuError
-        ν > 1.
-    ParameterError, ParameterTypeError
-        Not a positive number.
+    Raises InfeasibleNuError, ParameterError, ParameterTypeError.
     """
     nu = as_positive(nu, "nu")
     if nu > 1.0:
@@ -108,10 +94,7 @@ def _proof_of_share(nu: float, feasible: bool) -> Proof:
 def as_width(epsilon: float) -> float:
     """Check half the width of a tube.
 
-    Raises
-    ------
-    ParameterError, ParameterTypeError
-        Negative, not finite, or no number.
+    Raises ParameterError, ParameterTypeError.
     """
     epsilon = as_real(epsilon, "epsilon")
     if not 0.0 <= epsilon < LARGEST_VALUE:
@@ -122,10 +105,7 @@ def as_width(epsilon: float) -> float:
 def as_quantile(quantile: float) -> float:
     """Check the share of a quantile.
 
-    Raises
-    ------
-    ParameterError, ParameterTypeError
-        Not between 0 and 1, or no number.
+    Raises ParameterError, ParameterTypeError.
     """
     quantile = as_real(quantile, "quantile")
     if not 0.0 < quantile < 1.0:

@@ -195,10 +195,7 @@ def _model(problem: Any, certificate: Certificate) -> Model:
 def check_result(samples: Samples, result: SVMResult) -> None:
     """That a result is over the samples of a problem.
 
-    Raises
-    ------
-    ParameterTypeError, DataError
-        Something else, or other rows.
+    Raises ParameterTypeError, DataError.
     """
     if not isinstance(result, SVMResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
@@ -209,15 +206,7 @@ def check_result(samples: Samples, result: SVMResult) -> None:
 def check_point(problem: Any, result: Any) -> None:
     """That the numbers of a result are a point of a problem, and its decision function one of the problem's.
 
-    Parameters
-    ----------
-    problem : Problem or JointProblem
-    result : SVMResult or JointResult
-
-    Raises
-    ------
-    DataError
-        Other rows, features, kernel, classes, rows of constraints or variables; or samples that were changed since.
+    Raises DataError.
     """
     problem.samples.check()
     model = result.model

@@ -32,19 +32,7 @@ UNTAUGHT = {"OneClass", "SVDD"}
 
 
 def recorded(problem: Any, result: SVMResult | JointResult | None = None) -> Recorded:
-    """What a file says of the machine and its samples.
-
-    Parameters
-    ----------
-    problem : Problem or JointProblem
-    result : SVMResult or JointResult, optional
-        None where there is no solution.
-
-    Returns
-    -------
-    Recorded
-        That knows why it cannot be written, where nobody has said how a stranger would compute the kernel.
-    """
+    """What a file says of the machine and its samples."""
     machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _parameters(problem)}
     machine["kernel"], X, why = _kernel(problem)
     if problem.samples.classes is not None:

@@ -58,13 +58,7 @@ def with_hulls(error: HullsError, problem: Any) -> HullsError:
 def without_margin(problem: Any, u: FloatArray, v: FloatArray, distance: float) -> QPSVMError:
     """What is true of two classes between which no margin was found: that their hulls meet, or that none was found.
 
-    Parameters
-    ----------
-    problem : HardMargin
-    u, v : ndarray, shape (n,)
-        Convex weights of the nearest points of the hulls.
-    distance : float
-        Between these, in units of the data.
+    Shapes: u, v (n,).
     """
     from qpsvm.proof.hulls import meet
 
@@ -264,15 +258,7 @@ def with_totals(
 ) -> InfeasibleNuError:
     """The error with what proves it, where only the sums of the weights of k classes are known.
 
-    Parameters
-    ----------
-    error : InfeasibleNuError
-    sums : ndarray, shape (k,)
-        Each off by at most `radius` of itself.
-    pair : (int, int or None)
-        The two classes that it is about; None is all others.
-    radius : float
-    classes : ndarray, shape (k,)
+    Shapes: sums (k,), classes (k,).
     """
     exact, (one, other) = [Fraction(value) for value in sums.tolist()], pair
     rest = sum(exact, -exact[one]) if other is None else exact[other]

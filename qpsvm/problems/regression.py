@@ -105,16 +105,7 @@ class Regression(Problem):
 def tube_rows(Z: Matrix, ones: FloatArray, width: FloatArray) -> Matrix:
     """(SVR.1) as Gx ≤ h, h = [ε − t, ε + t]: t − f ≤ ε + ξ above f − t ≤ ε + ξ*, with f = Zw + b.
 
-    Parameters
-    ----------
-    Z : ndarray or csr_array, shape (n, r)
-    ones, width : ndarray, shape (n, 0) or (n, 1)
-        The columns of b and of an ε that is a variable; without any, neither is.
-
-    Returns
-    -------
-    csc_array, shape (2n, r + … + 2n)
-        Columns w, b, ε, ξ, ξ*.
+    Shapes: Z (n, r), ones, width (n, 0) → (2n, r + … + 2n).
     """
     n = Z.shape[0]
     slack, none = sp.eye_array(n, format="csc"), sp.csc_array((n, n))

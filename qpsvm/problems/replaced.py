@@ -62,16 +62,7 @@ def restricted(problem: Any, rows: IntArray) -> Any:
 
     Whether its own parameters suit these samples is not asked: `replace` does, of what it is given.
 
-    Parameters
-    ----------
-    problem : Problem
-    rows : ndarray of int, shape (k,)
-        Among the samples that take part.
-
-    Raises
-    ------
-    UnsupportedError
-        The machine keeps numbers of each sample that it does not name in `own`, or pairs of samples.
+    Shapes: rows (k,). Raises UnsupportedError.
     """
     samples, space = problem.samples, problem.space
     samples.check()
@@ -98,9 +89,7 @@ def restricted(problem: Any, rows: IntArray) -> Any:
 def _check_own(problem: Any) -> None:
     """That a machine has no number of each sample but those that it names.
 
-    Raises
-    ------
-    UnsupportedError
+    Raises UnsupportedError.
     """
     kept = vars(_bare(problem)).items()
     stray = [name for name, value in kept if _one_each(value, problem.n) and name not in ("X", *problem.own)]
@@ -115,14 +104,9 @@ def _check_own(problem: Any) -> None:
 class Outline:
     """A machine without samples, to be sent to where they are.
 
-    Attributes
-    ----------
-    machine : Problem
-        Without samples, and of no use before it has some.
-    own : mapping of str to object
-        Its own parameters.
-    each : frozenset of str
-        Which of these are kept as one number for each sample.
+    machine: Without samples, and of no use before it has some.
+    own: Its own parameters.
+    each: Which of these are kept as one number for each sample.
     """
 
     machine: Any
@@ -138,10 +122,7 @@ class Outline:
 def outlined(problem: Any) -> Outline:
     """The outline of a machine.
 
-    Raises
-    ------
-    UnsupportedError
-        A parameter differs from sample to sample.
+    Raises UnsupportedError.
     """
     _check_own(problem)
     each = frozenset(name for name in problem.own if _one_each(getattr(problem, name), problem.n))
@@ -164,16 +145,7 @@ def own_parameters(problem: Any) -> dict[str, Any]:
 
 
 def over(problem: Any, samples: Samples, own: Mapping[str, Any]) -> Any:
-    """The same machine over other samples.
-
-    Parameters
-    ----------
-    problem : Problem
-    samples : Samples
-        Of as many features.
-    own : mapping of str to object
-        The machine's own parameters for them, as it keeps them.
-    """
+    """The same machine over other samples."""
     new = _bare(problem)
     new._take(samples, problem.kernel, problem.intercept, problem.psd)
     new.__dict__.update(own)

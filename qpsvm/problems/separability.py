@@ -52,18 +52,12 @@ AS_GOOD, ROUNDS = 1.0 - 1e-6, 100
 class HullDistance:
     """Points of the two convex hulls and how far apart they are.
 
-    Attributes
-    ----------
-    u, v : ndarray, shape (n,)
-        Convex weights over the positive and the negative rows, zero elsewhere.
-    distance : float
-        ‖Σ u_i z_i − Σ v_j z_j‖ / max_i ‖z_i − z̄‖.
-    direction : ndarray, shape (r,)
-        A direction that separates where the hulls do not meet, in the coordinates given; empty where it is only known
-        as Σ u_i z_i − Σ v_j z_j.
-    undecided : str or None
-        Why the search ended before it knew ("time_limit", "interrupted", "iteration_limit"); then the weights and
-        the distance are the best that it had.
+    u, v (n,): Convex weights over the positive and the negative rows, zero elsewhere.
+    distance: ‖Σ u_i z_i − Σ v_j z_j‖ / max_i ‖z_i − z̄‖.
+    direction (r,): A direction that separates where the hulls do not meet, in the coordinates given; empty
+        where it is only known as Σ u_i z_i − Σ v_j z_j.
+    undecided or None: Why the search ended before it knew ("time_limit", "interrupted", "iteration_limit");
+        then the weights and the distance are the best that it had.
     """
 
     u: FloatArray
@@ -84,11 +78,7 @@ class HullDistance:
 def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
     """The simplest proof of all, for any kernel: the same sample in both classes. None where there is none.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array, shape (n, d)
-    y : ndarray, shape (n,)
-        −1/+1.
+    Shapes: X (n, d), y (n,).
     """
     sums = _fingerprints(X)
     positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
@@ -127,17 +117,7 @@ def _mixed(values: FloatArray) -> NDArray[np.uint64]:
 def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
     """Solve (SEP.1) by HiGHS and sharpen its answer.
 
-    Parameters
-    ----------
-    Z : ndarray or csr_array, shape (n, r)
-        Few samples in explicit coordinates.
-    y : ndarray, shape (n,)
-        −1/+1.
-
-    Raises
-    ------
-    SolverError
-        HiGHS failed on a linear program that always has a solution.
+    Shapes: Z (n, r), y (n,). Raises SolverError.
     """
     from scipy.optimize import linprog
 
@@ -171,20 +151,7 @@ def nearest_hulls(
 ) -> HullDistance:
     """(SEP.2): the nearest points of the hulls, by a set of rows that grows where there are many.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-        Of n samples; its Gram matrix is read in blocks.
-    y : ndarray, shape (n,)
-        −1/+1.
-    hint : ndarray, shape (n,)
-        Rows with positive entries are taken first: an α, which is positive near the other class.
-    stopped : callable
-        Asked between steps: why to stop now ("time_limit", "interrupted"), or None.
-
-    Returns
-    -------
-    HullDistance
+    Shapes: y (n,), hint (n,).
     """
     rows = _first_rows(y, hint)
     for _ in range(ROUNDS):

@@ -50,20 +50,7 @@ Numbers = tuple[Exactly, Exactly, Exactly, Mapping[str, Fraction]]
 def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof:
     """What is proven of the numbers of a result.
 
-    Parameters
-    ----------
-    problem : Problem
-        That was solved.
-    result : SVMResult
-    tol : float, optional
-        A gap that is claimed.
-
-    Raises
-    ------
-    ParameterTypeError, DataError
-        No result, or one whose f is none of this problem.
-    UnsupportedError
-        A machine of a user's own, whose exact numbers nobody has stated.
+    Raises ParameterTypeError, DataError, UnsupportedError.
     """
     check_result(problem.samples, result)
     if not problem.samples.team.alone:
@@ -167,16 +154,7 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
     """The exact program of a problem.
 
-    Parameters
-    ----------
-    problem : Problem
-    levels : Exactly, optional
-        Of a ball that is told from its centre.
-
-    Raises
-    ------
-    UnsupportedError
-        Nobody has stated this machine.
+    Raises UnsupportedError.
     """
     name = type(problem).__name__
     numbers = MACHINES.get(name)

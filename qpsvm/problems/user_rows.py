@@ -46,22 +46,14 @@ LARGEST_EXPONENT = 300
 class UserRows:
     """The rows (USER.1) of one problem.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the p rows.
-    Z : ndarray or csr_array, shape (q, d)
-        The points z, or g itself.
-    mix : csr_array, shape (p, q), or None
-        A; None for the identity.
-    c, h, h_radius : ndarray, shape (p,)
-        In the units of f as the dual has it; how far h may be off, which is 0 where it is the user's own.
-    scale : ndarray, shape (p,)
-        2^e of (USER.4): 1 where the rows are the user's own.
-    counts : ndarray, shape (q,)
-        What b counts at each of the points: 1, but for those that are g itself.
-    asked : ndarray, shape (p,)
-        h as the user wrote it, of f itself.
+    names: Of the p rows.
+    Z (q, d): The points z, or g itself.
+    mix (p, q): A; None for the identity.
+    c, h, h_radius (p,): In the units of f as the dual has it; how far h may be off, which is 0 where it is the
+        user's own.
+    scale (p,): 2^e of (USER.4): 1 where the rows are the user's own.
+    counts (q,): What b counts at each of the points: 1, but for those that are g itself.
+    asked (p,): h as the user wrote it, of f itself.
     """
 
     names: tuple[str, ...]
@@ -134,12 +126,7 @@ class UserRows:
     def extended(self, own: SVMDual, gram: Operator, n: int) -> SVMDual:
         """The dual of a machine, over n samples, with these rows behind its own, (DUAL.9).
 
-        Parameters
-        ----------
-        own : SVMDual
-            Over the samples alone.
-        gram : Operator, shape (n + q, n + q)
-        n : int
+        Shapes: gram (n + q, n + q).
         """
         p, known = self.p, own.level_radius
         none = np.zeros(p)
@@ -179,10 +166,7 @@ def _picked(rows: IntArray, n: int) -> sp.csr_array:
 def as_list(constraints: Any) -> tuple[Constraints | ValueConstraints, ...]:
     """What `constraints=` was given as a tuple: empty for None.
 
-    Raises
-    ------
-    ParameterError
-        Something else.
+    Raises ParameterError.
     """
     if constraints is None:
         return ()
@@ -200,21 +184,7 @@ def user_rows(
 ) -> UserRows:
     """(USER.1) of what a user has asked for.
 
-    Parameters
-    ----------
-    items : tuple of Constraints and ValueConstraints
-    kernel : Kernel
-    d : int
-        Number of features.
-    size, diagonal : float
-        f is `size` times that of the dual, and has so many times K(x, x) besides.
-
-    Raises
-    ------
-    UnsupportedError
-        Rows over w of a kernel that is not linear; a precomputed kernel.
-    DataError, ParameterError
-        Another number of features; a name twice.
+    Raises UnsupportedError, DataError, ParameterError.
     """
     if isinstance(kernel, Precomputed):
         raise UnsupportedError("rows of your own need the samples: they are not there with a precomputed kernel")

@@ -11,10 +11,7 @@ from qpsvm.proof.proof import Proof
 def proof_of(result: Any, problem: Any, tol: float | None) -> Proof:
     """What `verify` of a result returns, whatever the machine.
 
-    Raises
-    ------
-    UnsupportedError
-        There is no problem, as it does not go into files.
+    Raises UnsupportedError.
     """
     owner = result.problem if problem is None else problem
     owner = owner() if callable(owner) else owner

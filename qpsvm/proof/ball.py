@@ -38,12 +38,8 @@ TINY_LENGTH = 2.0**-500
 class BallSpace(Space):
     """The points of a linear SVDD, from the centre.
 
-    Parameters
-    ----------
-    rows : RowSource
-        X as the user has it, (n, d).
-    centre : ndarray, shape (d,)
-        c, these floats exactly.
+    rows: X as the user has it, (n, d).
+    centre (d,): c, these floats exactly.
     """
 
     def __init__(self, rows: RowSource, centre: FloatArray) -> None:

@@ -16,16 +16,12 @@ Interval = tuple[float, float]
 class GapBounds:
     """What is proven of P(w, μ) and D(α), in units of (DUAL.1).
 
-    Attributes
-    ----------
-    primal, dual, difference : (float, float)
-        P, D and P − D from below and from above. P is infinite where (w, μ) is no point of the primal.
-    exactly : bool
-        Whether all three are the numbers themselves, rounded outwards.
-    apart, length : float
-        ‖w − w(α)‖ from above, and ‖w‖ from below.
-    lost : float
-        By how much D of any α may be above P, as the kernel is known: mostly 0. P − D from above has it added.
+    primal, dual, difference: P, D and P − D from below and from above. P is infinite where (w, μ) is no point
+        of the primal.
+    exactly: Whether all three are the numbers themselves, rounded outwards.
+    apart, length: ‖w − w(α)‖ from above, and ‖w‖ from below.
+    lost: By how much D of any α may be above P, as the kernel is known: mostly 0. P − D from above has it
+        added.
     """
 
     primal: Interval

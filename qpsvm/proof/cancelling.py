@@ -47,26 +47,7 @@ GRID = 60
 def cancelling(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
     """(PCANCEL.1) near some floats.
 
-    Parameters
-    ----------
-    vectors : ndarray of int, shape (m, k)
-        A column for each g_k; every row in units of its own.
-    near : ndarray, shape (k,)
-        Not negative.
-
-    Returns
-    -------
-    list of Fraction, or None
-        λ; None where none are found in a second or so, which does not say that there are none.
-
-    Examples
-    --------
-    A point twice as far from 0 as the other, on the other side:
-
-    >>> import numpy as np
-    >>> from qpsvm.proof.cancelling import cancelling
-    >>> print(cancelling(np.array([[-1, 2]], dtype=object), np.array([0.7, 0.3])))
-    [Fraction(2, 3), Fraction(1, 3)]
+    Shapes: vectors (m, k), near (k,).
     """
     rows = without_factors(vectors)[0]
     system = np.vstack([rows, np.full((1, len(near)), 1, dtype=object)])
@@ -183,15 +164,7 @@ def independent(A: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def solve_integers(B: Integers, c: Integers) -> list[Fraction] | None:
-    """x with Bx = c by (PCANCEL.3), for B (r, r) and c (r,); None where p divides its determinant, or it takes long.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from qpsvm.proof.cancelling import solve_integers
-    >>> print(solve_integers(np.array([[2, 1], [0, 3]], dtype=object), np.array([1, 1], dtype=object)))
-    [Fraction(1, 3), Fraction(1, 3)]
-    """
+    """x with Bx = c by (PCANCEL.3), for B (r, r) and c (r,); None where p divides its determinant, or it takes long."""
     r = len(c)
     norms = [sum(value * value for value in row).bit_length() / 2.0 + 1.0 for row in B.tolist()]
     above = max(max(abs(value) for value in c.tolist()), 1).bit_length()

@@ -917,21 +917,7 @@ def check(
 ) -> int:
     """Say of every claim of a proof file what becomes of it: 0 where all are confirmed, and are enough; else 1.
 
-    Parameters
-    ----------
-    proof, data : str
-        Paths of the files.
-    target : str, optional
-        The column of the target, or a .npy file, where the proof names none.
-    say : callable
-        Of each line.
-    tol : float, optional
-        What the relative gap is to be at most, whatever the proof claims of it.
-
-    Raises
-    ------
-    UnusableError
-        A file is missing, or is not what it should be.
+    Raises UnusableError.
     """
     found = set()
     try:

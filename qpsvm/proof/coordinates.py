@@ -41,17 +41,11 @@ LARGEST_DEGREE = 32
 class Coordinates:
     """q points in m whole coordinates.
 
-    Attributes
-    ----------
-    whole : ndarray of int, shape (m, q)
-    exponents : tuple of int
-        1 is this power of 2 in each coordinate of (PCOORD.1).
-    factors : tuple of Fraction or None
-        Of the squares of monomials; None for ones.
-    unit : Fraction
-        What 1 is in Gram columns.
-    kind : "features", "gram", "matrix", "unit" or "same"
-        (PCOORD.1), (PCOORD.2), (PCOORD.3), and (PCOORD.4) with or without a known length.
+    whole (m, q)
+    exponents: 1 is this power of 2 in each coordinate of (PCOORD.1).
+    factors: Of the squares of monomials; None for ones.
+    unit: What 1 is in Gram columns.
+    kind: (PCOORD.1), (PCOORD.2), (PCOORD.3), and (PCOORD.4) with or without a known length.
     """
 
     whole: Integers
@@ -103,12 +97,7 @@ class Coordinates:
 def coordinates(kernel: Kernel, points: Matrix) -> Coordinates | None:
     """Points of a kernel's feature space, (q, d); None where that takes too long.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        With numbers for parameters; a feature map's points are its features, and its kernel `Linear()`.
-    points : ndarray or csr_array, shape (q, d)
-        Of `Precomputed`, the columns of K that belong to the points: (q, n).
+    Shapes: points (q, d).
     """
     q = points.shape[0]
     if isinstance(kernel, (Linear, Precomputed)):
@@ -195,15 +184,7 @@ def _gram(kernel: Polynomial, points: FloatArray) -> Coordinates:
 
 
 def root_above(value: Fraction) -> float:
-    """A float that is not below √value, and hardly above it.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from qpsvm.proof.coordinates import root_above
-    >>> root_above(Fraction(4)) >= 2.0 > root_above(Fraction(4) - Fraction(1, 2**40)) > 1.9999
-    True
-    """
+    """A float that is not below √value, and hardly above it."""
     if value <= 0:
         return 0.0
     shift = (value.denominator.bit_length() - value.numerator.bit_length()) // 2

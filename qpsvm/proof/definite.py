@@ -41,16 +41,10 @@ GROWTH, MOST_ADDED = 8.0, 1e-6
 class Definiteness:
     """What is proven of a kernel matrix.
 
-    Attributes
-    ----------
-    sigma : float
-        K + 1aᵀ + a1ᵀ + σI is positive semidefinite; infinite where nothing is proven.
-    offset : ndarray, shape (n,), or None
-        a of (DEF.4); None for 0.
-    built : bool
-        Whether K is so by construction.
-    said : str
-        Of which matrix, in words.
+    sigma: K + 1aᵀ + a1ᵀ + σI is positive semidefinite; infinite where nothing is proven.
+    offset (n,): a of (DEF.4); None for 0.
+    built: Whether K is so by construction.
+    said: Of which matrix, in words.
     """
 
     sigma: float
@@ -62,23 +56,7 @@ class Definiteness:
 def definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Definiteness:
     """The least σ that is easily found.
 
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-        Symmetric.
-    radius : float
-        ‖R‖ of (DEF.3).
-    plane : bool
-        Whether only 1ᵀδ = 0 matters, (DEF.4).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from qpsvm.proof.definite import definiteness
-    >>> definiteness(np.array([[2.0, 1.0], [1.0, 2.0]])).sigma
-    0.0
-    >>> 1.0 < definiteness(np.array([[1.0, 2.0], [2.0, 1.0]])).sigma
-    True
+    Shapes: K (n, n).
     """
     if not len(K):
         return Definiteness(0.0)

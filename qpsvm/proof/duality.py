@@ -36,13 +36,8 @@ from qpsvm.proof.terms import IN, OUT, shortfalls
 class Duality:
     """What is said of a kernel.
 
-    Attributes
-    ----------
-    lost : float
-        No α has a dual objective above P by more than this, in units of (DUAL.1).
-    claims : tuple of Claim
-    assumptions : tuple of str
-        What has to be assumed for that.
+    lost: No α has a dual objective above P by more than this, in units of (DUAL.1).
+    assumptions: What has to be assumed for that.
     """
 
     lost: float = 0.0

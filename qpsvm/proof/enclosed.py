@@ -29,25 +29,7 @@ MOST_BITS = 900
 def enclosed(vectors: Integers, near: FloatArray) -> float | None:
     """A share t < 1 such that there is a λ with (PCANCEL.1) and |λ_k − near_k| ≤ t near_k.
 
-    Parameters
-    ----------
-    vectors : ndarray of int, shape (m, k)
-        A column for each g_k.
-    near : ndarray, shape (k,)
-        Positive.
-
-    Returns
-    -------
-    float or None
-        None where nothing is proven.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from qpsvm.proof.enclosed import enclosed
-    >>> share = enclosed(np.array([[-1, 2]], dtype=object), np.array([0.6666667, 0.3333333]))
-    >>> bool(5e-8 < share < 1e-6)
-    True
+    Shapes: vectors (m, k), near (k,).
     """
     m, k = vectors.shape
     if not m < min(k, MOST_EQUATIONS) or m * k > NUMBERS or not (near > 0.0).all():

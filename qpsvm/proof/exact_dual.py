@@ -22,18 +22,11 @@ from qpsvm.proof.exactly import Exactly
 class ExactGroup:
     """A column of E: an equality E_gᵀα = e_g, or with R > 0 a multiplier that is penalised.
 
-    Attributes
-    ----------
-    multiplier : str
-        "b", "rho", "epsilon", …
-    column : ndarray, shape (m,)
-        E_g: these floats exactly, but for `entries`.
-    total, ridge : Fraction
-        e_g and R_g.
-    formula : str
-        The equality as a person writes it.
-    entries : mapping of int to Fraction
-        The entries of E_g that are no floats: Σ_l A_kl of a user's rows over values.
+    multiplier: "b", "rho", "epsilon", …
+    column (m,): E_g: these floats exactly, but for `entries`.
+    total, ridge: e_g and R_g.
+    formula: The equality as a person writes it.
+    entries: The entries of E_g that are no floats: Σ_l A_kl of a user's rows over values.
     """
 
     multiplier: str
@@ -56,23 +49,13 @@ class ExactGroup:
 class ExactDual:
     """(DUAL.1) of one machine over its points: the samples that take part, and behind them those of a user's rows.
 
-    Attributes
-    ----------
-    sign : ndarray, shape (m,)
-        s, −1 or +1.
-    level, price, curvature : Exactly
-        ℓ, U (∞ where nothing bounds α) and δ: (m,) each.
-    groups : tuple of ExactGroup
-    rows : ndarray of int, shape (m,), or None
-        The point of each row; None where row k is point k.
-    mix : csr_array, shape (m, n), or None
-        A of (DUAL.6), these floats exactly, instead of `rows`.
-    n : int
-        Points.
-    unit : Fraction
-        What the objective is in units of (DUAL.1).
-    users : int
-        How many of the rows are a user's: the last ones. Their α, which are prices, have units of their own.
+    sign (m,): s, −1 or +1.
+    level, price, curvature: ℓ, U (∞ where nothing bounds α) and δ: (m,) each.
+    rows (m,): The point of each row; None where row k is point k.
+    mix (m, n) or None: A of (DUAL.6), these floats exactly, instead of `rows`.
+    n: Points.
+    unit: What the objective is in units of (DUAL.1).
+    users: How many of the rows are a user's: the last ones. Their α, which are prices, have units of their own.
     """
 
     sign: FloatArray
@@ -123,14 +106,9 @@ class ExactDual:
 class Held:
     """The numbers in a user's hands, which are exact: they are what they are.
 
-    Attributes
-    ----------
-    w : ndarray, shape (d,), or None
-        Of a linear machine.
-    coef : ndarray, shape (n,), or None
-        Else: w = Σ_i coef_i φ(x_i) over the points.
-    multipliers : mapping of str to Fraction
-        μ by name: those of all groups.
+    w (d,) or None: Of a linear machine.
+    coef (n,) or None: Else: w = Σ_i coef_i φ(x_i) over the points.
+    multipliers: μ by name: those of all groups.
     """
 
     w: FloatArray | None

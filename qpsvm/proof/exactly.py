@@ -32,16 +32,7 @@ SMALLEST, LARGEST = 2.0**-400, 2.0**400
 
 
 def rounded(value: Fraction) -> tuple[float, float]:
-    """The floats next to a rational, below and above it; both are the number itself where it is a float.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from qpsvm.proof.exactly import rounded
-    >>> low, high = rounded(Fraction(1, 3))
-    >>> low < Fraction(1, 3) < high, rounded(Fraction(1, 4))
-    (True, (0.25, 0.25))
-    """
+    """The floats next to a rational, below and above it; both are the number itself where it is a float."""
     try:
         near = value.numerator / value.denominator  # correctly rounded
     except OverflowError:
@@ -75,12 +66,8 @@ def root_above(value: Fraction) -> float:
 class Exactly:
     """The numbers of (EXACT.1).
 
-    Attributes
-    ----------
-    high, low : ndarray, shape (m,)
-    factor : Fraction
-    inverse : bool
-        Whether the factor is divided by the sums.
+    high, low (m,)
+    inverse: Whether the factor is divided by the sums.
     """
 
     high: FloatArray
@@ -142,12 +129,7 @@ class Exactly:
 
 @dataclass(frozen=True, eq=False)
 class Joined(Exactly):
-    """The numbers of several vectors, one behind the other.
-
-    Attributes
-    ----------
-    parts : tuple of Exactly
-    """
+    """The numbers of several vectors, one behind the other."""
 
     parts: tuple[Exactly, ...] = ()
 
@@ -184,12 +166,8 @@ def _unknown(k: int) -> Fraction:
 class Enclosed(Exactly):
     """Numbers of any kind.
 
-    Attributes
-    ----------
-    ends : (ndarray, ndarray), shape (m,) each
-        Floats that are not above and not below.
-    at : callable
-        The number at a place, exactly.
+    ends (m,): Floats that are not above and not below.
+    at: The number at a place, exactly.
     """
 
     ends: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))

@@ -53,18 +53,11 @@ ROUNDER = 1.5 * 2.0**52
 class Tables:
     """What (EXP.1) needs.
 
-    Attributes
-    ----------
-    bits : ndarray of int64, shape (N,)
-        T_j as the bits of a double, less j·2^(52 − 11): n·2^(52 − 11) added gives 2^m T_j.
-    high, low : ndarray, shape (N,)
-        T_j as a sum of two doubles, the first of which is T_j rounded.
-    inverse : float
-        N/ln 2.
-    step : (float, float)
-        λ₁ and λ₂ of (EXP.2).
-    steps : (float, float, float)
-        λ in three parts, the first two of 32 bits.
+    bits (N,): T_j as the bits of a double, less j·2^(52 − 11): n·2^(52 − 11) added gives 2^m T_j.
+    high, low (N,): T_j as a sum of two doubles, the first of which is T_j rounded.
+    inverse: N/ln 2.
+    step: λ₁ and λ₂ of (EXP.2).
+    steps: λ in three parts, the first two of 32 bits.
     """
 
     bits: NDArray[np.int64]
@@ -120,10 +113,7 @@ def _leading(value: Fraction, digits: int = 32) -> Fraction:
 class Exponential:
     """eˣ by (EXP.1) to (EXP.6) in place, with its own scratch memory.
 
-    Parameters
-    ----------
-    most : int
-        Entries of the largest block.
+    most: Entries of the largest block.
     """
 
     def __init__(self, most: int) -> None:
@@ -132,13 +122,7 @@ class Exponential:
         self._index: NDArray[np.int64] = np.empty(most, np.int64)
 
     def __call__(self, x: FloatArray) -> FloatArray:
-        """Overwrite exponents from −700 to 700 with values off by at most `RELATIVE` of eˣ; lower ones are raised.
-
-        Parameters
-        ----------
-        x : ndarray
-            C-contiguous, of at most as many entries as there is memory for.
-        """
+        """Overwrite exponents from −700 to 700 with values off by at most `RELATIVE` of eˣ; lower ones are raised."""
         table, r = tables(), x.reshape(-1)
         n, bits, index = self._n[: r.size], self._bits[: r.size], self._index[: r.size]
         scale, product, n_bits = bits.view(np.float64), index.view(np.float64), n.view(np.int64)
@@ -165,13 +149,7 @@ class Exponential:
 
 
 def exp_in_two(high: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """e^(high + low) as a sum of two doubles, off by at most `RELATIVE_IN_TWO` of itself, (EXP.7).
-
-    Parameters
-    ----------
-    high, low : ndarray
-        A sum of two doubles, |low| ≤ 2u|high|; from −600 to 600, lower ones are raised.
-    """
+    """e^(high + low) as a sum of two doubles, off by at most `RELATIVE_IN_TWO` of itself, (EXP.7)."""
     table = tables()
     least = high < LOWEST_IN_TWO
     x, rest = np.where(least, LOWEST_IN_TWO, high), np.where(least, 0.0, low)
@@ -195,20 +173,7 @@ def exp_in_two(high: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArra
 
 
 def exp_fixed(x: int) -> tuple[int, int]:
-    """Integers below and above eˣ in units of 2⁻¹⁹², (EXP.8).
-
-    Parameters
-    ----------
-    x : int
-        The exponent in these units, rounded down: it is from x to x + 1, and not positive.
-
-    Examples
-    --------
-    >>> from qpsvm.proof.exponential import BITS, exp_fixed
-    >>> low, high = exp_fixed(-1 << BITS)
-    >>> low / (1 << BITS), (high - low).bit_length() < 20
-    (0.36787944117144233, True)
-    """
+    """Integers below and above eˣ in units of 2⁻¹⁹², (EXP.8)."""
     one, log2 = 1 << BITS, _ln2()
     m = -(-x // log2)  # eˣ = 2^m eʳ with −ln 2 < r ≤ 0
     if m < -BITS:

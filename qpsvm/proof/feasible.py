@@ -46,15 +46,9 @@ CARRIERS = 10_000
 class Feasible:
     """α that keeps (DUAL.1) exactly.
 
-    Attributes
-    ----------
-    program : ExactDual
-    alpha : ndarray, shape (m,)
-        Floats; a carrier's is the nearest.
-    exponent : int
-        q = 2^exponent.
-    carriers : mapping of int to Fraction
-        The rows whose α is another number, and which.
+    alpha (m,): Floats; a carrier's is the nearest.
+    exponent: q = 2^exponent.
+    carriers: The rows whose α is another number, and which.
     """
 
     program: ExactDual
@@ -125,12 +119,7 @@ class Feasible:
 def feasible(program: ExactDual, alpha: FloatArray, itself: bool = False) -> Feasible | None:
     """The nearest such α that is easily found; None where the rows have no room for an equality.
 
-    Parameters
-    ----------
-    program : ExactDual
-    alpha : ndarray, shape (m,)
-    itself : bool
-        Whether every α is kept as the float that it is, (FEAS.4), but for what the equalities and the box miss.
+    Shapes: alpha (m,).
     """
     most = program.price.bounds[0]
     a = np.clip(alpha, 0.0, most)

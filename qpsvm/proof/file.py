@@ -62,17 +62,12 @@ AT_A_TIME = 1 << 16
 class Recorded:
     """A machine and its samples, for a file.
 
-    Attributes
-    ----------
-    machine : mapping
-        Name, parameters, kernel and what else the checker needs, as JSON has it.
-    X : RowSource
-        All samples, (n, d); of a precomputed kernel its matrix.
-    target : ndarray, shape (n,)
-    plane : mapping
-        w, its coefficients, or centre and radius of a ball; and the multipliers: floats as the user has them.
-    why_not : str
-        Why there can be no file; mostly empty.
+    machine: Name, parameters, kernel and what else the checker needs, as JSON has it.
+    X: All samples, (n, d); of a precomputed kernel its matrix.
+    target (n,)
+    plane: w, its coefficients, or centre and radius of a ball; and the multipliers: floats as the user has
+        them.
+    why_not: Why there can be no file; mostly empty.
     """
 
     machine: Mapping[str, Any]
@@ -91,14 +86,7 @@ def save(
 ) -> None:  # fmt: skip
     """`Proof.save`; `reading` says how a file became samples, in the words of the checker.
 
-    Raises
-    ------
-    UnsupportedError
-        A kernel, or a machine, that no checker could compute; or nothing is proven.
-    FileFormatError, DataError
-        The data file cannot be read, or holds other values.
-    FileAccessError, ParameterTypeError
-        The file cannot be written.
+    Raises UnsupportedError, FileFormatError, DataError, FileAccessError, ParameterTypeError.
     """
     numbers = _numbers(proof)
     found: Recorded = proof.record["stated"]()
@@ -142,10 +130,7 @@ def _text(value: Any) -> str:
 def _numbers(proof: Any) -> dict[str, Any]:
     """α, or the convex weights that show why there is none.
 
-    Raises
-    ------
-    UnsupportedError
-        Nothing is proven, or of a kind that no file holds.
+    Raises UnsupportedError.
     """
     known, proven = proof.record, {claim.kind for claim in proof.claims if claim.verdict == "proven"}
     if "stated" in known and "point" in known:
@@ -232,10 +217,7 @@ def _doubles(rows: sp.csr_array, target: FloatArray) -> bytes:
 def _bytes_of(name: str) -> dict[str, Any]:
     """The name of a file and the SHA-256 of its bytes.
 
-    Raises
-    ------
-    FileFormatError
-        It cannot be read.
+    Raises FileFormatError.
     """
     try:
         with open(name, "rb") as file:
@@ -247,9 +229,7 @@ def _bytes_of(name: str) -> dict[str, Any]:
 def _check_values(name: str, how: Mapping[str, Any], found: Recorded, values: str) -> None:
     """Refuse a file with other values than the samples.
 
-    Raises
-    ------
-    FileFormatError, DataError
+    Raises FileFormatError, DataError.
     """
     try:
         rows, target, _ = checker.samples(checker.content_of(name), how, None, found.machine)

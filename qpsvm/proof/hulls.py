@@ -34,24 +34,14 @@ from qpsvm.proof.proof import Claim, Proof
 class Meeting:
     """What is asked of two classes.
 
-    Attributes
-    ----------
-    title : str
-    rows : Rows
-        −y_i f(x_i) ≤ −1 of the samples with weights.
-    signs : sequence of int
-        y_i.
-    weights : ndarray, shape (k,)
-        u and v.
-    numbers : sequence of int
-        The samples' numbers among the user's.
-    labels : (str, str)
-        Of the classes −1 and +1.
-    decide : callable
-        Asked where these weights prove nothing exactly: whether the hulls of all samples meet, or the reason why not.
-    everyone : (sequence of float, sequence of int)
-        y_i and numbers of all samples.
-    assumptions : tuple of str
+    rows: −y_i f(x_i) ≤ −1 of the samples with weights.
+    signs: y_i.
+    weights (k,): u and v.
+    numbers: The samples' numbers among the user's.
+    labels: Of the classes −1 and +1.
+    decide: Asked where these weights prove nothing exactly: whether the hulls of all samples meet, or the
+        reason why not.
+    everyone: y_i and numbers of all samples.
     """
 
     title: str

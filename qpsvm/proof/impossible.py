@@ -38,16 +38,9 @@ NAMED, SHORT = 6, 1000
 class Rows:
     """Some rows (PFARKAS.1).
 
-    Attributes
-    ----------
-    points : Coordinates or None
-        Of q points z_l; None where they are too many.
-    terms : sequence of sequence of (int, Fraction)
-        g_k = Σ A_kl φ(z_l), by the l and A_kl of each k.
-    c : sequence of Fraction or None
-        None where there is no b.
-    h : sequence of Fraction
-    names : sequence of str
+    points: Of q points z_l; None where they are too many.
+    terms: g_k = Σ A_kl φ(z_l), by the l and A_kl of each k.
+    c: None where there is no b.
     """
 
     points: Coordinates | None

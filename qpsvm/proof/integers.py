@@ -17,22 +17,7 @@ DIGITS = 53
 def as_integers(values: FloatArray) -> tuple[list[int], int]:
     """j and an exponent with value_k = j_k 2^exponent, exactly.
 
-    Parameters
-    ----------
-    values : ndarray, shape (k,)
-        Finite.
-
-    Raises
-    ------
-    ValueError
-        An infinity, or no number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from qpsvm.proof.integers import as_integers
-    >>> as_integers(np.array([0.75, 0.0, -2.0]))
-    ([6755399441055744, 0, -18014398509481984], -53)
+    Shapes: values (k,). Raises ValueError.
     """
     if not np.isfinite(values).all():
         raise ValueError("only finite floats are integers times a power of 2")

@@ -61,17 +61,7 @@ class AskedJoint:
 
 
 def prove_joint(asked: AskedJoint) -> Proof:
-    """The theorem.
-
-    Parameters
-    ----------
-    asked : AskedJoint
-
-    Returns
-    -------
-    Proof
-        With an infinite gap where nothing could be proven: its claims say why.
-    """
+    """The theorem."""
     given = (asked.alpha, asked.held.b, *(part.coef if part.w is None else part.w for part in asked.held.parts))
     if not all(part is not None and np.isfinite(part).all() for part in given):
         return nothing(asked, "α, w or b has entries that are no numbers")

@@ -37,16 +37,10 @@ ANY = np.int32(2000)
 class ExactJoint:
     """(JOINT.2) and (JOINT.4) of one machine over the samples that take part; the level is 1.
 
-    Attributes
-    ----------
-    label : ndarray of int, shape (n,)
-    k : int
-        Classes.
-    price : Exactly
-        C_i, finite: (n,).
-    shared : bool
-        Whether a sample has one slack for all its rivals.
-    intercept : "free", "penalised" or None
+    label (n,)
+    k: Classes.
+    price: C_i, finite: (n,).
+    shared: Whether a sample has one slack for all its rivals.
     """
 
     label: IntArray
@@ -90,11 +84,8 @@ class ExactJoint:
 class HeldJoint:
     """The numbers in a user's hands: they are what they are.
 
-    Attributes
-    ----------
-    parts : tuple of Held
-        w or coefficients of each class, without multipliers.
-    b : ndarray, shape (k,)
+    parts: w or coefficients of each class, without multipliers.
+    b (k,)
     """
 
     parts: tuple[Held, ...]
@@ -108,13 +99,8 @@ class HeldJoint:
 class FeasibleJoint:
     """α that keeps (JOINT.4) exactly.
 
-    Attributes
-    ----------
-    program : ExactJoint
-    alpha, beta : ndarray, shape (n, k)
-        Floats, which are the numbers themselves, and β of (JOINT.3), which are so too.
-    exponent : int
-        All α are multiples of 2^exponent.
+    alpha, beta (n, k): Floats, which are the numbers themselves, and β of (JOINT.3), which are so too.
+    exponent: All α are multiples of 2^exponent.
     """
 
     program: ExactJoint

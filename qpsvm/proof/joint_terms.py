@@ -30,17 +30,7 @@ AT_A_TIME = 65_536
 def summed(point: FeasibleJoint, values: Sequence[Values], b: FloatArray) -> Sums:
     """The terms and losses of all samples.
 
-    Parameters
-    ----------
-    point : FeasibleJoint
-    values : sequence of Values
-        ⟨w_c, φ⟩ at all samples: k of them.
-    b : ndarray, shape (k,)
-
-    Returns
-    -------
-    Sums
-        With what a sample's rows add up to as `upper`, (n,).
+    Shapes: b (k,).
     """
     program = point.program
     upper, parts = np.empty(program.n), []

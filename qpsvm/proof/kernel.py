@@ -41,10 +41,7 @@ ROUNDING = 1e-10
 class KernelSpace(Space):
     """The points of a kernel machine.
 
-    Parameters
-    ----------
-    values : KernelValues
-        K over them.
+    values: K over them.
     """
 
     def __init__(self, values: KernelValues) -> None:
@@ -129,10 +126,7 @@ class KernelSpace(Space):
 def kernel_space(kernel: Kernel, X: Matrix) -> KernelSpace:
     """The points X (n, d) of one of the library's kernels that is a function of them.
 
-    Raises
-    ------
-    UnsupportedError
-        Another kernel: what is proven of that is about its matrix, `matrix_space`.
+    Raises UnsupportedError.
     """
     if isinstance(kernel, RBF):
         return KernelSpace(RBFValues(kernel, X))
@@ -150,11 +144,8 @@ def matrix_space(K: FloatArray) -> KernelSpace:
 class _Sums:
     """Kc for some vectors c at once: (n, q), with radii.
 
-    Parameters
-    ----------
-    values : KernelValues
-    support : ndarray of int, shape (s,)
-    weights : ndarray, shape (s, q)
+    support (s,)
+    weights (s, q)
     """
 
     values: KernelValues

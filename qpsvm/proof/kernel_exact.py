@@ -37,15 +37,7 @@ ONE = 1 << BITS
 def exact_values(values: KernelValues, coef: FloatArray, beta: Sequence[Fraction], most: float) -> ExactValues | None:
     """⟨w, φ(x_i)⟩ at all points, ‖w‖² and ‖w(α)‖² in rational numbers; None where that takes too long.
 
-    Parameters
-    ----------
-    values : KernelValues
-    coef : ndarray, shape (n,)
-        c.
-    beta : sequence of Fraction
-        (n,).
-    most : float
-        Multiplications, about.
+    Shapes: coef (n,).
     """
     own = [j for j, value in enumerate(beta) if value]
     columns = sorted({*np.flatnonzero(coef).tolist(), *own})

@@ -26,10 +26,7 @@ from qpsvm.proof.kernel_values import COLUMNS, OUT, ROWS, TINY, Blocks, KernelVa
 class ProductValues(KernelValues):
     """Kernels of b = γxᵀz + r: (KVAL.4) to (KVAL.6).
 
-    Parameters
-    ----------
-    kernel : Polynomial or Sigmoid
-    X : ndarray or csr_array, shape (n, d)
+    X (n, d)
     """
 
     power_is_whole = False
@@ -112,15 +109,7 @@ class SigmoidBlocks(_ProductBlocks):
 
 
 def power_of(b: FloatArray, p: float) -> tuple[FloatArray, float]:
-    """bᵖ by products and square roots, and so many roundings it is off by: γ of that, relative.
-
-    Parameters
-    ----------
-    b : ndarray
-        Not negative where p is not whole.
-    p : float
-        Positive.
-    """
+    """bᵖ by products and square roots, and so many roundings it is off by: γ of that, relative."""
     whole = int(p)
     found: FloatArray | None = None
     for bit in f"{whole:b}" if whole else "":

@@ -33,10 +33,7 @@ NOTHING = 2.0**-1000
 class RBFValues(KernelValues):
     """(KVAL.1) to (KVAL.3).
 
-    Parameters
-    ----------
-    kernel : RBF
-    X : ndarray or csr_array, shape (n, d)
+    X (n, d)
     """
 
     positive = definite = True

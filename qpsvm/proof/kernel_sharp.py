@@ -34,13 +34,7 @@ NOTHING_IN_TWO = 2.0**-860
 
 
 def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weights: FloatArray) -> Values | None:
-    """Σ_j weights_j K_ij over some columns, (s,), at some points, (r,), by (KTWO.4).
-
-    Returns
-    -------
-    Values or None
-        None where that is not to be had, or takes too long.
-    """
+    """Σ_j weights_j K_ij over some columns, (s,), at some points, (r,), by (KTWO.4)."""
     r, s = len(points), len(columns)
     width = 1 if isinstance(values, MatrixValues) else values.X.shape[1] if isinstance(values, WITH_SAMPLES) else 0
     if not width or r * s * (width + 4.0) > AFFORDABLE:

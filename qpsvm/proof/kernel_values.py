@@ -29,19 +29,11 @@ TINY = 2.0**-900
 class KernelValues(ABC):
     """K over n points, in the order in which it is asked for.
 
-    Attributes
-    ----------
-    n : int
-    relative : float
-        c.
-    exponent, floor : ndarray, shape (n,)
-        e and t.
-    sizes : ndarray, shape (n,)
-        |K_ij| ≤ sizes_i sizes_j.
-    positive : bool
-        Whether no K̂_ij is negative.
-    definite : bool
-        Whether K is positive semidefinite by construction.
+    relative: c.
+    exponent, floor (n,): e and t.
+    sizes (n,): |K_ij| ≤ sizes_i sizes_j.
+    positive: Whether no K̂_ij is negative.
+    definite: Whether K is positive semidefinite by construction.
     """
 
     n: int
@@ -90,11 +82,8 @@ class Blocks(ABC):
 class Products:
     """xᵀz in blocks, of dense samples or of sparse ones: of these, all of one strip of rows at a time.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array, shape (k, d)
-    width : int
-        Rows of X that are columns of a block.
+    X (k, d)
+    width: Rows of X that are columns of a block.
     """
 
     def __init__(self, X: Matrix, width: int) -> None:
@@ -114,10 +103,7 @@ class Products:
 class MatrixValues(KernelValues):
     """(KVAL.7).
 
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-        Symmetric; else its lower triangle counts.
+    K (n, n): Symmetric; else its lower triangle counts.
     """
 
     def __init__(self, K: FloatArray) -> None:

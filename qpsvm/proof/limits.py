@@ -20,17 +20,7 @@ SHORT = 10**6
 def balance(
     nu: float, above: Fraction, below: Fraction, labels: tuple[str, str], radius: Fraction = Fraction(0)
 ) -> Proof:
-    """(PNU.1).
-
-    Parameters
-    ----------
-    nu : float
-    above, below : Fraction
-        S₊ and S₋, each off by at most `radius` of itself.
-    labels : (str, str)
-        Of the classes −1 and +1.
-    radius : Fraction
-    """
+    """(PNU.1)."""
     least, label = min((below, labels[0]), (above, labels[1]))
     limit = 2 * least * (1 + radius) / ((above + below) * (1 - radius))
     exact = radius == 0
@@ -48,14 +38,7 @@ def balance(
 
 
 def share(nu: float, feasible: bool) -> Proof:
-    """(PNU.2); or that a machine is not defined for such a ν, although there are feasible α.
-
-    Parameters
-    ----------
-    nu : float
-        Above 1.
-    feasible : bool
-    """
+    """(PNU.2); or that a machine is not defined for such a ν, although there are feasible α."""
     why = "1ᵀα = νS, and each α_i may be s_i: this allows ν up to 1"
     what = f"ν = {nu!r} is more, so that no α is feasible"
     if feasible:

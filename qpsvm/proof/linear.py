@@ -39,10 +39,7 @@ TINY_LENGTH = 2.0**-500
 class LinearSpace(Space):
     """The points of a linear machine.
 
-    Parameters
-    ----------
-    rows : RowSource
-        X as the user has it, (n, d), with the points of the user's rows behind the samples.
+    rows: X as the user has it, (n, d), with the points of the user's rows behind the samples.
     """
 
     def __init__(self, rows: RowSource) -> None:

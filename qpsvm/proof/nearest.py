@@ -33,12 +33,8 @@ NUMBERS, MOST_COORDINATES = 1e5, 40
 class Decided:
     """Where (PNEAREST.2) ended.
 
-    Attributes
-    ----------
-    weights : list of Fraction
-        λ of (PCANCEL.1), which are β/2, over all samples; empty where the hulls do not meet.
-    w : list of Fraction
-        A w that separates, in the coordinates given; empty where there is none.
+    weights: λ of (PCANCEL.1), which are β/2, over all samples; empty where the hulls do not meet.
+    w: A w that separates, in the coordinates given; empty where there is none.
     """
 
     weights: list[Fraction]
@@ -48,28 +44,7 @@ class Decided:
 def decided(vectors: Integers, signs: IntArray, near: FloatArray) -> Decided | None:
     """Whether hulls meet.
 
-    Parameters
-    ----------
-    vectors : ndarray of int, shape (m, n)
-        y_i x_i in columns; every row in units of its own.
-    signs : ndarray of int, shape (n,)
-    near : ndarray, shape (n,)
-        β to begin with.
-
-    Returns
-    -------
-    Decided or None
-        None where it would take long.
-
-    Examples
-    --------
-    Two points that are apart by less than a float can show beside them:
-
-    >>> import numpy as np
-    >>> from qpsvm.proof.nearest import decided
-    >>> found = decided(np.array([[10**40 + 1, -(10**40)]], dtype=object), np.array([1, -1]), np.ones(2))
-    >>> print(found.w)
-    [Fraction(1, 1)]
+    Shapes: vectors (m, n), signs (n,), near (n,).
     """
     m, n = vectors.shape
     if m > MOST_COORDINATES or m * n > NUMBERS:

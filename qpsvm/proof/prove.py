@@ -52,19 +52,11 @@ MOST_CARRIERS = 100_000
 class Asked:
     """What is to be proven.
 
-    Attributes
-    ----------
-    program, space, held
-        The machine, its points, and the numbers.
-    alpha : ndarray, shape (m,)
-        At the rows of the program.
-    measured : float
-        The gap that was measured.
-    tol : float or None
-        The gap that was promised.
-    title : str
-    record : mapping
-        For a proof file.
+    program, space, held: The machine, its points, and the numbers.
+    alpha (m,): At the rows of the program.
+    measured: The gap that was measured.
+    tol or None: The gap that was promised.
+    record: For a proof file.
     """
 
     program: ExactDual
@@ -78,17 +70,7 @@ class Asked:
 
 
 def prove(asked: Asked) -> Proof:
-    """The theorem.
-
-    Parameters
-    ----------
-    asked : Asked
-
-    Returns
-    -------
-    Proof
-        With an infinite gap where nothing could be proven: its claims say why.
-    """
+    """The theorem."""
     program, held = asked.program, asked.held
     given = (asked.alpha, held.w, held.coef)
     if not all(part is None or np.isfinite(part).all() for part in given):

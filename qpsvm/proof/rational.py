@@ -21,12 +21,8 @@ from qpsvm.proof.spaces import Between, ExactValues
 class RationalGap:
     """(RATIO.1) as it is.
 
-    Attributes
-    ----------
-    primal, dual, difference : (Fraction, Fraction), or None
-        Each between two; None for P and P − D where P is infinite.
-    apart, square : Fraction
-        ‖w − w(α)‖² from above, and ‖w‖² from below.
+    primal, dual, difference: Each between two; None for P and P − D where P is infinite.
+    apart, square: ‖w − w(α)‖² from above, and ‖w‖² from below.
     """
 
     primal: Between | None

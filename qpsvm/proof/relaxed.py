@@ -32,17 +32,10 @@ BEYOND = 4.0
 class Relaxed:
     """A program with lower levels.
 
-    Attributes
-    ----------
-    program : ExactDual
-    most : float
-        The largest v.
-    rows : int
-        How many rows may fall short.
-    scaled : bool
-        Whether (RELAX.2) is true of it.
-    lowered : ndarray, shape (m,)
-        v.
+    most: The largest v.
+    rows: How many rows may fall short.
+    scaled: Whether (RELAX.2) is true of it.
+    lowered (m,): v.
     """
 
     program: ExactDual

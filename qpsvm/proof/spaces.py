@@ -31,18 +31,12 @@ class Values:
 class Measured:
     """What one look at all points gives.
 
-    Attributes
-    ----------
-    values : Values
-        At all n points.
-    apart : float
-        At least ‖w − Σ_j β_j φ(x_j)‖.
-    half_square : (float, float)
-        ½‖w‖² from below and from above.
-    own_half : (float, float), or None
-        ½‖w(α)‖² likewise; None where the two others have to do.
-    half_apart_low : float
-        ½‖w − w(α)‖² from below: less than 0 only where it is no norm, as the kernel may not be positive semidefinite.
+    values: At all n points.
+    apart: At least ‖w − Σ_j β_j φ(x_j)‖.
+    half_square: ½‖w‖² from below and from above.
+    own_half: ½‖w(α)‖² likewise; None where the two others have to do.
+    half_apart_low: ½‖w − w(α)‖² from below: less than 0 only where it is no norm, as the kernel may not be
+        positive semidefinite.
     """
 
     values: Values
@@ -56,12 +50,8 @@ class Measured:
 class ExactValues:
     """The same in rational numbers, each between two: equal ones where the kernel is rational.
 
-    Attributes
-    ----------
-    values : sequence of (Fraction, Fraction)
-        ⟨w, φ(x_i)⟩ at all n points.
-    square, own_square : (Fraction, Fraction)
-        ‖w‖², and ‖w(α)‖² = ‖Σ_j β_j φ(x_j)‖².
+    values: ⟨w, φ(x_i)⟩ at all n points.
+    square, own_square: ‖w‖², and ‖w(α)‖² = ‖Σ_j β_j φ(x_j)‖².
     """
 
     values: Sequence[Between]
@@ -72,12 +62,9 @@ class ExactValues:
 class Space(ABC):
     """The points of a program in feature space.
 
-    Attributes
-    ----------
-    n : int
-        Points.
-    assumptions : tuple of str
-        What is taken for granted of the kernel, in words: "the kernel matrix is positive semidefinite"; mostly empty.
+    n: Points.
+    assumptions: What is taken for granted of the kernel, in words: "the kernel matrix is positive
+        semidefinite"; mostly empty.
     """
 
     n: int
@@ -87,11 +74,7 @@ class Space(ABC):
     def measured(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> Measured:
         """One look at all points, in floats.
 
-        Parameters
-        ----------
-        held : Held
-        beta, beta_radius : ndarray, shape (n,)
-            Σ α_k s_k φ(x_r(k)) = Σ_j (beta_j ± beta_radius_j) φ(x_j); the radii are mostly 0.
+        Shapes: beta, beta_radius (n,).
         """
 
     @abstractmethod
@@ -104,25 +87,11 @@ class Space(ABC):
         return None
 
     def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
-        """In rational numbers; None where they are not to be had, or take more than about `most` multiplications.
-
-        Parameters
-        ----------
-        held : Held
-        beta : sequence of Fraction
-            (n,).
-        most : float
-        """
+        """In rational numbers; None where they are not to be had, or take more than about `most` multiplications."""
         del held, beta, most
         return None
 
     def definiteness(self, plane: bool) -> Definiteness:
-        """What is proven of the kernel matrix over these points: of vectors, that it is positive semidefinite.
-
-        Parameters
-        ----------
-        plane : bool
-            Whether 1ᵀβ is the same for all β.
-        """
+        """What is proven of the kernel matrix over these points: of vectors, that it is positive semidefinite."""
         del plane
         return Definiteness(0.0, built=True)

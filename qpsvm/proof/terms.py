@@ -147,12 +147,8 @@ class Rows:
 class Sums:
     """What one pass over the rows gives.
 
-    Attributes
-    ----------
-    upper : ndarray, shape (m,)
-        g_k from above.
-    terms, losses : (float, float)
-        Σ g_k and Σ ψ_k(t_k) from below and from above.
+    upper (m,): g_k from above.
+    terms, losses: Σ g_k and Σ ψ_k(t_k) from below and from above.
     """
 
     upper: FloatArray

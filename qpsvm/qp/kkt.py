@@ -35,12 +35,7 @@ def gradient(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
 def dual_residual(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
     """Largest entry of |Px + q + Gᵀz + Aᵀy + z_box| (QP.1), or of a multiplier of the wrong sign.
 
-    Parameters
-    ----------
-    qp : QP
-    x, z_box : ndarray, shape (n,)
-    y : ndarray, shape (p,)
-    z : ndarray, shape (m,)
+    Shapes: x, z_box (n,), y (p,), z (m,).
     """
     lb, ub = qp.bounds
     unbounded_below = np.where(np.isfinite(lb), 0.0, np.maximum(-z_box, 0.0))

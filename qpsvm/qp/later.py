@@ -23,12 +23,8 @@ from qpsvm.qp.program import QP
 class LaterQP(QP):
     """The dual QP of a machine, over α, made at the first look at its numbers. In all else it is that QP.
 
-    Parameters
-    ----------
-    statement : Statement
-        The dual, and the units of the QP: known from the beginning.
-    make : callable
-        Makes the QP of that statement, (FORM.1).
+    statement: The dual, and the units of the QP: known from the beginning.
+    make: Makes the QP of that statement, (FORM.1).
     """
 
     def __new__(cls, *given: Any, **numbers: Any) -> Any:

@@ -37,14 +37,7 @@ def lines_of(
 ) -> tuple[list[str], list[Line]]:
     """The names of the variables, (n,), and a line for each row of P, q, G, A and the bounds; none of a larger QP.
 
-    Parameters
-    ----------
-    P : Operator, shape (n, n)
-    q : ndarray, shape (n,)
-    variables : mapping of name to slice
-    rows : sequence
-        For "G" and for "A": the letter, the matrix (m, n), the right-hand sides (m,), and the named groups of rows.
-    bounds : mapping of "lb" and "ub" to ndarray, shape (n,), or None
+    Shapes: P (n, n), q (n,), bounds (n,) or None.
     """
     n = len(q)
     if max(n, sum(len(side) for _, _, side, _ in rows if side is not None)) > MOST:

@@ -28,14 +28,7 @@ ASYMMETRY = 1e-10
 def as_operator(P: Any) -> Operator:
     """P as an operator: sparse matrices with a diagonal only become `Diagonal`, other matrices `Dense`.
 
-    Raises
-    ------
-    DataTypeError
-        Neither an operator nor a matrix of real numbers.
-    DataError
-        Not square, not symmetric or not finite.
-    TooLargeError
-        A sparse P with entries beside the diagonal, too large to be made dense.
+    Raises DataTypeError, DataError, TooLargeError.
     """
     if isinstance(P, Operator):
         operator = P
@@ -75,10 +68,7 @@ def as_bound(bound: Any, name: str, n: int) -> FloatArray | None:
 def as_constant(r: Any) -> float:
     """The constant of the objective.
 
-    Raises
-    ------
-    DataTypeError, DataError
-        Not a number, or not finite.
+    Raises DataTypeError, DataError.
     """
     try:
         return as_real(r, "r")
@@ -91,10 +81,7 @@ def as_constant(r: Any) -> float:
 def as_rows(matrix: Any, vector: Any, n: int, names: tuple[str, str]) -> tuple[Matrix | None, FloatArray | None]:
     """A matrix (m, n) and its right-hand side (m,); None and None where there are no rows.
 
-    Raises
-    ------
-    DataError, DataTypeError
-        One without the other, types or shapes that do not fit, numbers that are not finite.
+    Raises DataError, DataTypeError.
     """
     if (matrix is None) != (vector is None):
         raise DataError(f"{names[0]} and {names[1]} go together: give both or neither")
@@ -134,10 +121,7 @@ def check_bounds(lb: FloatArray | None, ub: FloatArray | None) -> None:
 def as_names(parts: Any, what: str, kind: type) -> dict[str, Any]:
     """A mapping of names to values of one type.
 
-    Raises
-    ------
-    DataTypeError
-        Something else.
+    Raises DataTypeError.
     """
     if not isinstance(parts, Mapping):
         raise DataTypeError(f"{what} must be a mapping of names to {kind.__name__}s, got {shown(parts)}")
@@ -150,12 +134,7 @@ def as_names(parts: Any, what: str, kind: type) -> dict[str, Any]:
 def as_extent(part: slice, count: int, what: str) -> slice:
     """A slice with its two ends written out.
 
-    Raises
-    ------
-    DataTypeError
-        Ends that are no whole numbers.
-    DataError
-        Steps.
+    Raises DataTypeError, DataError.
     """
     ends = (0 if part.start is None else part.start, count if part.stop is None else part.stop)
     if not all(isinstance(end, (int, np.integer)) and not isinstance(end, bool) for end in ends):

@@ -540,10 +540,7 @@ class QP:
 def check_scales(*factors: float) -> None:
     """Check factors of variables, rows or the objective.
 
-    Raises
-    ------
-    ParameterError, ParameterTypeError
-        One is not positive and finite, or no number.
+    Raises ParameterError, ParameterTypeError.
     """
     for factor in factors:
         as_positive(factor, "a positive scale")

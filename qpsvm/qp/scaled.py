@@ -19,14 +19,9 @@ from qpsvm.qp.solution import QPSolution
 class ScaledQP:
     """The QP that a solver is handed, and the way back from its solution.
 
-    Attributes
-    ----------
-    qp : QP
-        In the solver's units: mean diagonal of the Gram matrix 1, multipliers of the order of 1.
-    original : QP
-        In the problem's units (and the coordinates that it computes with).
-    variables, rows, objective
-        The factors, as `QP.scaled` takes them.
+    qp: In the solver's units: mean diagonal of the Gram matrix 1, multipliers of the order of 1.
+    original: In the problem's units (and the coordinates that it computes with).
+    variables, rows, objective: The factors, as `QP.scaled` takes them.
     """
 
     qp: QP

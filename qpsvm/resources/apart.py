@@ -74,31 +74,7 @@ def run_apart(
 ) -> Any:
     """Call a function in a child process, until it returns or is stopped.
 
-    Parameters
-    ----------
-    function : callable
-        Of a module's top level; it and what it returns can be pickled.
-    arguments : tuple
-    stopped : callable
-        Asked every few hundredths of a second whether to give it up.
-    grace : float
-        Seconds that it may take then to end by itself, if it can be hurried.
-    start : callable, optional
-        How to make the child: `Forked` or `Fresh`; what suits the system where absent.
-
-    Returns
-    -------
-    object or None
-        What the function returns; None where it was stopped.
-
-    Raises
-    ------
-    SolverError
-        The child died, as where memory was short.
-    OSError
-        There can be no child here.
-    Exception
-        Whatever the function raised.
+    Raises SolverError, OSError, Exception.
     """
     child = (start or (Forked if sys.platform == "linux" else Fresh))(function, arguments)
     try:

@@ -12,15 +12,7 @@ from qpsvm.resources.interrupts import noted
 class Clock:
     """A clock that runs from when it is made.
 
-    Parameters
-    ----------
-    limit : float, optional
-        Seconds allowed.
-
-    Raises
-    ------
-    ParameterError
-        The limit is negative or NaN.
+    limit: Seconds allowed.
     """
 
     def __init__(self, limit: float | None = None) -> None:

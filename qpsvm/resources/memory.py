@@ -57,18 +57,7 @@ def address_space() -> float:
 def check_memory(n: int, m: int, what: str, instead: str = SMALLER) -> None:
     """Refuse a dense (n, m) matrix that would take too much of this machine's memory.
 
-    Parameters
-    ----------
-    n, m : int
-    what : str
-        What the matrix is, to begin the message with.
-    instead : str
-        The way around it.
-
-    Raises
-    ------
-    TooLargeError
-        With the size and the way around it.
+    Raises TooLargeError.
     """
     size, total = 8.0 * n * m, total_memory()
     if size <= LITTLE:

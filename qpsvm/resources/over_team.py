@@ -63,23 +63,7 @@ def crossing(
 ) -> float:
     """Where Rt + the weights of the points up to t reach a level, (OVER.2): a point, or between two where R > 0.
 
-    Parameters
-    ----------
-    points, weights : ndarray, shape (n,)
-        Of this member.
-    level : float
-    team : Team
-    before : float
-        Weights of points further down, that are not among these.
-    ridge : float
-        R.
-    strict : bool
-        Whether the level is to be exceeded.
-
-    Returns
-    -------
-    float
-        Infinite where all weights together do not reach the level.
+    Shapes: points, weights (n,).
     """
     reached, end = gt if strict else ge, math.inf
     while True:

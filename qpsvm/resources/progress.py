@@ -14,12 +14,8 @@ EVERY = 2.0
 class Pulse:
     """Says every two seconds, while the block runs, what is being done and for how long.
 
-    Parameters
-    ----------
-    verbose : bool
-        Without it, and where no program logs INFO, no thread is started.
-    doing : str
-        What is being done, in words. It may be set to something else as the work goes on.
+    verbose: Without it, and where no program logs INFO, no thread is started.
+    doing: What is being done, in words. It may be set to something else as the work goes on.
     """
 
     def __init__(self, verbose: bool, doing: str) -> None:

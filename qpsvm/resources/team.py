@@ -33,10 +33,7 @@ class Team:
 
     A team of several overrides `_told` and nothing else.
 
-    Attributes
-    ----------
-    size, rank : int
-        How many members there are, and which of them this one is.
+    size, rank: How many members there are, and which of them this one is.
     """
 
     size: int = 1

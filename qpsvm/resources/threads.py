@@ -25,18 +25,11 @@ from typing import Any
 class _Pools:
     """What is known of the process. `_lock` guards it.
 
-    Attributes
-    ----------
-    found : tuple
-        The pools of the BLAS libraries that were loaded when they were last looked for.
-    modules : int
-        How many modules were loaded then.
-    inside : dict of int to int
-        The blocks that are running, by `id`, and the threads that entered them.
-    before : list of (pool, int)
-        The numbers of threads to restore, from the last to the first.
-    threads : int
-        The largest number that a library had when the first of these blocks was entered.
+    found: The pools of the BLAS libraries that were loaded when they were last looked for.
+    modules: How many modules were loaded then.
+    inside: The blocks that are running, by `id`, and the threads that entered them.
+    before: The numbers of threads to restore, from the last to the first.
+    threads: The largest number that a library had when the first of these blocks was entered.
     """
 
     found: tuple[Any, ...] = ()

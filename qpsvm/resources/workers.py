@@ -76,19 +76,7 @@ def cores() -> int:
 def in_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -> None:
     """Call `task` once for each tile, in several threads where that pays.
 
-    Parameters
-    ----------
-    task : callable
-        What it does for one tile neither reads nor writes what it writes for another one.
-    tiles : sequence
-        Begun in this order, with which the longest should come first.
-    seconds : float
-        What one core takes for all of them, roughly.
-
-    Raises
-    ------
-    BaseException
-        What a tile raised, or the key; then some tiles may not have been begun.
+    Raises BaseException.
     """
     helpers = 0
     if seconds >= 2.0 * SETTINGS.worth and len(tiles) > 1 and not _here.works and not _Pool.refused:

@@ -40,12 +40,8 @@ def added_moments(parts: Iterator[Moments], d: int) -> Moments:
 class Block(ABC):
     """Consecutive rows of a source: k rows of d numbers.
 
-    Attributes
-    ----------
-    rows : slice
-        Which rows of the source they are.
-    n, d : int
-        Their number k, and the columns.
+    rows: Which rows of the source they are.
+    n, d: Their number k, and the columns.
     """
 
     rows: slice
@@ -119,12 +115,8 @@ class Block(ABC):
 class DenseBlock(Block):
     """Rows of an array.
 
-    Parameters
-    ----------
-    X : ndarray of float64, shape (k, d)
-        In C or F order; kept by reference.
-    start : int
-        The first row's place in the source.
+    X (k, d): In C or F order; kept by reference.
+    start: The first row's place in the source.
     """
 
     def __init__(self, X: FloatArray, start: int = 0) -> None:

@@ -141,11 +141,7 @@ class MadeBlock(Block):
 class MadeTile(MadeBlock):
     """Few of the rows of a block, which stay as they are made from the first product, X w, to the second, Xᵀβ.
 
-    Parameters
-    ----------
-    block : MadeBlock
-    start, stop : int
-        Which of its rows.
+    start, stop: Which of its rows.
     """
 
     def __init__(self, block: MadeBlock, start: int, stop: int) -> None:

@@ -44,14 +44,9 @@ class RowMap(Protocol):
 class Mapped(RowSource):
     """The rows φ(x_i) of a source of rows x_i.
 
-    Parameters
-    ----------
-    source : RowSource
-        Of x_i, (n, d).
-    row_map : RowMap
-        φ; it stays as it is.
-    keep : bool, optional
-        Whether the features are kept in memory; by default where they fit.
+    source: Of x_i, (n, d).
+    row_map: φ; it stays as it is.
+    keep: Whether the features are kept in memory; by default where they fit.
     """
 
     is_sparse = False

@@ -26,12 +26,8 @@ def as_block(X: Matrix, start: int = 0) -> Block:
 class ArrayRows(RowSource):
     """The rows of an array, by reference.
 
-    Parameters
-    ----------
-    X : ndarray, csr_array or csc_array of float64, shape (n, d)
-        Dense in C or F order; sparse without duplicate entries.
-    team : Team
-        Whoever has the other rows.
+    X (n, d): Dense in C or F order; sparse without duplicate entries.
+    team: Whoever has the other rows.
     """
 
     def __init__(self, X: Matrix, team: Team = ALONE) -> None:
@@ -66,20 +62,10 @@ class ChunkRows(RowSource):
     Numbers other than float64 are converted a tile at a time, in each pass. There may be no array at all, or arrays
     without rows. Every member of the team makes one at the same time.
 
-    Parameters
-    ----------
-    chunks : sequence of ndarray or of SciPy sparse, shape (k, d)
-        Of the same width; all are taken as sparse where any is, on any member. Sparse ones that are not compressed
-        rows of float64 without duplicates are converted, which takes a copy.
-    team : Team
-        Whoever has the other rows.
-    width : int, optional
-        d, where no member has an array that says so.
-
-    Raises
-    ------
-    DataError
-        Arrays of different widths, on one member or on several, or none and no width.
+    chunks (k, d): Of the same width; all are taken as sparse where any is, on any member. Sparse ones that are
+        not compressed rows of float64 without duplicates are converted, which takes a copy.
+    team: Whoever has the other rows.
+    width: d, where no member has an array that says so.
     """
 
     def __init__(self, chunks: Sequence[Matrix], team: Team = ALONE, width: int | None = None) -> None:
@@ -118,13 +104,7 @@ class ChunkRows(RowSource):
 def as_row_source(X: Any, team: Team = ALONE) -> RowSource:
     """A source of the rows of X: X itself if it is one.
 
-    Parameters
-    ----------
-    X : RowSource, ndarray or SciPy sparse, shape (n, d)
-        An array of other numbers than float64, or a sparse one that is not compressed or holds duplicates, is
-        converted, which takes a copy.
-    team : Team
-        Whoever has the other rows, where X is an array.
+    Shapes: X (n, d).
     """
     if isinstance(X, RowSource):
         return X

@@ -41,17 +41,11 @@ Found: TypeAlias = tuple[Block, Places, Places]
 class RowSource(ABC):
     """The rows of X, (n, d). A leaf says how they come in blocks; what is computed from blocks is here.
 
-    Attributes
-    ----------
-    n, d : int
-        Rows and columns.
-    is_sparse : bool
-        Whether the blocks are.
-    team : Team
-        Whoever has the other rows. `n`, indices and vectors over the rows are this member's own; sums over the rows,
-        and what is the largest among them, are those of all members.
-    feature_names : tuple of str, or None
-        What the columns are called, where that is known.
+    n, d: Rows and columns.
+    is_sparse: Whether the blocks are.
+    team: Whoever has the other rows. `n`, indices and vectors over the rows are this member's own; sums over
+        the rows, and what is the largest among them, are those of all members.
+    feature_names or None: What the columns are called, where that is known.
     """
 
     n: int

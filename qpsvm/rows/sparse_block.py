@@ -26,12 +26,9 @@ SCATTERED_NUMBERS = 5000
 class SparseBlock(Block):
     """Rows of a sparse array.
 
-    Parameters
-    ----------
-    X : csr_array or csc_array of float64, shape (k, d)
-        Without duplicate entries; kept by reference. Columns are turned into rows where single rows are asked for.
-    start : int
-        The first row's place in the source.
+    X (k, d): Without duplicate entries; kept by reference. Columns are turned into rows where single rows are
+        asked for.
+    start: The first row's place in the source.
     """
 
     def __init__(self, X: Matrix, start: int = 0) -> None:

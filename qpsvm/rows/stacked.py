@@ -12,10 +12,7 @@ from qpsvm.rows.source import RowSource
 class Stacked(RowSource):
     """The rows of the first source, then those of the second, and so on, without a copy of any.
 
-    Parameters
-    ----------
-    sources : sequence of RowSource
-        Of the same width, all dense or all sparse; of one process.
+    sources: Of the same width, all dense or all sparse; of one process.
     """
 
     def __init__(self, sources: Sequence[RowSource]) -> None:

@@ -24,17 +24,8 @@ from qpsvm.rows.sparse_block import SparseBlock
 class Standardised(RowSource):
     """The rows (x_i − μ)/s, as exact as a standardised copy; sparse ones x_i/s.
 
-    Parameters
-    ----------
-    source : RowSource
-    mean, scale : ndarray, shape (d,)
-        μ and s; μ is of no effect on sparse rows.
-
-    Attributes
-    ----------
-    mean : ndarray, shape (d,)
-        What is subtracted: zeros where rows are sparse.
-    scale : ndarray, shape (d,)
+    mean (d,): What is subtracted: zeros where rows are sparse.
+    scale (d,)
     """
 
     def __init__(self, source: RowSource, mean: FloatArray, scale: FloatArray) -> None:
@@ -74,10 +65,7 @@ class Standardised(RowSource):
 class StandardisedBlock(MadeBlock):
     """The dense rows of a block, standardised.
 
-    Parameters
-    ----------
-    block : Block
-    mean, scale : ndarray, shape (d,)
+    mean, scale (d,)
     """
 
     def __init__(self, block: Block, mean: FloatArray, scale: FloatArray) -> None:
@@ -92,13 +80,7 @@ class StandardisedBlock(MadeBlock):
 
 
 def standardised(source: RowSource) -> Standardised:
-    """The rows of a source with mean 0 and deviation 1 in every column; of a constant one the deviation is called 1.
-
-    Parameters
-    ----------
-    source : RowSource
-        Of every member of a team at once.
-    """
+    """The rows of a source with mean 0 and deviation 1 in every column; of a constant one the deviation is called 1."""
     low, high, total, zeros, n = _ends(source)
     peak = np.maximum(np.abs(low), np.abs(high))  # squares of what is divided by it stay in range
     peak[peak == 0.0] = 1.0

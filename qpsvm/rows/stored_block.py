@@ -20,14 +20,9 @@ def is_plain(stored: NDArray[Any]) -> bool:
 class StoredBlock(MadeBlock):
     """Rows of an array of any numbers, in any order.
 
-    Parameters
-    ----------
-    stored : ndarray, shape (k, …)
-        Kept by reference.
-    start : int
-        The first row's place in the source.
-    columns : slice or ndarray of int, shape (d,)
-        Which of its columns are features.
+    stored (k, …): Kept by reference.
+    start: The first row's place in the source.
+    columns (d,): Which of its columns are features.
     """
 
     def __init__(self, stored: NDArray[Any], start: int, columns: slice | IntArray) -> None:

@@ -26,16 +26,7 @@ def rows_at_a_time(width: int) -> int:
 
 
 def summed(sum_over: Callable[[slice], tuple[FloatArray, ...]], n: int, step: int, seconds: float) -> list[FloatArray]:
-    """Arrays, summed over n rows: a list of them.
-
-    Parameters
-    ----------
-    sum_over : callable
-        Their sums over a range of at most `step` rows, in new arrays.
-    n, step : int
-    seconds : float
-        What one core takes for all rows, roughly.
-    """
+    """Arrays, summed over n rows: a list of them."""
     parts = parts_of(n, step)
     found: list[list[FloatArray]] = [[] for _ in parts]
 

@@ -22,11 +22,7 @@ class Centred(RowSource):
 
     X w − μᵀw would cost nothing a row, and lose the digits that an offset costs. A solver may choose to.
 
-    Parameters
-    ----------
-    source : RowSource
-    origin : ndarray, shape (d,)
-        μ.
+    origin (d,): μ.
     """
 
     is_sparse = False
@@ -83,11 +79,7 @@ class Centred(RowSource):
 class SomeRows(RowSource):
     """Some rows of a source, gathered anew from each block in every pass: for more of them than should be kept.
 
-    Parameters
-    ----------
-    source : RowSource
-    index : ndarray of int, shape (k,)
-        Which rows; ascending, at least one.
+    index (k,): Which rows; ascending, at least one.
     """
 
     def __init__(self, source: RowSource, index: IntArray) -> None:
@@ -122,11 +114,7 @@ class SomeRows(RowSource):
 class Tiled(RowSource):
     """The rows of a source several times over, kept once: the two rows that a sample of a regression has in its dual.
 
-    Parameters
-    ----------
-    source : RowSource
-    times : int
-        How often.
+    times: How often.
     """
 
     def __init__(self, source: RowSource, times: int) -> None:
@@ -184,12 +172,7 @@ class Tiled(RowSource):
 
 
 class WithOnes(RowSource):
-    """The rows (x_i, 1): an intercept as the weight of one more feature, without a copy of the others.
-
-    Parameters
-    ----------
-    source : RowSource
-    """
+    """The rows (x_i, 1): an intercept as the weight of one more feature, without a copy of the others."""
 
     def __init__(self, source: RowSource) -> None:
         self.source, self.team = source, source.team
@@ -220,10 +203,7 @@ class WithOnes(RowSource):
 class OnesBlock(Block):
     """The rows (x_i, 1) of a block.
 
-    Parameters
-    ----------
-    block : Block
-        The rows x_i.
+    block: The rows x_i.
     """
 
     def __init__(self, block: Block) -> None:

@@ -58,20 +58,7 @@ class Member:
 class Archive:
     """The arrays of an open .npz file.
 
-    Parameters
-    ----------
-    file : binary file
-
-    Attributes
-    ----------
-    members : dict of str to Member
-        By name. Each is small, or not many times as large as its packed form.
-
-    Raises
-    ------
-    FileFormatError
-        The file is not an archive of arrays, is damaged or packed by another method, or would unpack to implausibly
-        much.
+    members: By name. Each is small, or not many times as large as its packed form.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -113,10 +100,7 @@ class Archive:
     def read(self, name: str) -> NDArray[Any]:
         """Unpack one array, in the byte order of this machine.
 
-        Raises
-        ------
-        FileFormatError
-            Its part of the file is damaged.
+        Raises FileFormatError.
         """
         member = self.members[name]
         raw = np.empty(member.info.file_size, np.uint8)
@@ -147,15 +131,7 @@ def plausible(info: ZipInfo, dtype: np.dtype[Any]) -> bool:
 
 
 def write_archive(file: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays that `Archive` and NumPy can read: packed, unless they pack so well that they look like a trap.
-
-    Parameters
-    ----------
-    file : binary file
-        Empty, seekable.
-    arrays : dict of str to ndarray
-        Numbers, text or dates.
-    """
+    """Write arrays that `Archive` and NumPy can read: packed, unless they pack so well that they look like a trap."""
     infos = _write(file, arrays, ZIP_DEFLATED)
     if not all(plausible(info, array.dtype) for info, array in zip(infos, arrays.values(), strict=True)):
         file.seek(0)

@@ -38,32 +38,7 @@ class Checkpoint:
 
     That it can be written is tried at once. What is there already is read, and refused where it is not of this solve.
 
-    Parameters
-    ----------
-    path : str or path-like
-        A file in a folder that exists, or that is to be one.
-    fingerprint : str
-        Of the data.
-    signature : mapping
-        The machine's name and parameters: numbers, text, arrays.
-    numbers : int
-        How many a state has, roughly: room for them is asked for at once.
-
-    Attributes
-    ----------
-    state : dict of str to float, str or ndarray, or None
-        The last that was kept, be it by an earlier solve.
-
-    Raises
-    ------
-    DataError
-        The file belongs to other data.
-    ParameterError
-        It belongs to another machine, or to one of other parameters.
-    FileFormatError
-        It is no checkpoint, of another version or damaged.
-    FileAccessError, ParameterTypeError
-        It cannot be written or read, or `path` is not a path.
+    state or None: The last that was kept, be it by an earlier solve.
     """
 
     def __init__(
@@ -82,12 +57,6 @@ class Checkpoint:
         """Write a state, unless the last was written so short a time ago that writing would cost too much.
 
         A disk that is full by now does not end the solve: a warning says that the state on it is an older one.
-
-        Parameters
-        ----------
-        state : mapping of str to float, str or ndarray
-        now : bool
-            Whatever it costs.
         """
         begun = time.monotonic()
         if begun < self._next and not now:
@@ -140,9 +109,7 @@ class Checkpoint:
     def _header(archive: Archive) -> dict[str, Any]:
         """The header, if it is one of a checkpoint.
 
-        Raises
-        ------
-        FileFormatError
+        Raises FileFormatError.
         """
         member = archive.members.get("header")
         if member is None or member.dtype.kind != "U" or member.shape != ():
@@ -165,9 +132,7 @@ class Checkpoint:
     def _compare(self, header: Mapping[str, Any]) -> None:
         """That the file is of the same machine over the same data.
 
-        Raises
-        ------
-        DataError, ParameterError
+        Raises DataError, ParameterError.
         """
         elsewhere = "delete it, or give another path"
         if header["fingerprint"] != self.fingerprint:

@@ -18,19 +18,7 @@ LONGEST_NUMBER = 10_000
 def as_json(value: Any, where: str, depth: int = 0) -> Any:
     """A value as JSON gives it back: NumPy's scalars become Python's, and tuples become lists. Nothing else changes.
 
-    Parameters
-    ----------
-    value : dict
-        With keys of text.
-    where : str
-        What to call it in messages.
-    depth : int
-        How deep in the outermost value this one is nested.
-
-    Raises
-    ------
-    ParameterTypeError
-        Something in it cannot be held by JSON; its place is named.
+    Raises ParameterTypeError.
     """
     if depth == 0 and not isinstance(value, dict):
         raise ParameterTypeError(f"{where} must be a dict, got {type(value).__name__}")

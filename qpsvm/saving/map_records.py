@@ -60,23 +60,7 @@ def map_of(
 ) -> FeatureMap:
     """The map of a record and its arrays.
 
-    Parameters
-    ----------
-    record : object
-        What the header has.
-    arrays : mapping of str to ndarray
-        By name.
-    d : int
-        The width of samples.
-    kernel : callable
-        The kernel of a record of one.
-    points_of : callable
-        Checked rows of arrays that are dense, "vectors", or CSR, "data" and so on, for their width.
-
-    Raises
-    ------
-    DataError, ParameterError, UnknownOptionError, UnsupportedError
-        It is not what `map_record` made.
+    Raises DataError, ParameterError, UnknownOptionError, UnsupportedError.
     """
     named = {name.removeprefix(PREFIX): values for name, values in arrays.items()}
     known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS

@@ -77,22 +77,7 @@ class _Described(Protocol):
 def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
     """Write the attributes of a model. Where this fails, the file that was there is as it was.
 
-    Parameters
-    ----------
-    path : str or path-like
-    model : dict
-        The attributes of `Model`, `JointModel` or `PairsModel`, by name.
-
-    Raises
-    ------
-    UnsupportedError
-        The kernel is a Python callable, or labels are neither numbers nor text.
-    ParameterTypeError
-        JSON cannot hold the metadata, or `path` is not a path.
-    DataError
-        The arrays do not fit together.
-    FileAccessError
-        See `replacing`.
+    Raises UnsupportedError, ParameterTypeError, DataError, FileAccessError.
     """
     header, arrays = _composed_over_map(model) if isinstance(model["kernel"], FeatureMap) else _composed(model)
     _attributes(header, arrays)
@@ -159,9 +144,7 @@ def _composed(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, NDArr
 def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the attributes of a model, by name. The errors are those of `qpsvm.load`.
 
-    Raises
-    ------
-    MissingFileError, FileAccessError, FileFormatError, TooLargeError
+    Raises MissingFileError, FileAccessError, FileFormatError, TooLargeError.
     """
     where = text_of(path)
     try:

@@ -27,23 +27,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     file has the permissions of the old one and, where the system allows it, its owner; without an old one it has the
     permissions that `open` would give it. Of a symbolic link, the file that it points to is replaced.
 
-    Parameters
-    ----------
-    path : str or path-like
-        A file, existing or not, in a folder that exists.
-
-    Yields
-    ------
-    binary file
-        In the same folder, under a name that begins with a dot and ends with `.unfinished`.
-
-    Raises
-    ------
-    FileAccessError
-        There is no such folder, no permission or no room; or `path` is a folder, or a device or pipe, which cannot be
-        replaced.
-    ParameterTypeError
-        `path` is not a path.
+    Raises FileAccessError, ParameterTypeError.
     """
     given = text_of(path)
     try:
@@ -73,16 +57,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
     A device or a pipe has no content to be lost and cannot be replaced, so it is written to as it stands.
 
-    Parameters
-    ----------
-    path : str or path-like
-    text : str
-        Its line ends are kept.
-
-    Raises
-    ------
-    FileAccessError, ParameterTypeError
-        As `replacing`; a device or a pipe is refused only where it cannot be written to.
+    Raises FileAccessError, ParameterTypeError.
     """
     with written(path) as file:
         file.write(text.encode("utf-8"))
@@ -92,10 +67,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write to, as `replacing`, or a device or a pipe as it stands.
 
-    Raises
-    ------
-    FileAccessError, ParameterTypeError
-        As `write_text`.
+    Raises FileAccessError, ParameterTypeError.
     """
     target = Path(text_of(path))
     try:
@@ -114,12 +86,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def text_of(path: str | os.PathLike[str]) -> str:
     """The path as text.
 
-    Raises
-    ------
-    ParameterTypeError
-        It is neither text nor path-like, or it is path-like of bytes.
-    FileAccessError
-        It is text that the system cannot take for a path.
+    Raises ParameterTypeError, FileAccessError.
     """
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(name, str):
@@ -136,10 +103,7 @@ def text_of(path: str | os.PathLike[str]) -> str:
 def _status(target: Path) -> os.stat_result | None:
     """What the system says of the file to be replaced, or None where there is none.
 
-    Raises
-    ------
-    OSError
-        `open` would refuse it, or it is not a file.
+    Raises OSError.
     """
     try:
         old = target.stat()

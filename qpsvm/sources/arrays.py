@@ -22,10 +22,7 @@ from qpsvm.sources.watch import Watch
 def width_of(path: str) -> int:
     """The columns of a .npy file.
 
-    Raises
-    ------
-    FileFormatError, DataError, DataTypeError
-        It is none, or holds no table of numbers.
+    Raises FileFormatError, DataError, DataTypeError.
     """
     array = mapped(path)
     _check_shape(array, path)
@@ -35,10 +32,7 @@ def width_of(path: str) -> int:
 def mapped(path: str) -> NDArray[Any]:
     """The array of a .npy file, as a map of it.
 
-    Raises
-    ------
-    FileFormatError
-        It is none, is cut short, or holds Python objects.
+    Raises FileFormatError.
     """
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -108,9 +102,7 @@ def _rows(
 def _refuse_rounded(source: MemoryMap) -> None:
     """Look at stored integers and long doubles before they become doubles.
 
-    Raises
-    ------
-    DataError
+    Raises DataError.
     """
     start = 0
     for part in source.parts:
@@ -143,12 +135,7 @@ def _as_range(places: list[int]) -> slice | IntArray:
 def beside(given: Any, n: int, option: str) -> NDArray[Any] | None:
     """Labels or weights that stand in an array, or a .npy file, of their own: (n,).
 
-    Raises
-    ------
-    ParameterError
-        It is the name of a column, and arrays have none.
-    DataError
-        It has another length.
+    Raises ParameterError, DataError.
     """
     if given is None:
         return None

@@ -33,10 +33,7 @@ READ_AHEAD = 4
 def needed(what: str) -> Any:
     """The data sets of pyarrow, which is imported when it is first used.
 
-    Raises
-    ------
-    MissingExtraError
-        It is not installed.
+    Raises MissingExtraError.
     """
     try:
         import pyarrow.dataset as dataset
@@ -49,12 +46,8 @@ def needed(what: str) -> Any:
 class Columns:
     """Turns record batches into rows.
 
-    Attributes
-    ----------
-    chosen : Chosen
-        Which columns are what, by name.
-    dtype : dtype
-        Of the numbers.
+    chosen: Which columns are what, by name.
+    dtype: Of the numbers.
     """
 
     chosen: Chosen
@@ -141,18 +134,8 @@ def fits_single(kind: Any) -> bool:
 class ArrowRows(Decoder):
     """The rows of a pyarrow data set, file by file.
 
-    Parameters
-    ----------
-    dataset : pyarrow.dataset.Dataset
-    own : bool
-        Whether its files are read by the columns of each file, not by those of the data set.
-    target, columns, weight
-        As in `open_rows`.
-
-    Raises
-    ------
-    DataError, DataTypeError
-        A file has other columns than the first; a feature is not a number.
+    own: Whether its files are read by the columns of each file, not by those of the data set.
+    target, columns, weight: As in `open_rows`.
     """
 
     def __init__(self, dataset: Any, own: bool, kind: str, target: Any, columns: Any, weight: Any) -> None:

@@ -42,15 +42,10 @@ class Labels:
 class Batch:
     """Consecutive rows of one file.
 
-    Attributes
-    ----------
-    X : ndarray or csr_array, shape (k, d)
-    labels : Labels or None
-    weight : ndarray, shape (k,), or None
-    name : str
-        The file.
-    start : int
-        The first row's place in the file.
+    X (k, d)
+    weight (k,) or None
+    name: The file.
+    start: The first row's place in the file.
     """
 
     X: Matrix
@@ -67,20 +62,11 @@ class Reconsidered(Exception):
 class Decoder(ABC):
     """Rows in a format that has to be decoded.
 
-    Attributes
-    ----------
-    kind : str
-        The format in words.
-    names : tuple of str
-        The files.
-    watch : Watch
-    feature_names : tuple of str, or None
-    is_sparse : bool
-        Whether batches are.
-    dtype : dtype
-        Of the numbers of dense batches: float32 where that holds every column exactly, else float64.
-    once : bool
-        Whether they can be handed out only once.
+    kind: The format in words.
+    names: The files.
+    is_sparse: Whether batches are.
+    dtype: Of the numbers of dense batches: float32 where that holds every column exactly, else float64.
+    once: Whether they can be handed out only once.
     """
 
     kind: str
@@ -95,10 +81,7 @@ class Decoder(ABC):
     def batches(self) -> Iterator[Batch]:
         """All rows, in order; as often as it is asked for.
 
-        Raises
-        ------
-        Reconsidered
-            In the first pass only.
+        Raises Reconsidered.
         """
 
     def shape(self) -> tuple[int, int] | None:
@@ -117,10 +100,7 @@ class LabelsOfAll:
     def add(self, labels: Labels) -> None:
         """Those of the next batch.
 
-        Raises
-        ------
-        DataTypeError
-            They are text, and others were numbers, or the other way round.
+        Raises DataTypeError.
         """
         if self._parts and self._is_text != (labels.texts is not None):
             raise DataTypeError("the target is text in some files and numbers in others; make it one of the two")

@@ -15,13 +15,7 @@ from qpsvm.errors import DataError, ParameterError, ParameterTypeError, UnknownO
 
 @dataclass(frozen=True)
 class Chosen:
-    """Names of columns.
-
-    Attributes
-    ----------
-    features : tuple of str
-    target, weight : str or None
-    """
+    """Names of columns."""
 
     features: tuple[str, ...]
     target: str | None
@@ -37,24 +31,7 @@ class Chosen:
 def chosen(names: Sequence[str], where: str, target: Any, columns: Any, weight: Any) -> Chosen:
     """Find the columns that a caller names.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of all columns.
-    where : str
-        The table in messages.
-    target, weight : str, int or None
-    columns : sequence of str or int, or None
-        None for all but the target and the weight.
-
-    Raises
-    ------
-    UnknownOptionError
-        There is no such column.
-    ParameterError, ParameterTypeError
-        A column is to be two things, or something else than a name or a number was given.
-    DataError
-        No feature is left, or two columns have one name.
+    Raises UnknownOptionError, ParameterError, ParameterTypeError, DataError.
     """
     if len(set(names)) < len(names):
         [(twice, _)] = Counter(names).most_common(1)

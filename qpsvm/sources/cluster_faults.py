@@ -14,9 +14,7 @@ from qpsvm.errors import ClusterError
 def cluster_faults() -> Iterator[None]:
     """Say in our own words that the scheduler is gone, that futures were lost, or that a partition ends its worker.
 
-    Raises
-    ------
-    ClusterError
+    Raises ClusterError.
     """
     try:
         yield

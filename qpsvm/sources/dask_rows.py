@@ -66,10 +66,7 @@ def is_dask(values: Any) -> bool:
 def facts_of(X: Any, y: Any = None, weight: Any = None) -> Facts:
     """What is known of one partition, found where it is.
 
-    Parameters
-    ----------
-    X : ndarray or SciPy sparse, shape (k, d)
-    y, weight : ndarray, shape (k,), or None
+    Shapes: X (k, d), y, weight (k,) or None.
     """
     shape = getattr(X, "shape", ())
     if len(shape) != 2:
@@ -144,24 +141,8 @@ def _with_target(known: dict[str, Any], y: NDArray[Any], s: NDArray[Any]) -> Fac
 class DaskRows(RowSource):
     """The rows of a Dask array or data frame, with the targets and weights that belong to them.
 
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame, shape (n, d)
-        Sizes of chunks need not be known.
-    y, weight : dask collection or array_like, shape (n,), optional
-
-    Attributes
-    ----------
-    facts : tuple of Facts
-        One for each partition.
-    features, target, weight : list of delayed objects, or None
-        The partitions.
-
-    Raises
-    ------
-    DataError, DataTypeError
-        Partitions of different widths, numbers that are not finite (partition, row and column are named), targets of
-        another length, no rows.
+    facts: One for each partition.
+    features, target, weight or None: The partitions.
     """
 
     @cluster_faults()
@@ -191,9 +172,7 @@ class DaskRows(RowSource):
     def _check(self) -> None:
         """That the partitions are parts of one table.
 
-        Raises
-        ------
-        DataError, DataTypeError
+        Raises DataError, DataTypeError.
         """
         width = next((part.columns for part in self.facts if part.rows), 0)
         for k, part in enumerate(self.facts):
@@ -272,9 +251,7 @@ def _column_names(X: Any) -> tuple[str, ...] | None:
 def _as_array(values: Any, name: str, ndim: int) -> Any:
     """A Dask array of a Dask collection, with all columns in one chunk.
 
-    Raises
-    ------
-    DataError, DataTypeError
+    Raises DataError, DataTypeError.
     """
     array = values.to_dask_array() if hasattr(values, "to_dask_array") else values
     if not hasattr(array, "to_delayed") or not hasattr(array, "ndim"):
@@ -307,9 +284,7 @@ def _sized(array: Any) -> Any:
 def _aligned(values: Any, name: str, lengths: tuple[float, ...]) -> Any:
     """A vector with an entry for each row, cut as X is; of sizes that are not known where both are.
 
-    Raises
-    ------
-    DataError
+    Raises DataError.
     """
     import dask.array as da
 

@@ -20,11 +20,7 @@ from qpsvm.sources.tally import Tally
 class Decoded(StoredRows):
     """The rows of a decoder.
 
-    Parameters
-    ----------
-    decoder : Decoder
-    tally : Tally
-        Of a pass over all its batches.
+    tally: Of a pass over all its batches.
     """
 
     def __init__(self, decoder: Decoder, tally: Tally) -> None:
@@ -36,10 +32,7 @@ class Decoded(StoredRows):
     def blocks(self) -> Iterator[Block]:
         """What the decoder hands out.
 
-        Raises
-        ------
-        DataError
-            A file has changed since.
+        Raises DataError.
         """
         start = 0
         self._decoder.watch.check()

@@ -32,18 +32,7 @@ BLOCK_BYTES = 1 << 23
 class CsvRows(Decoder):
     """The rows of CSV files of the same columns.
 
-    Parameters
-    ----------
-    paths : sequence of str
-    target, columns, weight
-        As in `open_rows`.
-
-    Raises
-    ------
-    FileFormatError
-        A file has no header that names each column once.
-    DataError
-        A file has other columns than the first.
+    target, columns, weight: As in `open_rows`.
     """
 
     kind = "CSV"
@@ -106,9 +95,7 @@ class CsvRows(Decoder):
     def _check_texts(self, path: str, sheet: Sheet, line: int) -> None:
         """Look at the cells of a file as text: whether a whole number is no double.
 
-        Raises
-        ------
-        DataError
+        Raises DataError.
         """
         start, target = 0, self._columns.target if self._text else None
         for record in self._records(path, sheet, line, dict.fromkeys(self._columns.used, "string")):
@@ -187,10 +174,7 @@ def _check_header(path: str, sheet: Sheet, first_path: str, first: Sheet, used: 
 def _check_index(record: Any, path: str, start: int) -> None:
     """Take a first column without a name for an index if it counts the rows.
 
-    Raises
-    ------
-    FileFormatError
-        It does not.
+    Raises FileFormatError.
     """
     if UNNAMED not in record.schema.names:
         return

@@ -28,16 +28,9 @@ EVERY = slice(None)
 class MemoryMap(StoredRows):
     """The rows of arrays, below each other.
 
-    Parameters
-    ----------
-    parts : sequence of ndarray, each of shape (n_k, ·)
-        Of numbers of any kind, in any order; kept by reference.
-    origin : Origin
-        With a name and a length for each part; or for each file that was decoded into one part.
-    beside : Beside
-    columns : slice or ndarray of int, shape (d,)
-        Which columns are features.
-    block_rows : int, optional
+    parts (n_k, ·): Of numbers of any kind, in any order; kept by reference.
+    origin: With a name and a length for each part; or for each file that was decoded into one part.
+    columns (d,): Which columns are features.
     """
 
     is_sparse = False

@@ -43,19 +43,7 @@ COST = 6.0
 def fingerprint(source: Any, target: Any = None, weight: Any = None) -> str:
     """The fingerprint of samples, as 32 hexadecimal digits.
 
-    Parameters
-    ----------
-    source : RowSource, ndarray or SciPy sparse, shape (n, d)
-        The rows of this member of a team; the fingerprint is that of all members' rows.
-    target : array_like, shape (n,), optional
-        Numbers or text.
-    weight : array_like, shape (n,), optional
-        None is the same as all ones.
-
-    Returns
-    -------
-    str
-        The same for the same rows in any order, stored in any way.
+    Shapes: source (n, d), target (n,), weight (n,).
     """
     rows = as_row_source(source)
     team = rows.team

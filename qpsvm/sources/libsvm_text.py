@@ -26,13 +26,7 @@ TENS = 10.0 ** np.arange(1, 11)
 
 
 def plain_rows(text: bytes) -> tuple[Matrix, FloatArray] | None:
-    """The rows of a text in whole lines, their columns by the indices as they stand there, and the labels.
-
-    Returns
-    -------
-    (csr_array (k, d), ndarray (k,)), or None
-        None where the text is not of the plain form, or pyarrow is not there.
-    """
+    """The rows of a text in whole lines, their columns by the indices as they stand there, and the labels."""
     if not text.endswith(b"\n"):
         text += b"\n"
     if b"#" in text or b"q" in text:

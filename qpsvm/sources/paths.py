@@ -25,12 +25,7 @@ HEAD_BYTES = 1 << 16
 def expanded(data: Any) -> list[str]:
     """The files, in the order of their names where a pattern or a folder stands for them.
 
-    Raises
-    ------
-    MissingFileError
-        There is no such file, or none that matches.
-    FileFormatError
-        A folder has no files.
+    Raises MissingFileError, FileFormatError.
     """
     if not is_path(data):
         return [path for some in data for path in expanded(some)]
@@ -54,10 +49,7 @@ def expanded(data: Any) -> list[str]:
 def with_content(paths: Sequence[str]) -> list[str]:
     """The files that are not empty.
 
-    Raises
-    ------
-    FileFormatError
-        All are, or one cannot be read, or is none: a pipe, a device.
+    Raises FileFormatError.
     """
     try:
         for path in paths:
@@ -73,10 +65,7 @@ def with_content(paths: Sequence[str]) -> list[str]:
 def one_format(paths: Sequence[str]) -> str:
     """The format that all files have: "npy", "parquet", "feather", "csv" or "libsvm".
 
-    Raises
-    ------
-    FileFormatError
-        It is none of these, or a file has another one than the first.
+    Raises FileFormatError.
     """
     forms = [format_by_content(path) for path in paths]
     other = next((k for k, form in enumerate(forms) if form != forms[0]), None)

@@ -19,30 +19,7 @@ LARGE_MAP = 1 << 25
 def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") -> tuple[Any, Any, Any]:
     """Samples with their target and weights, where X may be stored with these as columns.
 
-    Parameters
-    ----------
-    X : path, list of paths, pyarrow table or data set, large memory map, RowSource, Dask collection, or anything else
-        What is stored is opened by `open_rows`. A memory map is large where it would be so as an array of float64.
-        Anything else is given back as it is, but a Dask frame without the columns that are target and weights.
-    y : str, int or path, or anything else
-        The target's column; None for what the source has for its target.
-    sample_weight : str, int or path, or anything else
-        The column of weights; None for what the source has for its weights.
-    name : str
-        What messages call y.
-
-    Returns
-    -------
-    X : RowSource, Dask collection, or anything else
-    y, sample_weight : ndarray, shape (n,), or anything else
-        As they were given, or those of the source.
-
-    Raises
-    ------
-    ParameterTypeError, UnknownOptionError
-        A column is named, and X has none, or none of that name.
-    QPSVMError
-        What `open_rows` raises.
+    Returns y, sample_weight (n,). Raises ParameterTypeError, UnknownOptionError, QPSVMError.
     """
     columns = {"target": y, "weight": sample_weight}
     if is_stored(X):
@@ -84,10 +61,7 @@ def _own(source: RowSource, what: str, given: Any) -> Any:
 def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """A Dask collection without those of its columns that are named as target or weights; and these columns.
 
-    Raises
-    ------
-    UnknownOptionError
-        There is no such column.
+    Raises UnknownOptionError.
     """
     named = [given for given in (y, sample_weight) if isinstance(given, str)]
     names = list(getattr(X, "columns", ()))

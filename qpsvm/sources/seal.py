@@ -25,12 +25,8 @@ STRIP, BYTE_SECONDS = 1 << 22, 2.5e-10
 class Seal:
     """Arrays as they were when they were given.
 
-    Parameters
-    ----------
-    arrays : iterable of ndarray, csr_array or csc_array
-        Kept by reference. Those that nobody can write to are left out.
-    name : str
-        What messages call them.
+    arrays: Kept by reference. Those that nobody can write to are left out.
+    name: What messages call them.
     """
 
     def __init__(self, arrays: Iterable[Matrix], name: str) -> None:
@@ -41,10 +37,7 @@ class Seal:
     def check(self) -> None:
         """Look whether they are what they were at the first look, before which nothing was worked out of them.
 
-        Raises
-        ------
-        DataError
-            They are not.
+        Raises DataError.
         """
         sums = [checksums(part) for part in self._parts]
         if self._sums is None:

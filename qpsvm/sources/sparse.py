@@ -20,20 +20,11 @@ from qpsvm.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows
 class SparseMap(StoredRows):
     """The rows of a CSR array without duplicate entries.
 
-    Parameters
-    ----------
-    data : ndarray, shape (m,)
-        The numbers, row behind row.
-    indices : ndarray of int32 or int64, shape (m,)
-        Their columns.
-    indptr : ndarray of int64, shape (n + 1,)
-        Where each row begins.
-    d : int
-        The columns.
-    origin : Origin
-    beside : Beside
-    block_rows : int, optional
-        By default a block has as many rows as hold so many numbers (`BLOCK_NUMBERS`).
+    data (m,): The numbers, row behind row.
+    indices (m,): Their columns.
+    indptr (n + 1,): Where each row begins.
+    d: The columns.
+    block_rows: By default a block has as many rows as hold so many numbers (`BLOCK_NUMBERS`).
     """
 
     is_sparse = True

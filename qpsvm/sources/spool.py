@@ -52,9 +52,7 @@ class Place:
     def check(self, needed: float, what: str) -> None:
         """Refuse what there is no room for.
 
-        Raises
-        ------
-        TooLargeError
+        Raises TooLargeError.
         """
         free = shutil.disk_usage(self.folder).free
         if needed + LEFT_BYTES > free:
@@ -80,12 +78,7 @@ class Scratch:
     def add(self, values: NDArray[Any], what: str) -> None:
         """Write numbers behind the others.
 
-        Raises
-        ------
-        TooLargeError
-            The disk is full.
-        FileAccessError
-            It cannot be written.
+        Raises TooLargeError, FileAccessError.
         """
         self._place.check(values.nbytes, what)
         try:
@@ -121,21 +114,7 @@ class Scratch:
 def spooled(decoder: Decoder, place: Place, sparse: bool, block_rows: int | None = None) -> StoredRows:
     """Decode everything once, check it, and map it.
 
-    Parameters
-    ----------
-    decoder : Decoder
-    place : Place
-        Of the scratch file.
-    sparse : bool
-        Whether to keep only what is not zero.
-    block_rows : int, optional
-
-    Raises
-    ------
-    DataError
-        A value is missing or not finite; there are no rows; a file changes meanwhile.
-    TooLargeError
-        There is no room for the scratch file.
+    Raises DataError, TooLargeError.
     """
     if sparse:
         return _sparse(decoder, place, block_rows)

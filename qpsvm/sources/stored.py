@@ -22,16 +22,10 @@ BLOCK_NUMBERS = 4_000_000
 class Origin:
     """Where rows come from.
 
-    Attributes
-    ----------
-    kind : str
-        How they are stored, in a word: the format.
-    names : tuple of str
-        The files, or what stands for them, in the order of the rows; "" for an array without a name.
-    lengths : tuple of int
-        The rows of each.
-    watch : Watch
-        Those of them that are files.
+    kind: How they are stored, in a word: the format.
+    names: The files, or what stands for them, in the order of the rows; "" for an array without a name.
+    lengths: The rows of each.
+    watch: Those of them that are files.
     """
 
     kind: str
@@ -62,13 +56,9 @@ def at_row(name: str, row: int) -> str:
 class Beside:
     """What is stored beside the numbers of the samples.
 
-    Attributes
-    ----------
-    target : ndarray of shape (n,), or None
-        Labels or numbers.
-    weight : ndarray of shape (n,), or None
-    feature_names : tuple of str, or None
-        d names.
+    target (n,) or None: Labels or numbers.
+    weight (n,) or None
+    feature_names or None: d names.
     """
 
     target: NDArray[Any] | None = None

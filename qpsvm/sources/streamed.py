@@ -21,12 +21,8 @@ from qpsvm.sources.watch import Watch
 class StreamedRows(Decoder):
     """The rows of batches: X, (X, y) or (X, y, weight), or tables and record batches of pyarrow.
 
-    Parameters
-    ----------
-    batches : iterable
-        An iterator hands them out only once.
-    target, columns, weight
-        As in `open_rows`; for tables and record batches only.
+    batches: An iterator hands them out only once.
+    target, columns, weight: As in `open_rows`; for tables and record batches only.
     """
 
     kind = "batches"
@@ -90,9 +86,7 @@ class StreamedRows(Decoder):
 def _parts(some: Any) -> tuple[Matrix, Any, Any]:
     """X, y and weight of a batch.
 
-    Raises
-    ------
-    DataError, DataTypeError
+    Raises DataError, DataTypeError.
     """
     X, y, weight = (*some, None, None)[:3] if isinstance(some, tuple) else (some, None, None)
     X = as_row_source(X).matrix() if sp.issparse(X) else raw_array(X, "a batch")

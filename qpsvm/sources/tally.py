@@ -19,12 +19,8 @@ from qpsvm.sources.values import check_total, check_values
 class Tally:
     """The count of batches that went by.
 
-    Attributes
-    ----------
-    d : int
-        Columns of the widest.
-    entries, longest_row : int
-        Numbers stored, and the most of a row.
+    d: Columns of the widest.
+    entries, longest_row: Numbers stored, and the most of a row.
     """
 
     def __init__(self, decoder: Decoder) -> None:
@@ -38,9 +34,7 @@ class Tally:
     def add(self, batch: Batch) -> None:
         """Check the numbers of a batch, and count it.
 
-        Raises
-        ------
-        DataError
+        Raises DataError.
         """
         X = batch.X
         names = self.decoder.feature_names
@@ -83,18 +77,7 @@ def tallied(
 ) -> Tally:
     """One pass over all batches, each of which is checked and handed to whoever keeps it.
 
-    Parameters
-    ----------
-    decoder : Decoder
-    take : callable
-        With the rows of a batch, and the name of their file.
-    again : callable
-        Called where the decoder begins again, so that what was taken before is forgotten.
-
-    Raises
-    ------
-    DataError
-        A value is missing or not finite, there are no rows, or a file changes meanwhile.
+    Raises DataError.
     """
     while True:
         tally = Tally(decoder)

@@ -20,23 +20,7 @@ from qpsvm.rows.source import RowSource
 def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> float:
     """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows most in one pass.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array, shape (k, d)
-        Of any numbers.
-    where : callable
-        A row of X in words.
-    names : sequence of str, or None
-        Those of the columns.
-
-    Returns
-    -------
-    float
-        The sum of squares; 0 for numbers of a kind whose squares are never too many.
-
-    Raises
-    ------
-    DataError
+    Shapes: X (k, d). Raises DataError.
     """
     values: NDArray[Any] = X.data if sp.issparse(X) else X
     place = first_rounded(values)
@@ -84,9 +68,7 @@ def _fault(value: float, at: str, count: int) -> DataError:
 def check_source(source: RowSource, where: Callable[[int], str], names: Sequence[str] | None) -> None:
     """Look at all numbers of a source once, as `check_values`.
 
-    Raises
-    ------
-    DataError
+    Raises DataError.
     """
     total = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -102,9 +84,7 @@ def check_source(source: RowSource, where: Callable[[int], str], names: Sequence
 def check_total(squares: float) -> None:
     """Refuse samples whose squares overflow only together.
 
-    Raises
-    ------
-    DataError
+    Raises DataError.
     """
     if not math.isfinite(squares):
         raise DataError("the squares of the samples overflow when they are added up: divide the columns by a constant")

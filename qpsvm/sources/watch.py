@@ -14,10 +14,7 @@ State = tuple[int, int, int, int]
 class Watch:
     """Files as they were when they were opened.
 
-    Parameters
-    ----------
-    paths : iterable of str
-        Those that are no files of this machine are not watched.
+    paths: Those that are no files of this machine are not watched.
     """
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
@@ -27,10 +24,7 @@ class Watch:
     def check(self, path: str | None = None) -> None:
         """Look whether one of the files, or any of them, has changed since.
 
-        Raises
-        ------
-        DataError
-            It has, or it is gone.
+        Raises DataError.
         """
         for name in self._seen if path is None else (path,):
             if name not in self._seen:

@@ -28,16 +28,10 @@ class Vectors:
 class Chunk:
     """Variables `part` of the problem.
 
-    Parameters
-    ----------
-    part : slice
-    vectors : Vectors
-    room, force : ndarray, shape (2, n)
-        c = (x − lb, x − ub) and f = (s, −t); copied.
-    q : ndarray, shape (n,)
-    d : ndarray, shape (n,), or None
-    least_theta : float
-        Smallest θ, for free variables without curvature.
+    room, force (2, n): c = (x − lb, x − ub) and f = (s, −t); copied.
+    q (n,)
+    d (n,) or None
+    least_theta: Smallest θ, for free variables without curvature.
     """
 
     def __init__(

@@ -53,13 +53,9 @@ class Columns(Protocol):
 class DenseColumns:
     """B kept as chunks (k + p, rows), in which scaling by D runs along the memory.
 
-    Parameters
-    ----------
-    Z : ndarray or CSR, shape (n, k)
-        Copied into the chunks.
-    A : ndarray, shape (p, n)
-    center : ndarray, shape (p, k)
-        W: the chunks hold Z − AᵀW.
+    Z (n, k): Copied into the chunks.
+    A (p, n)
+    center (p, k): W: the chunks hold Z − AᵀW.
     """
 
     def __init__(self, Z: Matrix, A: FloatArray, center: FloatArray) -> None:
@@ -165,12 +161,9 @@ class SparseColumns:
 
     Entry (i, j) of ZᵀDZ is Σ_r D_r Z_ri Z_rj: a sparse matrix of all products Z_ri Z_rj, (k(k+1)/2, n), times D.
 
-    Parameters
-    ----------
-    Z : csr_array, shape (n, k)
-    A : ndarray, shape (p, n)
-    dense : DenseColumns, optional
-        The same columns, where BᵀDB costs less by these: then only products with vectors are sparse.
+    Z (n, k)
+    A (p, n)
+    dense: The same columns, where BᵀDB costs less by these: then only products with vectors are sparse.
     """
 
     def __init__(self, Z: Matrix, A: FloatArray, dense: DenseColumns | None = None) -> None:

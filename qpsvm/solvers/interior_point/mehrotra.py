@@ -46,16 +46,11 @@ from qpsvm.solvers.shared.stopping import Budget, StopReason
 class InteriorPoint:
     """What `mehrotra` found: Px + q + Aᵀy + z_box = 0, with z_box ≤ 0 at a lower bound, ≥ 0 at an upper.
 
-    Attributes
-    ----------
-    x, z_box : ndarray, shape (n,)
-    y : ndarray, shape (p,)
-    v : ndarray, shape (k,), or None
-        Zᵀx as the method's own variable, with which stationarity holds to rounding; None for a P without a factor.
-    objective : float
-        ½xᵀPx + qᵀx.
-    iterations : int
-    reason : StopReason
+    x, z_box (n,)
+    y (p,)
+    v (k,): Zᵀx as the method's own variable, with which stationarity holds to rounding; None for a P without a
+        factor.
+    objective: ½xᵀPx + qᵀx.
     """
 
     x: FloatArray
@@ -82,36 +77,7 @@ def mehrotra(
 ) -> InteriorPoint:
     """Solve (IPM.4).
 
-    Parameters
-    ----------
-    P : Operator, shape (n, n)
-        Positive semidefinite. With a factor (`P.factor()`: low rank plus diagonal, diagonal) an iteration costs
-        O(n (k + p)²), or O(n³) where Z has more columns than rows, and the memory is one copy of Z; otherwise O(n³)
-        and three matrices of P's size.
-    q : ndarray, shape (n,)
-    A : ndarray or sparse, shape (p, n), and b : ndarray, shape (p,), or None
-        Few rows: they are kept dense.
-    lb, ub : ndarray, shape (n,), or None
-        May be infinite, and equal.
-    tol : float
-        Of the relative gap and of the relative residuals.
-    max_iter : int
-    time_limit : float, optional
-        Seconds, looked at between iterations. None is begun that would not end in time.
-    verbose : bool
-        One line an iteration.
-
-    Returns
-    -------
-    InteriorPoint
-        `reason` is "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error"; in all cases but
-        the first the point is the best so far. Infeasible and unbounded problems end as "numerical_error" or
-        "iteration_limit".
-
-    Raises
-    ------
-    ParameterError
-        `max_iter` below 1, or lb > ub.
+    Shapes: P (n, n), q (n,), A (p, n) or None, lb, ub (n,) or None. Raises ParameterError.
     """
     budget = Budget(max_iter, time_limit, verbose)
     n = len(q)

@@ -30,16 +30,10 @@ NO_FORCE = 1e-100
 class Scales:
     """Natural sizes, so that neither the start nor the end depends on the user's units.
 
-    Attributes
-    ----------
-    force : float
-        Of a gradient entry: its root mean square at the point nearest 0 with Ax = b, put into the box.
-    room : float
-        Of a variable: mean width of the box, or what is known without one.
-    v : float
-        Of an entry of Zᵀx: force over the root of the mean diagonal of P.
-    theta : float
-        Smallest weight θ; 0 where every variable has a bound or curvature of its own.
+    force: Of a gradient entry: its root mean square at the point nearest 0 with Ax = b, put into the box.
+    room: Of a variable: mean width of the box, or what is known without one.
+    v: Of an entry of Zᵀx: force over the root of the mean diagonal of P.
+    theta: Smallest weight θ; 0 where every variable has a bound or curvature of its own.
     """
 
     force: float
@@ -52,13 +46,9 @@ class Scales:
 class Wide:
     """What leads back from a factor Z = LQᵀ (n', k), k > n', replaced by L (n', n').
 
-    Attributes
-    ----------
-    Q : ndarray, shape (k, n')
-    rest : ndarray, shape (k,)
-        v = Qv' + rest.
-    center : ndarray, shape (p, k)
-        W: LQᵀ = Z − AᵀW.
+    Q (k, n')
+    rest (k,): v = Qv' + rest.
+    center (p, k): W: LQᵀ = Z − AᵀW.
     """
 
     Q: FloatArray
@@ -70,24 +60,14 @@ class Wide:
 class Reduced:
     """The QP (IPM.4) in its n' variables that are not fixed, with what leads back.
 
-    Attributes
-    ----------
-    newton : Newton
-        Its Newton systems.
-    q, lb, ub : ndarray, shape (n',)
-        Bounds at ±HUGE where they are infinite.
-    d : ndarray, shape (n',), or None
-        None where it is zero, or inside a dense P.
-    A, b : ndarray, shape (p, n'), (p,)
-    center : ndarray, shape (p, k)
-        W: Z was replaced by Z − AᵀW; k = 0 where P is dense.
-    scales : Scales
-    constant : float
-        What the fixed variables add to the objective.
-    moving : ndarray of int, shape (n',), or None
-        Places of the variables that are not fixed; None where none is fixed.
-    wide : Wide or None
-        Where Z had many more columns than rows.
+    newton: Its Newton systems.
+    q, lb, ub (n',): Bounds at ±HUGE where they are infinite.
+    d (n',): None where it is zero, or inside a dense P.
+    A, b (p, n')
+    center (p, k): W: Z was replaced by Z − AᵀW; k = 0 where P is dense.
+    constant: What the fixed variables add to the objective.
+    moving (n',): Places of the variables that are not fixed; None where none is fixed.
+    wide or None: Where Z had many more columns than rows.
     """
 
     newton: Newton
@@ -180,11 +160,7 @@ class Reduced:
 def reduce_problem(P: Operator, q: FloatArray, A: FloatArray, b: FloatArray, lb: FloatArray, ub: FloatArray) -> Reduced:
     """Take the fixed variables out of (IPM.4), choose the Newton system, and measure the scales.
 
-    Parameters
-    ----------
-    P : Operator, shape (n, n)
-    q, lb, ub : ndarray, shape (n,)
-    A, b : ndarray, shape (p, n), (p,)
+    Shapes: P (n, n), q, lb, ub (n,), A, b (p, n).
     """
     fixed = lb == ub
     moving = np.flatnonzero(~fixed) if fixed.any() else None

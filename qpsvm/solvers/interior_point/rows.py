@@ -40,14 +40,8 @@ MOST_FLAT_COLUMNS = 10
 class RowsSolution:
     """A QP minimise ½xᵀdiag(d)x + qᵀx subject to Gx ≤ h, lb ≤ x ≤ ub, solved: d∘x + q + Gᵀz + z_box = 0.
 
-    Attributes
-    ----------
-    x, z_box : ndarray, shape (n,)
-    z : ndarray, shape (m,)
-        Multipliers of the rows, ≥ 0: α of (IPM.12).
-    objective : float
-    iterations : int
-    reason : StopReason
+    x, z_box (n,)
+    z (m,): Multipliers of the rows, ≥ 0: α of (IPM.12).
     """
 
     x: FloatArray
@@ -62,20 +56,13 @@ class RowsSolution:
 class SoftRows:
     """A QP that has been recognised as (IPM.11).
 
-    Attributes
-    ----------
-    F : ndarray or csr_array, shape (m, k)
-    h, penalty, bend : ndarray, shape (m,)
-        Right-hand sides, λ and δ in units of the row.
-    e, c : ndarray, shape (k,)
-    columns : ndarray of int, shape (k,)
-        Where w stands in x.
-    softened, slack : ndarray of int, shape (s,)
-        Of each slack the row, which may have one of each kind, and where it stands in x.
-    entry : ndarray, shape (s,)
-        The slack's entry in G, negative: t = −entry·x_slack.
-    straight : ndarray of bool, shape (s,)
-        Whether the slack's cost is linear; otherwise it is a square.
+    F (m, k)
+    h, penalty, bend (m,): Right-hand sides, λ and δ in units of the row.
+    e, c (k,)
+    columns (k,): Where w stands in x.
+    softened, slack (s,): Of each slack the row, which may have one of each kind, and where it stands in x.
+    entry (s,): The slack's entry in G, negative: t = −entry·x_slack.
+    straight (s,): Whether the slack's cost is linear; otherwise it is a square.
     """
 
     F: Matrix
@@ -96,12 +83,7 @@ class SoftRows:
     def solve(
         self, *, tol: float = 1e-8, max_iter: int = 100, time_limit: float | None = None, verbose: bool = False
     ) -> RowsSolution:
-        """Solve (IPM.12) by `mehrotra`, whose options these are, and map back.
-
-        Returns
-        -------
-        RowsSolution
-        """
+        """Solve (IPM.12) by `mehrotra`, whose options these are, and map back."""
         e, curved = self.e, self.e > 0
         root = np.sqrt(e[curved])
         straight = np.zeros(len(e))
@@ -138,15 +120,7 @@ def soft_rows(
     A slack is a column with d = 0, q ≥ 0 or d > 0, q = 0, with 0 ≤ x < ∞ and a single, negative entry in G, and no
     other of its kind in that row; all other columns must be free.
 
-    Parameters
-    ----------
-    d, q, lb, ub : ndarray, shape (n,)
-    G : ndarray or sparse, shape (m, n)
-    h : ndarray, shape (m,)
-
-    Returns
-    -------
-    SoftRows, or None where the QP has another form.
+    Shapes: d, q, lb, ub (n,), G (m, n), h (m,).
     """
     G = G if sp.issparse(G) and G.format == "csc" else sp.csc_array(G)
     free = (lb == -np.inf) & (ub == np.inf)

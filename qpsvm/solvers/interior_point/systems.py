@@ -55,12 +55,8 @@ class Newton(Protocol):
 class FactoredNewton:
     """(IPM.2), for P = ZZᵀ + diag(d).
 
-    Parameters
-    ----------
-    B : Columns, shape (n, k + p)
-    k : int
-    g : ndarray, shape (k + p,)
-        Right-hand side of Bᵀx − Ru = g.
+    B (n, k + p)
+    g (k + p,): Right-hand side of Bᵀx − Ru = g.
     """
 
     def __init__(self, B: Columns, k: int, g: FloatArray) -> None:
@@ -121,11 +117,9 @@ class FactoredNewton:
 class DenseNewton:
     """(IPM.3), for a matrix P (n, n) of moderate size.
 
-    Parameters
-    ----------
-    P : ndarray, shape (n, n)
-    A : ndarray, shape (p, n)
-    b : ndarray, shape (p,)
+    P (n, n)
+    A (p, n)
+    b (p,)
     """
 
     def __init__(self, P: FloatArray, A: FloatArray, b: FloatArray) -> None:

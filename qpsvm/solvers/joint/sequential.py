@@ -30,22 +30,15 @@ from qpsvm.solvers.shared.stopping import Budget, StopReason
 class Settings:
     """What the method may be told.
 
-    Attributes
-    ----------
-    tol : float
-        Violation of the optimality conditions, as a share of the level, at which it ends.
-    working_set : int
-        Samples in a working set: more of them cost inner steps on old values of f, fewer cost products.
-    sweeps : int
-        Most sweeps over a working set.
-    inner : float
-        A working set is left once its violation has fallen to this share.
-    coupling : float
-        ρ of a free intercept in units of the mean of K_ii: more slows the steps down, less the way of b.
-    reach : float
-        ρ times the mean C_i is at least this share of the level: where C is small, b would get nowhere otherwise.
-    balanced : float
-        b is moved once the violation is below this share of what the imbalance is worth.
+    tol: Violation of the optimality conditions, as a share of the level, at which it ends.
+    working_set: Samples in a working set: more of them cost inner steps on old values of f, fewer cost
+        products.
+    sweeps: Most sweeps over a working set.
+    inner: A working set is left once its violation has fallen to this share.
+    coupling: ρ of a free intercept in units of the mean of K_ii: more slows the steps down, less the way of b.
+    reach: ρ times the mean C_i is at least this share of the level: where C is small, b would get nowhere
+        otherwise.
+    balanced: b is moved once the violation is below this share of what the imbalance is worth.
     """
 
     tol: float = 1e-3
@@ -61,18 +54,11 @@ class Settings:
 class Program:
     """The dual (SEQ.1) of n samples and k classes.
 
-    Attributes
-    ----------
-    gram : Operator, shape (n, n)
-    label : ndarray of int, shape (n,)
-    k : int
-    upper : ndarray, shape (n,)
-        C_i.
-    level : float
-    shared : bool
-        (SAMPLE.1) or (SAMPLE.2).
-    intercept : str or None
-        "free", "penalised" or None.
+    gram (n, n)
+    label (n,)
+    upper (n,): C_i.
+    shared: (SAMPLE.1) or (SAMPLE.2).
+    intercept: "free", "penalised" or None.
     """
 
     gram: Operator
@@ -98,17 +84,7 @@ class Answer:
 def sequential_dual(
     program: Program, settings: Settings, budget: Budget, alpha: FloatArray | None = None, b: FloatArray | None = None
 ) -> Answer:
-    """Run until every violation is below `settings.tol`, or the budget is spent.
-
-    Parameters
-    ----------
-    program : Program
-    settings : Settings
-    budget : Budget
-        A step is one sample.
-    alpha, b : ndarray, shapes (n, k) and (k,), optional
-        Where to begin; α is feasible but for the balance.
-    """
+    """Run until every violation is below `settings.tol`, or the budget is spent."""
     return _Run(program, settings, budget, alpha, b).run()
 
 

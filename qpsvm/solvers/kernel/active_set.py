@@ -31,17 +31,10 @@ SPANNED, ROUNDINGS = 1e-12, 4.0
 class Supported:
     """How the search ended.
 
-    Attributes
-    ----------
-    beta, u : ndarray, shape (n,)
-        β of the hard margin of F, and Kβ over all rows.
-    b : float
-    steps : int
-        Systems solved.
-    found : bool
-        No row is on the wrong side, as far as rounding lets tell.
-    meet : bool
-        A row joined that no α of F falls for: the hulls of the classes meet, or too nearly to tell.
+    beta, u (n,): β of the hard margin of F, and Kβ over all rows.
+    steps: Systems solved.
+    found: No row is on the wrong side, as far as rounding lets tell.
+    meet: A row joined that no α of F falls for: the hulls of the classes meet, or too nearly to tell.
     """
 
     beta: FloatArray
@@ -57,20 +50,7 @@ def active_set(
 ) -> Supported:
     """Find the hard margin, if not more than a few rows support.
 
-    Parameters
-    ----------
-    column : callable
-        K_·j, (n,), for j.
-    diagonal : ndarray, shape (n,)
-        K_jj.
-    y : ndarray, shape (n,)
-        −1/+1; both occur.
-    first : tuple of int
-        A row of each class, near the other one.
-
-    Returns
-    -------
-    Supported
+    Shapes: diagonal (n,), y (n,).
     """
     active, largest, corrected = _Active(column, diagonal, y), float(diagonal.max()), False
     try:

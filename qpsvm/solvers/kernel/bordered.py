@@ -41,18 +41,7 @@ SETTINGS = Settings()
 def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:
     """The best point of a few rounds of (KBORDER.1).
 
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-    problem : KernelDual
-        Over all rows, without a kink.
-    beta : ndarray, shape (n,)
-        Feasible; its split is the first.
-
-    Returns
-    -------
-    DualPoint or None
-        None where no row is free, too many are, or the system has no solution.
+    Shapes: K (n, n), beta (n,).
     """
     best: DualPoint | None = None
     low, high = problem.low, problem.high

@@ -146,25 +146,7 @@ def box_step(
 ) -> FloatArray:
     """Solve (KBOX.1) approximately; what is returned is feasible.
 
-    Parameters
-    ----------
-    A : ndarray, shape (m, m)
-        Symmetric, positive semidefinite up to rounding.
-    ridge : float
-        ρ > 0.
-    r, low, high : ndarray, shape (m,)
-        low ≤ 0 ≤ high.
-    border : ndarray, shape (m, q), optional
-        S: a column for each part of the rows, 1 on it, where every part has a sum of its own.
-
-    Returns
-    -------
-    d : ndarray, shape (m,)
-
-    Raises
-    ------
-    LinAlgError
-        A holds NaN or infinity.
+    Shapes: A (m, m), r, low, high (m,), border (m, q) → d (m,). Raises LinAlgError.
     """
     m = len(r)
     factor, q = Factor(A, ridge), 1 if border is None else border.shape[1]

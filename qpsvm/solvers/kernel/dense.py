@@ -64,18 +64,7 @@ def dense_point(
 ) -> DualPoint | None:
     """Solve from what is estimated; None where time runs out before K is made.
 
-    Parameters
-    ----------
-    blocks : KernelBlocks
-    problem : KernelDual
-        Without a kink.
-    beta : ndarray, shape (n,)
-        The estimate.
-    target : float
-        Relative gap.
-    effort : Effort
-    seconds : float
-        Of this thread's processor time: to be given up after.
+    Shapes: beta (n,).
     """
     began = thread_time()
     K = _whole(blocks, effort)

@@ -65,18 +65,11 @@ class Edges(NamedTuple):
 class KernelDual(Loss):
     """The data of (KDUAL.1) apart from K: a loss, and sums.
 
-    Attributes
-    ----------
-    high, level, low : ndarray, shape (n,)
-        Of `Loss`: finite. What is curved is added to K instead.
-    total : float
-        e.
-    mass : float, optional
-        m of (KDUAL.7); ε is 0 then.
-    outside, outside_mass : float
-        Σβ and Σ|β| over the rows that a restriction left outside.
-    scale : float, optional
-        The denominator of the gap, where rows outside make it unknown here.
+    high, level, low (n,): Of `Loss`: finite. What is curved is added to K instead.
+    total: e.
+    mass: m of (KDUAL.7); ε is 0 then.
+    outside, outside_mass: Σβ and Σ|β| over the rows that a restriction left outside.
+    scale: The denominator of the gap, where rows outside make it unknown here.
     """
 
     high: FloatArray
@@ -309,22 +302,13 @@ class KernelDual(Loss):
 class DualPoint:
     """A feasible point with its certificate.
 
-    Attributes
-    ----------
-    beta, u : ndarray, shape (n,)
-        β and u = Kβ.
-    b : float
-        (KDUAL.5).
-    gap : float
-        (KDUAL.4); infinite where it cannot be computed.
-    scale : float
-        Its denominator.
-    gradient : ndarray, shape (n,)
-        The reduced gradient of the dual function, which is maximised: p of (KDUAL.2).
-    low, high : ndarray, shape (n,)
-        As far as β may go on its side.
-    tube : float
-        That of `Edges`.
+    beta, u (n,): β and u = Kβ.
+    b: (KDUAL.5).
+    gap: (KDUAL.4); infinite where it cannot be computed.
+    scale: Its denominator.
+    gradient (n,): The reduced gradient of the dual function, which is maximised: p of (KDUAL.2).
+    low, high (n,): As far as β may go on its side.
+    tube: That of `Edges`.
     """
 
     beta: FloatArray

@@ -38,16 +38,9 @@ SETTINGS = Settings()
 class Effort:
     """What a solve may spend, and what it has spent.
 
-    Attributes
-    ----------
-    seconds : float or None
-    loop_iterations : int or None
-        Allowed in LIBSVM's loop, all runs together.
-    iterations, newton_steps : int
-        Loop iterations and Newton steps made.
-    verbose : bool
-    shortened : bool
-        Something was left out, or cut short, because it might not have ended in time.
+    loop_iterations or None: Allowed in LIBSVM's loop, all runs together.
+    iterations, newton_steps: Loop iterations and Newton steps made.
+    shortened: Something was left out, or cut short, because it might not have ended in time.
     """
 
     seconds: float | None = None

@@ -109,24 +109,10 @@ SETTINGS = Settings()
 class Engines:
     """One problem, and the best point that any engine has found.
 
-    Parameters
-    ----------
-    blocks : KernelBlocks
-    problem : KernelDual
-    target : float
-        Relative gap.
-    effort : Effort
-
-    Attributes
-    ----------
-    used : str
-        The engine that found it.
-    coef : ndarray, shape (n,), or None
-        Coefficients of its own, of a point that `low_rank` found.
-    estimate : Estimate or None
-        What is estimated already.
-    brief : bool
-        Of all rows, only the first stage is run, and there is no last resort: others go on.
+    used: The engine that found it.
+    coef (n,) or None: Coefficients of its own, of a point that `low_rank` found.
+    estimate or None: What is estimated already.
+    brief: Of all rows, only the first stage is run, and there is no last resort: others go on.
     """
 
     def __init__(

@@ -38,21 +38,7 @@ def loop_with_fixed_rows(
 ) -> FloatArray | None:
     """Solve (KREST.1) to a tolerance: β (w,), feasible; None where z₊ or z₋ is not at its bound afterwards.
 
-    Parameters
-    ----------
-    part : KernelDual
-        Over the w rows of W, with R.
-    K : ndarray, shape (w + 2, w + 2)
-        The Gram matrix of W; its last rows and columns are written to.
-    at_bound : ndarray, shape (w,)
-        u_R.
-    tolerance : float
-        In units of the margin.
-    effort : Effort
-    side : ndarray, shape (w,), optional
-        The side of the tube that each row stays on, where β may be positive or negative.
-    tube : float
-        ε where it is a variable.
+    Shapes: K (w + 2, w + 2), at_bound (w,), side (w,).
     """
     m, target = part.n, part.level - at_bound
     if side is None:

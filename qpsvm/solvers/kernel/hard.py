@@ -63,27 +63,7 @@ def solve_kernel_hard(
 ) -> KernelSolution:
     """Solve the dual of the hard margin, or find that no α bounded by the last penalty does.
 
-    Parameters
-    ----------
-    kernel, X, y, gram
-        As for `solve_kernel`.
-    curvature : float
-        The mean of K_ii, positive.
-    tol : float
-        Relative gap.
-    time_limit : float or None
-        Seconds.
-    max_iter : int or None
-        Of LIBSVM's loop in all steps together.
-    start : ndarray, shape (n,), or None
-        An α: its support is the first guess, and if that leads nowhere the last penalty comes first.
-    verbose, engine
-        As for `solve_kernel`; "auto" begins with block pivoting, which is an engine of its own.
-
-    Returns
-    -------
-    KernelSolution
-        With the reason "numerical_error" where α is at the last penalty.
+    Shapes: start (n,) or None.
     """
     effort = Effort(time_limit, max_iter, verbose)
     if engine == "auto" and isinstance(kernel, Linear) and isinstance(X, np.ndarray) and X.shape[1] <= NARROW:

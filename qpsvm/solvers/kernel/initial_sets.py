@@ -84,20 +84,13 @@ SETTINGS = Settings()
 class InitialSet:
     """An initial working set.
 
-    Attributes
-    ----------
-    rows : ndarray of int, shape (w,)
-        W.
-    beta, u : ndarray, shape (n,)
-        β is 0 or C_i y_i outside W;  u = Kβ, rough.
-    known : bool
-        Whether β is a feasible point, good enough for Newton steps. Otherwise it is 0 on W.
-    violation : ndarray, shape (n,), or None
-        r of (KSET.2), as estimated.
-    side : ndarray, shape (n,), or None
-        The side of the tube that each row is on, as estimated, where β may be positive or negative.
-    tube : float
-        That of `Edges`, as estimated.
+    rows (w,): W.
+    beta, u (n,): β is 0 or C_i y_i outside W;  u = Kβ, rough.
+    known: Whether β is a feasible point, good enough for Newton steps. Otherwise it is 0 on W.
+    violation (n,) or None: r of (KSET.2), as estimated.
+    side (n,) or None: The side of the tube that each row is on, as estimated, where β may be positive or
+        negative.
+    tube: That of `Edges`, as estimated.
     """
 
     rows: IntArray

@@ -98,28 +98,7 @@ def libsvm_loop(
 ) -> LoopResult:
     """Run the loop until no pair of rows violates its condition by more than tol, or a limit is reached.
 
-    Parameters
-    ----------
-    problem : KernelDual
-        With a kink only where boxes are symmetric and ε is one number.
-    data : ndarray, shape (n, n) or (n, d)
-        The Gram matrix; the samples where `gamma` is given and the problem is `plain`. C-ordered float64.
-    most : int, optional
-        Iterations.
-    clock : Clock, optional
-        Where it stops, the answer is that of a shorter run.
-    gamma : float, optional
-        Of the RBF kernel that the loop evaluates itself.
-    tol : float
-        In units of the margin.
-    verbose : bool
-        Print a sign of life every two seconds.
-    settings : mapping, optional
-        LIBSVM's own: `shrinking`, `cache_size`.
-
-    Returns
-    -------
-    LoopResult
+    Shapes: data (n, n).
     """
     n, run = problem.n, _Run(data, gamma, tol, most, clock or Clock(), verbose, settings or {})
     own = problem.total - problem.outside

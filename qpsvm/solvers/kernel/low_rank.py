@@ -112,18 +112,7 @@ class LowRankPoint:
 def paying_prices(
     blocks: KernelBlocks, problem: KernelDual, tol: float, estimate: Estimate, others: float, effort: Effort
 ) -> FloatArray | None:
-    """Prices for `low_rank_point`, (n,), where it is estimated to cost less than the others; else None.
-
-    Parameters
-    ----------
-    blocks, problem, tol, effort
-        As for `low_rank_point`.
-    estimate : Estimate
-        What a few hundred random landmarks say of the rank, and of the rows that are free and that support.
-    others : float
-        Seconds of the cheapest other engine. The certificate of many support vectors comes on top, and where Newton
-        steps stall, more of their own.
-    """
+    """Prices for `low_rank_point`, (n,), where it is estimated to cost less than the others; else None."""
     support = int(np.count_nonzero(estimate.beta))
     certificate = SETTINGS.value_seconds * problem.n * support
     if float(estimate.rest.mean()) > SETTINGS.most_rest or others + certificate < SETTINGS.seconds_from:
@@ -193,19 +182,7 @@ def low_rank_point(
 ) -> LowRankPoint | None:
     """The point of (LOWRANK.2); None where the rank is too high, or time runs out before there is one.
 
-    Parameters
-    ----------
-    blocks : KernelBlocks
-    problem : KernelDual
-        Of hinges.
-    tol : float
-        Relative gap, ½S² included.
-    prices : ndarray, shape (n,)
-        Of (PIVOT.4): α as it is estimated, or C.
-    linear : LinearSolver
-    effort : Effort
-    named : bool
-        Whether this engine was asked for.
+    Shapes: prices (n,).
     """
     n, target = problem.n, _target(problem, tol, prices)
     factor = pivoted_factor(blocks, np.arange(n), prices, target, most_columns(n, named), effort.late)

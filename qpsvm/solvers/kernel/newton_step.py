@@ -86,28 +86,7 @@ def newton_polish(
 ) -> Polished:
     """Improve a feasible β by proximal Newton steps until its gap is at most `target`, or they stall.
 
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-        Gram matrix, symmetric and positive semidefinite on 1ᵀβ = 0.
-    problem : KernelDual
-    beta : ndarray, shape (n,)
-        Feasible.
-    target : float
-        Relative gap.
-    max_steps : int
-    u : ndarray, shape (n,), optional
-        Kβ, if it is known; with what rows outside a restriction contribute.
-    stop : callable
-        Looked at between steps.
-    most : int
-        Rows that F may have; with more the steps end.
-    patient : bool
-        Without patience they also end where a step is short with a larger ρ, too, or leaves as much as there was.
-
-    Returns
-    -------
-    Polished
+    Shapes: K (n, n), beta (n,), u (n,).
     """
     if u is None:
         u = product(K, beta, beta.nonzero()[0])

@@ -44,33 +44,7 @@ def solve_kernel_nu(
 ) -> tuple[KernelSolution, float]:
     """Solve the dual of the ν-SVM: minimise ½αᵀQα with yᵀα = 0, 1ᵀα = ν, 0 ≤ α ≤ U.
 
-    Parameters
-    ----------
-    blocks : KernelBlocks
-        Of n rows.
-    y, upper : ndarray, shape (n,)
-        −1/+1, and U.
-    nu : float
-        The sum of α.
-    tol : float
-        Relative gap.
-    time_limit : float or None
-        Seconds.
-    max_iter : int or None
-        Of LIBSVM's loop.
-    start : ndarray, shape (n,), or None
-        An α whose split is the first guess.
-    verbose : bool
-        Print a line a stage.
-    brief : bool
-        Give up soon where it leads nowhere: another solver goes on, and "converged" is only what pivoting found.
-
-    Returns
-    -------
-    KernelSolution
-        With "converged" where either pivoting or the loop met its own test.
-    rho : float
-        The margin level that goes with b.
+    Shapes: y, upper (n,), start (n,) or None.
     """
     ties = find_ties(blocks.X, y) if blocks.fast and len(y) > TIES_FROM else None
     if ties is not None:

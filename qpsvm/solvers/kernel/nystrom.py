@@ -71,22 +71,13 @@ HALVINGS = 14
 class Estimate:
     """What the model says of a solution.
 
-    Attributes
-    ----------
-    violation : ndarray, shape (n,)
-        How far each row is on the wrong side of its bound: −|s| with s of (NYSTROM.5).
-    at_bound : ndarray, shape (n,)
-        β of each row at its bound.
-    beta : ndarray, shape (n,)
-        y∘α of (NYSTROM.3); Σβ = 0 only nearly.
-    free : ndarray of bool, shape (n,)
-        F.
-    rest : ndarray, shape (n,)
-        ϱ, what the low rank leaves of the diagonal.
-    side : ndarray, shape (n,), or None
-        The side of the tube, where β may be positive or negative.
-    tube : float
-        That of `Edges`.
+    violation (n,): How far each row is on the wrong side of its bound: −|s| with s of (NYSTROM.5).
+    at_bound (n,): β of each row at its bound.
+    beta (n,): y∘α of (NYSTROM.3); Σβ = 0 only nearly.
+    free (n,): F.
+    rest (n,): ϱ, what the low rank leaves of the diagonal.
+    side (n,) or None: The side of the tube, where β may be positive or negative.
+    tube: That of `Edges`.
     """
 
     violation: FloatArray
@@ -99,14 +90,7 @@ class Estimate:
 
 
 def nystrom_estimate(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> Estimate | None:
-    """Solve (NYSTROM.2); None where time runs out or K_MM has no factor.
-
-    Parameters
-    ----------
-    blocks : KernelBlocks
-    problem : KernelDual
-    effort : Effort
-    """
+    """Solve (NYSTROM.2); None where time runs out or K_MM has no factor."""
     n, order = problem.n, stratified(problem)  # the first rows are landmarks, and the first to be fitted
     m = min(int(np.clip(LANDMARK_SHARE * n, FEWEST, MOST)), n)
     G = _features(blocks, order[:m], effort)
@@ -302,15 +286,10 @@ class _Smoothed:
 class Pieces:
     """The pieces of the loss that rise, one or two a row: β of row i is its `base` and the sum of α_k sign_k over them.
 
-    Attributes
-    ----------
-    target, base : ndarray, shape (n,)
-    rows, sign, width, upper : ndarray, shape (m,)
-        Row, direction, distance from the target, and the most that α can be.
-    two : bool
-        Whether the second half of the pieces is the other side of the rows.
-    total : float
-        Σβ.
+    target, base (n,)
+    rows, sign, width, upper (m,): Row, direction, distance from the target, and the most that α can be.
+    two: Whether the second half of the pieces is the other side of the rows.
+    total: Σβ.
     """
 
     target: FloatArray

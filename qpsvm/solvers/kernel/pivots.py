@@ -84,17 +84,10 @@ class Conditions:
 class Pivoted:
     """How the rounds ended.
 
-    Attributes
-    ----------
-    found : bool
-        No row is on the wrong side.
-    beta, u : ndarray, shape (n,)
-        β and Kβ over all rows; zeros where it was not found.
-    theta : ndarray, shape (q,)
-        θ of (KPIVOT.1).
-    rounds : int
-    hopeless : bool
-        α grew beyond what double precision can tell.
+    found: No row is on the wrong side.
+    beta, u (n,): β and Kβ over all rows; zeros where it was not found.
+    theta (q,): θ of (KPIVOT.1).
+    hopeless: α grew beyond what double precision can tell.
     """
 
     found: bool
@@ -118,16 +111,7 @@ def pivoted(K: FloatArray, problem: Conditions, alpha: FloatArray, effort: Effor
 def pivoted_hard(blocks: KernelBlocks, y: FloatArray, free: IntArray, effort: Effort) -> Pivoted:
     """The hard margin of many rows, from a guess at its free rows: over W, and what the look outside adds to it.
 
-    Parameters
-    ----------
-    blocks : KernelBlocks
-        Of n rows.
-    y : ndarray, shape (n,)
-        −1/+1; both occur.
-    free : ndarray of int, shape (f,)
-        The guess.
-    effort : Effort
-        Looked at between rounds.
+    Shapes: y (n,), free (f,).
     """
     problem, rows, rounds, n = Conditions.hard(y), free, 0, len(y)
     if not _affords(effort, blocks, len(rows)):
@@ -199,13 +183,7 @@ class _Rounds:
 
 
 class _Step:
-    """The solution of (KPIVOT.1): β, Kβ, t − Kβ − Eθ (m,) and θ (q,).
-
-    Raises
-    ------
-    NumericalTrouble
-        There is none: K_FF has no factor, or no row of a group is free and its sum is not the one asked for.
-    """
+    """The solution of (KPIVOT.1): β, Kβ, t − Kβ − Eθ (m,) and θ (q,)."""
 
     def __init__(self, rounds: _Rounds) -> None:
         self.K, self.problem = rounds.K, rounds.problem

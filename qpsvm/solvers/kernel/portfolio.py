@@ -59,26 +59,17 @@ NO_SPREAD = 1e-12
 class KernelSolution:
     """What a kernel engine returns.
 
-    Attributes
-    ----------
-    beta : ndarray, shape (n,)
-        Feasible, its sum up to rounding.
-    b, tube : float
-        The intercept; and ε where it is a variable.
-    u : ndarray, shape (n,)
-        Kβ: in double precision where it matters, and to about seven digits in rows that lie strictly on their right
-        side and contribute nothing to the gap.
-    gap : float
-        Relative gap (KDUAL.4) over all rows.
-    engine : str
-        Which one found the point: of `ENGINES`, "few", "start", or "none" where time ran out before any began.
-    iterations : int
-        Of LIBSVM's loop plus Newton steps.
-    reason : str
-        "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error".
-    coef : ndarray, shape (n,), or None
-        Where `low_rank` found the point: w = Σ_j coef_j φ(x_j) stands in for Σ_i β_i φ(x_i), which is near it; u is
-        that of w, and the gap that of the pair.
+    beta (n,): Feasible, its sum up to rounding.
+    b, tube: The intercept; and ε where it is a variable.
+    u (n,): Kβ: in double precision where it matters, and to about seven digits in rows that lie strictly on
+        their right side and contribute nothing to the gap.
+    gap: Relative gap (KDUAL.4) over all rows.
+    engine: Which one found the point: of `ENGINES`, "few", "start", or "none" where time ran out before any
+        began.
+    iterations: Of LIBSVM's loop plus Newton steps.
+    reason: "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error".
+    coef (n,) or None: Where `low_rank` found the point: w = Σ_j coef_j φ(x_j) stands in for Σ_i β_i φ(x_i),
+        which is near it; u is that of w, and the gap that of the pair.
     """
 
     beta: FloatArray
@@ -106,34 +97,7 @@ def solve_kernel(
 ) -> KernelSolution:
     """Solve (KDUAL.1) or (KDUAL.7).
 
-    Parameters
-    ----------
-    blocks : KernelBlocks
-        Of n rows; positive semidefinite.
-    problem : KernelDual
-    tol : float
-        Relative gap (KDUAL.4).
-    max_iter : int, optional
-        Iterations of LIBSVM's loop in all runs together.
-    time_limit : float, optional
-        Seconds.
-    verbose : bool
-        Print a line a round.
-    start : ndarray, shape (n,), optional
-        β of a neighbouring problem.
-    engine : str
-        See the module.
-    linear : LinearSolver, optional
-        What `low_rank` needs; without it, that engine is left out.
-
-    Returns
-    -------
-    KernelSolution
-
-    Raises
-    ------
-    ParameterError
-        An engine that is not known or does not take the problem, or `low_rank` without a linear solver.
+    Shapes: start (n,). Raises ParameterError.
     """
     able = {"dense": not problem.kinked, "low_rank": problem.hinges}
     names = [name for name in ENGINES if able.get(name, True)]

@@ -23,12 +23,8 @@ WORTHWHILE = 0.15
 class Ties:
     """Groups of equal rows.
 
-    Attributes
-    ----------
-    order : ndarray of int, shape (n,)
-        The rows, group after group.
-    starts : ndarray of int, shape (g,)
-        Where in `order` each group starts.
+    order (n,): The rows, group after group.
+    starts (g,): Where in `order` each group starts.
     """
 
     order: IntArray

@@ -51,15 +51,6 @@ def tube_start(
     """(KTUBE.2): β and u, (n,), rough; None where time runs out, or the search leads nowhere.
 
     Where no tube is needed, (KDUAL.8), β is that of ε = 0, with a smaller Σ|β|.
-
-    Parameters
-    ----------
-    blocks : KernelBlocks
-    problem : KernelDual
-        With a mass.
-    effort : Effort
-    start : DualPoint, optional
-        Of a neighbouring problem, with its tube.
     """
     assert problem.mass is not None
     estimate = None if start is not None else nystrom_estimate(blocks, problem, effort)

@@ -74,20 +74,7 @@ LARGEST = 12_000
 class WorkingSet:
     """W with its Gram matrix, and the state of all rows.
 
-    Parameters
-    ----------
-    blocks : KernelBlocks
-    problem : KernelDual
-        Over all rows.
-    initial : InitialSet
-    effort : Effort
-    rough : bool
-        K_WW in single precision. LIBSVM's loop may then run while rows are at C, and Newton steps may not be made.
-
-    Attributes
-    ----------
-    tolerance : float
-        Of the last run of LIBSVM's loop.
+    tolerance: Of the last run of LIBSVM's loop.
     """
 
     def __init__(

@@ -53,14 +53,8 @@ from qpsvm.solvers.shared.stopping import Budget, StopReason
 class AugmentedLagrangian:
     """One run on one problem; `run` may be called again with a smaller goal and goes on from where it stopped.
 
-    Parameters
-    ----------
-    problem : RowProblem
-    start : Start
-    budget : Budget
-        Shared with other runs of the same solve.
-    stage : str
-        Begins the printed lines.
+    budget: Shared with other runs of the same solve.
+    stage: Begins the printed lines.
     """
 
     def __init__(self, problem: RowProblem, start: Start, budget: Budget, stage: str = "rows") -> None:

@@ -123,30 +123,7 @@ def descend(
 ) -> Descent:
     """Run (COORD.1) until no row violates its condition by more than eps, or a limit is reached.
 
-    Parameters
-    ----------
-    X : ndarray or sparse, shape (n, d)
-        That `fits`.
-    y : ndarray, shape (n,)
-        −1 or +1.
-    losses : RowLosses
-        That it has (`task_of`).
-    intercept : bool
-        Whether there is one, with ½b² in the objective.
-    eps : float
-        In units of the margin.
-    most : int
-        Passes allowed.
-    clock : Clock, optional
-        Where it stops, the answer is that of a shorter run.
-    verbose : bool
-        Print a sign of life every two seconds.
-    mean : ndarray, shape (d,), optional
-        Taken off the rows of a dense X.
-
-    Returns
-    -------
-    Descent
+    Shapes: X (n, d), y (n,), mean (d,).
     """
     n, d = X.shape
     clock = clock or Clock()

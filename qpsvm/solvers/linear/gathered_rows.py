@@ -17,12 +17,8 @@ from qpsvm.solvers.linear.signed_rows import SignedRows
 class GatheredRows:
     """A pool of the rows of all members. Every member knows which they are, the first one has them.
 
-    Parameters
-    ----------
-    rows : SignedRows
-        This member's.
-    most : int
-        Rows that there is room for; beyond, the pool is begun anew.
+    rows: This member's.
+    most: Rows that there is room for; beyond, the pool is begun anew.
     """
 
     def __init__(self, rows: SignedRows, most: int) -> None:

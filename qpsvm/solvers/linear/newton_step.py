@@ -39,10 +39,7 @@ Mask = NDArray[np.bool_]
 class NewtonSystem(Protocol):
     """Solves (NEWTON.1).
 
-    Attributes
-    ----------
-    free_count : int
-        |J| of the last step, over all members.
+    free_count: |J| of the last step, over all members.
     """
 
     free_count: int

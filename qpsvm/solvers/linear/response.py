@@ -13,18 +13,8 @@ from qpsvm.solvers.linear.row_losses import RowLosses
 class Response:
     """(LOSSES.4): how the multipliers answer to t at one σ.
 
-    Parameters
-    ----------
-    losses : RowLosses
-    sigma : float
-        σ.
-
-    Attributes
-    ----------
-    steepness : float or ndarray, shape (n,)
-        d, the slope of a free row: one number where δ is.
-    threshold : float or ndarray, shape (n,), or None
-        dε; None where ε = 0.
+    steepness (n,): d, the slope of a free row: one number where δ is.
+    threshold (n,): dε; None where ε = 0.
     """
 
     def __init__(self, losses: RowLosses, sigma: float) -> None:

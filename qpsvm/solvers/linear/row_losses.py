@@ -50,12 +50,8 @@ def mean_over(values: PerRow, team: Team) -> float:
 class RowLosses(Loss):
     """A loss of every row, as the linear solver needs it.
 
-    Attributes
-    ----------
-    unit : float, optional
-        What residuals are measured in, where the levels do not say.
-    team : Team
-        Whoever has the other rows.
+    unit: What residuals are measured in, where the levels do not say.
+    team: Whoever has the other rows.
     """
 
     unit: float | None = None

@@ -19,20 +19,11 @@ BALANCINGS = 2
 class RowProblem:
     """(ALM.1).
 
-    Attributes
-    ----------
-    rows : SignedRows
-        Z, (n, d + 1).
-    losses : RowLosses
-        What each row costs.
-    ridge : ndarray, shape (d + 1,)
-        The diagonal of R.
-    offset : ndarray, shape (d + 1,)
-        h. Where the multipliers are to have a sum other than 0, h_b is minus that.
-    constant : float
-        κ.
-
-    Where a team has the rows, `ridge`, `offset` and `constant` are the same on all members.
+    rows: Z, (n, d + 1).
+    losses: What each row costs.
+    ridge (d + 1,): The diagonal of R.
+    offset (d + 1,): h. Where the multipliers are to have a sum other than 0, h_b is minus that.
+    constant: κ.
     """
 
     rows: SignedRows
@@ -49,13 +40,7 @@ class RowProblem:
     def measures(self, b: float, q: FloatArray, pull: FloatArray, mismatch: float) -> tuple[float, float, float]:
         """A and B of (ALM.5), and ½‖q̂‖².
 
-        Parameters
-        ----------
-        b : float
-        q, pull : ndarray, shape (d + 1,)
-            (ALM.3), and q̂ = Zᵀα + h.
-        mismatch : float
-            Σφ(r) + Σφ*(α) − αᵀr.
+        Shapes: q, pull (d + 1,).
         """
         imbalance = 0.0
         if self.ridge[-1] == 0.0:  # a free intercept

@@ -40,25 +40,9 @@ OFFSET_SAMPLE = 5000
 class SignedRows:
     """The rows Z of (ROWS.1), or some of them.
 
-    Parameters
-    ----------
-    source : RowSource, shape (n, d)
-        The rows of X.
-    y : ndarray, shape (n,)
-        Labels −1/+1.
-    unit : float
-        e: 1 with an intercept, 0 without.
-    mean : ndarray, shape (d,), or None
-        μ; None for 0.
-
-    Attributes
-    ----------
-    n, d : int
-        Rows and features; Z is (n, d + 1).
-    team : Team
-        Whoever has the other rows.
-    passes : int
-        How often all rows have been gone through.
+    n, d: Rows and features; Z is (n, d + 1).
+    team: Whoever has the other rows.
+    passes: How often all rows have been gone through.
     """
 
     def __init__(self, source: RowSource, y: FloatArray, unit: float, mean: FloatArray | None = None) -> None:
@@ -181,15 +165,7 @@ class SignedRows:
 def signed_rows(source: RowSource, y: FloatArray, unit: float, centred: bool) -> tuple[SignedRows, FloatArray | None]:
     """Make the rows (ROWS.1) of a source, and the μ they are centred by, (d,), or None.
 
-    Parameters
-    ----------
-    source : RowSource, shape (n, d)
-    y : ndarray, shape (n,)
-        Labels −1/+1.
-    unit : float
-        e.
-    centred : bool
-        Whether μ may be chosen (the intercept is free); what is sparse is never centred.
+    Shapes: source (n, d), y (n,).
     """
     source = _stored_well(source)
     if not centred or source.is_sparse:

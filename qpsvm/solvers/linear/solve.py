@@ -44,22 +44,14 @@ ENGINES = ("auto", "coordinate", "newton")
 class LinearSolution:
     """What `solve_linear` found.
 
-    Attributes
-    ----------
-    w : ndarray, shape (d,)
-    b : float
-    alpha : ndarray, shape (n,)
-        lo ≤ α ≤ hi, 0 ≤ α_i ≤ C_i of hinges, and yᵀα = 0 up to rounding where the intercept is free and the run
-        converged.
-    iterations : int
-        Newton steps, those on parts of the rows included, and passes of coordinate descent.
-    reason : str
-        "converged", "iteration_limit", "time_limit" or "numerical_error" (rounding, or numbers that are not finite,
-        keep the gap from falling further).
-    engine : str
-        "coordinate", "newton", or "coordinate and newton": who has made steps.
-    gap : float
-        The relative gap of (w, b) and α over the rows of all members, as the run measures it.
+    w (d,)
+    alpha (n,): lo ≤ α ≤ hi, 0 ≤ α_i ≤ C_i of hinges, and yᵀα = 0 up to rounding where the intercept is free and
+        the run converged.
+    iterations: Newton steps, those on parts of the rows included, and passes of coordinate descent.
+    reason: "converged", "iteration_limit", "time_limit" or "numerical_error" (rounding, or numbers that are not
+        finite, keep the gap from falling further).
+    engine: "coordinate", "newton", or "coordinate and newton": who has made steps.
+    gap: The relative gap of (w, b) and α over the rows of all members, as the run measures it.
     """
 
     w: FloatArray
@@ -90,53 +82,7 @@ def solve_linear(
 ) -> LinearSolution:
     """Solve (LIN.1).
 
-    Parameters
-    ----------
-    X : ndarray, CSR or RowSource, shape (n, d)
-        C or F order. Anything but float64 is converted, which takes a copy.
-    y : ndarray, shape (n,)
-        −1 or +1.
-    C : float or ndarray, shape (n,), or RowLosses
-        Of hinges at level 1, positive; or what each row costs.
-    intercept : "free", "penalised" or None
-    total : float
-        What yᵀα is to be where the intercept is free: the objective has b times that, too, as in a one-class machine.
-    tol : float
-        Relative gap to reach.
-    max_iter : int
-        Newton steps allowed.
-    time_limit : float, optional
-        Seconds allowed; looked at between Newton steps.
-    verbose : bool
-        Print a line an outer iteration.
-    start : (w, b, alpha), optional
-        The solution of a neighbouring problem (another C, other weights, a few other rows): w (d,), b, and alpha (n,)
-        over this problem's rows, 0 for a row that was not there. It need not be feasible: α is clipped to the box.
-        For another C, pass α_i C_i/C_i(old) if some α are at their bound (measured: half the steps of α as it was).
-    engine : "auto", "coordinate" or "newton"
-        Whether coordinate descent goes first: where it pays and there is no start, always, or never; it has no place in
-        a team.
-    begun : State, optional
-        What was kept of a run with the same arguments, which goes on from there; rows may be spread over the members of
-        a team in another way.
-    keep : callable, optional
-        Called with the `State` after each outer step over all rows, and after each round of bands; on every member of a
-        team, with the same numbers.
-    progress : callable, optional
-        Called with the `Progress`, in the same way and oftener.
-
-    Returns
-    -------
-    LinearSolution
-        The best pair seen, whatever the reason to stop.
-
-    Raises
-    ------
-    ParameterError
-        An unknown `intercept` or `engine`, `tol` not positive, `max_iter` below 1, b of the start not finite, or a
-        state that no run has kept.
-    DataError
-        w or α of the start, or w of the state, of another shape or not finite.
+    Shapes: X (n, d), y (n,), C (n,). Raises ParameterError, DataError.
     """
     if intercept not in ("free", "penalised", None):
         raise ParameterError(f"intercept must be 'free', 'penalised' or None, got {intercept!r}")

@@ -19,19 +19,12 @@ from qpsvm.errors import ParameterError
 class State:
     """Where a run was after an outer step over all rows, or after a round of bands.
 
-    Attributes
-    ----------
-    w : ndarray, shape (d,)
-    b : float
-        In the caller's coordinates.
-    tau : float
-        How far from a kink the next band reaches; 0 in a run over all rows.
-    sigma : float
-        The penalty of the next outer step.
-    gap : float
-        The relative gap as the run estimates it; infinite where it has not looked at all rows yet.
-    stage : str
-        "subsample", "band" or "rows".
+    w (d,)
+    b: In the caller's coordinates.
+    tau: How far from a kink the next band reaches; 0 in a run over all rows.
+    sigma: The penalty of the next outer step.
+    gap: The relative gap as the run estimates it; infinite where it has not looked at all rows yet.
+    stage: "subsample", "band" or "rows".
     """
 
     w: FloatArray
@@ -44,13 +37,7 @@ class State:
     def checked(self, width: int) -> State:
         """The same, if a run over rows of so many columns can begin with it.
 
-        Raises
-        ------
-        DataError
-            w has another length, or is not finite.
-        ParameterError
-            b is not finite, numbers of w or b are so large that their squares overflow, σ is not positive, or τ is
-            negative or not finite.
+        Raises DataError, ParameterError.
         """
         w, b = as_finite_vector(self.w, "w of the state", width), as_real(self.b, "b of the state")
         if not max(float(np.abs(w).max(initial=0.0)), abs(b)) < LARGEST_VALUE:
@@ -66,17 +53,10 @@ class State:
 class Progress:
     """How far a run is.
 
-    Attributes
-    ----------
-    stage : str
-    passes : int
-        Passes over all rows, so far.
-    rows : int
-        Rows of all members.
-    gap : float
-        The relative gap as estimated: of all rows, or in the stages "band" and "subsample" of some.
-    seconds : float
-        Since the run began.
+    passes: Passes over all rows, so far.
+    rows: Rows of all members.
+    gap: The relative gap as estimated: of all rows, or in the stages "band" and "subsample" of some.
+    seconds: Since the run began.
     """
 
     stage: str

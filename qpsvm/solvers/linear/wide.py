@@ -25,11 +25,8 @@ MOST_ROWS, COLUMNS_PER_ROW = 500, 2
 class Reduced:
     """(WIDE.1).
 
-    Attributes
-    ----------
-    L : ndarray, shape (n, n)
-    mean : ndarray, shape (d,), or None
-        μ; None for 0.
+    L (n, n)
+    mean (d,): μ; None for 0.
     """
 
     L: FloatArray

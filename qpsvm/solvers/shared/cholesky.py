@@ -49,10 +49,7 @@ def ridged(
 
     u is `unit`, (k,) or one number; by default the diagonal of M, and 1 where that is not positive.
 
-    Raises
-    ------
-    NumericalTrouble
-        M is not finite, or no ρ is large enough.
+    Raises NumericalTrouble.
     """
     while ridge <= largest:
         if ridge and unit is None:
@@ -71,19 +68,9 @@ class Cholesky:
 
     Where a ridge or a small pivot costs digits, iterative refinement recovers them.
 
-    Parameters
-    ----------
-    M : ndarray, shape (k, k)
-        In C order. Kept, not copied.
-    ridge : float
-        Where the ladder for ρ begins.
-    single : bool
-        Factor in single precision if refinement makes up for it.
-
-    Raises
-    ------
-    NumericalTrouble
-        M is not finite, or far from positive semidefinite.
+    M (k, k): In C order. Kept, not copied.
+    ridge: Where the ladder for ρ begins.
+    single: Factor in single precision if refinement makes up for it.
     """
 
     def __init__(self, M: FloatArray, ridge: float = 0.0, single: bool = False) -> None:
@@ -128,10 +115,7 @@ def _least_pivot(factor: Factor, diagonal: FloatArray) -> float:
 def ridged_cholesky(A: FloatArray, ridge: float, next_ridge: float = 0.0) -> tuple[FloatArray, float]:
     """L with LLᵀ = A + ρI, below the diagonal (m, m), and ρ: the first of `ridge`, `next_ridge`, … that does.
 
-    Raises
-    ------
-    LinAlgError
-        A holds NaN or infinity, or no ridge was given.
+    Raises LinAlgError.
     """
     while True:
         L = factored(A, ridge)

@@ -37,18 +37,11 @@ LONGER, SHORTER = np.array([2.0, 8.0, 100.0, 1e4]), np.array([0.1, 1e-2, 1e-3, 1
 class Slope:
     """(LINE.1) as a function of s.
 
-    Attributes
-    ----------
-    constant, linear : float
-        ΔWᵀ(RW − h₀) and ΔWᵀRΔW.
-    t, change : ndarray, shape (n,)
-        t and Δm.
-    sigma, upper, lower : float or ndarray, shape (n,)
-        σ, hi and lo.
-    threshold : float or ndarray, shape (n,), or None
-        k; None for 0.
-    team : Team
-        Whoever has the other rows: h is over all of them.
+    constant, linear: ΔWᵀ(RW − h₀) and ΔWᵀRΔW.
+    t, change (n,): t and Δm.
+    sigma, upper, lower (n,): σ, hi and lo.
+    threshold (n,): k; None for 0.
+    team: Whoever has the other rows: h is over all of them.
     """
 
     constant: float
@@ -82,19 +75,7 @@ class Slope:
 
 
 def find_step(slope: Slope, first: float) -> float:
-    """A step s > 0 with |h(s)| ≤ 0.1|h(0)|, or the best that safeguarded interpolation reaches.
-
-    Parameters
-    ----------
-    slope : Slope
-    first : float
-        h(0), negative.
-
-    Returns
-    -------
-    float
-        NaN if the slope is not finite.
-    """
+    """A step s > 0 with |h(s)| ≤ 0.1|h(0)|, or the best that safeguarded interpolation reaches."""
     accepted = SLOPE_SHARE * abs(first)
     at_one = slope(1.0)
     if abs(at_one) <= accepted or np.isnan(at_one):

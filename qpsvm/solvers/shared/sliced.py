@@ -63,34 +63,7 @@ def run_sliced(
 ) -> R:
     """Run a loop with at most so many iterations, as long as the clock allows.
 
-    Parameters
-    ----------
-    loop : callable
-        Of a module's top level; takes the arguments and, last, the most iterations to make.
-    arguments : tuple
-    n : int
-        Rows.
-    most : int
-        Iterations.
-    within : callable
-        How many iterations surely end within so many seconds.
-    nothing : callable
-        The answer of no iteration.
-    clock : Clock
-    verbose : bool
-        Show a sign of life every two seconds.
-    hurries : bool
-        The loop says how it is hurried (`when_hurried`): only then is it waited for when it is to end.
-
-    Returns
-    -------
-    object
-        What `loop` returned: the whole, or the longest slice that ended in time.
-
-    Raises
-    ------
-    FloatingPointError
-        The loop refuses its data: LIBSVM does so where prices of a whole class have underflowed.
+    Raises FloatingPointError.
     """
     try:
         return _sliced(_Apart(loop, arguments, clock, verbose, hurries), n, most, within, nothing)

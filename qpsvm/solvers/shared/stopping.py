@@ -29,33 +29,10 @@ Tell: TypeAlias = Callable[[str, float], None]
 class Budget:
     """What one run may spend, all its stages together, and what it has spent.
 
-    Parameters
-    ----------
-    most : int, optional
-        Steps allowed; as many as it takes where absent.
-    time_limit : float, optional
-        Seconds allowed. They are looked at between steps.
-    verbose : bool
-        Print the lines that are reported. Otherwise they are only logged, where a program logs DEBUG.
-    team : Team
-        Those who make the same run. Their clocks are not the same: what `spent` answers is then what was last agreed.
-
-    Attributes
-    ----------
-    talks : bool
-        Whether anybody reads the lines that are reported.
-    steps : int
-        Steps made: whoever makes one counts it here.
-    clock : Clock
-    keep : callable, optional
-        Takes what may be kept of the run, after each of its rounds: W, τ, σ, gap and stage.
-    tell : callable, optional
-        Takes stage and gap of each report.
-
-    Raises
-    ------
-    ParameterError
-        `most` below 1, or a negative or NaN `time_limit`.
+    talks: Whether anybody reads the lines that are reported.
+    steps: Steps made: whoever makes one counts it here.
+    keep: Takes what may be kept of the run, after each of its rounds: W, τ, σ, gap and stage.
+    tell: Takes stage and gap of each report.
     """
 
     def __init__(

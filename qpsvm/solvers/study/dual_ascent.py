@@ -58,11 +58,6 @@ class BoxAndRows:
 
     Two rows are combined to TA, whose rows share no column, so that each is projected on by itself. That needs columns
     in two directions only, like (y_i, 1) of the ν-SVM: yᵀα = 0 and 1ᵀα = ν are one sum per class in disguise.
-
-    Raises
-    ------
-    UnsupportedError
-        More than two rows, or two that cannot be combined so.
     """
 
     def __init__(self, A: Any, b: Any, lb: FloatArray, ub: FloatArray) -> None:
@@ -194,31 +189,7 @@ def projected_gradient(
     x0: FloatArray | None = None, step: float | None = None, max_iter: int = 10_000, tol: float = 1e-6,
     time_limit: float | None = None, verbose: bool = False, accelerated: bool = False,
 ) -> ProjectedGradient:  # fmt: skip
-    """Minimise ½xᵀPx + qᵀx subject to Ax = b, lb ≤ x ≤ ub, by projected gradient steps; P positive semidefinite.
-
-    Parameters
-    ----------
-    P : (n, n), anything with ``@``; q, lb, ub : (n,)
-        One product with P per iteration is all that is asked of it. Bounds may be infinite.
-    A, b : (m, n) dense or sparse and (m,), or None
-        At most two rows; see `BoxAndRows` (UnsupportedError).
-    x0 : (n,), optional
-        Start, projected first; zeros by default.
-    step : float, optional
-        A constant step, as published codes use; beyond 2/λ_max(P) it need not descend. By default 1/λ_max, estimated
-        by power iterations and shortened where a step shows more curvature.
-    tol : float
-        Converged is ‖Px + q + Aᵀy + z_box‖∞ ≤ tol·max(‖Px‖∞, ‖q‖∞, ‖Aᵀy‖∞), or a step below the rounding of x.
-    max_iter, time_limit, verbose
-        See `trace.Progress` (ParameterError).
-    accelerated : bool
-        Nesterov's momentum, restarted where it turns: the same cost per iteration.
-
-    Returns
-    -------
-    ProjectedGradient
-        The last point if converged, otherwise the lowest of those seen: all of them are feasible.
-    """
+    """Minimise ½xᵀPx + qᵀx subject to Ax = b, lb ≤ x ≤ ub, by projected gradient steps; P positive semidefinite."""
     progress = Progress("dual_ascent", "residual", max_iter, time_limit, verbose)
     q, lb, ub = (np.asarray(part, dtype=np.float64) for part in (q, lb, ub))
     start = np.zeros(len(q)) if x0 is None else as_finite_vector(x0, "x0", len(q))

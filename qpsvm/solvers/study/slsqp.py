@@ -128,30 +128,7 @@ def slsqp(
 ) -> SLSQP:  # fmt: skip
     """Minimise ½xᵀPx + qᵀx subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub with `scipy.optimize.minimize(method="SLSQP")`.
 
-    Parameters
-    ----------
-    P : (n, n), anything with ``@``; q, lb, ub : (n,)
-        Bounds may be infinite. The gradient is Px + q; nothing is differenced.
-    G, h, A, b : dense (k, n), (k,), (m, n), (m,), or None
-        Rows, of any number; as many equality rows as variables at most.
-    x0 : (n,), optional
-        Start, clipped to the bounds; zeros by default. It need not meet the rows.
-    max_iter, ftol
-        SciPy's `maxiter` and `ftol`; converged is what SciPy calls success.
-    time_limit, verbose
-        See `trace.Progress`; looked at once per iteration.
-
-    Returns
-    -------
-    SLSQP
-        SciPy's last point, or the last finite one. It meets the rows to about `ftol`, not exactly. Multipliers are
-        SciPy's where it gives them (1.16 and later, if it ended by itself), z_box = −(Px + q + Gᵀz + Aᵀy) where
-        the bounds allow that sign.
-
-    Raises
-    ------
-    ParameterError
-        An option or the start out of range, or lb > ub.
+    Raises ParameterError.
     """
     progress = Progress("slsqp", "violation", max_iter, time_limit, verbose)
     q, lb, ub = (np.asarray(part, dtype=np.float64) for part in (q, lb, ub))

@@ -124,32 +124,7 @@ def hinge_subgradient(
 ) -> HingeDescent:  # fmt: skip
     """Minimise ½uᵀdiag(d)u + qᵀu + Σ c_i max(0, h_i − (Mu)_i) over u by subgradient steps on all rows at once.
 
-    Parameters
-    ----------
-    M : (m, k), dense or SciPy sparse
-        Two products with it per iteration.
-    h, c : (m,)
-        Thresholds, and weights c ≥ 0.
-    d, q : (k,)
-        Quadratic (d ≥ 0) and linear (default 0) coefficients. Coordinates with d_j = 0 converge more slowly.
-    u0 : (k,), optional
-        Start, by default 0. Without `learning_rate` its coordinates with d_j > 0 are forgotten after one step.
-    learning_rate : float, optional
-        A constant step η instead of the diminishing ones.
-    tol : float
-        Converged is: from iteration t/2 to t the lowest value has fallen by at most tol·|F|, and that of the average is
-        within tol·|F| of it. At the rate 1/t the first is about the error itself; it is an estimate, no bound.
-    max_iter, time_limit, verbose
-        See `trace.Progress`.
-
-    Returns
-    -------
-    HingeDescent
-
-    Raises
-    ------
-    ParameterError
-        Shapes that do not fit, negative d or c, or an option out of range.
+    Raises ParameterError.
     """
     progress = Progress("subgradient", "average − best", max_iter, time_limit, verbose)
     if learning_rate is not None and not 0 < learning_rate < np.inf:

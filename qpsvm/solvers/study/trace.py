@@ -41,23 +41,12 @@ class Product(Protocol):
 class Progress:
     """The history of one run, spaced as its printed lines are.
 
-    Parameters
-    ----------
-    name : str
-        Begins every printed line.
-    measure : str
-        What the number printed after the objective is ("step", "violation").
-    max_iter : int
-        The iterations allowed, at least 1; printing and history are spaced by it.
-    time_limit : float, optional
-        Seconds allowed. It is looked at between iterations, so that one iteration is always made.
-    verbose : bool
-        Print a line every max_iter/20 iterations and one at the end. Otherwise they are logged at DEBUG only.
-
-    Raises
-    ------
-    ParameterError
-        `max_iter` below 1, or a negative or NaN `time_limit`.
+    name: Begins every printed line.
+    measure: What the number printed after the objective is ("step", "violation").
+    max_iter: The iterations allowed, at least 1; printing and history are spaced by it.
+    time_limit: Seconds allowed. It is looked at between iterations, so that one iteration is always made.
+    verbose: Print a line every max_iter/20 iterations and one at the end. Otherwise they are logged at DEBUG
+        only.
     """
 
     def __init__(self, name: str, measure: str, max_iter: int, time_limit: float | None, verbose: bool) -> None:
