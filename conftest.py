@@ -19,11 +19,11 @@ sys.dont_write_bytecode = False
 #: What takes long or waits for other processes: it begins, in this order, so that nobody is left with it at the end.
 FIRST = (
     "tests/test_notebooks.py::test_each_notebook_runs",
-    "tests/play/browser",
-    "tests/distributed",
+    "tests/faces/play/browser",
+    "tests/solve/distributed",
     "tests/benchmarks",
     "tests/estimators",
-    "tests/cli",
+    "tests/faces/cli",
 )
 
 

@@ -13,7 +13,7 @@ from benchmarks.solvers.own import HOW, origin_of
 from benchmarks.suite import Suite
 from benchmarks.suites import suites
 from benchmarks.tasks import Task
-from qpsvm.errors import ParameterError, UnknownOptionError, nearest
+from qpsvm.base.errors import ParameterError, UnknownOptionError, nearest
 
 #: What there is besides the files of --data.
 INSTEAD = "--data DIR says where they are; --table FILE --target COLUMN measures your own; --quick needs no files"

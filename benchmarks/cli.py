@@ -12,7 +12,7 @@ from benchmarks.chosen import absent, add_choice, chosen, why_nothing
 from benchmarks.details import seconds_and_gaps
 from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS
 from benchmarks.suites import suites
-from qpsvm.errors import QPSVMError
+from qpsvm.base.errors import QPSVMError
 
 LINES = Path("benchmark-lines.jsonl")
 

@@ -13,7 +13,7 @@ from benchmarks.samples import Samples, Source, scaled
 from benchmarks.suite import Suite
 from benchmarks.summary import ESTIMATORS
 from benchmarks.tasks import Task, Variant
-from qpsvm.files import read_table
+from qpsvm.data.files import read_table
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import qpsvm
-from qpsvm.backends.osqp_ import _upper_triangle
-from qpsvm.operators import Dense
+from qpsvm.backends.external.osqp_ import _upper_triangle
+from qpsvm.space.operators import Dense
 
 GAMMA = 0.1
 

@@ -1,4 +1,4 @@
-"""A suite of one's own tables: whatever `qpsvm.files` reads, the machines that are named, and every solver of them."""
+"""A suite of one's own tables: whatever `qpsvm.data.files` reads, the machines that are named, and every solver of them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from benchmarks.suite import Suite
 from benchmarks.summary import OURS, PACKAGES, PEERS, QP_SOLVERS, SCIKIT_LEARN
 from benchmarks.tasks import Task, Variant
 from benchmarks.variants import GENERAL_ROWS, NOVEL_NU, TUBE_NU
-from qpsvm.errors import DataError, ParameterError, nearest
-from qpsvm.files import Table, read_table
+from qpsvm.base.errors import DataError, ParameterError, nearest
+from qpsvm.data.files import Table, read_table
 
 #: The name of the suite, and of its lines.
 OWN = "own"

@@ -25,7 +25,7 @@ import numpy as np
 import qpsvm
 from benchmarks.score import REFERENCE_TOL
 from benchmarks.solvers.base import Point
-from qpsvm.problems import Problem
+from qpsvm.machines import Problem
 
 #: Rows up to which points are proven: beyond, kernels take longer to prove than solvers to solve.
 MOST_ROWS = 5000

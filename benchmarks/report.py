@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks import details, estimator_tables, tables
 from benchmarks.pictures import pictures, save
 from benchmarks.summary import SHIFT, Line
-from qpsvm.errors import FileFormatError, UnknownOptionError, nearest
+from qpsvm.base.errors import FileFormatError, UnknownOptionError, nearest
 
 #: Every table by name.
 TABLES = {**tables.TABLES, **details.TABLES, **estimator_tables.TABLES}

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import datasets
 
-from qpsvm.files import read_table
+from qpsvm.data.files import read_table
 
 FloatArray = NDArray[np.float64]
 Samples = tuple[Any, FloatArray]

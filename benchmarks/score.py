@@ -23,7 +23,7 @@ from benchmarks.solvers.base import Point, Rung
 from benchmarks.solvers.fitted import fitted_part, held_out_part, machines_of
 from benchmarks.summary import OURS
 from benchmarks.tasks import Machine
-from qpsvm.problems import Problem
+from qpsvm.machines import Problem
 
 #: The gap to which the lower bound of solvers without a dual point is made.
 REFERENCE_TOL = 1e-10

@@ -34,9 +34,7 @@ optimal [1.] -2.0 True
 from typing import TYPE_CHECKING
 
 from qpsvm import backends
-from qpsvm.dual.certificate import Certificate
-from qpsvm.dual.svm_dual import SVMDual
-from qpsvm.errors import (
+from qpsvm.base.errors import (
     ClusterError,
     DataError,
     DataTypeError,
@@ -60,92 +58,94 @@ from qpsvm.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
-from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
-from qpsvm.late import late_names
-from qpsvm.model import Model, load
-from qpsvm.operators import Dense, Diagonal, LowRank, Operator
-from qpsvm.problems import CSVM, Constraints, Problem, ValueConstraints
-from qpsvm.qp.program import QP, Rows
-from qpsvm.qp.solution import QPSolution, Status
-from qpsvm.result import SVMResult
-from qpsvm.solve import compile, solve
+from qpsvm.base.lazy_names import late_names
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.machines import CSVM, Constraints, Problem, ValueConstraints
+from qpsvm.program.qp import QP, Rows
+from qpsvm.program.solution import QPSolution, Status
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.result.model import Model, load
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import compile, solve
+from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.space.operators import Dense, Diagonal, LowRank, Operator
 
 if TYPE_CHECKING:
     from qpsvm import derivation as derivation
     from qpsvm import estimators as estimators
-    from qpsvm import plotting
-    from qpsvm.backends.registering import register_backend, unregister_backend
-    from qpsvm.comparison.compare import compare
-    from qpsvm.comparison.table import Comparison, ComparisonRow
+    from qpsvm.backends.external.registering import register_backend, unregister_backend
+    from qpsvm.bounds.proof.proof import Claim, Proof
+    from qpsvm.bounds.proof.proofs import Proofs
+    from qpsvm.data.sources.opening import open_rows
+    from qpsvm.data.sources.stored import StoredRows
     from qpsvm.derivation.derive import Derivation, derive
-    from qpsvm.estimators.patching import patch_sklearn as patch_sklearn
-    from qpsvm.estimators.patching import unpatch_sklearn as unpatch_sklearn
-    from qpsvm.grid.cross_validation import CrossValidation, cross_validate
-    from qpsvm.grid.path import Path, path, solve_path
-    from qpsvm.joint_model import JointModel
-    from qpsvm.joint_result import JointResult
-    from qpsvm.kernels.nystroem import Nystroem
-    from qpsvm.kernels.pivoted_cholesky import PivotedCholesky
-    from qpsvm.kernels.random_fourier import RandomFourier
-    from qpsvm.pairs_model import PairsModel
-    from qpsvm.play.widget import Playground as Playground
-    from qpsvm.problems.crammer_singer import CrammerSinger
-    from qpsvm.problems.epsilon_svr import EpsilonSVR
-    from qpsvm.problems.hard_margin import HardMargin
-    from qpsvm.problems.huber_hinge import HuberHinge
-    from qpsvm.problems.nu_svm import NuSVM
-    from qpsvm.problems.nu_svr import NuSVR
-    from qpsvm.problems.one_class import OneClass
-    from qpsvm.problems.primal_hinge import PrimalHinge
-    from qpsvm.problems.quantile_svr import QuantileSVR
-    from qpsvm.problems.ranking import Ranking
-    from qpsvm.problems.squared_hinge import SquaredHinge
-    from qpsvm.problems.svdd import SVDD
-    from qpsvm.problems.weston_watkins import WestonWatkins
-    from qpsvm.proof.proof import Claim, Proof
-    from qpsvm.proof.proofs import Proofs
-    from qpsvm.qp.dualise import dualise
-    from qpsvm.sources.opening import open_rows
-    from qpsvm.sources.stored import StoredRows
+    from qpsvm.estimators.patch.patching import patch_sklearn as patch_sklearn
+    from qpsvm.estimators.patch.patching import unpatch_sklearn as unpatch_sklearn
+    from qpsvm.faces import plotting
+    from qpsvm.faces.play.widget import Playground as Playground
+    from qpsvm.machines.crammer_singer import CrammerSinger
+    from qpsvm.machines.epsilon_svr import EpsilonSVR
+    from qpsvm.machines.hard_margin import HardMargin
+    from qpsvm.machines.huber_hinge import HuberHinge
+    from qpsvm.machines.nu_svm import NuSVM
+    from qpsvm.machines.nu_svr import NuSVR
+    from qpsvm.machines.one_class import OneClass
+    from qpsvm.machines.primal_hinge import PrimalHinge
+    from qpsvm.machines.quantile_svr import QuantileSVR
+    from qpsvm.machines.ranking import Ranking
+    from qpsvm.machines.squared_hinge import SquaredHinge
+    from qpsvm.machines.svdd import SVDD
+    from qpsvm.machines.weston_watkins import WestonWatkins
+    from qpsvm.many.comparison.compare import compare
+    from qpsvm.many.comparison.table import Comparison, ComparisonRow
+    from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
+    from qpsvm.many.grid.path import Path, path, solve_path
+    from qpsvm.program.dualise import dualise
+    from qpsvm.result.all_in_one_model import JointModel
+    from qpsvm.result.all_in_one_result import JointResult
+    from qpsvm.result.pairs_model import PairsModel
+    from qpsvm.space.kernels.nystroem import Nystroem
+    from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
+    from qpsvm.space.kernels.random_fourier import RandomFourier
 else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
             "qpsvm.derivation": (),
             "qpsvm.estimators": (),
-            "qpsvm.plotting": (),
-            "qpsvm.backends.registering": ("register_backend", "unregister_backend"),
-            "qpsvm.comparison.compare": ("compare",),
-            "qpsvm.comparison.table": ("Comparison", "ComparisonRow"),
+            "qpsvm.faces.plotting": (),
+            "qpsvm.backends.external.registering": ("register_backend", "unregister_backend"),
+            "qpsvm.many.comparison.compare": ("compare",),
+            "qpsvm.many.comparison.table": ("Comparison", "ComparisonRow"),
             "qpsvm.derivation.derive": ("Derivation", "derive"),
-            "qpsvm.estimators.patching": ("patch_sklearn", "unpatch_sklearn"),
-            "qpsvm.grid.cross_validation": ("CrossValidation", "cross_validate"),
-            "qpsvm.grid.path": ("Path", "path", "solve_path"),
-            "qpsvm.joint_model": ("JointModel",),
-            "qpsvm.joint_result": ("JointResult",),
-            "qpsvm.kernels.nystroem": ("Nystroem",),
-            "qpsvm.kernels.pivoted_cholesky": ("PivotedCholesky",),
-            "qpsvm.kernels.random_fourier": ("RandomFourier",),
-            "qpsvm.pairs_model": ("PairsModel",),
-            "qpsvm.play.widget": ("Playground",),
-            "qpsvm.problems.crammer_singer": ("CrammerSinger",),
-            "qpsvm.problems.epsilon_svr": ("EpsilonSVR",),
-            "qpsvm.problems.hard_margin": ("HardMargin",),
-            "qpsvm.problems.huber_hinge": ("HuberHinge",),
-            "qpsvm.problems.nu_svm": ("NuSVM",),
-            "qpsvm.problems.nu_svr": ("NuSVR",),
-            "qpsvm.problems.one_class": ("OneClass",),
-            "qpsvm.problems.primal_hinge": ("PrimalHinge",),
-            "qpsvm.problems.quantile_svr": ("QuantileSVR",),
-            "qpsvm.problems.ranking": ("Ranking",),
-            "qpsvm.problems.squared_hinge": ("SquaredHinge",),
-            "qpsvm.problems.svdd": ("SVDD",),
-            "qpsvm.problems.weston_watkins": ("WestonWatkins",),
-            "qpsvm.proof.proof": ("Claim", "Proof"),
-            "qpsvm.proof.proofs": ("Proofs",),
-            "qpsvm.qp.dualise": ("dualise",),
-            "qpsvm.sources.opening": ("open_rows",),
-            "qpsvm.sources.stored": ("StoredRows",),
+            "qpsvm.estimators.patch.patching": ("patch_sklearn", "unpatch_sklearn"),
+            "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
+            "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
+            "qpsvm.result.all_in_one_model": ("JointModel",),
+            "qpsvm.result.all_in_one_result": ("JointResult",),
+            "qpsvm.space.kernels.nystroem": ("Nystroem",),
+            "qpsvm.space.kernels.pivoted_cholesky": ("PivotedCholesky",),
+            "qpsvm.space.kernels.random_fourier": ("RandomFourier",),
+            "qpsvm.result.pairs_model": ("PairsModel",),
+            "qpsvm.faces.play.widget": ("Playground",),
+            "qpsvm.machines.crammer_singer": ("CrammerSinger",),
+            "qpsvm.machines.epsilon_svr": ("EpsilonSVR",),
+            "qpsvm.machines.hard_margin": ("HardMargin",),
+            "qpsvm.machines.huber_hinge": ("HuberHinge",),
+            "qpsvm.machines.nu_svm": ("NuSVM",),
+            "qpsvm.machines.nu_svr": ("NuSVR",),
+            "qpsvm.machines.one_class": ("OneClass",),
+            "qpsvm.machines.primal_hinge": ("PrimalHinge",),
+            "qpsvm.machines.quantile_svr": ("QuantileSVR",),
+            "qpsvm.machines.ranking": ("Ranking",),
+            "qpsvm.machines.squared_hinge": ("SquaredHinge",),
+            "qpsvm.machines.svdd": ("SVDD",),
+            "qpsvm.machines.weston_watkins": ("WestonWatkins",),
+            "qpsvm.bounds.proof.proof": ("Claim", "Proof"),
+            "qpsvm.bounds.proof.proofs": ("Proofs",),
+            "qpsvm.program.dualise": ("dualise",),
+            "qpsvm.data.sources.opening": ("open_rows",),
+            "qpsvm.data.sources.stored": ("StoredRows",),
         },
     )
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from qpsvm.cli import main
+from qpsvm.faces.cli import main
 
 sys.exit(main())

@@ -154,9 +154,9 @@ def circles() -> list[list[str]]:
 
 def test_the_reading_of_imports_finds_what_is_known():
     found = {name for name, _ in inner_imports(ROOT / "solve.py")}
-    assert {"qpsvm.backends", "qpsvm.errors", "qpsvm.problems.forms", "qpsvm.result"} <= found
+    assert {"qpsvm.backends", "qpsvm.errors", "qpsvm.machines.problem.forms", "qpsvm.result.svm_result"} <= found
     assert {"c_svm", "nu_svm"} <= {path.stem for path in FILES}
-    assert "qpsvm.problems.base" in {name for name, _ in inner_imports(ROOT / "problems" / "c_svm.py")}
+    assert "qpsvm.machines.problem.base" in {name for name, _ in inner_imports(ROOT / "problems" / "c_svm.py")}
 
 
 def test_every_file_is_in_a_room_and_every_room_exists():
@@ -228,7 +228,9 @@ def test_solver_packages_are_imported_by_backends_only():
 def public(body: list[ast.stmt]) -> dict[str, str]:
     """The names that imports of ours bind, each with the module that it comes from, or is."""
     imports = [
-        node for node in body if isinstance(node, ast.ImportFrom) and node.module not in ("typing", "qpsvm.late")
+        node
+        for node in body
+        if isinstance(node, ast.ImportFrom) and node.module not in ("typing", "qpsvm.base.lazy_names")
     ]
     origins = [(alias, f"{node.module}.{alias.name}", node.module) for node in imports for alias in node.names]
     return {alias.asname or alias.name: full if full in MODULES else str(home) for alias, full, home in origins}
@@ -262,7 +264,7 @@ def test_init_holds_the_public_names_and_nothing_else():
         _ = qpsvm.Playgruond
 
 
-@pytest.mark.parametrize("package", ["qpsvm", "qpsvm.backends", "qpsvm.problems", "qpsvm.sources"])
+@pytest.mark.parametrize("package", ["qpsvm", "qpsvm.backends", "qpsvm.machines", "qpsvm.data.sources"])
 def test_what_is_imported_late_is_what_type_checkers_see(package):
     """The table of late names says the same as the imports under `TYPE_CHECKING`, and each is there when asked for."""
     told, followed = late_of(parsed(MODULES[package]))
@@ -498,7 +500,7 @@ def test_no_blanket_except_and_no_debris():
 
 
 def test_only_what_talks_to_a_terminal_prints():
-    """All else says it to the logger, by `qpsvm.resources.log`, so that nothing is printed that nobody asked for."""
+    """All else says it to the logger, by `qpsvm.base.resources.progress`, so that nothing is printed that nobody asked for."""
     talk = {ROOT / "resources" / "log.py", *(path for path in FILES if area(path) in ("cli", "play", "__main__"))}
     for path in FILES:
         for node in ast.walk(parsed(path)):

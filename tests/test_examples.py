@@ -23,7 +23,7 @@ from matplotlib import pyplot
 
 import qpsvm
 import qpsvm.derivation
-import qpsvm.play
+import qpsvm.faces.play
 
 ROOT = Path(qpsvm.__file__).parent
 #: The modules whose `__all__` a user imports from.

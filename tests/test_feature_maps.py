@@ -26,10 +26,11 @@ from qpsvm import (
     RandomFourier,
     SquaredHinge,
 )
-from qpsvm.errors import ParameterError, UnsupportedError
-from qpsvm.kernels.feature_map import sampled_rows
-from qpsvm.kernels.functions import gamma_of
-from qpsvm.rows import ChunkRows, Mapped, Stacked, as_row_source, mapped
+from qpsvm.base.errors import ParameterError, UnsupportedError
+from qpsvm.data.rows import ChunkRows, Mapped, Stacked, as_row_source
+from qpsvm.data.rows import transformed as mapped
+from qpsvm.space.kernels.feature_map import sampled_rows
+from qpsvm.space.kernels.functions import gamma_of
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(300, 3))
@@ -129,7 +130,9 @@ def test_a_team_makes_the_same_map():
 def test_members_train_on_the_features_as_they_are(name, members, monkeypatch):
     """What one process finds, whatever is estimated of a sample of the rows; and the features that are kept stay."""
     monkeypatch.setattr("qpsvm.solvers.linear.signed_rows.OFFSET_SAMPLE", 40)
-    monkeypatch.setattr("qpsvm.kernels.space.LARGE_SIZE", 0)  # as of so many rows that they are not centred in a copy
+    monkeypatch.setattr(
+        "qpsvm.space.kernels.space.LARGE_SIZE", 0
+    )  # as of so many rows that they are not centred in a copy
     whole = CSVM(X, Y, C=2.0, kernel=MAPS[name])
     parts = np.array_split(np.arange(len(X)), members)
 

@@ -7,7 +7,7 @@ import pytest
 from cells import Cells
 
 import qpsvm
-from qpsvm.kkt_table import EACH_END, MOST_ROWS, KKTTable
+from qpsvm.result.kkt_table import EACH_END, MOST_ROWS, KKTTable
 
 X, Y = np.array([[0.0], [1.0], [3.0], [4.0], [0.5]]), [0, 0, 1, 1, 1]
 

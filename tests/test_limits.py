@@ -12,16 +12,15 @@ import pytest
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, solve
-from qpsvm.attempt import Request, check_room
 from qpsvm.backends import Backend
-from qpsvm.choice import FLOOR, FOLLOWERS, Choice, Followers, choices, in_seconds
-from qpsvm.costs import Cost, Size
-from qpsvm.dual.repair import feasible
-from qpsvm.problems.affordable import affordable_alpha
-from qpsvm.qp.solution import Status
-from qpsvm.resources.clock import Clock
-from qpsvm.resources.memory import available_memory
-from qpsvm.resources.progress import Pulse
+from qpsvm.base.resources.limits import available_memory
+from qpsvm.base.resources.progress import Clock, Pulse
+from qpsvm.bounds.repair import feasible
+from qpsvm.machines.problem.starts import affordable_alpha
+from qpsvm.program.costs import Cost, Size
+from qpsvm.program.solution import Status
+from qpsvm.solve.attempt import Request, check_room
+from qpsvm.solve.choice import FLOOR, FOLLOWERS, Choice, Followers, choices, in_seconds
 
 RNG = np.random.default_rng(0)
 
@@ -77,7 +76,7 @@ def test_polishing_takes_no_longer_than_the_solver_that_was_stopped(monkeypatch)
         lasting.append(clock.limit)
         return certificate
 
-    monkeypatch.setattr(qpsvm.problems.base.Problem, "_polished", spy)
+    monkeypatch.setattr(qpsvm.machines.problem.base.Problem, "_polished", spy)
     problem = CSVM(*samples(300), 1.0, RBF(0.05))
     result = solve(problem, "osqp", "dual", max_iter=2, check=False)
     assert lasting[-1] == pytest.approx(max(result.solve_time, 0.1))
@@ -94,10 +93,10 @@ def test_no_round_of_polishing_begins_that_would_not_end():
         certified.append(alpha)
         return problem.certify(alpha)
 
-    assert qpsvm.dual.polish.polish(problem.svm, start, certify, clock=Clock(0.0)) is start
-    assert qpsvm.dual.polish.polish(problem.svm, start, certify, clock=Clock(10.0), each=100.0) is start
+    assert qpsvm.bounds.polish.polish(problem.svm, start, certify, clock=Clock(0.0)) is start
+    assert qpsvm.bounds.polish.polish(problem.svm, start, certify, clock=Clock(10.0), each=100.0) is start
     assert not certified
-    assert qpsvm.dual.polish.polish(problem.svm, start, certify, clock=Clock(100.0)).gap < start.gap
+    assert qpsvm.bounds.polish.polish(problem.svm, start, certify, clock=Clock(100.0)).gap < start.gap
 
 
 @pytest.mark.parametrize("seconds", [1e-4, 1e-3, float("inf")])
@@ -213,7 +212,7 @@ def test_advice_is_only_what_was_not_done():
 
 @pytest.mark.slow
 def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
-    monkeypatch.setattr("qpsvm.resources.progress.EVERY", 0.01)
+    monkeypatch.setattr("qpsvm.base.resources.progress.EVERY", 0.01)
     with Pulse(True, "setting up") as pulse:
         time.sleep(0.2)
         pulse.doing = "at work"
@@ -231,23 +230,23 @@ def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
 
 def test_too_little_memory_is_said_before_anything_starts(monkeypatch):
     problem = CSVM(*samples(100), 1.0, RBF(0.05))
-    monkeypatch.setattr("qpsvm.attempt.available_memory", lambda: 1e9)
+    monkeypatch.setattr("qpsvm.solve.attempt.available_memory", lambda: 1e9)
     request = Cost(0.0, 0.0, 2e9)
-    with pytest.raises(qpsvm.errors.TooLargeError, match=r"osqp needs about 1.9 GiB .* 100 rows") as caught:
+    with pytest.raises(qpsvm.TooLargeError, match=r"osqp needs about 1.9 GiB .* 100 rows") as caught:
         check_room(problem, backends.get("osqp"), "dual", request)
     assert isinstance(caught.value, MemoryError)
     check_room(problem, backends.get("osqp"), "dual", Cost(0.0, 0.0, 5e8))
 
 
 def test_memory_that_runs_out_is_an_error_of_ours_and_auto_goes_on(monkeypatch):
-    from qpsvm.backends.kernel_newton_ import KernelNewtonCompiled
+    from qpsvm.backends.own.kernel_newton_ import KernelNewtonCompiled
 
     def fails(*_: Any) -> Any:
         raise MemoryError
 
     monkeypatch.setattr(KernelNewtonCompiled, "_run", fails)
     problem = CSVM(*samples(60), 1.0, RBF(0.05))
-    with pytest.raises(qpsvm.errors.TooLargeError, match="kernel_newton ran out of memory"):
+    with pytest.raises(qpsvm.TooLargeError, match="kernel_newton ran out of memory"):
         solve(problem, "kernel_newton")
     result = solve(problem)
     assert result.status == "optimal"

@@ -16,8 +16,8 @@ import pytest
 import scipy.sparse as sp
 
 import qpsvm
-from qpsvm import errors
 from qpsvm.backends import REGISTRY, get
+from qpsvm.base import errors
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(16, 3))

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm import CSVM, RBF, EpsilonSVR, NuSVM, Nystroem, OneClass, Ranking
-from qpsvm.arrays.frozen import parts_of_array
-from qpsvm.errors import DataError
+from qpsvm.base.arrays.frozen import parts_of_array
+from qpsvm.base.errors import DataError
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 3))

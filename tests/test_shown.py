@@ -9,7 +9,7 @@ import pytest
 from cells import Cells
 
 import qpsvm
-from qpsvm.html import Cell, table
+from qpsvm.base.html import Cell, table
 
 X, Y = [[1.0], [2.0], [4.0]], ["<b>no", "<b>no", "yes & so"]
 MACHINES = (qpsvm.HardMargin, qpsvm.CSVM, qpsvm.NuSVM, qpsvm.PrimalHinge)

@@ -19,9 +19,9 @@ from sklearn.datasets import make_moons
 import qpsvm
 from qpsvm.backends import REGISTRY, everyone, get
 from qpsvm.backends.abilities import Abilities
-from qpsvm.choice import choices, machine_traits
 from qpsvm.derivation.registry import STEPS
-from qpsvm.problems.machine import Machine
+from qpsvm.machines.problem.machine import Machine
+from qpsvm.solve.choice import choices, machine_traits
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CHOOSE = (DOCS / "choose.md").read_text(encoding="utf-8")

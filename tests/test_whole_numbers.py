@@ -15,8 +15,8 @@ from pyarrow import parquet
 
 import qpsvm
 from qpsvm import CSVM, EpsilonSVR
+from qpsvm.data.files import read_table
 from qpsvm.estimators import SVC, LinearSVR
-from qpsvm.files import read_table
 
 #: The least whole number that is no double; and one far beyond it that is.
 ODD, EVEN = 2**53 + 1, 2**60

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.large.data import COLUMNS
 from benchmarks.large.model import NUMBER, Machines, Work, cost
 from benchmarks.tables import digits, markdown, ratio
-from qpsvm.rows import as_row_source
+from qpsvm.data.rows import as_row_source
 
 Line = dict[str, Any]
 #: Rows of the probe: more than any cache holds; and how many are gathered from them.

@@ -16,8 +16,8 @@ from benchmarks.large.data import Table
 from benchmarks.large.passes import Passes, counted
 from benchmarks.large.spark import minimised
 from benchmarks.large.weigh import read_from_disk, weighed
-from qpsvm.arrays.types import FloatArray
-from qpsvm.rows import as_row_source
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.data.rows import as_row_source
 
 #: The gap that is asked for.
 TOL = 1e-6

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from qpsvm.rows import Block, RowSource
+from qpsvm.data.rows import Block, RowSource
 
 
 @dataclass

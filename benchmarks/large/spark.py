@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.rows import RowSource
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.data.rows import RowSource
 
 #: Spark's defaults, and Breeze's.
 TOL, MOST_ITERATIONS, PAIRS, MEMORY, LEAST_GRADIENT = 1e-6, 100, 10, 20, 1e-8

@@ -13,7 +13,7 @@ from benchmarks.solvers.quadratic import QuadraticSolver
 from benchmarks.solvers.regressions import CLASSES, OfLibsvm
 from benchmarks.summary import BACKENDS, BARE, QP_SOLVERS
 from benchmarks.tasks import Task
-from qpsvm.errors import ParameterError
+from qpsvm.base.errors import ParameterError
 
 #: Those that take one machine.
 ENTRANTS: dict[str, Entrant] = {

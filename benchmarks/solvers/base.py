@@ -9,9 +9,9 @@ from typing import Any
 from benchmarks.lines import version_of
 from benchmarks.samples import FloatArray
 from benchmarks.tasks import Machine, Task
-from qpsvm.problems import Problem
-from qpsvm.qp.scaled import ScaledQP
-from qpsvm.qp.solution import QPSolution
+from qpsvm.machines import Problem
+from qpsvm.program.scaled import ScaledQP
+from qpsvm.program.solution import QPSolution
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from benchmarks.samples import FloatArray
 from benchmarks.solvers.base import Point
 from benchmarks.solvers.machines import libsvm_alpha
 from benchmarks.tasks import Machine
-from qpsvm.arrays.types import as_dense
+from qpsvm.base.arrays.types import as_dense
 
 #: Of so many rows, one is held out.
 HELD_OUT = 5

@@ -21,7 +21,7 @@ from benchmarks.samples import FloatArray
 from benchmarks.solvers.base import Curve, Entrant, Point, Rung, Said
 from benchmarks.solvers.machines import noted
 from benchmarks.tasks import Machine, Task
-from qpsvm.qp.solution import Status
+from qpsvm.program.solution import Status
 
 #: Steps of TorchKM for all C together: no limit but time. Its default of 1000 ends at the first of fifty C, with a
 #: warning, and leaves zeros for the others.

@@ -16,7 +16,7 @@ from benchmarks.capture import captured
 from benchmarks.solvers.base import Entrant, Point, Rung, Said
 from benchmarks.tasks import Machine, Task
 from benchmarks.threads import ALL
-from qpsvm.arrays.types import as_dense
+from qpsvm.base.arrays.types import as_dense
 
 #: Tolerances of coordinate descent and SMO: how far a KKT condition may be violated.
 VIOLATIONS = tuple(10.0**-k for k in range(1, 10))

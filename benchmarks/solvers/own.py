@@ -30,7 +30,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.solvers.base import Entrant, Origin
-from qpsvm.errors import MissingFileError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.base.errors import MissingFileError, ParameterTypeError, UnknownOptionError, nearest
 
 #: How a class is named.
 HOW = "MODULE:CLASS, FILE.py:CLASS, or FILE.py where the file has one"

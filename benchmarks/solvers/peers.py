@@ -34,7 +34,7 @@ from benchmarks.solvers.machines import (
 )
 from benchmarks.tasks import Machine, Task
 from benchmarks.threads import ALL
-from qpsvm.arrays.types import as_dense
+from qpsvm.base.arrays.types import as_dense
 
 #: The names of ReHLine's losses; its smooth hinge is Huber's of width 1.
 REHLINE = {

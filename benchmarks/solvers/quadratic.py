@@ -19,11 +19,11 @@ from benchmarks.capture import captured
 from benchmarks.lines import version_of
 from benchmarks.solvers.base import Entrant, Point, Rung, Said, point_of
 from benchmarks.tasks import Machine, Task
-from qpsvm.arrays.types import as_dense
-from qpsvm.operators import Diagonal
-from qpsvm.qp.program import QP
-from qpsvm.qp.scaled import ScaledQP
-from qpsvm.qp.solution import QPSolution, Solver, Status
+from qpsvm.base.arrays.types import as_dense
+from qpsvm.program.qp import QP
+from qpsvm.program.scaled import ScaledQP
+from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.space.operators import Diagonal
 
 #: No limit but time.
 UNLIMITED = 100_000_000

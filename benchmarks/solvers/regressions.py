@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.solvers.base import Entrant, Point, Rung, Said
 from benchmarks.solvers.machines import VIOLATIONS, libsvm_alpha, noted, one_machine_of_libsvm
 from benchmarks.tasks import Machine, Task
-from qpsvm.arrays.types import as_dense
+from qpsvm.base.arrays.types import as_dense
 
 #: Of which machine each class is.
 CLASSES = {"SVR": "epsilon-svr", "NuSVR": "nu-svr", "OneClassSVM": "one-class"}

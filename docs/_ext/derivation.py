@@ -17,8 +17,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import qpsvm
+from qpsvm.derivation.display import HOLDS, Code, ShownStep
 from qpsvm.derivation.page import INDEX
-from qpsvm.derivation.shown import HOLDS, Code, ShownStep
 
 
 class DerivationDirective(SphinxDirective):

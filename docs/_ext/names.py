@@ -1,4 +1,4 @@
-"""Public names in code style become links to their pages: `solve`, `CSVM`, `qpsvm.plotting.hulls`.
+"""Public names in code style become links to their pages: `solve`, `CSVM`, `qpsvm.faces.plotting.hulls`.
 
 So the pages and the docstrings need no markup for links, and a name that moves takes its links with it.
 """
@@ -73,7 +73,7 @@ def reference(app: Sphinx, docname: str, name: str) -> nodes.reference | None:
 
 
 def by_home(app: Sphinx, _env: BuildEnvironment, node: pending_xref, shown: nodes.TextElement) -> nodes.Node | None:
-    """A class that Sphinx names by its module (`qpsvm.problems.base.Problem`) is found by its public name."""
+    """A class that Sphinx names by its module (`qpsvm.machines.problem.base.Problem`) is found by its public name."""
     target = node.get("reftarget", "")
     if node.get("refdomain") != "py" or not target.startswith("qpsvm."):
         return None

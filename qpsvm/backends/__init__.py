@@ -20,32 +20,32 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from qpsvm.arrays.words import shown
 from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.outside import OUTSIDE, Registered, offered
-from qpsvm.errors import UnknownOptionError, nearest
-from qpsvm.late import late_names
+from qpsvm.backends.external.entry_points import OUTSIDE, Registered, offered
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import UnknownOptionError, nearest
+from qpsvm.base.lazy_names import late_names
 
 if TYPE_CHECKING:
-    from qpsvm.backends.registering import register_backend, unregister_backend
+    from qpsvm.backends.external.registering import register_backend, unregister_backend
 else:
     __getattr__, __dir__ = late_names(
-        __name__, {"qpsvm.backends.registering": ("register_backend", "unregister_backend")}
+        __name__, {"qpsvm.backends.external.registering": ("register_backend", "unregister_backend")}
     )
 
 #: One line a solver: name → module and class.
 REGISTRY: dict[str, tuple[str, str]] = {
-    "cvxopt": ("qpsvm.backends.cvxopt_", "CvxoptBackend"),
-    "osqp": ("qpsvm.backends.osqp_", "OsqpBackend"),
-    "cvxpy": ("qpsvm.backends.cvxpy_", "CvxpyBackend"),
-    "augmented_lagrangian": ("qpsvm.backends.augmented_lagrangian_", "AugmentedLagrangianBackend"),
-    "kernel_newton": ("qpsvm.backends.kernel_newton_", "KernelNewtonBackend"),
-    "libsvm": ("qpsvm.backends.libsvm_", "LibsvmBackend"),
-    "liblinear": ("qpsvm.backends.liblinear_", "LiblinearBackend"),
-    "interior_point": ("qpsvm.backends.interior_point_", "InteriorPointBackend"),
-    "dual_ascent": ("qpsvm.backends.dual_ascent_", "DualAscentBackend"),
-    "subgradient": ("qpsvm.backends.subgradient_", "SubgradientBackend"),
-    "slsqp": ("qpsvm.backends.slsqp_", "SlsqpBackend"),
+    "cvxopt": ("qpsvm.backends.external.cvxopt_", "CvxoptBackend"),
+    "osqp": ("qpsvm.backends.external.osqp_", "OsqpBackend"),
+    "cvxpy": ("qpsvm.backends.external.cvxpy_", "CvxpyBackend"),
+    "augmented_lagrangian": ("qpsvm.backends.own.augmented_lagrangian_", "AugmentedLagrangianBackend"),
+    "kernel_newton": ("qpsvm.backends.own.kernel_newton_", "KernelNewtonBackend"),
+    "libsvm": ("qpsvm.backends.external.libsvm_", "LibsvmBackend"),
+    "liblinear": ("qpsvm.backends.external.liblinear_", "LiblinearBackend"),
+    "interior_point": ("qpsvm.backends.own.interior_point_", "InteriorPointBackend"),
+    "dual_ascent": ("qpsvm.backends.own.study_", "DualAscentBackend"),
+    "subgradient": ("qpsvm.backends.own.study_", "SubgradientBackend"),
+    "slsqp": ("qpsvm.backends.own.study_", "SlsqpBackend"),
 }
 #: The one backend that runs on a team, and whose runs have a state of few numbers from which they can go on.
 RESUMABLE = "augmented_lagrangian"
@@ -84,7 +84,7 @@ def get(name: str) -> Backend:
     >>> qpsvm.backends.get("cvxopr")
     Traceback (most recent call last):
         ...
-    qpsvm.errors.UnknownOptionError: unknown backend 'cvxopr'; did you mean 'cvxopt'? known: ...
+    qpsvm.UnknownOptionError: unknown backend 'cvxopr'; did you mean 'cvxopt'? known: ...
     """
     if isinstance(name, str) and name == "auto":
         raise UnknownOptionError(

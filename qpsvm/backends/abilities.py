@@ -25,9 +25,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from qpsvm.arrays.constant import common_value
-from qpsvm.arrays.types import FloatArray
-from qpsvm.dual.svm_dual import SVMDual
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.vectors import common_value
+from qpsvm.program.svm_dual import SVMDual
 
 Form = Literal["dual", "primal"]
 #: What a user may ask for that not every solver can do.

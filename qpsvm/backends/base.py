@@ -16,16 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays.checks import all_finite, as_finite_vector, as_flag
-from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed, traits_of
-from qpsvm.backends.boundary import Boundary, accepted, broken
 from qpsvm.backends.contract import Limits, Run, stopped
-from qpsvm.backends.packages import built_in_version, importable, installed_version
+from qpsvm.backends.external.boundary import Boundary, accepted, broken
+from qpsvm.backends.external.packages import built_in_version, importable, installed_version
 from qpsvm.backends.recognise import statement_of
-from qpsvm.costs import Cost, Import, Size
-from qpsvm.dual.statement import Statement
-from qpsvm.errors import (
+from qpsvm.base.arrays.checks import all_finite, as_finite_vector, as_flag
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import (
     MissingExtraError,
     ParameterError,
     TooLargeError,
@@ -33,11 +31,13 @@ from qpsvm.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.operators import LowRank
-from qpsvm.qp.program import QP
-from qpsvm.qp.solution import QPSolution, Solver, Status
-from qpsvm.resources.interrupts import held
-from qpsvm.resources.threads import one_thread
+from qpsvm.base.resources.interrupts import held
+from qpsvm.base.resources.limits import one_thread
+from qpsvm.program.costs import Cost, Import, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.statement import Statement
+from qpsvm.space.operators import LowRank
 
 #: What solvers raise when the value of a setting is wrong.
 REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)

@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from qpsvm.arrays.checks import as_positive
-from qpsvm.arrays.types import FloatArray
-from qpsvm.arrays.words import outline, shown
-from qpsvm.errors import (
+from qpsvm.base.arrays.checks import as_positive
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.words import outline, shown
+from qpsvm.base.errors import (
     ParameterError,
     ParameterTypeError,
 )
-from qpsvm.qp.solution import Status
+from qpsvm.program.solution import Status
 
 #: The largest iteration limit that every solver can hold, a 32-bit integer.
 MOST_ITERATIONS = 2**31 - 1

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.arrays.constant import common_value, repeated, times
-from qpsvm.arrays.types import FloatArray, as_dense
-from qpsvm.dual.statement import Statement
-from qpsvm.dual.svm_dual import Group, SVMDual, intercept_group
-from qpsvm.errors import UnsupportedError
-from qpsvm.kernels.gram import KernelGram
-from qpsvm.operators import Dense, LowRank, Operator
-from qpsvm.qp.program import QP
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.arrays.vectors import common_value, repeated, times
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.program.qp import QP
+from qpsvm.program.statement import Statement
+from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
+from qpsvm.space.kernels.gram import KernelGram
+from qpsvm.space.operators import Dense, LowRank, Operator
 
 #: How far what should be one number in every row may vary, relatively: scaling rounds.
 UNIFORM = 1e-12

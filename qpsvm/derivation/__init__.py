@@ -12,7 +12,7 @@ yᵀα, and 0
 
 `step` says what a step is, `letters` what α, w, b, … are at a point, `sides` how two sides make a residual, and
 `headline` what the residuals are worth. One file a machine (`c_svm`, `nu_svm`, …) lists its steps in order, and
-`registry` says whose file that is. The equations are defined in the docstrings of `qpsvm.problems` and read from there;
+`registry` says whose file that is. The equations are defined in the docstrings of `qpsvm.machines` and read from there;
 `source` finds the lines of the library that are these equations. `text` and `page` know only what is shown: the text
 and numbers of `shown`.
 """

@@ -11,20 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays.checks import as_finite_vector
-from qpsvm.arrays.types import FloatArray
-from qpsvm.arrays.words import shown
-from qpsvm.derivation.given import point_of
-from qpsvm.derivation.headline import of_alpha, of_result
-from qpsvm.derivation.joint_letters import JointLetters, joint_headline
-from qpsvm.derivation.letters import Letters
-from qpsvm.derivation.proven import Proven, proven_of
-from qpsvm.derivation.registry import steps_of
-from qpsvm.derivation.row_letters import letters_of
-from qpsvm.derivation.shown import ShownDerivation
-from qpsvm.derivation.step import Measurement, Step
-from qpsvm.derivation.text import describe
-from qpsvm.errors import (
+from qpsvm.base.arrays.checks import as_finite_vector
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import (
     FileAccessError,
     FileFormatError,
     MissingExtraError,
@@ -33,13 +23,23 @@ from qpsvm.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.joint_result import JointResult
-from qpsvm.problems import JointProblem, Problem
-from qpsvm.problems.pairing import check_joint_pair, check_pair
-from qpsvm.problems.reading import title_of
-from qpsvm.proof.proof import Proof
-from qpsvm.result import SVMResult
-from qpsvm.saving.writing import write_text
+from qpsvm.base.writing import write_text
+from qpsvm.bounds.proof.proof import Proof
+from qpsvm.derivation.all_in_one_quantities import JointLetters, joint_headline
+from qpsvm.derivation.constraint_quantities import letters_of
+from qpsvm.derivation.display import ShownDerivation
+from qpsvm.derivation.headline import of_alpha, of_result
+from qpsvm.derivation.page import describe
+from qpsvm.derivation.proven import Proven, proven_of
+from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.registry import steps_of
+from qpsvm.derivation.residual import point_of
+from qpsvm.derivation.step import Measurement, Step
+from qpsvm.machines import JointProblem, Problem
+from qpsvm.machines.problem.pairing import check_joint_pair, check_pair
+from qpsvm.machines.problem.reading import title_of
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.svm_result import SVMResult
 
 #: Claims of a proof that are told above the steps.
 SAID = ("feasible", "gap", "kernel")

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.derivation.letters import Letters, share
+from qpsvm.bounds.repair import feasible
+from qpsvm.derivation.quantities import Letters, share
 from qpsvm.derivation.step import Measurement
-from qpsvm.dual.repair import feasible
-from qpsvm.qp import kkt
-from qpsvm.qp.solution import Status
-from qpsvm.result import SVMResult
+from qpsvm.program import solution as kkt
+from qpsvm.program.solution import Status
+from qpsvm.result.svm_result import SVMResult
 
 #: A residual may be as large as the square root of the gap. Of a relative gap below this nothing is seen in it.
 SHARP = 1e-12

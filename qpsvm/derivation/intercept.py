@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from qpsvm.derivation import measures, shared
+from qpsvm.bounds import certify, levels
+from qpsvm.derivation import measures
 from qpsvm.derivation.step import Measure, Step
-from qpsvm.dual import certify, levels
-from qpsvm.problems import Problem
+from qpsvm.derivation.steps import shared
+from qpsvm.machines import Problem
 
 #: Why steps about b do not exist without one.
 NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.derivation.letters import Letters, share
-from qpsvm.derivation.shown import HOLDS
-from qpsvm.derivation.sides import Relation, Sides, size_of, worst
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.bounds.certificate import hinge_intercepts
+from qpsvm.derivation.display import HOLDS
+from qpsvm.derivation.quantities import Letters, share
+from qpsvm.derivation.residual import Relation, Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable
-from qpsvm.dual.certificate import hinge_intercepts
-from qpsvm.dual.svm_dual import Group
-from qpsvm.qp import kkt
+from qpsvm.program import solution as kkt
+from qpsvm.program.svm_dual import Group
 
 # --- margin -----------------------------------------------------------------------------------------------------------
 

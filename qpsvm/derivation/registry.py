@@ -7,12 +7,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from qpsvm.derivation import (
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.derivation.source import statements
+from qpsvm.derivation.step import Step
+from qpsvm.derivation.steps import (
+    all_in_one as joint,
+)
+from qpsvm.derivation.steps import (
     c_svm,
     epsilon_svr,
     hard_margin,
     huber_hinge,
-    joint,
     nu_svm,
     nu_svr,
     one_class,
@@ -21,12 +26,11 @@ from qpsvm.derivation import (
     ranking,
     squared_hinge,
     svdd,
-    user_rows,
 )
-from qpsvm.derivation.statements import statements
-from qpsvm.derivation.step import Step
-from qpsvm.errors import UnsupportedError
-from qpsvm.problems import (
+from qpsvm.derivation.steps import (
+    linear_constraints as user_rows,
+)
+from qpsvm.machines import (
     CSVM,
     SVDD,
     CrammerSinger,
@@ -43,6 +47,8 @@ from qpsvm.problems import (
     Ranking,
     SquaredHinge,
     WestonWatkins,
+)
+from qpsvm.machines.problem import (
     constraints,
 )
 

@@ -2,6 +2,8 @@
 
 An equation is the statement behind which its tag stands in a comment, `# (CSVM.4)`; those are its lines. Code that
 serves every machine carries the tag of the equation that all of theirs are cases of, `# (DUAL.5)`.
+
+The equations of a variant, read from the docstring that defines them.
 """
 
 from __future__ import annotations
@@ -9,19 +11,21 @@ from __future__ import annotations
 import ast
 import inspect
 import io
+import re
 import textwrap
 import tokenize
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-import qpsvm.errors
-from qpsvm.derivation.shown import Code
+import qpsvm.base.errors
+from qpsvm.derivation.display import Code
 
 #: What paths are shown relative to: the directory that holds the package.
-HOME = Path(qpsvm.errors.__file__).parents[1]
+HOME = Path(qpsvm.base.errors.__file__).parents[1]
 #: Lines up to which a function is shown whole, and lines that are shown around an equation in a longer one.
 SHORT, AROUND = 14, 3
 #: Statements with a body, of which only the head can be an equation.
@@ -90,3 +94,13 @@ def _with_short_docstring(written: str) -> str:
     if ast.get_docstring(definition) and first.end_lineno is not None and first.end_lineno > first.lineno:
         lines[first.lineno - 1 : first.end_lineno] = [lines[first.lineno - 1].rstrip() + '"""']
     return "\n".join(lines)
+
+
+#: A definition: its tag, and the text up to the end of the line. Lines that are indented deeper continue it.
+DEFINITION = re.compile(r"^ {4}\(([A-Z][A-Z0-9]+\.\d+)\)  (\S.*(?:\n {5,}\S.*)*)", re.MULTILINE)
+
+
+def statements(module: ModuleType | None) -> dict[str, str]:
+    """Every tag that a module's docstring defines, in order, with its equation on one line."""
+    text = (module.__doc__ if module is not None else None) or ""
+    return {tag: re.sub(r"\s*\n\s*", " ", equation) for tag, equation in DEFINITION.findall(text)}

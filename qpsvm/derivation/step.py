@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from qpsvm.derivation.constraint_quantities import letters_of
+from qpsvm.derivation.display import ShownStep
+from qpsvm.derivation.page import describe_with_code
 from qpsvm.derivation.proven import Proven
-from qpsvm.derivation.row_letters import letters_of
-from qpsvm.derivation.shown import ShownStep
-from qpsvm.derivation.sides import Sides, foremost
+from qpsvm.derivation.residual import Sides, foremost
 from qpsvm.derivation.source import code
-from qpsvm.derivation.text import describe_with_code
-from qpsvm.problems import Problem
-from qpsvm.problems.pairing import check_pair
-from qpsvm.result import SVMResult
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.pairing import check_pair
+from qpsvm.result.svm_result import SVMResult
 
 #: From the letters at a point to the sides of the equation: one comparison, or several, of which the first says most.
 #: A measure may return a residual alone, where there are no sides to show. The letters are `Letters`, or `RowLetters`.

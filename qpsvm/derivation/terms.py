@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qpsvm.problems import JointProblem, Problem
+from qpsvm.machines import JointProblem, Problem
 
 
 @dataclass(frozen=True)

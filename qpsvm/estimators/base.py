@@ -19,17 +19,16 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from qpsvm.errors import InaccurateWarning, UnknownOptionError, nearest
-from qpsvm.estimators.callbacks import CallbackSupportMixin
-from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
-from qpsvm.estimators.stored import StoredScore, stored
-from qpsvm.multiclass.one_by_one import without_noise
-from qpsvm.multiclass.together import Results, Together
-from qpsvm.problems import Problem
-from qpsvm.qp.solution import Status
-from qpsvm.result import SVMResult
-from qpsvm.samples import SpreadSamples
-from qpsvm.solve import solve
+from qpsvm.base.errors import InaccurateWarning, UnknownOptionError, nearest
+from qpsvm.data.samples import SpreadSamples
+from qpsvm.estimators.out_of_core import StoredScore, stored
+from qpsvm.estimators.parameters import NO_LIMIT, SHARED, CallbackSupportMixin, Check
+from qpsvm.machines import Problem
+from qpsvm.many.multiclass.one_by_one import without_noise
+from qpsvm.many.multiclass.together import Results, Together
+from qpsvm.program.solution import Status
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
 
 E = TypeVar("E", bound="Estimator")
 P = ParamSpec("P")

@@ -1,4 +1,7 @@
-"""The classifiers with a kernel: binary machines for every two classes, one for each class, or one for all of them."""
+"""The classifiers with a kernel: binary machines for every two classes, one for each class, or one for all of them.
+
+`multi_class="crammer_singer"` and `"weston_watkins"`: one program over all classes, in the form of many machines.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,80 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from qpsvm import voting
-from qpsvm.arrays.checks import as_flag
-from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.errors import DataError, ParameterError, UnsupportedError
+from qpsvm.base.arrays.checks import as_flag
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import SeveralMachines, all_at_once, callers_level
-from qpsvm.estimators.callbacks import watched
-from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.kernel_machine import KernelMachine
-from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
+from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, watched, workers
 from qpsvm.estimators.saved import model_of
-from qpsvm.joint_model import JointModel
-from qpsvm.kernels.functions import Kernel
-from qpsvm.model import Model
-from qpsvm.multiclass import Together, solve_pairs, solve_rest
-from qpsvm.pairs_model import PairsModel
-from qpsvm.result import SVMResult
+from qpsvm.machines import CrammerSinger, WestonWatkins
+from qpsvm.machines.problem.all_in_one import JointProblem
+from qpsvm.many.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.many.multiclass.one_by_one import without_noise
+from qpsvm.many.multiclass.split import REST
+from qpsvm.many.multiclass.together import Results
+from qpsvm.result import pairs_model as voting
+from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.model import Model
+from qpsvm.result.pairs_model import PairsModel
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
+from qpsvm.space.kernels.functions import Kernel
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+
+#: The machines that learn several classes in one program.
+JOINT: dict[str, type[JointProblem]] = {"crammer_singer": CrammerSinger, "weston_watkins": WestonWatkins}
+
+
+def solve_joint(
+    X: Matrix,
+    codes: IntArray,
+    labels: NDArray[Any],
+    *,
+    machine: str,
+    C: float,
+    kernel: Kernel,
+    sample_weight: FloatArray | None,
+    psd: PSDRule,
+    intercept: Intercept,
+    constraints: Any,
+    start: Any,
+    options: Mapping[str, Any],
+) -> Together:
+    """One program over all classes.
+
+    Raises UnsupportedError, QPSVMError.
+    """
+    if constraints is not None:
+        raise UnsupportedError(f"multi_class={machine!r} takes no constraints: use machines of two classes")
+    problem = JOINT[machine](X, labels[codes], C, kernel, sample_weight, psd, intercept, None)
+    before = start.results[0] if isinstance(start, Together) else None
+    same = isinstance(before, JointResult) and before.coef.shape == (len(codes), len(labels))
+    result: Any = solve(problem, start=before if same else None, **{**options, "check": False})
+    if result.error is not None:
+        raise result.error
+    return _told(without_noise(problem, result, float(options["tol"])), labels)
+
+
+def _told(result: JointResult, labels: NDArray[Any]) -> Together:
+    coef, b, w = result.coef.T, np.asarray(result.b), result.model.w
+    pairs = np.array([(c, REST) for c in range(len(labels))])
+    if len(labels) == 2:
+        coef, b, pairs = (coef[1] - coef[0])[None, :], b[1:] - b[:1], np.array([(0, 1)])
+        w = None if w is None else (w[1] - w[0])[None, :]
+    return Together(
+        classes=labels, machines=pairs, coef=sp.csr_array(coef), b=b, w=w, gap=np.array([result.gap]),
+        status=[result.status], iterations=np.array([result.iterations or 0]), solver=result.solver,
+        message=result.message, rho=np.ones(len(pairs)), results=Results(1, None, {0: result}),  # type: ignore[dict-item]
+    )  # fmt: skip
+
 
 #: The name of the machine in whose problems C is a price, and that of the one without slack.
 SOFT, HARD = "CSVM", "HardMargin"

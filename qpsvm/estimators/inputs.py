@@ -18,13 +18,13 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from qpsvm.arrays.checks import LARGEST_VALUE, check_columns, refuse_masked, short_indices
-from qpsvm.arrays.doubles import refuse_rounded
-from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.errors import DataError, DataTypeError, ParameterError, QPSVMError
-from qpsvm.estimators.stored import is_stored, learn_columns, rows_to_predict
-from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
-from qpsvm.rows import RowSource
+from qpsvm.base.arrays.checks import LARGEST_VALUE, check_columns, refuse_masked, short_indices
+from qpsvm.base.arrays.doubles import refuse_rounded
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.errors import DataError, DataTypeError, ParameterError, QPSVMError
+from qpsvm.data.rows import RowSource
+from qpsvm.estimators.out_of_core import is_stored, learn_columns, rows_to_predict
+from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 
 #: Taken as they come; the first is that of all other numbers.
 FLOATS = (np.float64, np.float32)

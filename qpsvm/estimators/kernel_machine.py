@@ -12,21 +12,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from qpsvm.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.errors import DataError, DataTypeError, UnsupportedError
+from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.base.errors import DataError, DataTypeError, UnsupportedError
+from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.out_of_core import in_memory_only, learn_columns
 from qpsvm.estimators.parameters import KERNEL, Check
 from qpsvm.estimators.saved import model_of
-from qpsvm.estimators.spread import in_memory_only
-from qpsvm.estimators.stored import learn_columns
-from qpsvm.joint_model import JointModel
-from qpsvm.kernels.functions import Kernel, Linear, Precomputed
-from qpsvm.kernels.scores import Scores, rows_of
-from qpsvm.model import Model
-from qpsvm.pairs_model import PairsModel
-from qpsvm.result import SVMResult
-from qpsvm.rows import RowSource
+from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.model import Model
+from qpsvm.result.pairs_model import PairsModel
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.space.kernels.scores import Scores, rows_of
 
 
 class KernelMachine(Estimator):

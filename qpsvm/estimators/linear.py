@@ -18,11 +18,13 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from qpsvm.arrays.checks import as_real
-from qpsvm.arrays.types import FloatArray, as_dense
-from qpsvm.errors import ParameterError, UnsupportedError
+from qpsvm.base.arrays.checks import as_real
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.errors import ParameterError, UnsupportedError
+from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.out_of_core import by_partition, is_dask, spread_to_predict
 from qpsvm.estimators.parameters import (
     Check,
     flag,
@@ -30,12 +32,10 @@ from qpsvm.estimators.parameters import (
     positive,
 )
 from qpsvm.estimators.saved import linear_scores, model_of
-from qpsvm.estimators.stored import by_partition, is_dask, spread_to_predict
-from qpsvm.joint_model import JointModel
-from qpsvm.kernels.indefinite import Intercept
-from qpsvm.model import Model
-from qpsvm.pairs_model import PairsModel
-from qpsvm.rows import RowSource
+from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.model import Model
+from qpsvm.result.pairs_model import PairsModel
+from qpsvm.space.kernels.gram import Intercept
 
 
 def scaling(value: Any, name: str) -> None:

@@ -10,26 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 
-from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.errors import ParameterError, UnsupportedError
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import SeveralMachines, all_at_once
-from qpsvm.estimators.callbacks import watched
-from qpsvm.estimators.classifiers import continued
-from qpsvm.estimators.joint import JOINT, solve_joint
+from qpsvm.estimators.classifiers import JOINT, continued, solve_joint
 from qpsvm.estimators.linear import LinearMachine
+from qpsvm.estimators.out_of_core import by_partition, classes_of, is_dask, rows_of, targets
 from qpsvm.estimators.parameters import (
     Check,
     class_weight,
     one_of,
+    watched,
     workers,
 )
-from qpsvm.estimators.spread import classes_of, is_dask, rows_of, targets
-from qpsvm.estimators.stored import by_partition
-from qpsvm.kernels.functions import Linear
-from qpsvm.kernels.indefinite import Intercept
-from qpsvm.multiclass import Together, solve_pairs, solve_rest
-from qpsvm.problems import Problem
+from qpsvm.machines import Problem
+from qpsvm.many.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.space.kernels.functions import Linear
+from qpsvm.space.kernels.gram import Intercept
 
 #: LIBLINEAR's words for a loss, and the machine with it.
 LOSSES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}

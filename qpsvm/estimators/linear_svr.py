@@ -8,19 +8,18 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from qpsvm.errors import ParameterError
+from qpsvm.base.errors import ParameterError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once
-from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.linear import LinearMachine
+from qpsvm.estimators.out_of_core import StoredScore, is_dask, rows_of
 from qpsvm.estimators.parameters import (
     Check,
     not_negative,
     one_of,
+    watched,
 )
-from qpsvm.estimators.spread import is_dask, rows_of
-from qpsvm.estimators.stored import StoredScore
-from qpsvm.problems import EpsilonSVR
+from qpsvm.machines import EpsilonSVR
 
 #: LIBLINEAR's words for a loss, and what `EpsilonSVR` calls it.
 TUBES: dict[str, Literal["absolute", "squared"]] = {

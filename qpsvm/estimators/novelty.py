@@ -10,20 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
-from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once
-from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.parameters import Check, share
+from qpsvm.estimators.parameters import Check, share, watched
 from qpsvm.estimators.saved import names_of
-from qpsvm.joint_model import JointModel
-from qpsvm.kernels.functions import Kernel
-from qpsvm.kernels.indefinite import PSDRule
-from qpsvm.model import Model
-from qpsvm.pairs_model import PairsModel
-from qpsvm.problems import SVDD as BallProblem
-from qpsvm.problems import OneClass, Problem
+from qpsvm.machines import SVDD as BallProblem
+from qpsvm.machines import OneClass, Problem
+from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.model import Model
+from qpsvm.result.pairs_model import PairsModel
+from qpsvm.space.kernels.functions import Kernel
+from qpsvm.space.kernels.gram import PSDRule
 
 #: Values of f that are smaller than this share of its threshold are 0: samples on the margin, of which rounding would
 #: decide, and it depends on how many rows are predicted at a time.

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from qpsvm.errors import MissingExtraError, UnsupportedError, install
+from qpsvm.base.errors import MissingExtraError, UnsupportedError, install
 from qpsvm.estimators.linear_svc import LinearSVC
 from qpsvm.estimators.linear_svr import LinearSVR
 from qpsvm.estimators.novelty import SVDD, OneClassSVM
@@ -63,7 +63,7 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
     >>> to_onnx(SVDD(nu=0.5).fit(X), X)
     Traceback (most recent call last):
         ...
-    qpsvm.errors.UnsupportedError: SVDD() has no twin in scikit-learn that could be converted: use save()
+    qpsvm.UnsupportedError: SVDD() has no twin in scikit-learn that could be converted: use save()
     """
     from sklearn.pipeline import Pipeline
 

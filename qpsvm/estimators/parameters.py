@@ -1,20 +1,56 @@
 """The parameters of estimators, each checked by a function `(value, name)`.
 
 Scikit-learn's own words for values are taken, and the words of this library where it has others.
+
+Scikit-learn's callbacks, in its versions that have them: a fit is one task, which begins and ends.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from qpsvm import backends
-from qpsvm.arrays.checks import as_flag, as_positive, as_real, as_tolerance
-from qpsvm.arrays.words import shown
-from qpsvm.errors import ParameterError, ParameterTypeError, UnknownOptionError, did_you_mean
-from qpsvm.kernels.functions import Kernel
+from qpsvm.base.arrays.checks import as_flag, as_positive, as_real, as_tolerance
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import ParameterError, ParameterTypeError, UnknownOptionError, did_you_mean
+from qpsvm.space.kernels.functions import Kernel
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing: there are no callbacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        """The method as it is."""
+        return method
+
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def watched(fit: Fit) -> Fit:
+    """A `fit` whose beginning and end the callbacks of the estimator are told of."""
+
+    @functools.wraps(fit)
+    def watched_fit(self: Any, X: Any, *args: Any, **named: Any) -> Any:
+        if not getattr(self, "_skl_callbacks", None):
+            return fit(self, X, *args, **named)
+        given = {**dict(zip(("y", "sample_weight"), args, strict=False)), **named}
+        told = {"X": X, "y": given.get("y"), "metadata": {"sample_weight": given.get("sample_weight")}}
+        context = self._init_callback_context()
+        context.call_on_fit_task_begin(estimator=self, **told)
+        fit(self, X, *args, **named)
+        context.call_on_fit_task_end(estimator=self, **told, reconstruction_attributes={})
+        return self
+
+    return cast(Fit, with_callbacks(watched_fit))
+
 
 #: A check of one parameter; it raises where the value is none.
 Check = Callable[[Any, str], object]
@@ -148,3 +184,5 @@ KERNEL: dict[str, Check] = {
     "kernel": kernel, "degree": degree, "gamma": gamma, "coef0": finite, "psd": one_of("raise", "clip", "shift"),
     "shrinking": flag, "cache_size": positive,
 }  # fmt: skip
+
+__all__ = ["CallbackSupportMixin", "watched"]

@@ -7,15 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.errors import DataError
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import DataError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once
-from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.parameters import Check, positive
-from qpsvm.kernels.indefinite import PSDRule
-from qpsvm.problems import Ranking
+from qpsvm.estimators.parameters import Check, positive, watched
+from qpsvm.machines import Ranking
+from qpsvm.space.kernels.gram import PSDRule
 
 
 class RankingSVM(OneMachine):

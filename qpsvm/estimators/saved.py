@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.joint_model import JointModel
-from qpsvm.kernels.functions import Linear, Precomputed
-from qpsvm.kernels.scores import Scores
-from qpsvm.model import Model
-from qpsvm.pairs_model import PairsModel
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.model import Model
+from qpsvm.result.pairs_model import PairsModel
+from qpsvm.space.kernels.functions import Linear, Precomputed
+from qpsvm.space.kernels.scores import Scores
 
 
 def names_of(estimator: Any) -> tuple[str, ...] | None:

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qpsvm.arrays.rounding import gamma as rounding_of
-from qpsvm.arrays.types import FloatArray
-from qpsvm.errors import InfeasibleNuError, UnsupportedError
+from qpsvm.base.arrays.rounding import gamma as rounding_of
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import InfeasibleNuError, UnsupportedError
 from qpsvm.estimators.classifiers import HARD, SOFT, KernelClassifier
 from qpsvm.estimators.parameters import Check, one_of, price, share
-from qpsvm.multiclass import Together
-from qpsvm.problems.refuted import with_totals
+from qpsvm.machines.infeasible.evidence import with_totals
+from qpsvm.many.multiclass import Together
 
 #: ν that is above its largest value by a smaller share is for the machine to judge, which counts its rounding.
 CLEARLY = 1e-9

@@ -8,19 +8,18 @@ from typing import Any, ClassVar, Self
 
 from sklearn.base import RegressorMixin
 
-from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.errors import ParameterError, UnsupportedError
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once
-from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.parameters import Check, finite, flag, not_negative, price, share
-from qpsvm.estimators.stored import StoredScore
-from qpsvm.kernels.functions import Kernel
-from qpsvm.kernels.indefinite import PSDRule
-from qpsvm.problems import EpsilonSVR, Problem
-from qpsvm.problems import NuSVR as NuProblem
-from qpsvm.problems import QuantileSVR as QuantileProblem
+from qpsvm.estimators.out_of_core import StoredScore
+from qpsvm.estimators.parameters import Check, finite, flag, not_negative, price, share, watched
+from qpsvm.machines import EpsilonSVR, Problem
+from qpsvm.machines import NuSVR as NuProblem
+from qpsvm.machines import QuantileSVR as QuantileProblem
+from qpsvm.space.kernels.functions import Kernel
+from qpsvm.space.kernels.gram import PSDRule
 
 #: What stands for an infinite C, one after the other: where no α reaches it, the solution is that of any larger one,
 #: and the smaller it is the less rounding the certificate has to count.

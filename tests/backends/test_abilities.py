@@ -13,9 +13,9 @@ import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge
 from qpsvm.backends import REGISTRY, everyone, get
 from qpsvm.backends.abilities import ALL, ANYTHING, IN_WORDS, Abilities, Machines, traits_of
-from qpsvm.choice import machine_traits
-from qpsvm.dual.svm_dual import Group, SVMDual
-from qpsvm.operators import Diagonal
+from qpsvm.program.svm_dual import Group, SVMDual
+from qpsvm.solve.choice import machine_traits
+from qpsvm.space.operators import Diagonal
 
 X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y
 N = len(Y)

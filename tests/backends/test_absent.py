@@ -40,7 +40,7 @@ USE = """
 import numpy as np
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, solve
-from qpsvm.cli import main
+from qpsvm.faces.cli import main
 
 rng = np.random.default_rng(0)
 

@@ -14,15 +14,16 @@ import pytest
 from matrix import SAMPLES
 
 import qpsvm
-from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, choice, solve
-from qpsvm.attempt import check_room
+from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, solve
 from qpsvm.backends.abilities import ALL, ANYTHING, Abilities, Machines
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.backends.contract import Limits, SolverData
-from qpsvm.choice import DENSE_ROWS, Choice, choices
-from qpsvm.costs import Cost, Import
-from qpsvm.problems import Problem
-from qpsvm.qp.solution import QPSolution, Solver, Status
+from qpsvm.machines import Problem
+from qpsvm.program.costs import Cost, Import
+from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.solve import choice
+from qpsvm.solve.attempt import check_room
+from qpsvm.solve.choice import DENSE_ROWS, Choice, choices
 
 X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y
 #: More than any machine has.
@@ -249,7 +250,7 @@ def test_memory_is_asked_for_once(monkeypatch):
         asked.append(backend.name)
         check_room(problem, backend, form, estimate)
 
-    monkeypatch.setattr("qpsvm.attempt.check_room", counted)
+    monkeypatch.setattr("qpsvm.solve.attempt.check_room", counted)
     if hasattr(sys.modules["qpsvm.solve"], "check_room"):
         monkeypatch.setattr(sys.modules["qpsvm.solve"], "check_room", counted)
     solve(csvm())
@@ -263,7 +264,7 @@ def test_what_an_import_maps_counts_where_address_space_is_limited(fakes, monkey
     cost = quick.cost(choice.size_of(csvm()), "dual")
     assert (cost.setup, cost.seconds, cost.bytes, cost.mapped) == (2.0, 2.0, 0.0, HUGE)
     check_room(csvm(), quick, "dual", cost)
-    monkeypatch.setattr("qpsvm.attempt.address_space", lambda: 1e9)
+    monkeypatch.setattr("qpsvm.solve.attempt.address_space", lambda: 1e9)
     with pytest.raises(qpsvm.TooLargeError):
         check_room(csvm(), quick, "dual", cost)
     quick.loads = Import("numpy", HUGE)

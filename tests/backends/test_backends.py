@@ -20,11 +20,11 @@ from sklearn.datasets import load_breast_cancer
 
 import qpsvm
 from qpsvm import backends
-from qpsvm.backends import cvxopt_, cvxpy_, osqp_
 from qpsvm.backends.contract import SolverData
-from qpsvm.operators import Dense, Diagonal
-from qpsvm.qp.program import QP, Rows
-from qpsvm.qp.solution import Status
+from qpsvm.backends.external import cvxopt_, cvxpy_, osqp_
+from qpsvm.program.qp import QP, Rows
+from qpsvm.program.solution import Status
+from qpsvm.space.operators import Dense, Diagonal
 
 #: What OSQP puts where it has no number.
 OSQP_FILL = 2143289344.0
@@ -181,7 +181,7 @@ def test_cvxpy_forwards_no_fill_as_a_dual(solver):
 @pytest.mark.slow
 def test_solver_error_where_nothing_can_be_certified(monkeypatch):
     """A linear program that says "separable" and offers no direction: there is no point and no proof, so no result."""
-    from qpsvm.problems import hard_margin
+    from qpsvm.machines import hard_margin
 
     def mute(Z, y):
         weights = np.where(y > 0, 1 / (y > 0).sum(), 1 / (y < 0).sum())

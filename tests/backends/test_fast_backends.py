@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import qpsvm
-from qpsvm.backends import libsvm_
-from qpsvm.operators import LowRank
+from qpsvm.backends.external import libsvm_
+from qpsvm.space.operators import LowRank
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 50.0, 0.0, 1.0]

@@ -14,12 +14,12 @@ import pytest
 
 import qpsvm
 from qpsvm import backends
-from qpsvm.backends import outside
 from qpsvm.backends.abilities import ALL, Abilities
 from qpsvm.backends.base import Backend, Compiled
-from qpsvm.choice import choices
-from qpsvm.costs import Cost
-from qpsvm.qp.solution import Status
+from qpsvm.backends.external import entry_points as outside
+from qpsvm.program.costs import Cost
+from qpsvm.program.solution import Status
+from qpsvm.solve.choice import choices
 
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(24, 2))
@@ -298,7 +298,7 @@ def many(P, q, G, h, A, b, lb, ub, more):  # noqa: ARG001
 @pytest.mark.parametrize(("solver", "error", "said"), [
     (Half, qpsvm.ParameterTypeError, "Half lacks what a backend has to have: compile, estimate"),
     (Silent, qpsvm.ParameterTypeError, "Silent lacks what a backend has to have: abilities"),
-    (Vague, qpsvm.ParameterTypeError, "Vague.estimate.* has to return a qpsvm.costs.Cost"),
+    (Vague, qpsvm.ParameterTypeError, "Vague.estimate.* has to return a qpsvm.program.costs.Cost"),
     (Listing, qpsvm.ParameterTypeError, "Listing.options.* frozenset"),
     (Broken, qpsvm.SolverError, "'Broken' failed while it was made: OSError: no licence"),
     (backends.get("cvxopt"), qpsvm.ParameterTypeError, "registered already"),

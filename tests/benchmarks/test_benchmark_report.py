@@ -12,7 +12,7 @@ from benchmarks import details, pictures, summary, tables
 from benchmarks import lines as record_of
 from benchmarks.report import NOTHING, SECTIONS, TABLES, fill, report
 from benchmarks.summary import GOALS, SOLVERS, Profile, performance_profile, shifted_geometric_mean
-from qpsvm.errors import FileFormatError, UnknownOptionError
+from qpsvm.base.errors import FileFormatError, UnknownOptionError
 
 mpl.use("Agg")
 

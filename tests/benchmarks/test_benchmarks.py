@@ -27,7 +27,7 @@ from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS, Entrant, Point, Rung
 from benchmarks.suite import Suite
 from benchmarks.suites import suites
 from benchmarks.tasks import Task
-from qpsvm.resources.apart import run_apart
+from qpsvm.base.resources.child_process import run_apart
 from qpsvm.solvers.study.dual_ascent import projected_gradient
 from qpsvm.solvers.study.subgradient import hinge_subgradient
 

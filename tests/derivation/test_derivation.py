@@ -20,14 +20,13 @@ from full_disk import fill_the_disk
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 
 import qpsvm
-from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.display import Code, ShownStep
 from qpsvm.derivation.page import indexed
+from qpsvm.derivation.quantities import Letters
 from qpsvm.derivation.registry import STEPS
-from qpsvm.derivation.shown import Code, ShownStep
-from qpsvm.derivation.source import code
-from qpsvm.derivation.statements import statements
-from qpsvm.problems import c_svm, hard_margin, nu_svm, primal_hinge
-from qpsvm.result import SVMResult
+from qpsvm.derivation.source import code, statements
+from qpsvm.machines import c_svm, hard_margin, nu_svm, primal_hinge
+from qpsvm.result.svm_result import SVMResult
 
 #: What every residual is at a polished optimum, and what it exceeds where the equation is violated.
 HOLDS, FAILS = 1e-8, 1e-4
@@ -676,7 +675,7 @@ def test_print_is_readable():
     text = str(qpsvm.derive(problem, result))
     assert max(len(line) for line in text.splitlines()) <= 100
     assert not [line for line in text.splitlines() if line != line.rstrip()]
-    for part in ("(CSVM.4)  Stationarity in w", "w = Σ α_i y_i φ(x_i)", "CSVM._primal, qpsvm/problems/c_svm.py:"):
+    for part in ("(CSVM.4)  Stationarity in w", "w = Σ α_i y_i φ(x_i)", "CSVM._primal, qpsvm/machines/c_svm.py:"):
         assert part in text
     assert len(re.findall(r"residual (?:0|[1-9]\.\de[-+]\d\d)$", text, re.MULTILINE)) == 16
     assert "def _dual" in str(qpsvm.derive(problem)["CSVM.10"])

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.derivation.statements import statements
-from qpsvm.problems import epsilon_svr, nu_svr, quantile_svr
-from qpsvm.result import SVMResult
+from qpsvm.derivation.source import statements
+from qpsvm.machines import epsilon_svr, nu_svr, quantile_svr
+from qpsvm.result.svm_result import SVMResult
 
 #: What every residual is at a polished optimum, and what it exceeds where the equation is violated.
 HOLDS, FAILS = 1e-8, 1e-4

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.derivation.statements import statements
-from qpsvm.problems import constraints
-from qpsvm.result import SVMResult
+from qpsvm.derivation.source import statements
+from qpsvm.machines.problem import constraints
+from qpsvm.result.svm_result import SVMResult
 
 #: What every residual is at a polished optimum, and what it exceeds where the equation is violated.
 HOLDS, FAILS = 1e-8, 1e-4
@@ -150,7 +150,7 @@ def test_complementary_slackness_counts_an_idle_row_with_a_price() -> None:
 def test_without_a_result_the_steps_stand_there_and_an_alpha_needs_its_prices() -> None:
     problem, result = solved("C", "w")
     assert qpsvm.derive(problem).residuals() == {}
-    with pytest.raises(qpsvm.errors.UnsupportedError, match=r"problem\.at"):
+    with pytest.raises(qpsvm.UnsupportedError, match=r"problem\.at"):
         qpsvm.derive(problem, alpha=result.alpha)
     at = problem.at(np.concatenate([result.alpha, result.constraints["price"]]))
     assert max(r for r in qpsvm.derive(problem, at).residuals().values() if r == r) < HOLDS

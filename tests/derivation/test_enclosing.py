@@ -10,10 +10,10 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm import RBF, SVDD, OneClass, Polynomial
-from qpsvm.derivation.shown import HOLDS
-from qpsvm.derivation.statements import statements
-from qpsvm.problems import one_class, svdd
-from qpsvm.result import SVMResult
+from qpsvm.derivation.display import HOLDS
+from qpsvm.derivation.source import statements
+from qpsvm.machines import one_class, svdd
+from qpsvm.result.svm_result import SVMResult
 
 MODULES = {OneClass: one_class, SVDD: svdd}
 KERNELS = ("linear", RBF(0.5), Polynomial(2, gamma=0.5, coef0=1.0))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.derivation.statements import statements
-from qpsvm.problems import huber_hinge, ranking, squared_hinge
+from qpsvm.derivation.source import statements
+from qpsvm.machines import huber_hinge, ranking, squared_hinge
 
 HOLDS, FAILS = 1e-8, 1e-4
 RNG = np.random.default_rng(0)

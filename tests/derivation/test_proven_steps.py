@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.arrays.words import at_least, at_most
-from qpsvm.cli import main
-from qpsvm.proof import prove as proving
+from qpsvm.base.arrays.words import at_least, at_most
+from qpsvm.bounds.proof import prove as proving
+from qpsvm.faces.cli import main
 
 C = 2.0
 #: Steps of which every machine's proof knows something.

@@ -12,9 +12,9 @@ import pytest
 from sklearn.datasets import make_moons
 
 import qpsvm
-from qpsvm.derivation.sides import Sides, foremost, worst
+from qpsvm.derivation.residual import Sides, foremost, worst
 from qpsvm.derivation.source import lines_of
-from qpsvm.qp.solution import Status
+from qpsvm.program.solution import Status
 
 HOLDS = 1e-8
 

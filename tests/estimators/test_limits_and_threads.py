@@ -66,7 +66,7 @@ def test_a_time_limit_is_for_all_machines_of_a_fit():
     """Each has its share of what is left; with one limit each, the fit took as many times as long."""
     X, y, _ = data(900, 8, k=6)
     machine = NuSVC(nu=0.8, time_limit=0.2, backend="dual_ascent", tol=1e-12)
-    clock = qpsvm.resources.clock.Clock()
+    clock = qpsvm.base.resources.progress.Clock()
     with pytest.warns(GapWarning, match="time_limit"):
         machine.fit(X, y)
     assert clock.seconds < 15 * 0.2  # of 15 machines

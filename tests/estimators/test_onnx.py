@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from qpsvm import estimators
-from qpsvm.errors import MissingExtraError, UnsupportedError
+from qpsvm.base.errors import MissingExtraError, UnsupportedError
 from qpsvm.estimators.onnx import register_onnx, to_onnx, twin
 
 X, y = load_iris(return_X_y=True)

@@ -24,10 +24,10 @@ from sklearn.svm import _classes
 
 import qpsvm
 from qpsvm import estimators
-from qpsvm.cli import main
-from qpsvm.cli.patch import own_arguments
-from qpsvm.estimators import patched
-from qpsvm.estimators.patched import CLASSES
+from qpsvm.estimators.patch import classes as patched
+from qpsvm.estimators.patch.classes import CLASSES
+from qpsvm.faces.cli import main
+from qpsvm.faces.cli.commands.patch import own_arguments
 from qpsvm.solvers.kernel.libsvm import quiet
 
 X, Y = load_iris(return_X_y=True)
@@ -320,7 +320,7 @@ def test_a_module_ends_as_it_says(tmp_path: Path):
     )
     ran = run(tmp_path, "patch", "--only", "SVC", "-m", "tool", "--verbose")
     assert ran.returncode == 3
-    assert ran.stdout.split() == ["__main__", "['--verbose']", "qpsvm.estimators.patched", "sklearn.svm._classes"]
+    assert ran.stdout.split() == ["__main__", "['--verbose']", "qpsvm.estimators.patch.classes", "sklearn.svm._classes"]
     assert ran.stderr == ""
 
 

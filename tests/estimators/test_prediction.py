@@ -11,12 +11,12 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from qpsvm import voting
-from qpsvm.errors import DataError
+from qpsvm.base.errors import DataError
 from qpsvm.estimators import SVC, SVR, LinearSVC
-from qpsvm.kernels.fixed import FixedVectors
-from qpsvm.kernels.functions import RBF, Polynomial, Sigmoid
-from qpsvm.kernels.scores import Scores
+from qpsvm.result import pairs_model as voting
+from qpsvm.space.kernels.fixed import FixedVectors
+from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
+from qpsvm.space.kernels.scores import Scores
 
 X, y = load_iris(return_X_y=True)
 

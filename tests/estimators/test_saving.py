@@ -18,7 +18,7 @@ from sklearn.datasets import load_iris
 
 import qpsvm
 from qpsvm import estimators
-from qpsvm.errors import FileFormatError, UnsupportedError
+from qpsvm.base.errors import FileFormatError, UnsupportedError
 
 X, y = load_iris(return_X_y=True)
 X, y = X[::3] + np.array([0.0, 1e3, 0.0, 0.0]), y[::3]

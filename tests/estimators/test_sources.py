@@ -10,7 +10,9 @@ import pytest
 from sklearn.base import clone
 
 import qpsvm
-from qpsvm.errors import DataError, ParameterTypeError, UnsupportedError
+from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
+from qpsvm.data.rows import RowSource
+from qpsvm.data.sources import dask_rows as recognise
 from qpsvm.estimators import (
     SVC,
     SVDD,
@@ -23,8 +25,6 @@ from qpsvm.estimators import (
     QuantileSVR,
     RankingSVM,
 )
-from qpsvm.rows import RowSource
-from qpsvm.sources import recognise
 
 N, D = 90, 4
 rng = np.random.default_rng(8)
@@ -47,7 +47,7 @@ class Kept(RowSource):
     feature_names = NAMES
 
     def blocks(self):
-        from qpsvm.rows import as_block
+        from qpsvm.data.rows import as_block
 
         return (as_block(self.X[i : i + 25], i) for i in range(0, self.n, 25))
 

@@ -27,13 +27,13 @@ from typing import Any
 import numpy as np
 
 import qpsvm
-from qpsvm.arrays.constant import repeated
-from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.dual.svm_dual import Part, SVMDual, intercept_group
-from qpsvm.kernels.indefinite import Intercept
-from qpsvm.operators import Operator
-from qpsvm.problems.forms import primal_qp
-from qpsvm.samples import two_classes
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.data.samples import two_classes
+from qpsvm.machines.problem.forms import primal_qp
+from qpsvm.program.svm_dual import Part, SVMDual, intercept_group
+from qpsvm.space.kernels.gram import Intercept
+from qpsvm.space.operators import Operator
 
 #: What sᵀα may be, relative to Σα, and a printed number, relative: rounding.
 BALANCE, PRINTED = 1e-12, Fraction(1, 10**9)

@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from exact_dual import BACKENDS, BALANCE, PRINTED, TOLERANCES, dot, fractions
 
 import qpsvm
-from qpsvm.arrays.types import FloatArray
+from qpsvm.base.arrays.types import FloatArray
 
 #: What an entry of w(α) may be in units of Σ α_i |x_ij|, times the rows, where w = 0 is claimed.
 ROUNDING = Fraction(1, 2**52)

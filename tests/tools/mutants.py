@@ -31,14 +31,14 @@ ENDLESS = 600.0
 #: Exit codes of pytest: all passed, and some failed.
 PASSED, FAILED = 0, 1
 
-ROUNDING = "tests/dual/test_every_rounding.py"
-DUAL = "tests/dual/test_svm_dual.py"
-COUNTED = "tests/dual/test_counted.py"
-TERMS = "tests/dual/test_certificate.py"
-CHECKER = "tests/proof/test_checker.py"
-MACHINES = "tests/proof/test_machines_proof.py::test_what_is_proven_of_a_kernel_machine_is_true"
-HOSTILE = "tests/proof/test_hostile_proof.py"
-JOINT = "tests/proof/test_joint_proof.py"
+ROUNDING = "tests/bounds/test_every_rounding.py"
+DUAL = "tests/bounds/test_svm_dual.py"
+COUNTED = "tests/bounds/test_counted.py"
+TERMS = "tests/bounds/test_certificate.py"
+CHECKER = "tests/bounds/proof/test_checker.py"
+MACHINES = "tests/bounds/proof/test_machines_proof.py::test_what_is_proven_of_a_kernel_machine_is_true"
+HOSTILE = "tests/bounds/proof/test_hostile_proof.py"
+JOINT = "tests/bounds/proof/test_joint_proof.py"
 
 
 class Mutant(NamedTuple):
@@ -52,55 +52,61 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     # --- the counted gap
-    Mutant("dual/bounds.py", "self.losses(part, t - r)", "self.losses(part, t)", ROUNDING),
-    Mutant("dual/bounds.py", "self.half_square(point) - point.level_radius", "self.half_square(point)", ROUNDING),
-    Mutant("dual/bounds.py", "error / group.ridge + point.level_radius", "error / group.ridge", ROUNDING),
-    Mutant("dual/bounds.py", "max(abs(mu) - point.level_radius, 0.0)", "abs(mu)", ROUNDING),
-    Mutant("dual/bounds.py", "(high, low))) * (1.0 + gamma(len(a) + 16))", "(high, low)))", ROUNDING),
-    Mutant("dual/bounds.py", "float(ends.sum()) * (1.0 + gamma(len(a) + 16))", "float(ends.sum())", ROUNDING),
-    Mutant("dual/bounds.py", "for e in (t + r, t - r))", "for e in (t, t))", ROUNDING),
-    Mutant("dual/bounds.py", "gap_term(a, t + r, upper, curvature)", "gap_term(a, t, upper, curvature)", ROUNDING),
-    Mutant("dual/bounds.py", "np.where(bounded, t > edge,", "np.where(bounded, t > -edge,", DUAL),
-    Mutant("dual/bounds.py", "(a[part] == 0.0) & (t < -r)", "(a[part] == 0.0) & (t < r)", ROUNDING),
-    Mutant("dual/bounds.py", "r + FEW * self._knee(part)", "r", DUAL),
-    Mutant("dual/bounds.py", "0.5 * distance * distance + terms + moved", "terms + moved", DUAL),
-    Mutant("dual/bounds.py", "distance * distance + terms + moved", "distance * distance + terms", ROUNDING),
-    Mutant("dual/bounds.py", "difference += 0.5 * group.ridge * apart * apart", "pass", DUAL),
-    Mutant("dual/bounds.py", "half = 0.5 * max(weight - distance, 0.0) ** 2", "half = 0.5 * weight**2", ROUNDING),
-    Mutant("dual/bounds.py", "distance += max(bounds) * max(sizes) * FEW", "pass", ROUNDING),
-    Mutant("dual/bounds.py", "off = np.abs(t[held]) + r[held]", "off = 0.0 * r[held]", ROUNDING),
-    Mutant("dual/bounds.py", "r += self._value_radius(point, rows)", "r += 0.0", COUNTED),
+    Mutant("bounds/gap_bounds.py", "self.losses(part, t - r)", "self.losses(part, t)", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "self.half_square(point) - point.level_radius", "self.half_square(point)", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "error / group.ridge + point.level_radius", "error / group.ridge", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "max(abs(mu) - point.level_radius, 0.0)", "abs(mu)", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "(high, low))) * (1.0 + gamma(len(a) + 16))", "(high, low)))", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "float(ends.sum()) * (1.0 + gamma(len(a) + 16))", "float(ends.sum())", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "for e in (t + r, t - r))", "for e in (t, t))", ROUNDING),
+    Mutant(
+        "bounds/gap_bounds.py", "gap_term(a, t + r, upper, curvature)", "gap_term(a, t, upper, curvature)", ROUNDING
+    ),
+    Mutant("bounds/gap_bounds.py", "np.where(bounded, t > edge,", "np.where(bounded, t > -edge,", DUAL),
+    Mutant("bounds/gap_bounds.py", "(a[part] == 0.0) & (t < -r)", "(a[part] == 0.0) & (t < r)", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "r + FEW * self._knee(part)", "r", DUAL),
+    Mutant("bounds/gap_bounds.py", "0.5 * distance * distance + terms + moved", "terms + moved", DUAL),
+    Mutant("bounds/gap_bounds.py", "distance * distance + terms + moved", "distance * distance + terms", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "difference += 0.5 * group.ridge * apart * apart", "pass", DUAL),
+    Mutant("bounds/gap_bounds.py", "half = 0.5 * max(weight - distance, 0.0) ** 2", "half = 0.5 * weight**2", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "distance += max(bounds) * max(sizes) * FEW", "pass", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "off = np.abs(t[held]) + r[held]", "off = 0.0 * r[held]", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "r += self._value_radius(point, rows)", "r += 0.0", COUNTED),
     # --- the point that is certified
-    Mutant("dual/certify.py", "point.half_distance(growth) + terms", "terms", ROUNDING),
-    Mutant("dual/certify.py", "offset=math.sqrt(2.0 * point.half_distance(best.growth))", "offset=0.0", ROUNDING),
-    Mutant("dual/points.py", "(self.apart + growth * math.sqrt(2.0 * self.half_norm))", "self.apart", ROUNDING),
-    Mutant("dual/points.py", "difference = self.offset + growth * self.w", "difference = self.offset", ROUNDING),
-    Mutant("dual/held.py", "reach = np.where(self._equal, t, t + INSIDE * r)", "reach = t", ROUNDING),
-    Mutant("dual/held.py", "0.0, (INSIDE + 1.0) * r[broken])", "0.0, 0.0 * r[broken])", ROUNDING),
-    Mutant("dual/held.py", "np.inf, -t - INSIDE * r)", "np.inf, -t)", ROUNDING),
-    Mutant("dual/held.py", "t + FEW * r > 0.0)", "t > 0.0)", ROUNDING),
+    Mutant("bounds/certify.py", "point.half_distance(growth) + terms", "terms", ROUNDING),
+    Mutant("bounds/certify.py", "offset=math.sqrt(2.0 * point.half_distance(best.growth))", "offset=0.0", ROUNDING),
+    Mutant("bounds/points.py", "(self.apart + growth * math.sqrt(2.0 * self.half_norm))", "self.apart", ROUNDING),
+    Mutant("bounds/points.py", "difference = self.offset + growth * self.w", "difference = self.offset", ROUNDING),
+    Mutant("bounds/restoration.py", "reach = np.where(self._equal, t, t + INSIDE * r)", "reach = t", ROUNDING),
+    Mutant("bounds/restoration.py", "0.0, (INSIDE + 1.0) * r[broken])", "0.0, 0.0 * r[broken])", ROUNDING),
+    Mutant("bounds/restoration.py", "np.inf, -t - INSIDE * r)", "np.inf, -t)", ROUNDING),
+    Mutant("bounds/restoration.py", "t + FEW * r > 0.0)", "t > 0.0)", ROUNDING),
     Mutant("dual/losses.py", "upper * (short - 0.5 * knee)", "upper * short", DUAL),
     Mutant("dual/losses.py", "alpha * (0.5 * curvature * alpha - t)", "alpha * (curvature * alpha - t)", DUAL),
     Mutant("dual/losses.py", "beyond = np.where(hard, np.inf,", "beyond = np.where(hard, 0.0,", TERMS),
     # --- how exactly a kernel value is known
-    Mutant("dual/accuracy.py", "(self.epsilon + gamma(len(support) + 6))", "gamma(len(support))", COUNTED),
-    Mutant("dual/accuracy.py", "rounded = math.expm1(min(error, 1.0))", "rounded = 0.0", COUNTED),
-    Mutant("dual/row_radii.py", "radii = radii + terms * plain", "radii = terms * plain", COUNTED),
+    Mutant("bounds/accuracy.py", "(self.epsilon + gamma(len(support) + 6))", "gamma(len(support))", COUNTED),
+    Mutant("bounds/accuracy.py", "rounded = math.expm1(min(error, 1.0))", "rounded = 0.0", COUNTED),
+    Mutant("bounds/screening.py", "radii = radii + terms * plain", "radii = terms * plain", COUNTED),
     # --- proofs
-    Mutant("proof/bounds.py", "above(Fraction(self.difference[1])", "below(Fraction(self.difference[1])", HOSTILE),
-    Mutant("proof/bounds.py", "math.nextafter(end[1] + lost", "math.nextafter(end[1]", HOSTILE),
-    Mutant("proof/rational.py", "fixed -= group.entry(k) * held.multipliers[group.multiplier]", "pass", MACHINES),
-    Mutant("proof/rational.py", "low - dual[1], high - dual[0]", "low - dual[1], dual[0] - dual[0]", MACHINES),
-    Mutant("proof/terms.py", "self.high - slack, self.high + slack", "self.high, self.high", HOSTILE),
-    Mutant("proof/terms.py", "room * t[1], 0.0)", "room * t[0], 0.0)", HOSTILE),
-    Mutant("proof/feasible.py", "integers -= integers * q > most", "pass", HOSTILE),
+    Mutant(
+        "bounds/proof/terms.py", "above(Fraction(self.difference[1])", "below(Fraction(self.difference[1])", HOSTILE
+    ),
+    Mutant("bounds/proof/terms.py", "math.nextafter(end[1] + lost", "math.nextafter(end[1]", HOSTILE),
+    Mutant(
+        "bounds/proof/rational.py", "fixed -= group.entry(k) * held.multipliers[group.multiplier]", "pass", MACHINES
+    ),
+    Mutant("bounds/proof/rational.py", "low - dual[1], high - dual[0]", "low - dual[1], dual[0] - dual[0]", MACHINES),
+    Mutant("bounds/proof/terms.py", "self.high - slack, self.high + slack", "self.high, self.high", HOSTILE),
+    Mutant("bounds/proof/terms.py", "room * t[1], 0.0)", "room * t[0], 0.0)", HOSTILE),
+    Mutant("bounds/proof/feasible.py", "integers -= integers * q > most", "pass", HOSTILE),
     # --- the checker
-    Mutant("proof/checker.py", "difference[1] / least if", "difference[1] / least / 2 if", CHECKER),
-    Mutant("proof/checker.py", "H(a) <= price for own", "True for own", JOINT),
-    Mutant("proof/checker.py", "any(miss[g] and not R[g] for g in R)", "False", CHECKER),
-    Mutant("proof/checker.py", "a < 0 or (row.U is not None and a > row.U)", "a < 0", CHECKER),
-    Mutant("proof/checker.py", "+ looked.apart[1] / 2", "", HOSTILE),
-    Mutant("proof/checker.py", "min(P[1] - D[0], program.unit * terms)]", "D[0] - D[0]]", CHECKER),
+    Mutant("bounds/proof/checker.py", "difference[1] / least if", "difference[1] / least / 2 if", CHECKER),
+    Mutant("bounds/proof/checker.py", "H(a) <= price for own", "True for own", JOINT),
+    Mutant("bounds/proof/checker.py", "any(miss[g] and not R[g] for g in R)", "False", CHECKER),
+    Mutant("bounds/proof/checker.py", "a < 0 or (row.U is not None and a > row.U)", "a < 0", CHECKER),
+    Mutant("bounds/proof/checker.py", "+ looked.apart[1] / 2", "", HOSTILE),
+    Mutant("bounds/proof/checker.py", "min(P[1] - D[0], program.unit * terms)]", "D[0] - D[0]]", CHECKER),
 ]
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from qpsvm.proof import checker
+from qpsvm.bounds.proof import checker
 
 
 def sealed(content: Any) -> bytes:

@@ -9,13 +9,13 @@ import numpy as np
 from teams import together
 
 import qpsvm
-from qpsvm.arrays.constant import common_value, repeated
-from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.dual.certificate import Certificate
-from qpsvm.problems.replaced import outlined
-from qpsvm.resources.team import Team
-from qpsvm.rows import ArrayRows
-from qpsvm.samples import Samples
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.vectors import common_value, repeated
+from qpsvm.base.resources.communicator import Team
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.data.rows import ArrayRows
+from qpsvm.data.samples import Samples
+from qpsvm.machines.problem.replaced import outlined
 
 
 def member(problem: qpsvm.Problem, rows: IntArray, team: Team) -> qpsvm.Problem:

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.distributed.member import Order, solve_share
-from qpsvm.distributed.task import Chunk, Returned
-from qpsvm.errors import DataError
-from qpsvm.resources.interrupts import noted
-from qpsvm.resources.team import Team
+from qpsvm.base.errors import DataError
+from qpsvm.base.resources.communicator import Team
+from qpsvm.base.resources.interrupts import noted
+from qpsvm.solve.distributed.member import Chunk, Order, Returned, solve_share
 
 
 def every_way(team: Team, chunks: list[Chunk], **_: Any) -> Any:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from qpsvm.resources.team import Team, Way, combined
+from qpsvm.base.resources.communicator import Team, Way, combined
 
 T = TypeVar("T")
 

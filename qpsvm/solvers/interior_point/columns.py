@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, Matrix
 
 #: Numbers of B in a chunk: 256 kB, so that a chunk and its scaled copy stay in a core's second-level cache.
 CHUNK_NUMBERS = 32_768

@@ -25,12 +25,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.arrays.words import outline
-from qpsvm.operators import LowRank
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.arrays.words import outline
 from qpsvm.solvers.interior_point.columns import small_dense
 from qpsvm.solvers.interior_point.mehrotra import mehrotra
 from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.space.operators import LowRank
 
 #: Columns with e = 0 that become equality rows of the dual: few, for they are kept dense.
 MOST_FLAT_COLUMNS = 10

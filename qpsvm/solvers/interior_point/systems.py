@@ -23,9 +23,9 @@ from typing import Protocol
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.solvers.interior_point.chunk import SETTINGS
 from qpsvm.solvers.interior_point.columns import Columns
-from qpsvm.solvers.interior_point.settings import SETTINGS
 from qpsvm.solvers.shared.cholesky import Cholesky
 
 

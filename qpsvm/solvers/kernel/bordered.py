@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from qpsvm.arrays.types import FloatArray
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.initial_sets import in_band
 from qpsvm.solvers.kernel.libsvm import plain
 from qpsvm.solvers.kernel.nystrom import Estimate
 from qpsvm.solvers.kernel.working_set import LARGEST
+from qpsvm.space.kernels.blocks import KernelBlocks
 
 
 @dataclass(frozen=True)

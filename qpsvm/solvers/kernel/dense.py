@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.kernels.blocks import KernelBlocks, entry_seconds
-from qpsvm.resources.workers import in_tiles, strips
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.resources.workers import in_tiles, strips
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.newton_step import moving_rows
 from qpsvm.solvers.kernel.nystrom import SingleArray
+from qpsvm.space.kernels.blocks import KernelBlocks, entry_seconds
 
 
 @dataclass(frozen=True)

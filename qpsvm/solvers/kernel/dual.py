@@ -41,10 +41,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.constant import common_value
-from qpsvm.arrays.remembered import remembered
-from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.losses import Loss, at, is_zero
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.vectors import common_value
+from qpsvm.program.losses import Loss, at, is_zero
 
 #: An entry within this share of its interval of the kink is there.
 ON_KINK = 1e-11

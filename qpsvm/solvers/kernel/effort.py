@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.resources.log import heard, say_step
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.resources.progress import heard, say_step
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import MOST_ITERATIONS, libsvm_loop
 from qpsvm.solvers.shared.stopping import Clock, StopReason

@@ -28,8 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.kernel.costs import SETTINGS as COSTS
 from qpsvm.solvers.kernel.costs import seconds
 from qpsvm.solvers.kernel.dense import dense_point
@@ -51,6 +50,7 @@ from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, pa
 from qpsvm.solvers.kernel.newton_step import moving_rows, newton_polish, product
 from qpsvm.solvers.kernel.nystrom import Estimate, nystrom_estimate
 from qpsvm.solvers.kernel.working_set import LARGEST, STEPS, Plan, Stage, WorkingSet, solve_from
+from qpsvm.space.kernels.blocks import KernelBlocks
 
 #: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
 LOOP_TOL = 1e-3

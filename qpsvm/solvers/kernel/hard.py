@@ -6,21 +6,30 @@ the rest. Where it goes astray, as where K_FF is singular, and where a linear ma
 that grows row by row finds the few that support (`active_set`). What is left gets a penalty that rises step by step.
 Where that frees hardly any α at C, or α grows beyond what double precision can tell, the classes are not separated, or
 hardly: that is not decided here, and the last point is returned for others to go on from.
+
+Hard margins that few rows support, by an active set that grows one row at a time: as few steps as rows, or so.
+
+    (KACTIVE.1)  K_FF β_F + b 1 = y_F,  1ᵀβ_F = 0,  α_F = y_F∘β_F ≥ 0:  the hard margin of the rows F
+    (KACTIVE.2)  row j with the largest slack s_j = 1 − y_j(u_j + b) > 0 joins:  α_j rises by t, and (KACTIVE.1) by
+                 K_FF d + e 1 = −y_j K_Fj,  1ᵀd = −y_j,  and s_j falls by tκ,  κ = K_jj + y_j(K_jFᵀd + e) ≥ 0
+    (KACTIVE.3)  t = s_j/κ, and j is free;  or less, where an α_i of F reaches 0: i leaves, and the step goes on
+
+The dual value rises with every step, so that no F comes back. κ = 0 where j lies in the span of F: if no α_i falls
+then, the hulls of the classes meet.
+Source: Goldfarb & Idnani, *A numerically stable dual method for solving strictly convex quadratic programs* (1983).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
-from qpsvm.arrays.constant import repeated
-from qpsvm.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.kernels.functions import Kernel, Linear
-from qpsvm.solvers.kernel.active_set import active_set
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
@@ -29,6 +38,144 @@ from qpsvm.solvers.kernel.pivots import Conditions, pivoted, pivoted_hard
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, solve_kernel
 from qpsvm.solvers.kernel.ties import find_ties
 from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.space.kernels.blocks import EPS, KernelBlocks
+from qpsvm.space.kernels.functions import Kernel, Linear
+
+#: Rows that F may have, and steps for each: beyond, other methods take less.
+LARGEST, STEPS = 64, 4
+#: κ as a share of K_jj that is rounding, and a slack in roundings of its sum that is none.
+SPANNED, ROUNDINGS = 1e-12, 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Supported:
+    """How the search ended.
+
+    beta, u (n,): β of the hard margin of F, and Kβ over all rows.
+    steps: Systems solved.
+    found: No row is on the wrong side, as far as rounding lets tell.
+    meet: A row joined that no α of F falls for: the hulls of the classes meet, or too nearly to tell.
+    """
+
+    beta: FloatArray
+    u: FloatArray
+    b: float
+    steps: int
+    found: bool
+    meet: bool = False
+
+
+def active_set(
+    column: Callable[[int], FloatArray], diagonal: FloatArray, y: FloatArray, first: tuple[int, int]
+) -> Supported:
+    """Find the hard margin, if not more than a few rows support.
+
+    Shapes: diagonal (n,), y (n,).
+    """
+    active, largest, corrected = _Active(column, diagonal, y), float(diagonal.max()), False
+    try:
+        for j in first:
+            active.include(j, 0.0)
+        active.solve()
+        while active.steps < STEPS * LARGEST and len(active.F) < LARGEST:
+            u, slack = active.slacks()
+            j = int(slack.argmax())
+            if slack[j] > ROUNDINGS * EPS * (1.0 + float(np.abs(active.x).sum()) * largest):
+                if not active.join(j, float(slack[j])):
+                    return active.result(found=False, meet=True)
+                corrected = False
+            elif corrected or not active.correct(u):
+                return active.result(found=True)
+            else:
+                corrected = True
+    except np.linalg.LinAlgError:
+        pass
+    return active.result(found=False)
+
+
+class _Active:
+    """F, β_F and b of (KACTIVE.1), and the columns of K for F."""
+
+    def __init__(self, column: Callable[[int], FloatArray], diagonal: FloatArray, y: FloatArray) -> None:
+        self.column, self.diagonal, self.y = column, diagonal, y
+        self.F: list[int] = []
+        self.columns = np.empty((LARGEST + 1, len(y)))
+        self.x, self.b, self.steps = np.zeros(0), 0.0, 0
+
+    def include(self, j: int, beta: float, column: FloatArray | None = None) -> None:
+        """Row j with its β."""
+        self.columns[len(self.F)] = self.column(j) if column is None else column
+        self.F.append(j)
+        self.x = np.concatenate((self.x, (beta,)))
+
+    def leave(self, i: int) -> None:
+        """The i-th row of F."""
+        k = len(self.F)
+        self.columns[i : k - 1] = self.columns[i + 1 : k].copy()
+        del self.F[i]
+        self.x = np.delete(self.x, i)
+
+    def _solved(self, right: FloatArray, total: float) -> tuple[FloatArray, float]:
+        """x and e with K_FF x + e 1 = right and 1ᵀx = total."""
+        k = len(self.F)
+        M = np.ones((k + 1, k + 1))
+        M[:k, :k], M[k, k] = self.columns[:k, self.F], 0.0
+        goal = np.empty(k + 1)
+        goal[:k], goal[k] = right, total
+        solved, info = lapack.dgesv(M, goal)[2:]
+        if info:
+            raise np.linalg.LinAlgError
+        self.steps += 1
+        return solved[:k], float(solved[k])
+
+    def solve(self) -> None:
+        """(KACTIVE.1), afresh."""
+        self.x, self.b = self._solved(self.y[self.F], 0.0)
+
+    def result(self, found: bool, meet: bool = False) -> Supported:
+        """What there is of (KACTIVE.1)."""
+        beta = np.zeros(len(self.y))
+        beta[self.F] = self.x
+        return Supported(beta, self.x @ self.columns[: len(self.F)], self.b, self.steps, found, meet)
+
+    def slacks(self) -> tuple[FloatArray, FloatArray]:
+        """Kβ and s, which is 0 over F."""
+        u = self.x @ self.columns[: len(self.F)]
+        slack = 1.0 - self.y * (u + self.b)
+        slack[self.F] = 0.0
+        return u, slack
+
+    def correct(self, u: FloatArray) -> bool:
+        """Take away what rounding left of (KACTIVE.1), if all stay positive; whether they do. `u`: Kβ."""
+        change, db = self._solved((self.y - u)[self.F] - self.b, -float(self.x.sum()))
+        if not (self.y[self.F] * (self.x + change) >= 0.0).all():
+            return False
+        self.x, self.b = self.x + change, self.b + db
+        return True
+
+    def join(self, j: int, slack: float) -> bool:
+        """(KACTIVE.2) and (KACTIVE.3) until j is free; False where the hulls meet."""
+        column, sign, beta = self.column(j), self.y[j], 0.0
+        while len(self.F):
+            pull = column[self.F]
+            d, e = self._solved(-sign * pull, -sign)
+            curvature = float(self.diagonal[j] + sign * (pull @ d + e))
+            whole = slack / curvature if curvature > SPANNED * self.diagonal[j] else np.inf
+            rate, alpha = self.y[self.F] * d, self.y[self.F] * self.x
+            falling = (rate < 0.0).nonzero()[0]
+            lengths = np.maximum(alpha[falling], 0.0) / -rate[falling]
+            i = int(lengths.argmin()) if len(falling) else -1
+            length = min(whole, float(lengths[i])) if i >= 0 else whole
+            if not np.isfinite(length):
+                return False
+            self.x, self.b = self.x + length * d, self.b + length * e
+            beta, slack = beta + length * sign, slack - length * curvature
+            if i < 0 or whole <= lengths[i]:
+                self.include(j, beta, column)
+                return True
+            self.leave(int(falling[i]))
+        return False
+
 
 #: C, in units of one over the mean of K_ii. Beyond the last, α loses the digits that its steps need.
 PENALTIES = (10.0, 100.0, 1e4, 1e6)
@@ -189,3 +336,6 @@ def hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:
         return np.inf
     gap = abs(1.0 - (float(np.abs(beta).sum()) / norm2 * reach) ** 2)
     return gap if np.isfinite(gap) else np.inf
+
+
+__all__ = ["active_set"]

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.nystrom import Estimate
+from qpsvm.space.kernels.blocks import KernelBlocks
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.resources.apart import is_child, when_hurried
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.resources.child_process import is_child, when_hurried
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.shared.sliced import run_sliced
 from qpsvm.solvers.shared.stopping import Clock

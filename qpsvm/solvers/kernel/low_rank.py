@@ -25,15 +25,15 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.kernels.functions import RBF, Polynomial
-from qpsvm.kernels.pivoted import PivotedFactor, pivoted_factor
-from qpsvm.resources.memory import available_memory
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.resources.limits import available_memory
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.nystrom import Estimate
 from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.functions import RBF, Polynomial
+from qpsvm.space.kernels.pivoted import PivotedFactor, pivoted_factor
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.libsvm import libsvm_nu_loop
 from qpsvm.solvers.kernel.pivots import Conditions, Pivoted, pivoted
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution
 from qpsvm.solvers.kernel.ties import find_ties
+from qpsvm.space.kernels.blocks import KernelBlocks
 
 #: LIBSVM's tolerances, one after the other where pivoting leads nowhere, and the iterations: so many a row and besides.
 #: Where the reduced hulls meet it would never end.

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.kernels.blocks import EPS, KernelBlocks
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, product
 from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble
+from qpsvm.space.kernels.blocks import EPS, KernelBlocks
 
 
 @dataclass(frozen=True)

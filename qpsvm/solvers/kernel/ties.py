@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 
 #: Share of rows that must go for it to be worth a second set of arrays.
 WORTHWHILE = 0.15

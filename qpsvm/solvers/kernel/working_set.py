@@ -12,6 +12,20 @@ Of the problems of `interval`, "0 or C_i y_i" is: at an end of the interval, or 
 A row with r_i < −ε contributes exactly nothing. So its u need only be known to ε, and the kernel values of rows outside
 are in single precision. Those of W are in double precision where Newton steps are to be made on W itself. A wide W has
 them in single precision, too: LIBSVM's loop reads no more, and Newton steps are made on the rows of W near the margin.
+
+LIBSVM's loop on a working set while rows outside are fixed at a bound.
+
+    (KREST.1)  minimise ½βᵀK_WWβ − (y − u_R)ᵀβ,  1ᵀβ = −R,  R = Σβ_j over the fixed rows,  u_R = Σ K_ij β_j over them
+
+The loop knows no linear term. It is given two more points instead, z₊ and z₋, with labels ±1:
+
+    (KREST.2)  K(z₊, i) = u_R,i / B = −K(z₋, i),  C₊ = c + max(R, 0),  C₋ = c + max(−R, 0),  B = C₊ + C₋
+    (KREST.3)  K(z, z) = −M with M so large that both rest at their bound in every solution that the loop can stop at
+
+At their bounds they add exactly u_R to every u_i, and R to the balance, so that the loop solves (KREST.1). The negative
+curvature makes the bound the only stable place for them. So it can have any linear term, and any fixed sum of β:
+
+    (KREST.4)  of (KDUAL.1) each row on its side is a row of (KREST.1), with u_R + s − (t − sε) for u_R, β − base for β
 """
 
 from __future__ import annotations
@@ -20,15 +34,53 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.bordered import SETTINGS as BORDERED
 from qpsvm.solvers.kernel.bordered import bordered_point
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.fixed_rows import EXTRA_ROWS, loop_with_fixed_rows
 from qpsvm.solvers.kernel.initial_sets import InitialSet, at_point, rough_margin, streamed, with_room
 from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, most_moving, newton_polish, product
+from qpsvm.space.kernels.blocks import KernelBlocks
+
+#: Rows and columns that K has for z₊ and z₋.
+EXTRA_ROWS = 2
+#: M exceeds the largest pull on z by this factor, and by so many margins.
+DEPTH, DEEPER = 2.0, 10.0
+
+
+def loop_with_fixed_rows(
+    part: KernelDual,
+    K: FloatArray,
+    at_bound: FloatArray,
+    tolerance: float,
+    effort: Effort,
+    side: FloatArray | None = None,
+    tube: float = 0.0,
+) -> FloatArray | None:
+    """Solve (KREST.1) to a tolerance: β (w,), feasible; None where z₊ or z₋ is not at its bound afterwards.
+
+    Shapes: K (w + 2, w + 2), at_bound (w,), side (w,).
+    """
+    m, target = part.n, part.level - at_bound
+    if side is None:
+        sign, base, upper = part.sign, part.base, part.weight
+        if base.any():
+            target = target - K[:m, :m] @ base
+    else:
+        sign, base, upper = side, np.zeros(m), np.where(side > 0.0, part.high, -part.low)
+        target = target - side * (part.tube + tube)
+    spare, rest = float(upper.sum()) / m, part.outside - part.total + float(base.sum())
+    masses = spare + max(rest, 0.0), spare + max(-rest, 0.0)
+    pull = sign - target
+    K[m, :m] = K[:m, m] = pull / sum(masses)  # (KREST.2)
+    K[m + 1, :m] = K[:m, m + 1] = -K[m, :m]
+    largest = float(np.abs(pull).max())
+    depth = DEPTH * (largest * spare * m / sum(masses) + largest + DEEPER) / min(masses)
+    K[m:, m:] = np.diag([-depth, -depth])  # (KREST.3)
+    whole = KernelDual.of_hinges(np.append(sign, [1.0, -1.0]), np.append(upper, masses))
+    beta = effort.loop(whole, K, tolerance)
+    return part.balanced(beta[:m] + base) if np.allclose(np.abs(beta[m:]), masses) else None
 
 
 @dataclass(frozen=True)
@@ -344,4 +396,4 @@ def solve_from(
     return best
 
 
-__all__ = ["LARGEST", "STEPS", "Plan", "Stage", "WorkingSet", "solve_from"]
+__all__ = ["EXTRA_ROWS", "LARGEST", "Plan", "STEPS", "Stage", "WorkingSet", "loop_with_fixed_rows", "solve_from"]

@@ -39,11 +39,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from qpsvm.arrays.gap import relative_gap
-from qpsvm.arrays.types import FloatArray
+from qpsvm.base.arrays.rounding import relative_gap
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.linear.newton_step import newton_system
-from qpsvm.solvers.linear.response import Response
-from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified
+from qpsvm.solvers.linear.row_problem import Point, Response, RowProblem, Start, certified
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 from qpsvm.solvers.shared.line_search import Slope, find_step

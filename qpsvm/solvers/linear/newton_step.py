@@ -24,13 +24,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.losses import PerRow, at
-from qpsvm.resources.team import Team
-from qpsvm.solvers.linear.gathered_rows import GatheredRows
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.resources.communicator import Team
+from qpsvm.program.losses import PerRow, at
 from qpsvm.solvers.linear.row_losses import mean_over
 from qpsvm.solvers.linear.settings import SETTINGS
-from qpsvm.solvers.linear.signed_rows import SignedRows
+from qpsvm.solvers.linear.signed_rows import GatheredRows, SignedRows
 from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble
 
 Mask = NDArray[np.bool_]

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.remembered import remembered
-from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.losses import Loss, PerRow, is_zero
-from qpsvm.resources.team import ALONE, Team
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.program.losses import Loss, PerRow, is_zero
 from qpsvm.solvers.linear.settings import SETTINGS
 
 #: A loss that bends over at least this share of the scale is smooth; σ then begins at so many 1/δ. Measured: where

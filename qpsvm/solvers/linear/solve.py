@@ -7,6 +7,18 @@ intercept is mapped back: b = b_centred − μᵀw, and the middle of the levels
 
 A source may be one of a team's (`RowSource.team`). Then every member calls `solve_linear` with its own rows, y, C and α
 of the start, and all else alike: w, b, the gap and the reason are those of the whole, and the same on each.
+
+What a run of the linear solver has reached, in so few numbers that they can be kept: it goes on from there.
+
+Neither α nor the residuals are kept, which are as many as the rows. W and τ say which rows can be near a kink, and what
+α the others have (WORK.1); of a run over all rows, W and σ are enough for the next outer step.
+
+Far more columns than rows: the same machine in as many coordinates as there are rows.
+
+    (WIDE.1)  X − 1μᵀ = L Qᵀ,  L (n, n),  QᵀQ = I:  w = Qv has the decision values Lv and the norm of v
+
+Every w that helps is of this form: what is orthogonal to the samples adds to ‖w‖² and nothing else. Q stays a product
+of reflections (LAPACK's geqrf), so that the columns cost one factorisation, and n each product afterwards.
 """
 
 from __future__ import annotations
@@ -16,23 +28,123 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lapack
 
-from qpsvm.arrays.checks import as_finite_vector, as_real
-from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.errors import ParameterError
-from qpsvm.losses import per_row
-from qpsvm.resources.log import say_progress
-from qpsvm.rows import RowSource, as_row_source
+from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_real
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.errors import ParameterError
+from qpsvm.base.resources.progress import say_progress
+from qpsvm.data.rows import RowSource, as_row_source
+from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.coordinate_start import as_start, coordinate_point, goes_first
+from qpsvm.solvers.linear.coordinate import as_start, coordinate_point, goes_first
 from qpsvm.solvers.linear.row_losses import SAMPLE, RowLosses, mean_over
 from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
-from qpsvm.solvers.linear.state import Progress, State
 from qpsvm.solvers.linear.subsample import Estimate
-from qpsvm.solvers.linear.wide import Reduced, reduced
 from qpsvm.solvers.linear.working_set import is_large, solve_large
 from qpsvm.solvers.shared.stopping import Budget, StopReason
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a run was after an outer step over all rows, or after a round of bands.
+
+    w (d,)
+    b: In the caller's coordinates.
+    tau: How far from a kink the next band reaches; 0 in a run over all rows.
+    sigma: The penalty of the next outer step.
+    gap: The relative gap as the run estimates it; infinite where it has not looked at all rows yet.
+    stage: "subsample", "band" or "rows".
+    """
+
+    w: FloatArray
+    b: float
+    tau: float
+    sigma: float
+    gap: float
+    stage: str
+
+    def checked(self, width: int) -> State:
+        """The same, if a run over rows of so many columns can begin with it.
+
+        Raises DataError, ParameterError.
+        """
+        w, b = as_finite_vector(self.w, "w of the state", width), as_real(self.b, "b of the state")
+        if not max(float(np.abs(w).max(initial=0.0)), abs(b)) < LARGEST_VALUE:
+            raise ParameterError("a state to go on from has numbers whose squares overflow; begin anew")
+        if not (0.0 < self.sigma < np.inf and 0.0 <= self.tau < np.inf):
+            raise ParameterError(
+                f"a state to go on from has sigma > 0 and tau >= 0, got {self.sigma!r} and {self.tau!r}; begin anew"
+            )
+        return State(w, b, float(self.tau), float(self.sigma), float(self.gap), self.stage)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is.
+
+    passes: Passes over all rows, so far.
+    rows: Rows of all members.
+    gap: The relative gap as estimated: of all rows, or in the stages "band" and "subsample" of some.
+    seconds: Since the run began.
+    """
+
+    stage: str
+    passes: int
+    rows: int
+    gap: float
+    seconds: float
+
+
+#: Most rows, and columns a row, for which the factorisation pays. It takes 2dn² operations at the speed of a matrix
+#: product, sixteen times that of a pass over X, and so costs n/16 passes: at 500 rows, some ten Newton steps.
+MOST_ROWS, COLUMNS_PER_ROW = 500, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """(WIDE.1).
+
+    L (n, n)
+    mean (d,): μ; None for 0.
+    """
+
+    L: FloatArray
+    mean: FloatArray | None
+    _reflections: FloatArray
+    _scales: FloatArray
+
+    @property
+    def width(self) -> int:
+        """The number of columns, d."""
+        return int(self._reflections.shape[0])
+
+    def expand(self, v: FloatArray) -> FloatArray:
+        """Q v for v (n,): (d,)."""
+        padded = np.zeros(self.width)
+        padded[: len(v)] = v
+        return self._applied("N", padded)
+
+    def project(self, w: FloatArray) -> FloatArray:
+        """Qᵀw for w (d,): (n,)."""
+        return self._applied("T", w)[: len(self.L)]
+
+    def _applied(self, side: str, vector: FloatArray) -> FloatArray:
+        product = lapack.dormqr("L", side, self._reflections, self._scales, vector[:, None], lwork=64)[0]
+        return np.asarray(product[:, 0], dtype=np.float64)
+
+
+def reduced(X: Matrix | None, centred: bool) -> Reduced | None:
+    """(WIDE.1) for a dense X (n, d) in memory, where it pays; μ is the column means if `centred`, else 0."""
+    if X is None or sp.issparse(X) or X.shape[0] > MOST_ROWS or X.shape[1] < COLUMNS_PER_ROW * X.shape[0]:
+        return None
+    n, mean = len(X), X.mean(axis=0) if centred else None
+    rows = np.array(X, order="C") if mean is None else np.ascontiguousarray(X - mean)
+    factor, scales, _, _ = lapack.dgeqrf(rows.T, overwrite_a=1)
+    return Reduced(np.ascontiguousarray(np.triu(factor[:n]).T), mean, factor, scales)
+
 
 Intercept: TypeAlias = Literal["free", "penalised"] | None
 #: What may go first: coordinate descent where it pays, always or never.

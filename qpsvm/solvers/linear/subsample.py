@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.losses import per_row
-from qpsvm.resources.team import Team
-from qpsvm.rows.source import in_order
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.resources.communicator import Team
+from qpsvm.data.rows.source import in_order
+from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.row_problem import RowProblem, Start
 from qpsvm.solvers.linear.settings import SETTINGS

@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.resources.team import Team
-from qpsvm.rows.source import in_order
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.resources.communicator import Team
+from qpsvm.data.rows.source import in_order
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.newton_step import Mask
 from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified

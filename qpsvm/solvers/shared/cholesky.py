@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from qpsvm.arrays.types import FloatArray
+from qpsvm.base.arrays.types import FloatArray
 
 #: The first ridge above 0, the growth of one that was too small, and the largest: a semidefinite matrix needs no more.
 FIRST_RIDGE, GROWTH, LARGEST_RIDGE = 1e-15, 100.0, 1e-2

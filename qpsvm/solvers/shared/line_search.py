@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.resources.team import ALONE, Team
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.resources.communicator import ALONE, Team
 
 #: A step is accepted where the slope has fallen to this share of the first one.
 SLOPE_SHARE = 0.1

@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from qpsvm.resources.apart import run_apart
-from qpsvm.resources.log import say_step
+from qpsvm.base.resources.child_process import run_apart
+from qpsvm.base.resources.progress import say_step
 from qpsvm.solvers.shared.stopping import Clock
 
 #: Seconds that a slice in this process may take, by a pessimistic estimate: nothing is answered meanwhile.

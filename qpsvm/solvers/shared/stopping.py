@@ -8,11 +8,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.errors import ParameterError
-from qpsvm.resources.clock import Clock
-from qpsvm.resources.log import heard, say_step
-from qpsvm.resources.team import ALONE, Team
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import ParameterError
+from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.progress import Clock, heard, say_step
 
 #: Why a run ended. It is the method's own word: how good the point is, a certificate says.
 #: ``infeasible`` is said only where it is proven (the rows cannot be met within the box).

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.arrays.checks import as_finite_vector
-from qpsvm.arrays.types import FloatArray, dense_rows
-from qpsvm.errors import ParameterError
+from qpsvm.base.arrays.checks import as_finite_vector
+from qpsvm.base.arrays.types import FloatArray, dense_rows
+from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.solvers.study.trace import Product, Progress, Trace
 

@@ -31,9 +31,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays.checks import as_finite_vector
-from qpsvm.arrays.types import FloatArray
-from qpsvm.errors import ParameterError
+from qpsvm.base.arrays.checks import as_finite_vector
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.solvers.study.trace import Progress, Trace
 

@@ -9,15 +9,14 @@ import pytest
 import scipy.sparse as sp
 
 import qpsvm
-from qpsvm.backends.cvxopt_kkt import Structured, solve_structured
-from qpsvm.operators import Dense, Diagonal, LowRank
-from qpsvm.qp.kkt import dual_residual, duality_gap, primal_residual
-from qpsvm.qp.program import QP
+from qpsvm.backends.external.cvxopt_ import Structured, solve_structured
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import dual_residual, duality_gap, primal_residual
 from qpsvm.solvers.interior_point.columns import SparseColumns, as_columns, row_pairs
-from qpsvm.solvers.interior_point.iterate import Iterate
-from qpsvm.solvers.interior_point.mehrotra import InteriorPoint, mehrotra
+from qpsvm.solvers.interior_point.mehrotra import InteriorPoint, Iterate, mehrotra
 from qpsvm.solvers.interior_point.rows import soft_rows
 from qpsvm.solvers.shared.cholesky import Cholesky
+from qpsvm.space.operators import Dense, Diagonal, LowRank
 
 #: Of KKT residuals, relative to the size of the terms.
 ACCURACY = 1e-7
@@ -174,9 +173,9 @@ def test_limits_and_refusals(capsys):
     assert printed.count("\n") == lines
     assert all(word in printed for word in ("objective", "gap", "primal", "dual", "step", " s\n"))
     assert "inf" not in printed
-    with pytest.raises(qpsvm.errors.ParameterError, match="max_iter"):
+    with pytest.raises(qpsvm.ParameterError, match="max_iter"):
         solved(qp, max_iter=0)
-    with pytest.raises(qpsvm.errors.ParameterError, match="entry 1"):
+    with pytest.raises(qpsvm.ParameterError, match="entry 1"):
         mehrotra(qp.P, qp.q, lb=np.eye(200)[1], ub=np.zeros(200))
 
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from qpsvm.operators import Dense, LowRank
-from qpsvm.solvers.joint.sample_step import separate_step, shared_step
-from qpsvm.solvers.joint.sequential import Program, Settings, sequential_dual
+from qpsvm.solvers.joint.sequential import Program, Settings, separate_step, sequential_dual, shared_step
 from qpsvm.solvers.shared.stopping import Budget
+from qpsvm.space.operators import Dense, LowRank
 
 
 @pytest.mark.parametrize("step", [shared_step, separate_step])

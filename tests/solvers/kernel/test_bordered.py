@@ -9,8 +9,8 @@ import pytest
 
 import qpsvm
 from qpsvm import CSVM, RBF
-from qpsvm.arrays.constant import repeated
-from qpsvm.dual.repair import exactly_balanced, feasible
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.bounds.repair import exactly_balanced, feasible
 from qpsvm.solvers.kernel.bordered import SETTINGS, bordered_point
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort

@@ -9,17 +9,16 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.choice import choices
-from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.kernels.functions import RBF, Kernel, Polynomial
+from qpsvm.solve.choice import choices
 from qpsvm.solvers.kernel import libsvm
-from qpsvm.solvers.kernel.box_step import box_step
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.fixed_rows import EXTRA_ROWS, loop_with_fixed_rows
 from qpsvm.solvers.kernel.libsvm import libsvm_loop
-from qpsvm.solvers.kernel.portfolio import solve_kernel
-from qpsvm.solvers.kernel.tube_search import tube_start
+from qpsvm.solvers.kernel.newton_step import box_step
+from qpsvm.solvers.kernel.portfolio import solve_kernel, tube_start
+from qpsvm.solvers.kernel.working_set import EXTRA_ROWS, loop_with_fixed_rows
+from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial
 
 TOL = 1e-6
 KINDS = ("tube", "no tube", "nu", "quantile", "one class", "levels")

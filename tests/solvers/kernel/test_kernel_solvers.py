@@ -10,22 +10,20 @@ import pytest
 from sklearn.datasets import make_moons
 
 import qpsvm
-from qpsvm.arrays.constant import repeated
-from qpsvm.backends.kernel_newton_ import over_factor
-from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.kernels.functions import RBF, Polynomial
-from qpsvm.resources.threads import one_thread
+from qpsvm.backends.own.kernel_newton_ import over_factor
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.resources.limits import one_thread
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step
-from qpsvm.solvers.kernel.box_step import box_step
 from qpsvm.solvers.kernel.dual import KernelDual, spread_residue
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.fixed_rows import loop_with_fixed_rows
 from qpsvm.solvers.kernel.initial_sets import InitialSet
-from qpsvm.solvers.kernel.newton_step import newton_polish
+from qpsvm.solvers.kernel.newton_step import box_step, newton_polish
 from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution
 from qpsvm.solvers.kernel.portfolio import solve_kernel as solve_dual
-from qpsvm.solvers.kernel.working_set import Plan, Stage, solve_from
+from qpsvm.solvers.kernel.working_set import Plan, Stage, loop_with_fixed_rows, solve_from
+from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.functions import RBF, Polynomial
 
 TOL = 1e-6
 
@@ -143,7 +141,7 @@ def test_limits_are_said() -> None:
     assert solve_kernel(RBF(1.0), X, y, 1e4, time_limit=0.0).reason == "time_limit"
     limited = solve_kernel(RBF(0.01), X, y, 1e5, tol=1e-14, max_iter=5)
     assert limited.reason == "iteration_limit"
-    with pytest.raises(qpsvm.errors.ParameterError, match="engine"):
+    with pytest.raises(qpsvm.ParameterError, match="engine"):
         solve_kernel(RBF(1.0), X, y, 1.0, engine="best")  # type: ignore[arg-type]
 
 

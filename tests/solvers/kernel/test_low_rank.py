@@ -17,17 +17,18 @@ from proof import Task
 
 import qpsvm
 from qpsvm import CSVM, RBF, Polynomial
-from qpsvm.backends.kernel_newton_ import over_factor
-from qpsvm.dual import points, spanned
-from qpsvm.dual.spanned import Span
-from qpsvm.errors import DataError, ParameterError
-from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.kernels.pivoted import pivoted_factor
-from qpsvm.kernels.space import FeatureSpace
+from qpsvm.backends.own.kernel_newton_ import over_factor
+from qpsvm.base.errors import DataError, ParameterError
+from qpsvm.bounds import points
+from qpsvm.bounds import points as spanned
+from qpsvm.bounds.points import Span
 from qpsvm.solvers.kernel import low_rank
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.portfolio import solve_kernel
+from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.pivoted import pivoted_factor
+from qpsvm.space.kernels.space import FeatureSpace
 
 EPS = float(np.finfo(float).eps)
 

@@ -7,12 +7,11 @@ import pytest
 
 import qpsvm
 from qpsvm import RBF, HardMargin, Linear, NuSVM, Polynomial
-from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.solvers.kernel.active_set import active_set
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.hard import hard_gap, solve_kernel_hard
+from qpsvm.solvers.kernel.hard import active_set, hard_gap, solve_kernel_hard
 from qpsvm.solvers.kernel.nu import solve_kernel_nu
 from qpsvm.solvers.kernel.pivots import pivoted_hard
+from qpsvm.space.kernels.blocks import KernelBlocks
 
 
 def clouds(n: int, d: int, apart: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

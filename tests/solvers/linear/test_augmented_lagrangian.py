@@ -9,18 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qpsvm
-from qpsvm.arrays.gap import relative_gap
-from qpsvm.dual.certificate import gap_terms
-from qpsvm.errors import DataError, ParameterError
-from qpsvm.rows import as_row_source
+from qpsvm.base.arrays.rounding import relative_gap
+from qpsvm.base.errors import DataError, ParameterError
+from qpsvm.bounds.certificate import gap_terms
+from qpsvm.data.rows import as_row_source
 from qpsvm.solvers.linear import working_set
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
 from qpsvm.solvers.linear.row_losses import RowLosses
 from qpsvm.solvers.linear.row_problem import balanced
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
-from qpsvm.solvers.linear.solve import solve_linear
-from qpsvm.solvers.linear.wide import reduced
+from qpsvm.solvers.linear.solve import reduced, solve_linear
 from qpsvm.solvers.shared.line_search import SLOPE_SHARE, Slope, find_step
 
 INTERCEPTS = ("free", "penalised", None)
@@ -230,7 +229,7 @@ def test_the_interrupt_key_ends_a_run_between_steps(shape, monkeypatch):
     assert solve_linear(X, y, 1.0, time_limit=0.0).reason == "time_limit"
     for patience in (0, 1, 5, 20):
         looks = iter([False] * patience)
-        monkeypatch.setattr("qpsvm.resources.clock.noted", lambda looks=looks: next(looks, True))
+        monkeypatch.setattr("qpsvm.base.resources.progress.noted", lambda looks=looks: next(looks, True))
         solution = solve_linear(X, y, 100.0)
         assert solution.reason in ("interrupted", "converged")
         assert patience or solution.reason == "interrupted"
@@ -290,7 +289,7 @@ def test_more_columns_than_rows_are_reduced(intercept, offset, monkeypatch):
     X = X * 10.0 ** np.linspace(-2, 2, 400) + offset * (intercept == "free")
     assert reduced(X, True) is not None
     short = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
-    monkeypatch.setattr("qpsvm.solvers.linear.wide.MOST_ROWS", 0)
+    monkeypatch.setattr("qpsvm.solvers.linear.solve.MOST_ROWS", 0)
     assert reduced(X, True) is None
     full = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
     np.testing.assert_allclose(short.w, full.w, atol=1e-5 * np.abs(full.w).max())

@@ -12,12 +12,12 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm.backends import get
-from qpsvm.choice import choices, size_of
-from qpsvm.dual import levels
-from qpsvm.rows import as_row_source
-from qpsvm.solvers.linear import coordinate, coordinate_start
-from qpsvm.solvers.linear.coordinate import Descent, compiled_train, descend, lengthened, passes
-from qpsvm.solvers.linear.coordinate_start import goes_first
+from qpsvm.bounds import levels
+from qpsvm.data.rows import as_row_source
+from qpsvm.solve.choice import choices, size_of
+from qpsvm.solvers.linear import coordinate
+from qpsvm.solvers.linear import coordinate as coordinate_start
+from qpsvm.solvers.linear.coordinate import Descent, compiled_train, descend, goes_first, lengthened, passes
 from qpsvm.solvers.linear.row_losses import RowLosses
 from qpsvm.solvers.linear.row_problem import RowProblem
 from qpsvm.solvers.linear.settings import SETTINGS
@@ -328,7 +328,7 @@ def test_a_penalised_intercept_of_many_rows_is_that_of_sorting_them(monkeypatch,
     for level in (1.0, 7_000.0, 29_000.0):
         found = levels._ridged(points, mass, level, ridge)
         with monkeypatch.context() as patch:
-            patch.setattr("qpsvm.arrays.quantile.MANY_POINTS", 10**9)
+            patch.setattr("qpsvm.base.arrays.vectors.MANY_POINTS", 10**9)
             assert found == pytest.approx(levels._ridged(points, mass, level, ridge), rel=1e-9, abs=1e-9)
         below = float(mass[points < found].sum())
         assert ridge * found + below <= level * (1 + 1e-9) + 1e-6

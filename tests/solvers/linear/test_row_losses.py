@@ -11,20 +11,19 @@ import scipy.sparse as sp
 from exact_dual import Stated, faults
 
 import qpsvm
-from qpsvm.arrays.constant import repeated
 from qpsvm.backends.abilities import traits_of
-from qpsvm.backends.augmented_lagrangian_ import AugmentedLagrangianBackend
-from qpsvm.backends.linear_rows import linear_rows
-from qpsvm.choice import choices, size_of
-from qpsvm.losses import per_row
-from qpsvm.rows import as_row_source
+from qpsvm.backends.own.augmented_lagrangian_ import AugmentedLagrangianBackend
+from qpsvm.backends.own.views import linear_rows
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.data.rows import as_row_source
+from qpsvm.program.losses import per_row
+from qpsvm.solve.choice import choices, size_of
 from qpsvm.solvers.linear import coordinate, working_set
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.coordinate import SQUARED_HINGE_DUAL, descend, passes, task_of
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
-from qpsvm.solvers.linear.response import Response
 from qpsvm.solvers.linear.row_losses import RowLosses
-from qpsvm.solvers.linear.row_problem import balanced
+from qpsvm.solvers.linear.row_problem import Response, balanced
 from qpsvm.solvers.linear.signed_rows import signed_rows
 from qpsvm.solvers.linear.solve import solve_linear
 
@@ -340,7 +339,7 @@ def test_limits_return_the_best_point(name, monkeypatch):
         assert few.status == "iteration_limit"
         assert np.isfinite(few.gap)
         with monkeypatch.context() as patch:
-            patch.setattr("qpsvm.resources.clock.noted", lambda: True)
+            patch.setattr("qpsvm.base.resources.progress.noted", lambda: True)
             answer = solve_linear(problem.X, np.ones(rows), RowLosses(1.0, table(rows)[2], -1.0, 0.1))
         assert answer.reason == "interrupted"
         assert np.isfinite(answer.w).all()

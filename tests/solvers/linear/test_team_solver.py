@@ -7,13 +7,12 @@ import pytest
 import scipy.sparse as sp
 from teams import ThreadTeam, together
 
-from qpsvm.errors import DataError, ParameterError
-from qpsvm.losses import per_row
-from qpsvm.rows import Centred, ChunkRows, SomeRows, Tiled, WithOnes, as_row_source
+from qpsvm.base.errors import DataError, ParameterError
+from qpsvm.data.rows import Centred, ChunkRows, SomeRows, Tiled, WithOnes, as_row_source
+from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.row_losses import RowLosses
 from qpsvm.solvers.linear.settings import SETTINGS
-from qpsvm.solvers.linear.solve import solve_linear
-from qpsvm.solvers.linear.state import State
+from qpsvm.solvers.linear.solve import State, solve_linear
 from qpsvm.solvers.linear.working_set import is_large
 from qpsvm.solvers.shared.line_search import SLOPE_SHARE, Slope, find_step
 

@@ -7,8 +7,8 @@ import pytest
 
 import qpsvm
 from qpsvm import backends
-from qpsvm.arrays.gap import relative_gap
-from qpsvm.errors import ParameterError
+from qpsvm.base.arrays.rounding import relative_gap
+from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble, factored, ridged
 from qpsvm.solvers.shared.stopping import Budget
 
@@ -36,7 +36,7 @@ def test_a_budget_counts_steps_and_looks_ahead():
 def test_the_key_comes_before_all_limits(monkeypatch):
     budget = Budget(1, 0.0)
     budget.steps = 1
-    monkeypatch.setattr("qpsvm.resources.clock.noted", lambda: True)
+    monkeypatch.setattr("qpsvm.base.resources.progress.noted", lambda: True)
     assert budget.spent() == "interrupted"
 
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from cvxopt import matrix
 from cvxopt import solvers as cvxopt_solvers
 
-from qpsvm.errors import DataError, ParameterError, UnsupportedError
+from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.solvers.study import dual_ascent
 from qpsvm.solvers.study.dual_ascent import BoxAndRows, disjoint_combination, knapsack_multiplier, projected_gradient
 from qpsvm.solvers.study.slsqp import REASONS, slsqp
@@ -535,5 +535,5 @@ def test_imports_stay_cheap_and_low():
         modules = {a.name for node in top if isinstance(node, ast.Import) for a in node.names}
         modules |= {node.module for node in top if isinstance(node, ast.ImportFrom)}
         assert "scipy.optimize" not in modules
-        low = ("qpsvm.errors", "qpsvm.arrays.", "qpsvm.solvers.shared.", "qpsvm.solvers.study.")
+        low = ("qpsvm.errors", "qpsvm.base.arrays.", "qpsvm.solvers.shared.", "qpsvm.solvers.study.")
         assert all(m.startswith(low) for m in modules if m.startswith("qpsvm"))

@@ -1,0 +1,358 @@
+"""CVXOPT: a primal-dual interior point method on dense or sparse matrices (Andersen, Dahl & Vandenberghe).
+
+CVXOPT on a QP with P = ZZᵀ + diag(d), a box and few equality rows, without an n × n matrix.
+
+`cvxopt.solvers.coneqp` takes P, G and A as functions where it is given a function that solves its KKT systems,
+
+    (KKT.1)  Px + Aᵀy + Gᵀz = r_x,  Ax = r_y,  Gx − W²z = r_z                     W = diag(w), the scaling of the cone
+
+G holds −I for the finite lower bounds and I for the finite upper ones, so that z goes out at once, and what is left is
+
+    (KKT.2)  (ZZᵀ + D)x + Aᵀy = r,  Ax = r_y,  D = d + Σ w⁻² over the bounds of a variable
+
+    (KKT.3)  (ZZᵀ + D)⁻¹ = D⁻¹ − D⁻¹Z (I + ZᵀD⁻¹Z)⁻¹ ZᵀD⁻¹                        Sherman, Morrison, Woodbury
+
+(KKT.3) in this form cancels where ZᵀD⁻¹Z is large. With B = [Z, Aᵀ] and v = Zᵀx both go into one system,
+
+    (KKT.4)  (diag(I, 0) + BᵀD⁻¹B) (v, y) = BᵀD⁻¹r − (0, r_y),  x = D⁻¹(r − B(v, y))
+
+of size k + p, solved by a Cholesky factorisation scaled to a unit diagonal, with one step of refinement of (KKT.2) as a
+whole. Memory is O(nk); an iteration costs O(n(k + p)²).
+
+Accuracy: with w² from 1e-8 to 1e8 the residuals of every row of (KKT.1) stay below 1e-12 of the terms in it (a test
+holds this), and on the dual of a linear SVM CVXOPT's answer is that of its own dense solver to 1e-13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.backends.abilities import ALL, Abilities, Form
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.errors import ParameterError
+from qpsvm.program.costs import PRODUCT_SECONDS, Cost, General, Import, Matrices, Rows, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.solvers.interior_point.columns import Columns, as_columns
+from qpsvm.solvers.shared.cholesky import Cholesky
+from qpsvm.space.operators import Diagonal, LowRank, Operator
+
+#: Weight of a variable without bounds or curvature, as a share of the mean diagonal of ZZᵀ; refinement takes it out.
+LEAST_WEIGHT = 1e-10
+#: Steps of refinement of (KKT.2) as a whole.
+REFINEMENTS = 1
+
+
+class _Box:
+    """G as rows −x_low ≤ −lb, x_high ≤ ub; low and high (n_l,), (n_u,) are indices."""
+
+    def __init__(self, lb: FloatArray, ub: FloatArray) -> None:
+        self.n = len(lb)
+        self.low, self.high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
+        self.h = np.concatenate([-lb[self.low], ub[self.high]])
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """G x: (n_l + n_u,)."""
+        return np.concatenate([-x[self.low], x[self.high]])
+
+    def transposed_times(self, z: FloatArray) -> FloatArray:
+        """Gᵀz: (n,)."""
+        out = np.zeros(self.n)
+        out[self.low] = -z[: len(self.low)]
+        out[self.high] += z[len(self.low) :]
+        return out
+
+    def weights(self, values: FloatArray) -> FloatArray:
+        """GᵀVG for V = diag(values), which is diagonal: (n,)."""
+        out = np.zeros(self.n)
+        out[self.low] = values[: len(self.low)]
+        out[self.high] += values[len(self.low) :]
+        return out
+
+
+class Structured:
+    """The KKT systems (KKT.1) of one QP: B = [Z − AᵀC, Aᵀ], made once, and the box.
+
+    Z (n, k)
+    d (n,): Not negative; may be zero.
+    lb, ub (n,): May be infinite. G is −I at the finite lower bounds, then I at the finite upper ones.
+    A (p, n) or None: Few equality rows.
+    """
+
+    def __init__(self, Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None) -> None:
+        A = np.zeros((0, len(d))) if A is None else A
+        self.box, self.d, self.A, self.k = _Box(lb, ub), d, A, Z.shape[1]
+        self.center = np.zeros((len(A), self.k))
+        if len(A) and not sp.issparse(Z):  # Zv + Aᵀy = (Z − AᵀC)v + Aᵀ(y + Cv): keeps the digits of uncentred data
+            self.center = np.linalg.pinv(A @ A.T, hermitian=True) @ (A @ Z)
+        self.B: Columns = as_columns(Z, A, self.center)
+        self.lift = np.where(np.arange(self.k + len(A)) < self.k, 1.0, 0.0)
+        values = Z.data if sp.issparse(Z) else Z
+        self.least = LEAST_WEIGHT * (float(np.vdot(values, values)) / len(d) or 1.0)
+
+    def factor(self, scaling: Mapping[str, Any]) -> Callable[[Any, Any, Any], None]:
+        """CVXOPT's `kktsolver`: for the scaling W, the function that solves (KKT.1) in place (z goes out as Wz)."""
+        inverse = np.array(scaling["di"]).ravel()  # 1/w
+        weights = self.d + self.box.weights(inverse * inverse)  # D of (KKT.2)
+        safe = np.maximum(weights, self.least)
+        D = 1.0 / safe
+        nothing = np.zeros(len(D))
+        M, _, _ = self.B.normal(D, nothing, nothing)
+        M.flat[:: len(M) + 1] += self.lift
+        cholesky = Cholesky(M)
+
+        def reduced(r: FloatArray, g: FloatArray) -> tuple[FloatArray, FloatArray]:
+            """(KKT.4) for r (n,) and g = (·, r_y): x (n,), u = (v, y')."""
+            u = cholesky.solve(self.B.transposed_times(D * r) - g)
+            return D * (r - self.B.times(u)), u
+
+        def solve(x: Any, y: Any, z: Any) -> None:
+            rx, ry, rz = (np.array(part).ravel() for part in (x, y, z))
+            r = rx + self.box.transposed_times(inverse * inverse * rz)
+            g = np.concatenate([-ry @ self.center, ry])
+            out, u = reduced(r, g)
+            for _ in range(REFINEMENTS):
+                missing = r - self.B.times(u) - weights * out
+                change, du = reduced(missing, g - self.B.transposed_times(out) + self.lift * u)
+                out, u = out + change, u + du
+            _assign(x, out)
+            _assign(y, u[self.k :] - self.center @ u[: self.k])
+            _assign(z, inverse * (self.box.times(out) - rz))
+
+        return solve
+
+
+def _assign(target: Any, values: FloatArray) -> None:
+    """Write values (m,) into a CVXOPT matrix (m, 1)."""
+    from cvxopt import matrix
+
+    if len(values):
+        target[:] = matrix(values)
+
+
+def solve_structured(
+    Z: Matrix,
+    d: FloatArray,
+    q: FloatArray,
+    lb: FloatArray,
+    ub: FloatArray,
+    A: FloatArray | None,
+    b: FloatArray | None,
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """`cvxopt.solvers.coneqp` on minimise ½xᵀ(ZZᵀ + diag(d))x + qᵀx subject to Ax = b, lb ≤ x ≤ ub.
+
+    Shapes: q (n,), b (p,) or None. Raises ArithmeticError, ValueError.
+    """
+    from cvxopt import matrix, solvers
+
+    kktsolver = Structured(Z, d, lb, ub, A)
+
+    def quadratic(x: Any, y: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
+        """y ← αPx + βy."""
+        at = np.array(x).ravel()
+        product = alpha * (Z @ (Z.T @ at) + d * at)
+        _assign(y, product if beta == 0.0 else product + beta * np.array(y).ravel())
+
+    answer: dict[str, Any] = solvers.coneqp(
+        quadratic, matrix(q), *_bound_rows(kktsolver.box), None,
+        matrix(kktsolver.A), matrix(np.zeros(0) if b is None else b, (len(kktsolver.A), 1)),
+        kktsolver=kktsolver.factor, options=dict(options),
+    )  # fmt: skip
+    return answer
+
+
+def _bound_rows(box: _Box) -> tuple[Any, Any]:
+    """G, sparse, and h."""
+    from cvxopt import matrix, spmatrix
+
+    index: IntArray = np.concatenate([box.low, box.high])
+    values = np.concatenate([-np.ones(len(box.low)), np.ones(len(box.high))])
+    places = (values, np.arange(len(index), dtype=np.int64), index.astype(np.int64))
+    return spmatrix(*places, size=(len(index), box.n)), matrix(box.h)
+
+
+#: Rows from which a low-rank P stays a factor (`cvxopt_kkt`) instead of becoming a dense n × n matrix.
+STRUCTURED_ROWS = 2000
+#: A row missed by this share of its terms is not met.
+BROKEN = 1e-4
+#: Default of the solver's own iteration limit.
+MAX_ITERATIONS = 100
+#: What the solver raises when it breaks down; it has no status for that.
+BREAKDOWNS = (ValueError, ArithmeticError, ZeroDivisionError)
+
+PRICES = General(
+    dual=Matrices(6e-8, 4e-11, 3.5e-10, 4.5), primal=Matrices(6e-8, 4e-9, 3.5e-8, 19.0),
+    rows=Rows((1e-7, 1e-9), (3e-6, 2e-8), 10.0),
+)  # fmt: skip
+#: Seconds of the dense dual of a linear machine: of a call, and times n³.
+CALL, CUBE = 3e-3, 4e-10
+
+OPTIONS = frozenset({"abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"})
+STATUS = {"optimal": Status.OPTIMAL, "unknown": Status.NUMERICAL_ERROR}
+
+
+class CvxoptBackend(Backend):
+    """`cvxopt.solvers.qp`."""
+
+    name = "cvxopt"
+    abilities = Abilities(
+        needs="any QP; a large low-rank P by its structure", dual=ALL, primal=ALL, any_qp=True,
+        keeps=frozenset({"max_iter"}), package="cvxopt",
+    )  # fmt: skip
+    loads = Import("cvxopt", 5e8)
+
+    def options(self) -> frozenset[str]:
+        """The documented entries of `cvxopt.solvers.options`, and `kktsolver`."""
+        return OPTIONS
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """An iteration factors an n × n matrix; a large dual of low rank keeps its factor."""
+        structured = form == "dual" and size.low_rank and size.rows >= STRUCTURED_ROWS
+        found = PRICES.rows.cost(size) if structured else PRICES.matrices(size, form)
+        if form == "primal" or not size.linear:
+            return found
+        return found.lasting(CALL + CUBE * size.rows**3 + size.rows * PRODUCT_SECONDS * size.weighed)
+
+    def compile(self, qp: QP) -> CvxoptCompiled:
+        """P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""
+        self.require()
+        if qp.n >= STRUCTURED_ROWS and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
+            lb, ub = qp.bounds
+            Z, d = qp.P.factor()
+            A = None if qp.A is None else as_dense(qp.A)
+            data = SolverData(Z=Z, d=d, q=qp.q, lb=lb, ub=ub, A=A, b=qp.b)
+            return CvxoptCompiled(self, qp, data, structured=True)
+        return CvxoptCompiled(self, qp, _data(qp), structured=False)
+
+
+def _data(qp: QP) -> SolverData:
+    from cvxopt import matrix
+
+    G, h = _inequalities(qp)
+    return SolverData(
+        P=_quadratic(qp.P),
+        q=matrix(qp.q),
+        G=G,
+        h=h,
+        A=None if qp.A is None else _sparse(qp.A) if sp.issparse(qp.A) else matrix(qp.A),
+        b=None if qp.b is None else matrix(qp.b),
+    )
+
+
+def _bounded(qp: QP) -> tuple[IntArray, IntArray]:
+    """Indices of the variables with a finite lower and a finite upper bound."""
+    lb, ub = qp.bounds
+    return np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
+
+
+def _inequalities(qp: QP) -> tuple[Any, Any] | tuple[None, None]:
+    """All inequalities as rows ≤ right-hand side: G, then −x ≤ −lb, then x ≤ ub, as a sparse and a dense matrix."""
+    from cvxopt import matrix, spmatrix
+
+    low, high = _bounded(qp)
+    lb, ub = qp.bounds
+    values, rows, columns, sides = [np.zeros(0)], [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)], []
+    count = 0
+    if qp.G is not None and qp.h is not None:
+        coo = sp.coo_array(qp.G)
+        values.append(coo.data)
+        rows.append(coo.coords[0])
+        columns.append(coo.coords[1])
+        sides.append(qp.h)
+        count = len(qp.h)
+    for index, sign, bound in ((low, -1.0, lb), (high, 1.0, ub)):
+        if len(index):
+            values.append(np.full(len(index), sign))
+            rows.append(np.arange(count, count + len(index)))
+            columns.append(index)
+            sides.append(sign * bound[index])
+            count += len(index)
+    if not count:
+        return None, None
+    triplets = (np.concatenate(values), *(np.concatenate(k).astype(np.int64) for k in (rows, columns)))
+    return spmatrix(*triplets, size=(count, qp.n)), matrix(np.concatenate(sides))
+
+
+def _quadratic(P: Operator) -> Any:
+    from cvxopt import matrix, spdiag
+
+    if isinstance(P, Diagonal):
+        return spdiag(matrix(P.d))
+    return matrix(P.dense())
+
+
+def _sparse(M: Matrix) -> Any:
+    from cvxopt import spmatrix
+
+    coo = sp.coo_array(M)
+    row, column = (index.astype(np.int64) for index in coo.coords)
+    return spmatrix(coo.data.astype(np.float64), row, column, size=coo.shape)
+
+
+class CvxoptCompiled(Compiled):
+    """Six matrices, in the order of `cvxopt.solvers.qp`; or Z, d, q, lb, ub, A, b where P = ZZᵀ + diag(d) is large."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, structured: bool) -> None:
+        super().__init__(backend, qp, data)
+        self.structured = structured
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from cvxopt import solvers
+
+        settings: dict[str, Any] = {"show_progress": limits.verbose}
+        if limits.tol is not None:  # its absolute tolerance stops small objectives (ν-SVM) far too early
+            settings |= {"abstol": 1e-30, "reltol": limits.tol / 10, "feastol": min(1e-7, limits.tol / 10)}
+        settings["maxiters"] = limits.max_iter or MAX_ITERATIONS
+        settings |= options
+        kktsolver = settings.pop("kktsolver", None)
+        version = self.backend.version() or "?"
+        try:
+            if self.structured:
+                answer = solve_structured(**self.data, options=settings)
+            else:
+                answer = solvers.qp(*self.data, kktsolver=kktsolver, options=settings)
+        except BREAKDOWNS as error:
+            if isinstance(error, ValueError) and ("options" in str(error) or "kktsolver" in str(error)):
+                raise ParameterError(f"cvxopt refused its settings {dict(options)}: {error}") from error
+            raw = f"raised {type(error).__name__}: {error}"
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver("cvxopt", version, raw))
+        status = STATUS[answer["status"]]
+        if status is Status.NUMERICAL_ERROR and answer["iterations"] >= settings["maxiters"]:
+            status = Status.ITERATION_LIMIT
+        solver = Solver("cvxopt", version, answer["status"])
+        solution = self._mapped(answer, status, solver)
+        if status is Status.OPTIMAL and self._breaks_rows(solution):
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=solution.iterations)
+        return solution
+
+    def _breaks_rows(self, solution: QPSolution) -> bool:
+        """Whether the equality rows are not met: of rows that contradict each other cvxopt may drop one."""
+        A, b, x = self.qp.A, self.qp.b, solution.x
+        if A is None or b is None or x is None:
+            return False
+        size = float(np.abs(b).max()) + float((abs(A) @ np.abs(x)).max()) if len(b) else 0.0
+        return bool(len(b) and np.abs(A @ x - b).max() > BROKEN * size)
+
+    def _mapped(self, answer: dict[str, Any], status: Status, solver: Solver) -> QPSolution:
+        n = self.qp.n
+        x = np.array(answer["x"]).ravel()
+        if not np.isfinite(x).all():
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=answer["iterations"])
+        low, high = _bounded(self.qp)
+        m = 0 if self.qp.h is None else len(self.qp.h)
+        z = np.array(answer["z"]).ravel()
+        z_box = np.zeros(n)
+        z_box[low] -= z[m : m + len(low)]
+        z_box[high] += z[m + len(low) : m + len(low) + len(high)]
+        p = 0 if self.qp.b is None else len(self.qp.b)
+        return QPSolution(
+            self.qp, status, solver, x=x[:n], y=np.array(answer["y"]).ravel()[:p], z=z[:m], box=z_box,
+            iterations=answer["iterations"],
+        )  # fmt: skip

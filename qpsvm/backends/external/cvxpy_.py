@@ -1,0 +1,282 @@
+"""CVXPY: a modelling language over many solvers (Diamond & Boyd 2016); by default Clarabel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.backends.abilities import ALL, Abilities, Form
+from qpsvm.backends.base import Backend, Compiled, refuse_unknown
+from qpsvm.backends.contract import Limits
+from qpsvm.backends.external.packages import installed_version
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.program.costs import Cost, General, Import, Matrices, Rows, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.space.operators import Diagonal
+
+DEFAULT_SOLVER = "CLARABEL"
+PRICES = General(
+    dual=Matrices(5e-7, 2.5e-10, 9e-10, 18.0), primal=Matrices(5e-7, 1.8e-9, 1e-8, 20.0),
+    rows=Rows((1.4e-6, 1e-8), (3e-6, 1e-7), 40.0),
+)  # fmt: skip
+
+#: Every status that CVXPY names.
+STATUS = {
+    "optimal": Status.OPTIMAL,
+    "optimal_inaccurate": Status.INACCURATE,
+    "infeasible": Status.INFEASIBLE,
+    "infeasible_inaccurate": Status.INFEASIBLE,
+    "unbounded": Status.UNBOUNDED,
+    "unbounded_inaccurate": Status.UNBOUNDED,
+    "infeasible_or_unbounded": Status.INFEASIBLE,
+    "user_limit": Status.ITERATION_LIMIT,
+    "solver_error": Status.NUMERICAL_ERROR,
+}
+WITH_POINT = frozenset({"optimal", "optimal_inaccurate", "user_limit"})
+#: What CVXPY says of data in which a number has overflowed.
+NOT_FINITE = "contains NaN or Inf"
+
+#: How each solver calls what every backend is asked: tolerances, iteration limit, time limit.
+WORDS: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "CLARABEL": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"),
+    "OSQP": (("eps_abs", "eps_rel"), "max_iter", "time_limit"),
+    "SCS": (("eps_abs", "eps_rel"), "max_iters", "time_limit_secs"),
+}
+SCS_SETTINGS = frozenset(
+    ("acceleration_interval", "acceleration_lookback", "adaptive_scale", "alpha", "eps_abs", "eps_infeas", "eps_rel",
+     "max_iters", "normalize", "rho_x", "scale", "time_limit_secs", "use_indirect")
+)  # fmt: skip
+
+
+class CvxpyBackend(Backend):
+    """`cvxpy.Problem.solve`."""
+
+    name = "cvxpy"
+    abilities = Abilities(
+        needs="any QP; as a modelled problem that a reader can extend; solver=… chooses Clarabel, SCS, OSQP, …",
+        dual=ALL, primal=ALL, any_qp=True, linear_form="primal",  # it is sparse
+        package="cvxpy",
+    )  # fmt: skip
+    loads = Import("cvxpy", 1.2e9, seconds=1.0)
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """Modelling, and an iteration factors."""
+        return PRICES.cost(size, form)
+
+    def options(self) -> frozenset[str]:
+        """`solver`, and the settings of the default solver."""
+        return frozenset({"solver"}) | _settings(DEFAULT_SOLVER)
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """As in `Backend.check_options`, with the settings of the solver that `solver=` names."""
+        import cvxpy
+
+        name = str(options.get("solver", DEFAULT_SOLVER)).upper()
+        installed = cvxpy.installed_solvers()
+        if name not in installed:
+            raise UnknownOptionError(f"cvxpy has no installed solver {name!r}; {nearest(name, installed)}")
+        if name not in WORDS:  # its settings are not listed anywhere, so CVXPY itself must refuse wrong ones
+            return
+        refuse_unknown(name, options, _settings(name) | {"solver"})
+
+    def compile(self, qp: QP) -> CvxpyCompiled:
+        """A `cvxpy.Problem` with named variables and labelled constraints."""
+        self.require()
+        return _model(self, qp)
+
+
+def _settings(solver: str) -> frozenset[str]:
+    if solver == "CLARABEL":
+        import clarabel
+
+        defaults = clarabel.DefaultSettings()
+        numbers = (bool, int, float)  # its choices by name raise a bare Exception where they are wrong, and so does one
+        names = (name for name in dir(defaults) if isinstance(getattr(defaults, name), numbers))
+        return frozenset(names) - {"direct_kkt_solver"}
+    if solver == "OSQP":
+        import osqp
+
+        return frozenset(name for name in dir(osqp.OSQP().ext.OSQPSettings) if not name.startswith("_"))
+    return SCS_SETTINGS
+
+
+def _model(backend: Backend, qp: QP) -> CvxpyCompiled:
+    import cvxpy as cp
+
+    variables = {name: cp.Variable(part.stop - part.start, name=name) for name, part in qp.variables.items()}
+    constraints: dict[str, Any] = {}
+    for name, group in qp.constraints.items():
+        matrix, side = (qp.G, qp.h) if group.matrix == "G" else (qp.A, qp.b)
+        if matrix is None or side is None or group.rows.start == group.rows.stop:  # CVXPY may refuse arrays of no rows
+            continue
+        left = _product(matrix[group.rows], qp, variables)
+        constraints[name] = left <= side[group.rows] if group.matrix == "G" else left == side[group.rows]
+    lb, ub = qp.bounds
+    for name, part in qp.variables.items():  # bounds as rows: Variable(bounds=…) gives no multiplier back
+        low, high = (np.flatnonzero(np.isfinite(bound[part])) for bound in (lb, ub))
+        if len(low):
+            constraints[_label(qp, f"{name} >= lb")] = _entries(variables[name], low) >= lb[part][low]
+        if len(high):
+            constraints[_label(qp, f"{name} <= ub")] = _entries(variables[name], high) <= ub[part][high]
+    for name, constraint in constraints.items():
+        if hasattr(constraint, "set_label"):
+            constraint.set_label(name)
+    objective = cp.Minimize(_quadratic(qp, variables) + _linear(qp, variables) + qp.r)
+    return CvxpyCompiled(backend, qp, cp.Problem(objective, list(constraints.values())), variables, constraints)
+
+
+def _label(qp: QP, text: str) -> str:
+    """The name of a bound among the constraints, with underscores where a group of rows already has it."""
+    while text in qp.constraints:
+        text += "_"
+    return text
+
+
+def _entries(variable: Any, index: Any) -> Any:
+    return variable if len(index) == variable.size else variable[index]
+
+
+def _product(matrix: Any, qp: QP, variables: Mapping[str, Any]) -> Any:
+    blocks = ((sp.csc_array(matrix[:, part]), variables[name]) for name, part in qp.variables.items())
+    pairs = list(blocks)
+    terms = [block @ variable for block, variable in pairs if block.nnz] or [pairs[0][0] @ pairs[0][1]]
+    return sum(terms[1:], terms[0])
+
+
+def _linear(qp: QP, variables: Mapping[str, Any]) -> Any:
+    return sum(qp.q[part] @ variables[name] for name, part in qp.variables.items() if qp.q[part].any())
+
+
+def _quadratic(qp: QP, variables: Mapping[str, Any]) -> Any:
+    """½xᵀPx as CVXPY takes it best: factors as sums of squares, full matrices as a quadratic form."""
+    import cvxpy as cp
+
+    if isinstance(qp.P, Diagonal):
+        if (qp.P.d < 0).any():
+            raise UnsupportedError("P has a negative diagonal entry: the QP is not convex, and no backend can take it")
+        roots = np.sqrt(qp.P.d)
+        parts = [(roots[part], variables[name]) for name, part in qp.variables.items() if roots[part].any()]
+        return sum(0.5 * cp.sum_squares(cp.multiply(root, variable)) for root, variable in parts)
+    x = cp.hstack(list(variables.values())) if len(variables) > 1 else next(iter(variables.values()))
+    factor = qp.P.factor()
+    if factor is not None and factor[0].shape[1] <= qp.n:
+        Z, d = factor
+        squares = 0.5 * cp.sum_squares(Z.T @ x) if Z.shape[1] else 0.0
+        return squares + 0.5 * cp.sum_squares(cp.multiply(np.sqrt(d), x)) if d.any() else squares
+    return 0.5 * cp.quad_form(x, qp.P.dense(), assume_PSD=True)
+
+
+class CvxpyCompiled(Compiled):
+    """A `cvxpy.Problem`, with its variables and constraints by name."""
+
+    def __init__(
+        self, backend: Backend, qp: QP, data: Any, variables: dict[str, Any], constraints: dict[str, Any]
+    ) -> None:
+        super().__init__(backend, qp, data)
+        self.variables = variables
+        self.constraints = constraints
+
+    def __getstate__(self) -> tuple[Backend, QP]:
+        """Without CVXPY's objects, which cannot be pickled once they have been solved."""
+        return self.backend, self.qp
+
+    def __setstate__(self, state: tuple[Backend, QP]) -> None:
+        """The model made again."""
+        self.__dict__.update(vars(_model(*state)))
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        import cvxpy as cp
+
+        settings = dict(options)
+        name = str(settings.pop("solver", DEFAULT_SOLVER)).upper()
+        settings = _in_words_of(name, limits) | settings
+        try:
+            iterations = _solve(self.data, name, limits.verbose, settings)
+        except (cp.error.SolverError, ArithmeticError, ValueError) as error:
+            if isinstance(error, ValueError) and NOT_FINITE not in str(error):
+                raise
+            if str(error).strip().isdigit():  # OSQP's setup refuses settings by a number
+                raise ValueError(f"{name}'s setup ended with code {error}") from error
+            if "not support" in str(error) or "cannot solve" in str(error):
+                raise ParameterError(f"cvxpy's solver {name} cannot take a QP; use CLARABEL, the default") from error
+            raw = f"raised {type(error).__name__}: {str(error).splitlines()[0]}"
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver(f"cvxpy/{name.lower()}", _version(name), raw))
+        return self._mapped(name, limits, iterations)
+
+    def _mapped(self, name: str, limits: Limits, iterations: int | None) -> QPSolution:
+        raw = str(self.data.status)
+        status = STATUS[raw]
+        if raw == "user_limit" and limits.time_limit is not None:  # one word for both limits
+            reached = limits.max_iter is not None and iterations is not None and iterations >= limits.max_iter
+            status = Status.ITERATION_LIMIT if reached else Status.TIME_LIMIT
+        solver = Solver(f"cvxpy/{name.lower()}", _version(name), raw)
+        asked = {variable.id for variable in self.data.variables()}
+        values = [  # any value is as good for a variable that stands nowhere, and CVXPY leaves it None
+            variable.value if variable.id in asked else np.zeros(variable.shape) for variable in self.variables.values()
+        ]
+        missing = any(constraint.dual_value is None for constraint in self.constraints.values())
+        if raw not in WITH_POINT or any(value is None for value in values):
+            return QPSolution(self.qp, status, solver, iterations=iterations)
+        x = np.concatenate([np.atleast_1d(value) for value in values])
+        y, z, z_box = self._duals() if not missing else self._no_duals()
+        if not (np.isfinite(x).all() and np.isfinite(z_box).all()):
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=iterations)
+        return QPSolution(self.qp, status, solver, x=x, y=y, z=z, box=z_box, iterations=iterations)
+
+    def _no_duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        p, m = (0 if side is None else len(side) for side in (self.qp.b, self.qp.h))
+        return np.zeros(p), np.zeros(m), np.zeros(self.qp.n)
+
+    def _duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        y, z, z_box = self._no_duals()
+        for name, group in self.qp.constraints.items():
+            if name in self.constraints:
+                (z if group.matrix == "G" else y)[group.rows] = self.constraints[name].dual_value
+        lb, ub = self.qp.bounds
+        for name, part in self.qp.variables.items():
+            for text, sign, bound in ((f"{name} >= lb", -1.0, lb), (f"{name} <= ub", 1.0, ub)):
+                label = _label(self.qp, text)
+                if label in self.constraints:
+                    index = part.start + np.flatnonzero(np.isfinite(bound[part]))
+                    z_box[index] += sign * self.constraints[label].dual_value
+        return y, z, z_box
+
+
+def _solve(problem: Any, name: str, verbose: bool, settings: dict[str, Any]) -> int | None:
+    """The steps of `cvxpy.Problem.solve`, without its warning of inaccuracy; the iterations made.
+
+    The certificate settles its doubts, and a filter would not do: `warnings.catch_warnings` in one thread changes what
+    all others see, and may leave it changed.
+    """
+    import cvxpy as cp
+
+    data, chain, inverse = problem.get_problem_data(name, verbose=verbose, solver_opts=settings)
+    # a warm start would keep the limits of the last run
+    raw = chain.solve_via_data(problem, data, warm_start=False, verbose=verbose, solver_opts=settings)
+    solution = chain.invert(raw, inverse)
+    if solution.status in cp.settings.ERROR:
+        raise cp.error.SolverError(f"Solver '{name}' failed.")
+    problem.unpack(solution)
+    iterations = solution.attr.get(cp.settings.NUM_ITERS)
+    return None if iterations is None else int(iterations)
+
+
+def _in_words_of(solver: str, limits: Limits) -> dict[str, Any]:
+    tolerances, iterations, seconds = WORDS.get(solver, ((), "max_iter", "time_limit"))
+    words: dict[str, Any] = {}
+    if limits.tol is not None:
+        words |= dict.fromkeys(tolerances, min(1e-8, limits.tol / 10))
+    if limits.max_iter is not None:
+        words[iterations] = int(limits.max_iter)
+    if limits.time_limit is not None:
+        words[seconds] = float(limits.time_limit)
+    return words
+
+
+def _version(solver: str) -> str:
+    return installed_version(solver.lower()) or installed_version("cvxpy") or "?"

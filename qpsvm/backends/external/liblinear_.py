@@ -1,0 +1,127 @@
+"""LIBLINEAR, through scikit-learn: dual coordinate descent (Hsieh et al. 2008), at its own stopping rule.
+
+It returns w; α is read off features that are added to the rows (`solvers.linear.coordinate`). Its loop knows no clock
+and no interrupt key: it is run in slices, long ones in a child process (`sliced`). `augmented_lagrangian` begins with
+the same loop where that pays, and goes on where it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from qpsvm.backends.abilities import Abilities, Form, Machines
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, stopped
+from qpsvm.backends.own.augmented_lagrangian_ import LOSSES
+from qpsvm.backends.own.kernel_newton_ import LIBSVM_IMPORT
+from qpsvm.backends.own.views import LinearRows, linear_rows
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.program.costs import Cost, Import, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.statement import Statement
+from qpsvm.solvers.linear.coordinate import (
+    NUMBER_BYTES,
+    NUMBER_SECONDS,
+    ROW_SECONDS,
+    Descent,
+    countable,
+    descend,
+    numbers_of,
+    penalties,
+    targets,
+    task_of,
+)
+from qpsvm.solvers.shared.stopping import Clock
+
+#: Whose duals it takes: hinges and their squares at level 1, and both losses outside of a tube.
+OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
+ONE_SIDED, TWO_SIDED = OWN - {"level 0", "other levels", "mirrored α"}, OWN - {"one α a sample", "several α a sample"}
+#: Linear losses have bounds of α, squared ones none.
+LINEAR, SQUARED = {"unbounded", "curved"}, {"bounded", "flat"}
+#: scikit-learn's own tolerance, for the largest violation, and the relative gap that it stands for.
+DEFAULT_EPS, USUAL_GAP = 1e-4, 1e-6
+#: Of a tube with a linear price, the tolerance is for the sum of all violations, as a share of the first one.
+TUBE_SHARE = 0.01
+#: Passes where no limit is given: on tables whose features are scaled alike it ends within a thousand.
+PASSES = 10_000
+#: Passes of an ordinary run, and the seconds of a call, for the estimate.
+USUAL_PASSES, CALL = 200.0, 5e-4
+
+
+class LiblinearBackend(Backend):
+    """`sklearn.svm.LinearSVC` and `LinearSVR`, with `dual=True`."""
+
+    name = "liblinear"
+    abilities = Abilities(
+        needs="dual of a linear machine with a penalised intercept or none: hinges, tubes of one width, and the "
+        "squares of both; the peer to compare with",
+        dual=tuple(Machines(sides - loss) for sides in (ONE_SIDED, TWO_SIDED) for loss in (LINEAR, SQUARED)),
+        because="it solves the dual", polls=True, package="scikit-learn",
+    )  # fmt: skip
+    loads = Import("sklearn.svm", LIBSVM_IMPORT)
+
+    def options(self) -> frozenset[str]:
+        """LIBLINEAR's own: `eps`, its tolerance for the largest violation."""
+        return frozenset({"eps"})
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """Passes over the rows; its loop runs in slices, so that it can be stopped from the beginning."""
+        del form
+        seconds = NUMBER_SECONDS * (size.entries + 2 * size.rows) + ROW_SECONDS * size.rows
+        return Cost(0.0, CALL + USUAL_PASSES * seconds, NUMBER_BYTES * (size.entries + 3 * size.rows))
+
+    def compile(self, qp: QP) -> LiblinearCompiled:
+        """X, the target, sample weights that carry C, and whether there is an intercept."""
+        statement = self.stated(qp)
+        rows = linear_rows(statement.svm)
+        X, intercept = rows.source.matrix(), rows.intercept == "penalised"
+        if not countable(X):
+            raise UnsupportedError(
+                f"liblinear counts with 32 bits, and cannot take {numbers_of(X)} numbers; use augmented_lagrangian"
+            )
+        if task_of(rows.losses, rows.sign, intercept) is None:
+            raise UnsupportedError(
+                "liblinear takes tubes of one width that cost the same on both sides, and two classes where there is "
+                "an intercept; use augmented_lagrangian"
+            )
+        data = SolverData(X=X, y=targets(rows.losses, rows.sign), sample_weight=penalties(rows.losses, len(rows.sign)),
+                          fit_intercept=intercept)  # fmt: skip
+        return LiblinearCompiled(self, qp, data, statement, rows)
+
+
+class LiblinearCompiled(Compiled):
+    """X, y, sample_weight of `fit`, and `fit_intercept`."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement, rows: LinearRows) -> None:
+        super().__init__(backend, qp, data)
+        self._statement, self._rows = statement, rows
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        data, rows, statement, most = self.data, self._rows, self._statement, limits.max_iter or PASSES
+        eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / USUAL_GAP * limits.tol)
+        eps *= TUBE_SHARE if rows.losses.flat and not rows.losses.one_sided else 1.0
+        clock = Clock(limits.time_limit)
+        found = descend(
+            data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)), most=most,
+            clock=clock, verbose=limits.verbose,
+        )  # fmt: skip
+        status, raw = _end(found, most, clock)
+        solver = Solver(self.backend.name, self.backend.version() or "?", raw)
+        w = np.append(found.w, found.b) if data.fit_intercept else found.w
+        if not (np.isfinite(w).all() and np.isfinite(found.alpha).all()):
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=found.iterations)
+        x, y = statement.x(rows.alpha(found.alpha)), statement.multipliers({"b": found.b})
+        return QPSolution(self.qp, status, solver, x=x, y=y, v=statement.lift(w), iterations=found.iterations)
+
+
+def _end(found: Descent, most: int, clock: Clock) -> tuple[Status, str]:
+    """Why the loop ended."""
+    if found.finished:
+        return Status.OPTIMAL, "converged"
+    if found.iterations >= most:
+        return stopped("iteration_limit")
+    return stopped(clock.stopped() or "time_limit")

@@ -1,0 +1,249 @@
+"""LIBSVM, through scikit-learn's SVC and NuSVC: decomposition by pairs (Chang & Lin 2011), at its own stopping rule.
+
+LIBSVM's loop knows no clock and no interrupt key: it is run in slices, long ones in a child process (`sliced`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.backends.abilities import Abilities, Form, Machines
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, stopped
+from qpsvm.backends.own.kernel_newton_ import (
+    INTERVALS,
+    LIBSVM_IMPORT,
+    LINEAR_INTERVALS,
+    MARGINS,
+    MIRRORED,
+    NU,
+    interval_blocks,
+    intervals,
+    kernel_samples,
+    loop_cost,
+)
+from qpsvm.backends.own.views import Intervals
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.program.costs import Cost, Import, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.statement import Statement
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.solvers.kernel.libsvm import iterations_within, quiet
+from qpsvm.solvers.shared.sliced import run_sliced
+from qpsvm.solvers.shared.stopping import Clock
+from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
+from qpsvm.space.operators import LowRank
+
+#: LIBSVM's own tolerance, for the largest violation, and the relative gap that it stands for.
+DEFAULT_EPS, USUAL_GAP = 1e-3, 1e-6
+#: A ν-SVM, and any machine of a given sum, is solved to this share of the tolerance: its objective is small, so that a
+#: violation weighs more in its gap.
+NU_SHARE = 0.1
+#: The iteration limit of a ν-SVM where none is given: so many for each row, and so many besides. Where the reduced
+#: hulls meet, LIBSVM would never end.
+NU_ITERATIONS_PER_ROW, NU_ITERATIONS = 100, 20_000
+#: That of any other machine, LIBSVM's own: so many for each row, but at least so many. Where C is large, rounding may
+#: keep it going.
+ITERATIONS_PER_ROW, LEAST_ITERATIONS = 100, 10_000_000
+#: A sparse product costs about so many times as much for each entry as a dense one.
+SPARSE_FACTOR = 4.0
+
+
+class LibsvmBackend(Backend):
+    """`sklearn.svm.SVC` and `NuSVC`."""
+
+    name = "libsvm"
+    abilities = Abilities(
+        needs="dual of a machine with bounds and a free intercept; the peer to compare with",
+        dual=(
+            Machines(MARGINS - {"unbounded"}), Machines(NU), Machines(INTERVALS - {"linear"}),
+            Machines(MIRRORED - {"linear"}), Machines(INTERVALS, LINEAR_INTERVALS),
+            Machines(MIRRORED, LINEAR_INTERVALS),
+        ),
+        because="it solves the dual", polls=True,
+        package="scikit-learn",
+    )  # fmt: skip
+    loads = Import("sklearn.svm", LIBSVM_IMPORT)
+
+    def options(self) -> frozenset[str]:
+        """LIBSVM's own: `eps`, its tolerance for the maximal violation, `cache_size` and `shrinking`."""
+        return frozenset({"eps", "cache_size", "shrinking"})
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """Kernel values as they are needed; its loop runs in slices, so that it can be stopped from the beginning."""
+        del form
+        return loop_cost(size)
+
+    def compile(self, qp: QP) -> LibsvmCompiled | LoopCompiled:
+        """X or the Gram matrix, y, and sample weights that carry C, or the bounds of a ν-SVM."""
+        statement = self.stated(qp)
+        svm = statement.svm
+        if intervals(svm):
+            kernel, X, gram = kernel_samples(svm.gram, self.name)
+            return LoopCompiled(self, qp, SolverData(kernel=kernel, X=X, gram=gram), statement)
+        if isinstance(svm.gram, LowRank):
+            return LibsvmCompiled(self, qp, _data(svm.gram.Z, svm, {"kernel": "linear"}), statement)
+        kernel, X, gram = kernel_samples(svm.gram, self.name)
+        words = _words(kernel) if gram is None else None
+        if words is None:
+            K = kernel(X, X) if gram is None else gram
+            return LibsvmCompiled(self, qp, _data(K, svm, {"kernel": "precomputed"}), statement)
+        return LibsvmCompiled(self, qp, _data(X, svm, words), statement)
+
+
+def _words(kernel: Kernel) -> dict[str, Any] | None:
+    """The kernel as SVC is told of it, or None where it has no name there."""
+    if isinstance(kernel, Linear):
+        return {"kernel": "linear"}
+    if isinstance(kernel, RBF):
+        return {"kernel": "rbf", "gamma": kernel.gamma}
+    if isinstance(kernel, Sigmoid):
+        return {"kernel": "sigmoid", "gamma": kernel.gamma, "coef0": kernel.coef0}
+    if isinstance(kernel, Polynomial) and float(kernel.degree).is_integer():
+        return {"kernel": "poly", "degree": int(kernel.degree), "gamma": kernel.gamma, "coef0": kernel.coef0}
+    return None
+
+
+def _data(X: Any, svm: SVMDual, kernel: dict[str, Any]) -> SolverData:
+    return SolverData(X=sp.csr_matrix(X) if sp.issparse(X) else X, y=svm.sign, sample_weight=svm.upper, kernel=kernel)
+
+
+class LibsvmCompiled(Compiled):
+    """X, y, sample_weight of scikit-learn's `fit`, and the kernel's parameters."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
+        super().__init__(backend, qp, data)
+        self._statement = statement
+        svm = statement.svm
+        self._total = sum(group.total / float(group.column[0]) for group in svm.margins)  # 1ᵀα of a ν-SVM
+        self._nu = min(1.0, self._total / float(svm.upper.sum())) if svm.homogeneous else None
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        data, statement, version = self.data, self._statement, self.backend.version() or "?"
+        kind, settings = self._machine(limits, options)
+        clock, n, most = Clock(limits.time_limit), len(data.y), limits.max_iter or self._enough()
+        arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
+        try:
+            fitted = run_sliced(fit, arguments, n, most, self._within, self._nothing, clock, limits.verbose)
+        except FloatingPointError as error:  # of the largest feasible ν it says "infeasible", for rounding
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver(self.backend.name, version, str(error)))
+        status, raw = _end(fitted, most, clock)
+        solver = Solver(self.backend.name, version, raw)
+        coefficients = np.zeros(n)
+        coefficients[fitted.support] = np.abs(fitted.coefficients)
+        rho = 1.0
+        if self._nu is not None:  # what NuSVC gives are α/ρ and b/ρ: their sum is known
+            rho = self._total / float(coefficients.sum()) if coefficients.any() else np.inf
+            if not (np.isfinite(coefficients).all() and np.isfinite(fitted.intercept) and rho < np.inf):
+                return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=fitted.iterations)
+        multipliers = statement.multipliers({"b": rho * fitted.intercept, "rho": rho})
+        x = statement.x(rho * coefficients)
+        return QPSolution(self.qp, status, solver, x=x, y=multipliers, iterations=fitted.iterations)
+
+    def _machine(self, limits: Limits, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """`SVC` or `NuSVC`, and its settings."""
+        settings = {"tol" if name == "eps" else name: value for name, value in options.items()}
+        settings |= {"verbose": limits.verbose, **self.data.kernel}
+        if limits.tol is not None:
+            share = 1.0 if self._nu is None else NU_SHARE
+            settings.setdefault("tol", share * min(DEFAULT_EPS, DEFAULT_EPS / USUAL_GAP * limits.tol))
+        if self._nu is None:
+            return "SVC", {"C": float(self.data.sample_weight.max()), **settings}
+        return "NuSVC", {"nu": self._nu, **settings}
+
+    def _enough(self) -> int:
+        """Iterations, where no limit is given."""
+        n = len(self.data.y)
+        if self._nu is not None:
+            return NU_ITERATIONS_PER_ROW * n + NU_ITERATIONS
+        return max(ITERATIONS_PER_ROW * n, LEAST_ITERATIONS)
+
+    def _within(self, seconds: float) -> int:
+        """Iterations that surely end within so many seconds."""
+        X, n = self.data.X, len(self.data.y)
+        begins = 0.0 if self._nu is None else self._nu * n
+        if self.data.kernel["kernel"] == "precomputed":
+            return iterations_within(seconds, n, None, begins=begins)
+        width = int(SPARSE_FACTOR * X.nnz / n) if sp.issparse(X) else X.shape[1]
+        return iterations_within(seconds, n, width, begins=begins)
+
+    def _nothing(self) -> Fitted:
+        """Where LIBSVM begins: at 0, or with the first rows of each class of a ν-SVM."""
+        weight, sign = self.data.sample_weight, self.data.y
+        alpha = np.zeros(len(sign))
+        if self._nu is not None:
+            for rows in (sign > 0, sign < 0):
+                before = np.cumsum(weight[rows]) - weight[rows]
+                alpha[rows] = np.clip(0.5 * self._nu * weight.sum() - before, 0.0, weight[rows])
+        support = np.flatnonzero(alpha)
+        return Fitted(support, alpha[support], 0.0, 0, False)
+
+
+class LoopCompiled(Compiled):
+    """Kernel, X and the Gram matrix, where there is one, of a regression or a novelty machine."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
+        super().__init__(backend, qp, data)
+        self._statement = statement
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.kernel.libsvm import libsvm_loop, plain
+        from qpsvm.solvers.kernel.portfolio import unit_of
+
+        machine, clock = Intervals.of(self._statement.svm, self.backend.name), Clock(limits.time_limit)
+        problem, blocks = machine.problem, interval_blocks(self.data, self._statement.svm, machine)
+        share = 1.0 if problem.mass is None and problem.share is None else NU_SHARE
+        eps = share * DEFAULT_EPS * min(1.0, (limits.tol or USUAL_GAP) / USUAL_GAP) * unit_of(blocks, problem)
+        own, most = blocks.samples, limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, LEAST_ITERATIONS)
+        by_itself = own is not None and plain(problem)
+        loop = libsvm_loop(
+            problem, own if own is not None and by_itself else blocks.all(), most, clock,
+            gamma=float(blocks.kernel.gamma) if by_itself else None,  # type: ignore[attr-defined]
+            tol=options.get("eps", eps), verbose=limits.verbose,
+            settings={name: value for name, value in options.items() if name != "eps"},
+        )  # fmt: skip
+        status, raw = (Status.OPTIMAL, "converged") if loop.finished else stopped(
+            "iteration_limit" if loop.iterations >= most else clock.stopped() or "time_limit"
+        )  # fmt: skip
+        solver = Solver(self.backend.name, self.backend.version() or "?", raw)
+        support = loop.beta.nonzero()[0]
+        edges = problem.edges(blocks.product(support, loop.beta[support], np.arange(problem.n)))
+        return QPSolution(
+            self.qp, status, solver, x=self._statement.x(machine.alpha(loop.beta)),
+            y=self._statement.multipliers(machine.multipliers(*edges)), iterations=loop.iterations,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What is read off a fitted machine: over its support (s,), and whether LIBSVM's own test was met."""
+
+    support: IntArray
+    coefficients: FloatArray
+    intercept: float
+    iterations: int
+    finished: bool
+
+
+def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: FloatArray, most: int) -> Fitted:
+    """Fit `SVC` or `NuSVC` with at most so many iterations."""
+    machine = quiet(kind)(max_iter=most, **settings).fit(X, y, sample_weight=weight)
+    return Fitted(
+        machine.support_, as_dense(machine.dual_coef_)[0], float(machine.intercept_[0]), int(np.max(machine.n_iter_)),
+        machine.fit_status_ == 0,
+    )  # fmt: skip
+
+
+def _end(fitted: Fitted, most: int, clock: Clock) -> tuple[Status, str]:
+    """Why the loop ended."""
+    if fitted.finished:
+        return Status.OPTIMAL, "converged"
+    if fitted.iterations >= most:
+        return stopped("iteration_limit")
+    return stopped(clock.stopped() or "time_limit")

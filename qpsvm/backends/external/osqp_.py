@@ -1,0 +1,196 @@
+"""OSQP: the alternating direction method of multipliers on sparse matrices (Stellato et al. 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.backends.abilities import ALL, Abilities, Form
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.program.costs import Cost, General, Import, Matrices, Rows, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution, Solver, Status, gradient
+from qpsvm.space.operators import Diagonal, LowRank, Operator
+
+#: OSQP's own defaults of what `solve` may set; set each time, as a solver kept for a warm start keeps its settings.
+DEFAULTS = {"eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4000, "time_limit": 1e10}
+#: The code with which OSQP's setup refuses settings; others are about the problem.
+SETTINGS_REFUSED = "2"
+#: Iteration limit where a tolerance is asked for and no limit is given: OSQP's own, 4000, is too few for small ones.
+MAX_ITERATIONS = 20_000
+PRICES = General(
+    dual=Matrices(1.5e-7, 2.5e-10, 1.5e-9, 6.0), primal=Matrices(1.5e-7, 6e-10, 4e-9, 10.0),
+    rows=Rows((2e-7, 6.5e-9), (1.2e-4, 6.5e-9), 20.0),
+)  # fmt: skip
+
+#: OSQP's status numbers; the arrays beside a status are trusted only where this says there is a point.
+STATUS = {
+    1: Status.OPTIMAL,  # solved
+    2: Status.INACCURATE,  # solved inaccurate
+    3: Status.INFEASIBLE,  # primal infeasible
+    4: Status.INFEASIBLE,  # primal infeasible inaccurate
+    5: Status.UNBOUNDED,  # dual infeasible
+    6: Status.UNBOUNDED,  # dual infeasible inaccurate
+    7: Status.ITERATION_LIMIT,  # maximum iterations reached
+    8: Status.TIME_LIMIT,  # run time limit reached
+    9: Status.NUMERICAL_ERROR,  # problem non convex
+    10: Status.INTERRUPTED,  # OSQP looks for the interrupt key itself
+    11: Status.NUMERICAL_ERROR,  # unsolved
+}
+WITH_POINT = frozenset({Status.OPTIMAL, Status.INACCURATE, Status.ITERATION_LIMIT, Status.TIME_LIMIT})
+
+
+class OsqpBackend(Backend):
+    """`osqp.OSQP`."""
+
+    name = "osqp"
+    abilities = Abilities(
+        needs="any QP; sparse matrices, low-rank P lifted", dual=ALL, primal=ALL, any_qp=True, tightens=True,
+        starts=True, linear_form="primal", package="osqp",
+    )  # fmt: skip
+    loads = Import("osqp", 3e8)
+
+    def options(self) -> frozenset[str]:
+        """The names of OSQP's settings."""
+        import osqp
+
+        return frozenset(name for name in dir(osqp.OSQP().ext.OSQPSettings) if not name.startswith("_"))
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """One factorisation, and many cheap iterations."""
+        return PRICES.cost(size, form)
+
+    def compile(self, qp: QP) -> OsqpCompiled:
+        """P (upper triangle, CSC), q, A, l, u: rows of G, then of A, then one for each bounded variable."""
+        self.require()
+        lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
+        return OsqpCompiled(self, qp, _data(qp.lifted() if lifted else qp), lifted)
+
+
+def _data(qp: QP) -> SolverData:
+    lb, ub = qp.bounds
+    bounded = _bounded(qp)
+    rows: list[Matrix] = []
+    low, high = [], []
+    if qp.G is not None and qp.h is not None:
+        rows.append(qp.G)
+        low.append(np.full(len(qp.h), -np.inf))
+        high.append(qp.h)
+    if qp.A is not None and qp.b is not None:
+        rows.append(qp.A)
+        low.append(qp.b)
+        high.append(qp.b)
+    entries = (np.ones(len(bounded)), (np.arange(len(bounded)), bounded))
+    rows.append(sp.csc_array(entries, shape=(len(bounded), qp.n)))
+    A = sp.vstack([sp.csc_array(block) for block in rows], format="csc")
+    return SolverData(
+        P=_upper_triangle(qp.P),
+        q=qp.q,
+        A=sp.csc_matrix(A),  # OSQP asks for the matrix class
+        l=np.concatenate([*low, lb[bounded]]),
+        u=np.concatenate([*high, ub[bounded]]),
+    )
+
+
+def _bounded(qp: QP) -> IntArray:
+    lb, ub = qp.bounds
+    return np.flatnonzero(np.isfinite(lb) | np.isfinite(ub))
+
+
+def _upper_triangle(P: Operator) -> Matrix:
+    """The upper triangle in CSC; column j of it is row j of the lower triangle, which NumPy gives in order."""
+    n = P.shape[0]
+    if isinstance(P, Diagonal):
+        return sp.csc_matrix(sp.diags_array(P.d))
+    dense = P.dense()
+    rows = np.tril_indices(n)[1]
+    values = dense[np.tril(np.ones((n, n), dtype=bool))]
+    pointers = np.concatenate([[0], np.cumsum(np.arange(1, n + 1))])
+    return sp.csc_matrix((values, rows.astype(np.int32), pointers.astype(np.int32)), shape=(n, n))
+
+
+class OsqpCompiled(Compiled):
+    """P, q, A, l, u, in the order of `OSQP.setup`. A second solve goes on from the first; to time it, compile anew."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, lifted: bool) -> None:
+        super().__init__(backend, qp, data)
+        self.lifted = lifted
+        self._solver: Any = None
+        self._options: dict[str, Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without OSQP's own object, which cannot be pickled: the copy sets it up again, and has no last point."""
+        return {**self.__dict__, "_solver": None, "_options": None}
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        import osqp
+
+        settings: dict[str, Any] = {"verbose": limits.verbose, **DEFAULTS}
+        if limits.tol is not None:
+            settings |= {"eps_abs": limits.tol, "eps_rel": limits.tol, "max_iter": MAX_ITERATIONS}
+        if limits.max_iter is not None:
+            settings["max_iter"] = int(limits.max_iter)
+        if limits.time_limit is not None:
+            settings["time_limit"] = float(limits.time_limit)
+        settings |= options
+        if self._solver is None or self._options != dict(options):
+            self._solver = osqp.OSQP()
+            try:
+                self._solver.setup(**self.data, **settings)
+            except osqp.OSQPException as error:
+                self._solver = None
+                if str(error) == SETTINGS_REFUSED:
+                    raise ValueError(f"OSQP's setup ended with code {error}") from error
+                solver = Solver("osqp", self.backend.version() or "?", f"setup ended with code {error}")
+                return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver)
+            self._options = dict(options)
+        else:
+            self._solver.update_settings(**settings)
+        if limits.start is not None:
+            self._solver.warm_start(*self._begin(limits.start))
+        return self._mapped(self._solver.solve(raise_error=False))
+
+    def _begin(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A start x (n,) and multipliers that fit it, over OSQP's variables and rows; G's are left at 0.
+
+        Those of A make (QP.1) hold where x is inside its bounds, in the least-squares sense; the bounds take the rest.
+        Lifted, x is followed by v = Zᵀx, which is its own multiplier.
+        """
+        qp = self.qp
+        lb, ub = qp.bounds
+        y, z = np.zeros(0 if qp.b is None else len(qp.b)), np.zeros(0 if qp.h is None else len(qp.h))
+        inside = np.flatnonzero((x > lb) & (x < ub))
+        rest = gradient(qp, x, y, z)
+        if qp.A is not None and len(inside):
+            y = np.asarray(np.linalg.lstsq(as_dense(qp.A)[:, inside].T, -rest[inside])[0])
+            rest += qp.A.T @ y
+        box = -rest[_bounded(qp)]
+        factor = qp.P.factor() if self.lifted else None
+        if factor is None:
+            return x, np.concatenate([z, y, box])
+        v = factor[0].T @ x
+        return np.concatenate([x, v]), np.concatenate([z, y, v, box])
+
+    def _mapped(self, answer: Any) -> QPSolution:
+        status = STATUS[int(answer.info.status_val)]
+        solver = Solver("osqp", self.backend.version() or "?", answer.info.status)
+        n, iterations = self.qp.n, int(answer.info.iter)
+        usable = status in WITH_POINT and np.isfinite(answer.x).all() and np.isfinite(answer.y).all()
+        if not usable:
+            status = Status.NUMERICAL_ERROR if status in WITH_POINT else status
+            return QPSolution(self.qp, status, solver, iterations=iterations)
+        m = 0 if self.qp.h is None else len(self.qp.h)
+        p = 0 if self.qp.b is None else len(self.qp.b)
+        x, duals = np.array(answer.x), np.array(answer.y)
+        z_box = np.zeros(len(x))
+        bounded = _bounded(self.qp)  # the variables of the lift have no bounds
+        z_box[bounded] = duals[len(duals) - len(bounded) :]
+        return QPSolution(
+            self.qp, status, solver, x=x[:n], y=duals[m : m + p], z=duals[:m], box=z_box[:n],
+            iterations=iterations, v=x[n:] if self.lifted else None,
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Backends of our own solvers."""

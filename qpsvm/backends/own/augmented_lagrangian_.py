@@ -1,0 +1,122 @@
+"""The semismooth-Newton augmented Lagrangian for linear machines: no n × n matrix, few passes over the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, own_settings, stopped
+from qpsvm.backends.own.views import LinearRows, best_intercept, linear_rows
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.program.costs import Cost, Rows, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.statement import Statement
+from qpsvm.solvers.linear.coordinate import is_loaded, most_reach
+from qpsvm.solvers.linear.settings import SETTINGS
+
+#: The relative gap aimed at where no tolerance is given.
+DEFAULT_TOLERANCE = 1e-6
+#: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
+#: α, the loss bends; a row that nothing may fall short of is no loss.
+LOSSES = ANYTHING - {"kernel", "balance and total", "one row", "other rows"}
+BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
+#: A pass over the samples before the first step, and no copy of them.
+PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)
+#: Seconds of a call; of all passes, for each number in X; of all Newton steps, for each number in at most so many rows.
+CALL, PASS, STEP, STEP_ROWS = 5e-3, 8e-9, 1e-9, 3000
+#: Bytes of a number.
+NUMBER = 8
+#: Coordinate descent goes first up to so many numbers: seconds of a call, and of its passes a number.
+COORDINATE_NUMBERS = SETTINGS.coordinate_numbers
+COORDINATE_CALL, COORDINATE_PASSES = 8e-4, 5e-8
+
+
+class AugmentedLagrangianBackend(Backend):
+    """`solvers.linear.solve.solve_linear`."""
+
+    name = "augmented_lagrangian"
+    abilities = Abilities(
+        needs="dual of a linear machine without an equality but that of its intercept, any n; fast",
+        dual=(Machines(BOUNDED), Machines(BENT)), because="it reads the samples off the dual's factor", starts=True,
+        polls=True,
+    )  # fmt: skip
+
+    def options(self) -> frozenset[str]:
+        """The engine that goes first: auto, coordinate or newton.
+
+        `keep` is called with the run's state now and then, a mapping of few numbers, and `begun` is one to go on from.
+        """
+        return frozenset({"engine", "keep", "begun"})
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """Passes over the samples, and Newton steps on the few rows that are free."""
+        del form
+        if size.reach <= most_reach(size.rows) and size.entries <= COORDINATE_NUMBERS and is_loaded():
+            return PASSES.cost(size).lasting(COORDINATE_CALL + COORDINATE_PASSES * size.entries)
+        steps = STEP * min(size.rows, STEP_ROWS) * size.features * size.entries / size.rows
+        return replace(PASSES.cost(size).lasting(CALL + PASS * size.weighed + steps), bytes=_bytes(size))
+
+    def compile(self, qp: QP) -> AugmentedLagrangianCompiled:
+        """Rows, signs, losses and the intercept of the machine that the QP is the dual of: X is not copied."""
+        statement = self.stated(qp)
+        rows = linear_rows(statement.svm)
+        data = SolverData(X=rows.source, y=rows.sign, C=rows.price, intercept=rows.intercept)
+        return AugmentedLagrangianCompiled(self, qp, data, statement, rows)
+
+
+class AugmentedLagrangianCompiled(Compiled):
+    """X, y, C, intercept of the machine that the QP is the dual of; C is that of hinges, or says what rows cost."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement, rows: LinearRows) -> None:
+        super().__init__(backend, qp, data)
+        self._statement, self._rows = statement, rows
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.linear.solve import solve_linear
+
+        data, statement = self.data, self._statement
+        settings = own_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
+        if limits.max_iter is not None:  # Newton steps are what a user counts, unless passes are asked for by name
+            settings.setdefault("engine", "newton")
+        _with_states(settings)
+        start, total = self._start(limits.start), self._rows.total
+        answer = solve_linear(data.X, data.y, data.C, intercept=data.intercept, total=total, start=start, **settings)
+        w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
+        y = statement.multipliers({group.multiplier: answer.b / self._rows.factor for group in statement.svm.groups})
+        raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
+        return self._answer(answer, statement.x(self._rows.alpha(answer.alpha)), raw, y=y, v=statement.lift(w))
+
+    def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
+        """w, b and the multipliers of the rows at a point of the QP: b is the best one for w."""
+        if x is None:
+            return None
+        svm, rows = self._statement.svm, self._rows
+        alpha = rows.multipliers(np.clip(self._statement.alpha(x), 0.0, svm.upper))
+        beta = alpha * rows.sign
+        w = rows.source.weights(beta)
+        if rows.intercept == "free":
+            return w, best_intercept(svm, w, rows.factor), alpha
+        return w, rows.source.team.sum(float(beta.sum())) if rows.intercept else 0.0, alpha
+
+
+def _bytes(size: Size) -> float:
+    """Vectors over the rows, and the matrix that is factored: of the columns, or where these are many of free rows."""
+    k = min(size.rows, size.features)
+    side = k if k <= SETTINGS.direct_columns else min(k, SETTINGS.pool_rows)
+    return float(NUMBER * (PASSES.count * (size.entries + size.rows) + side**2))
+
+
+def _with_states(settings: dict[str, Any]) -> None:
+    """States as the solver has them, in place of mappings."""
+    from qpsvm.solvers.linear.solve import State
+
+    if settings.get("begun") is not None:
+        settings["begun"] = State(**settings["begun"])
+    if (keep := settings.get("keep")) is not None:
+        settings["keep"] = lambda state: keep(asdict(state))

@@ -1,0 +1,95 @@
+"""Our own Mehrotra predictor-corrector: boxes, few equality rows, any P; primal forms by the dual of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from qpsvm.backends.abilities import ALL, Abilities, Form
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, own_settings
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.program.costs import Cost, General, Matrices, Rows, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution
+from qpsvm.space.operators import Diagonal
+
+#: Most equality rows: they are kept dense.
+MOST_ROWS = 10
+#: The solver's tolerance as a share of the certificate's: α alone certifies less well than the pair that it stops at.
+SHARE = 0.1
+DEFAULT_TOLERANCE = 1e-8
+#: Below this, rounding stops it and not its own rule.
+FINEST = 1e-12
+PRICES = General(
+    dual=Matrices(1.5e-8, 3e-11, 2e-10, 7.5), primal=Matrices(1.5e-8, 2e-10, 1.5e-9, 13.0),
+    rows=Rows((2e-7, 3e-10), (4e-8, 6e-10), 4.0),
+)  # fmt: skip
+#: Linear machines: seconds of a call, and of a row; iterations; seconds of one for a number in X, and those times d.
+CALL, ROW, ITERATIONS, PASS, FACTOR = 2e-3, 8e-7, 20.0, 2e-9, 3e-11
+
+
+class InteriorPointBackend(Backend):
+    """`solvers.interior_point.mehrotra`, and `soft_rows` for primal forms."""
+
+    name = "interior_point"
+    abilities = Abilities(
+        needs="the dual and the primal of every machine; it uses low rank, box and slacks", dual=ALL, primal=ALL,
+        polls=True,
+    )  # fmt: skip
+
+    def options(self) -> frozenset[str]:
+        """None of its own."""
+        return frozenset()
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """An iteration factors: n × n, or d × d with more rows than features."""
+        found, d = PRICES.cost(size, form), size.features
+        if not size.linear:
+            return found
+        return found.lasting(CALL + ROW * size.rows + ITERATIONS * size.rows * d * (PASS + FACTOR * d))
+
+    def compile(self, qp: QP) -> Compiled:
+        """P (an operator), q, A, b, lb, ub; or, for a QP with inequality rows, the soft rows that it consists of."""
+        lb, ub = qp.bounds
+        if qp.G is None:
+            if qp.A is not None and qp.A.shape[0] > MOST_ROWS:
+                raise UnsupportedError(f"interior_point takes at most {MOST_ROWS} equality rows; use cvxopt or osqp")
+            if qp.A is None and not (np.isfinite(lb).any() or np.isfinite(ub).any() or qp.P.diagonal().any()):
+                raise UnsupportedError("interior_point needs a bound, an equality row or a P that is not 0; use cvxopt")
+            return BoxCompiled(self, qp, SolverData(P=qp.P, q=qp.q, A=qp.A, b=qp.b, lb=lb, ub=ub))
+        from qpsvm.solvers.interior_point.rows import soft_rows
+
+        diagonal = isinstance(qp.P, Diagonal) and qp.A is None and qp.h is not None
+        rows = soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, lb, ub) if diagonal and qp.h is not None else None
+        if rows is None:
+            raise UnsupportedError(
+                "interior_point takes inequality rows only where each has at most one slack of linear cost and one of "
+                "squared cost of its own, and P is diagonal, as in the primal forms; use cvxopt, osqp or cvxpy"
+            )
+        return RowsCompiled(self, qp, rows)
+
+
+def _settings(limits: Limits, options: Mapping[str, Any]) -> dict[str, Any]:
+    tol = DEFAULT_TOLERANCE if limits.tol is None else max(SHARE * limits.tol, FINEST)
+    return own_settings(limits, options, tol)
+
+
+class BoxCompiled(Compiled):
+    """P, q, A, b, lb, ub, in the order of `mehrotra`."""
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.interior_point.mehrotra import mehrotra
+
+        answer = mehrotra(*self.data, **_settings(limits, options))
+        return self._answer(answer, answer.x, y=answer.y, box=answer.z_box, v=answer.v)
+
+
+class RowsCompiled(Compiled):
+    """The rows with their slacks' prices: `data` is a `SoftRows`."""
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        answer = self.data.solve(**_settings(limits, options))
+        return self._answer(answer, answer.x, z=answer.z, box=answer.z_box)

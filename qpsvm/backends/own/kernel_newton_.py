@@ -1,0 +1,261 @@
+"""Kernel C-SVMs by LIBSVM's loop where it is good, and Newton steps where they are: on parts of the Gram matrix.
+
+A hard margin is the C-SVM with a C that no α reaches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, own_settings, stopped
+from qpsvm.backends.own.views import Intervals
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.base.resources.progress import Clock
+from qpsvm.program.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.statement import Statement
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.space.kernels.gram import KernelGram
+from qpsvm.space.kernels.products import inner
+from qpsvm.space.operators import Dense, LowRank, Operator
+
+if TYPE_CHECKING:
+    from qpsvm.solvers.kernel.portfolio import KernelSolution
+    from qpsvm.solvers.linear.solve import LinearSolution
+
+#: The relative gap aimed at where no tolerance is given.
+DEFAULT_TOLERANCE = 1e-6
+#: A Gram matrix with less on its diagonal is zero.
+LEAST_CURVATURE = 1e-280
+#: Rows of a linear machine up to which its Gram matrix is made.
+LARGEST_GRAM = 8000
+#: Whose duals it takes: margins of level 1, soft or hard, and the row yᵀα = 0.
+MARGINS = ANYTHING - {
+    "level 0", "other levels", "partly bounded", "curved", "partly curved", "no rows", "sum", "balance and total",
+    "one row", "other rows", "penalised", "mirrored α", "several α a sample",
+}  # fmt: skip
+#: The ν-SVMs whose Gram matrix it makes: the margin level is a variable, so that there is a second row.
+NU = ANYTHING - {
+    "level 1", "other levels", "unbounded", "partly bounded", "curved", "partly curved", "no rows", "balance", "sum",
+    "one row", "other rows", "penalised", "mirrored α", "several α a sample",
+}  # fmt: skip
+#: Machines of one interval of β a sample, whatever their levels, with one sum: novelty and quantiles among them; the
+#: regressions, which may have a second one; and those with curvature, of which the Gram matrix is made.
+INTERVALS = ANYTHING - {
+    "unbounded", "partly bounded", "curved", "partly curved", "no rows", "balance and total", "one row", "other rows",
+    "penalised", "mirrored α", "several α a sample",
+}  # fmt: skip
+MIRRORED = ANYTHING - {
+    "unbounded", "partly bounded", "curved", "partly curved", "no rows", "one row", "other rows", "penalised",
+    "one α a sample", "several α a sample",
+}  # fmt: skip
+CURVED = ANYTHING - {
+    "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
+    "several α a sample",
+}  # fmt: skip
+#: Rows of a machine with curvature up to which its Gram matrix is made, and of a linear one of any such kind: of few
+#: features its matrix is singular, and others see the features.
+LARGEST_CURVED, LINEAR_INTERVALS = 4000, 1000
+#: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included; and the most that it caches
+#: of a Gram matrix, without a look whether they are there.
+LIBSVM_IMPORT, LIBSVM_CACHE = 4e8, 2e8
+#: Rows up to which the whole Gram matrix is kept.
+GRAM_ROWS = 2000
+#: Samples for each feature from which on linear classes overlap and the Gram matrix is singular; how many times as
+#: long its steps then take. LIBSVM's loop finds the split of few rows for next to nothing all the same, up to these
+#: stakes.
+CROWDED, CROWDED_FACTOR, MODEST = 2.5, 10.0, 8000.0
+#: Seconds of a call, and of its steps times n².
+CALL, SQUARE = 4e-4, 2e-8
+#: Features up to which few rows support a linear hard margin, and products with the samples that finding them takes.
+NARROW, PASSES = 60, 30.0
+#: Rows of a ν-SVM up to which its Gram matrix is made; of a linear one, for which interior points are as fast then.
+LARGEST_NU, LINEAR_NU = 4000, 500
+#: Seconds of a linear ν-SVM: of a call, and of its steps times n².
+NU_CALL, NU_SQUARE = 4e-4, 7e-9
+#: The tolerance of interior points, as a share of that asked for: α alone certifies less well than the pair. The
+#: shortest time that they are handed.
+INSIDE_SHARE, SHORTEST = 1e-2, 1e-9
+#: Bytes a pair of rows of a linear machine: the Gram matrix, and what is made of parts of it.
+PAIR_BYTES = 20.0
+
+
+class KernelNewtonBackend(Backend):
+    """`solvers.kernel.portfolio.solve_kernel`."""
+
+    name = "kernel_newton"
+    abilities = Abilities(
+        needs="dual of a machine with a free intercept, kernel or (few rows) linear; of a nu-SVM, few rows; fast",
+        dual=(
+            Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
+            Machines(NU - {"linear"}, LARGEST_NU), Machines(NU - {"kernel"}, LINEAR_NU),
+            Machines(INTERVALS - {"linear"}), Machines(INTERVALS - {"kernel"}, LINEAR_INTERVALS),
+            Machines(MIRRORED - {"linear"}), Machines(MIRRORED - {"kernel"}, LINEAR_INTERVALS),
+            Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_INTERVALS),
+        ),
+        because="it reads kernel and samples off the dual", starts=True, polls=True,
+    )  # fmt: skip
+    loads = Import("sklearn.svm", LIBSVM_IMPORT)
+
+    def options(self) -> frozenset[str]:
+        """The engine: auto, gram, band, dense, libsvm or low_rank."""
+        return frozenset({"engine"})
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """The Gram matrix of a linear machine. Of another, parts of it: it can stop between two of them."""
+        del form
+        n = size.rows
+        if not size.linear:
+            return loop_cost(size)
+        product = n * PRODUCT_SECONDS * size.weighed
+        gram = n * n * VALUE_SECONDS + product
+        if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
+            return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
+        if size.homogeneous:
+            return Cost(gram, gram, PAIR_BYTES * n**2).lasting(NU_CALL + NU_SQUARE * n * n + product)
+        crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
+        seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
+        return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
+
+    def compile(self, qp: QP) -> KernelNewtonCompiled:
+        """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
+        statement = self.stated(qp)
+        svm = statement.svm
+        kernel, X, gram = kernel_samples(svm.gram, self.name)
+        data = SolverData(kernel=kernel, X=X, y=svm.sign, C=svm.upper, gram=gram)
+        return KernelNewtonCompiled(self, qp, data, statement)
+
+
+def intervals(svm: SVMDual) -> bool:
+    """Whether a machine is solved over intervals: no C-SVM, hard margin or ν-SVM."""
+    two_class = svm.plain and not svm.curved and svm.groups[0].total == 0.0
+    return not (two_class and (svm.common_level == 1.0 or len(svm.groups) == 2))
+
+
+def interval_blocks(data: SolverData, svm: SVMDual, machine: Intervals | None) -> KernelBlocks:
+    """Where kernel values come from: the Gram matrix itself where there is curvature, or the kernel is linear."""
+    gram, curvature = svm.gram, None if machine is None else machine.curvature
+    if isinstance(gram, KernelGram):
+        if curvature is None:
+            return gram.blocks
+        K = gram.blocks.all() + np.diag(curvature)
+    else:
+        K = inner(data.X, data.X) if data.gram is None else data.gram
+        if curvature is not None:
+            K = K + np.diag(curvature)
+    return KernelBlocks(data.kernel, data.X, np.ascontiguousarray(K))
+
+
+def loop_cost(size: Size) -> Cost:
+    """Of LIBSVM's loop and what is built on it: kernel values as they are needed, and a cache of them."""
+    n = size.rows
+    return Cost(0.0, size.gram_seconds, 16.0 * min(n, GRAM_ROWS) ** 2 + min(8.0 * n**2, LIBSVM_CACHE))
+
+
+def kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArray | None]:
+    """The kernel and the samples of a Gram matrix, and the matrix itself where it exists.
+
+    Raises UnsupportedError.
+    """
+    if isinstance(gram, KernelGram) and not gram.offset:
+        return gram.kernel, gram.X, gram.kept
+    if isinstance(gram, LowRank) and gram.d is None and gram.shape[0] <= LARGEST_GRAM:
+        return Linear(), gram.Z, None
+    if isinstance(gram, Dense):
+        return Precomputed(), gram.matrix, gram.matrix
+    raise UnsupportedError(
+        f"{name} needs a dual over a kernel's Gram matrix, or over at most {LARGEST_GRAM} rows of a linear one; "
+        "use augmented_lagrangian or cvxopt"
+    )
+
+
+def over_factor(
+    L: FloatArray, y: FloatArray, C: FloatArray, tol: float, time_limit: float | None, verbose: bool
+) -> LinearSolution:
+    """The linear machine over the rows of a factor (n, r): engines of kernels do not know the linear solvers."""
+    from qpsvm.solvers.linear.solve import solve_linear
+
+    return solve_linear(L, y, C, tol=tol, time_limit=time_limit, verbose=verbose)
+
+
+class KernelNewtonCompiled(Compiled):
+    """Kernel, X, y, C, gram of the C-SVM that the QP is the dual of."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
+        super().__init__(backend, qp, data)
+        self._statement = statement
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        statement, svm = self._statement, self._statement.svm
+        start = None if limits.start is None else statement.alpha(limits.start)
+        settings: dict[str, Any] = {
+            "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter, "time_limit": limits.time_limit,
+            "verbose": limits.verbose, **options,
+        }  # fmt: skip
+        if svm.homogeneous and not intervals(svm):
+            return self._nu({**settings, "start": start}, limits)
+        if svm.all_hard:
+            return self._hard({**settings, "start": start})
+        from qpsvm.solvers.kernel.portfolio import solve_kernel
+
+        machine = Intervals.of(svm, self.backend.name)
+        beta = None if start is None else machine.beta(start)
+        blocks = interval_blocks(self.data, svm, machine)
+        answer = solve_kernel(blocks, machine.problem, linear=over_factor, start=beta, **settings)
+        return self._told(answer, machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube))
+
+    def _told(self, answer: KernelSolution, alpha: FloatArray, multipliers: Mapping[str, float]) -> QPSolution:
+        statement, raw = self._statement, f"{stopped(answer.reason)[1]} ({answer.engine})"
+        v = None if answer.coef is None else statement.lift(answer.coef)
+        return self._answer(answer, statement.x(alpha), raw, y=statement.multipliers(multipliers), v=v)
+
+    def _hard(self, settings: dict[str, Any]) -> QPSolution:
+        """The hard margin."""
+        from qpsvm.solvers.kernel.hard import solve_kernel_hard
+
+        svm, data = self._statement.svm, self.data
+        gram = svm.gram.blocks if isinstance(svm.gram, KernelGram) else data.gram
+        answer = solve_kernel_hard(data.kernel, data.X, svm.sign, self._curvature(), gram=gram, **settings)
+        return self._told(answer, svm.sign * answer.beta + 0.0, {"b": answer.b})
+
+    def _nu(self, settings: dict[str, Any], limits: Limits) -> QPSolution:
+        """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ.
+
+        A linear one is left to interior points where the reduced hulls meet, or nearly: K_FF is singular there.
+        """
+        from qpsvm.solvers.kernel.nu import solve_kernel_nu
+
+        svm = self._statement.svm
+        nu = sum(group.total / float(group.column[0]) for group in svm.margins)
+        blocks = interval_blocks(self.data, svm, None)
+        settings.pop("engine", None)  # there is one
+        clock, linear = Clock(limits.time_limit), isinstance(svm.gram, LowRank)
+        answer, rho = solve_kernel_nu(blocks, svm.sign, svm.upper, nu, brief=linear, **settings)
+        if linear and answer.reason == "numerical_error":
+            left = None if limits.time_limit is None else max(clock.left, SHORTEST)
+            return self._inside(replace(limits, time_limit=left))
+        return self._told(answer, svm.sign * answer.beta + 0.0, {"b": answer.b, "rho": rho})
+
+    def _inside(self, limits: Limits) -> QPSolution:
+        """The QP by interior points."""
+        from qpsvm.solvers.interior_point.mehrotra import mehrotra
+
+        qp, settings = self.qp, own_settings(limits, {}, INSIDE_SHARE * (limits.tol or DEFAULT_TOLERANCE))
+        answer = mehrotra(qp.P, qp.q, qp.A, qp.b, *qp.bounds, **settings)
+        raw = f"{stopped(answer.reason)[1]} (interior points)"
+        return self._answer(answer, answer.x, raw, y=answer.y, box=answer.z_box, v=answer.v)
+
+    def _curvature(self) -> float:
+        """The mean of K_ii; 1 where that is nothing."""
+        kappa = self._statement.svm.gram.mean_diagonal()
+        return kappa if kappa > LEAST_CURVATURE else 1.0

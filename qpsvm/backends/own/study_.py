@@ -1,0 +1,190 @@
+"""Projected gradient on the dual, the textbook's method with its balance row kept: for study, not for accuracy.
+
+SciPy's SLSQP: a general method on dense matrices, as in the textbook; for study on small problems.
+
+Subgradient descent on the hinge form: takes a primal with slacks `xi`, eliminates them, and is measured like all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, own_settings
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.machines.problem import forms
+from qpsvm.program.costs import Cost, Matrices, Rows, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution
+from qpsvm.space.operators import Diagonal
+
+#: Products with the samples.
+ASCENT_PASSES = Rows((3e-8, 0.0), (2e-5, 0.0), 1.0)
+#: Products with P before the first step and in all, and rows up to which P is kept for them.
+FIRST_PRODUCTS, PRODUCTS, KEPT_ROWS = 15.0, 100.0, 10_000
+
+
+class DualAscentBackend(Backend):
+    """`solvers.study.dual_ascent.projected_gradient`."""
+
+    name = "dual_ascent"
+    abilities = Abilities(
+        needs="dual forms: a box and at most two equality rows; a textbook method",
+        dual=(Machines(ANYTHING - {"other rows"}),), because="it projects on a box and a balance row",
+        starts=True, polls=True, study=True,
+    )  # fmt: skip
+
+    def options(self) -> frozenset[str]:
+        """A fixed step, and momentum."""
+        return frozenset({"step", "accelerated"})
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """Products with P, over and over; made anew each time where P cannot be kept."""
+        del form
+        if size.linear:
+            return ASCENT_PASSES.cost(size)
+        kept = size.rows <= KEPT_ROWS
+        streamed = size.gram_seconds * (1.0 if kept else FIRST_PRODUCTS)
+        return Cost(streamed, PRODUCTS * streamed, 8.0 * size.rows**2 if kept else 0.0)
+
+    def compile(self, qp: QP) -> DualAscentCompiled:
+        """P (an operator), q, A, b, lb, ub: nothing is copied."""
+        if qp.G is not None:
+            raise UnsupportedError("dual_ascent cannot take inequality rows G x <= h; use cvxopt, osqp or cvxpy")
+        lb, ub = qp.bounds
+        return DualAscentCompiled(self, qp, SolverData(P=qp.P, q=qp.q, A=qp.A, b=qp.b, lb=lb, ub=ub))
+
+
+class DualAscentCompiled(Compiled):
+    """P, q, A, b, lb, ub, in the order of `projected_gradient`."""
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.study.dual_ascent import projected_gradient
+
+        answer = projected_gradient(*self.data, x0=limits.start, **own_settings(limits, options, limits.tol))
+        return self._answer(answer.trace, answer.x, y=answer.y, box=answer.z_box)
+
+
+#: Its workspace is about ten dense n × n matrices and an iteration costs O(n³).
+MOST_VARIABLES = 2000
+#: Its dense matrices, of a dual and of a primal.
+DUAL, PRIMAL = Matrices(1e-7, 1.4e-9, 3e-8, 12.5), Matrices(1e-7, 1.2e-8, 2.4e-7, 100.0)
+
+
+class SlsqpBackend(Backend):
+    """`scipy.optimize.minimize(method="SLSQP")`."""
+
+    name = "slsqp"
+    abilities = Abilities(
+        needs=f"any QP of at most {MOST_VARIABLES} variables, dense; a general method",
+        dual=(Machines(rows=MOST_VARIABLES),), primal=(Machines(rows=MOST_VARIABLES),), any_qp=True, polls=True,
+        study=True, package="scipy",
+    )  # fmt: skip
+
+    def options(self) -> frozenset[str]:
+        """Its absolute objective tolerance."""
+        return frozenset({"ftol"})
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """An iteration factors a dense matrix of all variables and rows."""
+        found = (DUAL if form == "dual" else PRIMAL).cost(size.rows)
+        return found if size.linear else found + size.gram
+
+    def compile(self, qp: QP) -> SlsqpCompiled:
+        """P, q, G, h, A, b, lb, ub, all dense."""
+        if qp.n > MOST_VARIABLES:
+            raise UnsupportedError(
+                f"slsqp works on dense matrices and takes at most {MOST_VARIABLES} variables, this QP has {qp.n}; "
+                "use cvxopt or osqp"
+            )
+        lb, ub = qp.bounds
+        data = SolverData(
+            P=qp.P.dense(), q=qp.q, G=None if qp.G is None else as_dense(qp.G), h=qp.h,
+            A=None if qp.A is None else as_dense(qp.A), b=qp.b, lb=lb, ub=ub,
+        )  # fmt: skip
+        return SlsqpCompiled(self, qp, data)
+
+
+class SlsqpCompiled(Compiled):
+    """P, q, G, h, A, b, lb, ub, in the order of `solvers.study.slsqp.slsqp`."""
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.study.slsqp import slsqp
+
+        answer = slsqp(*self.data, **own_settings(limits, options))
+        said = str(answer.message)
+        return self._answer(answer.trace, answer.x, said, y=answer.y, z=answer.z, box=answer.z_box)
+
+
+#: Whose primals it takes: those with a slack for each α.
+SLACKS = ANYTHING - {"unbounded", "partly bounded", "curved", "partly curved"}
+#: Its passes over the coordinates of K = LLᵀ, and over the samples of a linear machine.
+COORDINATES, PASSES = Matrices(1.5e-8, 1.3e-10, 1.3e-10, 5.5), Rows((2.5e-7, 0.0), (2.5e-5, 0.0), 5.0)
+
+
+class SubgradientBackend(Backend):
+    """`solvers.study.subgradient.hinge_subgradient`."""
+
+    name = "subgradient"
+    abilities = Abilities(
+        needs="primal forms with slacks xi (not the hard margin); a textbook method",
+        primal=(Machines(SLACKS),), because="it descends on the hinge form", polls=True, study=True,
+        linear_form="primal", kernel_form="primal",
+    )  # fmt: skip
+
+    def options(self) -> frozenset[str]:
+        """The constant step of the published method, in the units of the QP compiled; `solve` compiles a scaled one."""
+        return frozenset({"learning_rate"})
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """Passes over the rows; with a kernel over its coordinates, which are made first."""
+        del form
+        return PASSES.cost(size) if size.linear else COORDINATES.cost(size.rows) + size.gram
+
+    def compile(self, qp: QP) -> SubgradientCompiled:
+        """M, h, c, d, q of ½uᵀdiag(d)u + qᵀu + Σ c_i (h_i − (Mu)_i)₊: what is left when the slacks are eliminated."""
+        named = "xi" in qp.variables and any(name in qp.constraints for name in forms.LEVEL_ROWS)
+        if not named or not isinstance(qp.P, Diagonal):
+            raise UnsupportedError(
+                "subgradient needs a QP with slack variables named 'xi' and rows named 'margin' (C-SVM, nu-SVM and "
+                "primal hinge in primal form); for others use cvxopt, osqp or cvxpy"
+            )
+        slack = _slacks(qp)
+        rest = np.setdiff1d(np.arange(qp.n), np.arange(slack.start, slack.stop))
+        lb, ub = (bound[rest] for bound in qp.bounds)
+        if qp.A is not None or np.isfinite(lb).any() or np.isfinite(ub).any() or qp.G is None or qp.h is None:
+            raise UnsupportedError("subgradient cannot take equality rows, or bounds other than xi >= 0; use cvxopt")
+        scale = -qp.G[:, slack].diagonal()  # rows M u + s ξ ≥ h: a slack may carry a factor
+        data = SolverData(M=-qp.G[:, rest].tocsr(), h=-qp.h, c=qp.q[slack] / scale, d=qp.P.d[rest], q=qp.q[rest])
+        return SubgradientCompiled(self, qp, data, rest, scale)
+
+
+def _slacks(qp: QP) -> slice:
+    """Where the slacks are: ξ, and of a regression ξ* behind it."""
+    parts = [qp.variables[name] for name in forms.SLACKS if name in qp.variables]
+    return slice(parts[0].start, parts[-1].stop)
+
+
+class SubgradientCompiled(Compiled):
+    """M, h, c, d, q, in the order of `hinge_subgradient`."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, rest: Any, scale: FloatArray) -> None:
+        super().__init__(backend, qp, data)
+        self._rest = rest
+        self._scale = scale
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.study.subgradient import hinge_subgradient
+
+        answer = hinge_subgradient(*self.data, **own_settings(limits, options, limits.tol))
+        x, z_box = np.zeros(self.qp.n), np.zeros(self.qp.n)
+        slack = _slacks(self.qp)
+        x[self._rest] = answer.u
+        x[slack] = np.maximum(self.data.h - self.data.M @ answer.u, 0.0) / self._scale
+        z_box[slack] = self._scale * answer.z - self.qp.q[slack]  # stationarity in ξ
+        return self._answer(answer.trace, x, z=answer.z, box=z_box)

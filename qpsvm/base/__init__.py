@@ -1,0 +1,1 @@
+"""What knows nothing of support vector machines: errors, arrays, resources, files written whole, tables in HTML."""

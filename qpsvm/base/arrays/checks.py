@@ -1,0 +1,407 @@
+"""The checks that every array and number from outside passes once.
+
+Columns by their names: those of a data frame are remembered, and other frames are matched by them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.doubles import refuse_rounded
+from qpsvm.base.arrays.frozen import frozen, read_only
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
+
+#: Larger values may overflow when they are squared and added up.
+LARGEST_VALUE = 1e150
+#: Values of which a copy is made in less time than NumPy takes to read a formula.
+FEW_VALUES = 10_000
+
+
+def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
+    """Check a matrix of samples and return it as float64, dense C- or F-ordered, or CSR.
+
+    Shapes: X (n, d) → (n, d). Raises DataTypeError, DataError.
+    """
+    labels = column_names(X)
+    if sp.issparse(X):
+        _check_numeric(X.dtype, name)
+        _check_two_dimensional(X.shape, name)  # older versions of SciPy make no CSR array of others
+        matrix = sp.csr_array(X, dtype=np.float64)
+        refuse_rounded(X, matrix, name)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # the caller's own arrays are left as they are
+            matrix.sum_duplicates()
+        matrix = short_indices(matrix)
+    else:
+        matrix = _as_dense(X, name, labels)
+        _check_two_dimensional(matrix.shape, name)
+    if min(matrix.shape) == 0:
+        raise DataError(f"{name} is empty: it has shape {matrix.shape}; at least one row and one column are needed")
+    if columns is not None and matrix.shape[1] != columns:
+        raise DataError(f"{name} has {matrix.shape[1]} columns where {columns} are expected")
+    _check_finite(matrix, name, labels)
+    converted = isinstance(X, (list, tuple)) or getattr(X, "dtype", np.float64) != np.float64
+    return frozen(matrix) if converted and not sp.issparse(X) else read_only(matrix)
+
+
+def _check_two_dimensional(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) != 2:
+        hint = "; for one sample use X.reshape(1, -1), for one feature X.reshape(-1, 1)" if len(shape) == 1 else ""
+        raise DataError(f"{name} must be two-dimensional (samples in rows), got shape {shape}{hint}")
+
+
+def short_indices(matrix: Matrix) -> Matrix:
+    """The same CSR array with 32-bit indices where they fit: half the memory, and many libraries need them."""
+    fits = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
+    if not fits or (matrix.indices.dtype == np.int32 and matrix.indptr.dtype == np.int32):
+        return matrix
+    parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+    short = sp.csr_array(parts, shape=matrix.shape)
+    short.has_canonical_format = True
+    return short
+
+
+def column_names(X: Any) -> Sequence[Any] | None:
+    """What a data frame calls its columns, be it text or not; None for anything else."""
+    try:
+        return list(X.columns)
+    except (AttributeError, TypeError):  # there is nothing of that name, or it holds no names
+        return None
+
+
+def check_columns(X: Any, name: str = "X") -> bool:
+    """Refuse columns of a data frame that are no numbers, by their names: text, categories, dates, durations.
+
+    Raises DataTypeError.
+    """
+    labels, dtypes = column_names(X), getattr(X, "dtypes", None)
+    try:
+        kinds = [_kind(dtype) for dtype in dtypes] if labels is not None and dtypes is not None else []
+    except TypeError:  # there is no type for each column
+        return False
+    if len(kinds) != len(labels or ()):
+        return False
+    for j, kind in enumerate(kinds):
+        if kind in _NO_NUMBERS:
+            what, advice = _NO_NUMBERS[kind]
+            raise DataTypeError(f"{name} has {what} in {_column(j, labels)}; {advice}, or drop that column")
+    return bool(kinds) and set(kinds) <= {*"biuf"}
+
+
+#: What a column of each kind holds, and what to do about it.
+_NO_NUMBERS = {
+    "category": ("categories", "encode them first, by pandas.get_dummies or scikit-learn's OneHotEncoder"),
+    "M": ("dates", "make numbers of them, such as the days since one of them"),
+    "m": ("durations", "make numbers of them, as .dt.total_seconds() does"),
+    "period": ("periods", "make numbers of them, such as the days since one of them"),
+    "c": ("complex numbers", "take their real and imaginary parts as columns"),
+}
+
+
+def _kind(dtype: Any) -> str:
+    """The kind of a column: a letter as NumPy has it, or a word; categories that are numbers are these."""
+    categories = getattr(getattr(dtype, "categories", None), "dtype", None)
+    if categories is not None:
+        return str(categories.kind) if categories.kind in "biuf" else "category"
+    return "period" if str(dtype).startswith("period") else str(getattr(dtype, "kind", "unknown"))
+
+
+def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
+    if check_columns(X, name) and any(dtype.kind == "b" or not isinstance(dtype, np.dtype) for dtype in X.dtypes):
+        numbers: FloatArray = X.to_numpy(dtype=np.float64, na_value=np.nan)  # of itself it would be an object array
+        return numbers
+    raw = raw_array(X, name)
+    if raw.dtype == object and raw.ndim == 2:
+        _blame_object_column(raw, name, labels)
+    _check_numeric(raw.dtype, name)
+    with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, and is named as such
+        values = raw if raw.dtype == np.float64 else raw.astype(np.float64)
+    refuse_rounded(X if raw.dtype == np.float64 else raw, values, name, labels)
+    return values
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise a `DataError` where some entries are masked: NumPy would go on with what is under the mask."""
+    if values is np.ma.masked:
+        raise DataError(f"{name} is the masked constant, not an array")
+    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
+        row, *column = (int(k) for k in np.argwhere(np.ma.getmaskarray(values))[0])
+        where = f"row {row}" + (f", column {column[0]}" if column else "")
+        raise DataError(f"{name} has a masked entry in {where}; fill or drop masked entries first")
+
+
+def raw_array(values: Any, name: str) -> NDArray[Any]:
+    """The values as an array, of whatever type.
+
+    Raises DataError.
+    """
+    refuse_masked(values, name)
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError) as error:
+        reason = _uneven(values) if isinstance(values, (list, tuple)) else f"{error}"
+        raise DataError(f"{name} cannot be read as an array: {reason}; are all rows equally long?") from None
+
+
+def _uneven(rows: Sequence[Any]) -> str:
+    """Where the length of rows changes, in words. NumPy's own message speaks of its inside."""
+    lengths = [_length(row) for row in rows]
+    row = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if row is None:
+        return "its rows hold something that is not a number"
+    first, other = ("no list" if lengths[i] is None else f"{lengths[i]} long" for i in (0, row))
+    return f"row 0 is {first}, row {row} is {other}"
+
+
+def _length(row: Any) -> int | None:
+    try:
+        return len(row)
+    except TypeError:
+        return None
+
+
+def _check_numeric(dtype: np.dtype[Any], name: str) -> None:
+    if dtype.kind == "c":
+        raise DataTypeError(f"{name} is complex; samples must be real: pass {name}.real if the imaginary part is zero")
+    if dtype.kind not in "biuf":
+        raise DataTypeError(f"{name} has entries of type {dtype}; samples must be numbers: encode text columns first")
+
+
+def _blame_object_column(raw: NDArray[Any], name: str, labels: Sequence[Any] | None) -> None:
+    for j in range(raw.shape[1]):
+        for i, value in enumerate(raw[:, j]):
+            missing = value is None or type(value).__name__ in ("NAType", "NaTType")
+            if (
+                missing
+                or not isinstance(value, (int, float, np.number, np.bool_))
+                or isinstance(value, np.complexfloating)
+            ):
+                advice = (
+                    "which is missing: impute or drop such rows first"
+                    if missing
+                    else "and samples must be real numbers: encode or drop that column first"
+                )
+                raise DataTypeError(f"{name} holds {value!r} in {_at(i, j, labels)}, {advice}")
+    raise DataTypeError(f"{name} is an object array; convert it with {name}.astype(float)")
+
+
+def _at(row: int, column: int, labels: Sequence[Any] | None) -> str:
+    return f"row {row}, {_column(column, labels)}"
+
+
+def _column(column: int, labels: Sequence[Any] | None) -> str:
+    named = f" ({labels[column]!r})" if labels is not None and column < len(labels) else ""
+    return f"column {column}{named}"
+
+
+def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
+    """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows them all in one pass."""
+    values = matrix.data if sp.issparse(matrix) else matrix
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):  # np.dot would wake BLAS's threads, which spin for 40 ms
+        few = len(flat) <= FEW_VALUES
+        if math.isfinite(np.add.reduce(flat * flat) if few else np.einsum("i,i", flat, flat)):
+            return
+    good = np.abs(values) < LARGEST_VALUE  # false for NaN too
+    if good.all():  # many large numbers, whose squares overflow only together
+        good = np.abs(values) < np.abs(values).max()
+    if sp.issparse(matrix):
+        bad = int(np.flatnonzero(~good)[0])
+        row, column = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1, int(matrix.indices[bad])
+        value = values[bad]
+    else:
+        row, column = (int(k) for k in np.argwhere(~good)[0])
+        value = matrix[row, column]
+    count = int((~good).sum())
+    more = "" if count == 1 else f" (and {count - 1} more)"
+    if np.isfinite(value):
+        raise DataError(f"{name} has {value:.1e} in {_at(row, column, labels)}{more}, whose square overflows: rescale")
+    kind = "NaN" if np.isnan(value) else "an infinite value"
+    raise DataError(f"{name} has {kind} in {_at(row, column, labels)}{more}; impute or drop such rows first")
+
+
+def all_finite(values: FloatArray) -> bool:
+    """Whether all values of an array are finite. A finite sum shows it in one pass; another one is looked into."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(np.add.reduce(values, axis=None)) or bool(np.isfinite(values).all())
+
+
+def as_real_vector(values: Any, name: str) -> FloatArray:
+    """Check an array of real numbers, of any shape, and return a copy as float64.
+
+    Raises DataTypeError, DataError.
+    """
+    raw = raw_array(values, name)
+    if raw.dtype.kind not in "biuf":
+        raise DataTypeError(f"{name} must hold real numbers, got {raw.dtype}")
+    with np.errstate(over="ignore"):
+        numbers: FloatArray = raw.astype(np.float64)
+    refuse_rounded(values if raw.dtype == np.float64 else raw, numbers, name)
+    return numbers
+
+
+def as_finite_vector(values: Any, name: str, n: int) -> FloatArray:
+    """Check n finite numbers and return them as float64, (n,).
+
+    Raises DataTypeError, DataError.
+    """
+    vector = as_real_vector(values, name)
+    if vector.shape != (n,):
+        raise DataError(f"{name} must be {n} finite numbers, got shape {vector.shape}")
+    if not np.isfinite(vector).all():
+        i = int(np.flatnonzero(~np.isfinite(vector))[0])
+        raise DataError(f"{name} must be {n} finite numbers, got {name}[{i}] = {vector[i]}")
+    return vector
+
+
+def as_positive(value: Any, name: str) -> float:
+    """Check a finite number above zero.
+
+    Raises ParameterTypeError, ParameterError.
+    """
+    number = as_real(value, name)
+    if not number > 0:
+        raise ParameterError(f"{name} must be positive, got {value!r}")
+    return number
+
+
+def as_tolerance(value: Any) -> float:
+    """Check a relative gap that is asked for.
+
+    Raises ParameterTypeError, ParameterError.
+    """
+    number = as_positive(value, "tol")
+    if not number < 1.0:
+        raise ParameterError(
+            f"tol must be below 1, got {value!r}: the relative duality gap (P - D)/max(|P|, |D|) is 1 of any "
+            "point beside D = 0; 1e-6 is usual"
+        )
+    return number
+
+
+def as_real(value: Any, name: str) -> float:
+    """Check a finite real number.
+
+    Raises ParameterTypeError, ParameterError.
+    """
+    if type(value) is float and math.isfinite(value):
+        return value
+    truth = isinstance(value, (bool, np.bool_, np.timedelta64))  # Python or NumPy call these numbers; we do not
+    if truth or not isinstance(value, (int, float, np.integer, np.floating)):
+        if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":
+            return as_real(value.item(), name)
+        raise ParameterTypeError(f"{name} must be a number, got {shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = float("inf")
+    if not np.isfinite(number):
+        raise ParameterError(f"{name} must be finite, got {shown(value)}")
+    if number != (int(value) if isinstance(value, np.integer) else value):
+        raise ParameterError(f"{name} = {value} is no double; the nearest, which may be given instead, is {number!r}")
+    return number
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """Check True or False, for which 1 or 0 may stand.
+
+    Raises ParameterTypeError.
+    """
+    if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
+        raise ParameterTypeError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def as_penalties(C: Any, n: int) -> FloatArray:
+    """Check C, which is one number, or one for each of n samples.
+
+    Returns (n,). Raises ParameterTypeError, ParameterError.
+    """
+    if isinstance(C, (str, bytes)) or not hasattr(C, "__len__") or getattr(C, "ndim", 1) == 0:
+        return repeated(as_positive(C, "C"), n)
+    try:
+        values = as_real_vector(C, "C")
+    except DataTypeError as error:
+        raise ParameterTypeError(str(error)) from None
+    except DataError as error:
+        raise ParameterError(str(error)) from None
+    if values.shape != (n,):
+        raise ParameterError(f"C must be a number or an array of shape ({n},), got shape {values.shape}")
+    if not (np.isfinite(values) & (values > 0)).all():
+        row = int(np.flatnonzero(~(np.isfinite(values) & (values > 0)))[0])
+        raise ParameterError(f"C must be positive and finite, got C[{row}] = {values[row]:g}")
+    return values
+
+
+#: Names that a message lists at most. It counts the rest.
+LISTED = 3
+
+
+def feature_names(X: Any) -> tuple[str, ...] | None:
+    """The names of a data frame's columns, where all are text and no two are the same; else None."""
+    names = column_names(X)
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        return None
+    return tuple(str(name) for name in names)
+
+
+def column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
+    """Where in X the columns with the known names are.
+
+    Returns (d,) or None. Raises DataError.
+    """
+    names = column_names(X) or []
+    if known is None or not any(isinstance(name, str) for name in names):
+        return None
+    given = feature_names(X)
+    if given is None:
+        odd = next(name for i, name in enumerate(names) if not isinstance(name, str) or name in names[:i])
+        fault = f"the column {shown(odd)} twice" if isinstance(odd, str) else f"{shown(odd)} for the name of a column"
+        raise DataError(
+            f"X has {fault}, so that its columns cannot be matched with the model's by name; rename them, or pass "
+            "X.to_numpy() to go by position"
+        )
+    return order_of(given, known, "X")
+
+
+def order_of(given: Sequence[str], known: Sequence[str], what: str) -> IntArray | None:
+    """Where among the given names the known ones are, (d,), or None where they are the same in the same order.
+
+    Raises DataError.
+    """
+    if tuple(given) == tuple(known):
+        return None
+    place, wanted = {name: j for j, name in enumerate(given)}, set(known)
+    missing = [name for name in known if name not in place]
+    others = [name for name in given if name not in wanted]
+    if missing:
+        too_many = f" and has {_listed(others)} too many" if others else ""
+        raise DataError(
+            f"{what} has no column {_listed(missing, others)}{too_many}: columns are matched by the names that the "
+            f"model was trained on; rename them, or pass an array to go by position"
+        )
+    if others:
+        raise DataError(
+            f"{what} has {_listed(others)} too many: columns are matched by the names that the model was trained on; "
+            "pass X[list(model.feature_names)]"
+        )
+    return np.array([place[name] for name in known], dtype=np.intp)
+
+
+def _listed(names: Sequence[str], near: Sequence[str] = ()) -> str:
+    """The first names, each with the nearest one of `near`, and how many more there are."""
+    texts = []
+    for name in names[:LISTED]:
+        close = difflib.get_close_matches(name, near, n=1)
+        texts.append(shown(name) + (f" (is it {shown(close[0])}?)" if close else ""))
+    return ", ".join(texts) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")

@@ -1,0 +1,179 @@
+"""What floating-point arithmetic may cost: worst-case bounds, and sums and products in twice the precision.
+
+u = 2⁻⁵³ is the unit roundoff of doubles. A sum of k products is off by at most γ_k Σ|a_i b_i|, in any order:
+
+    (ROUND.1)  γ_k = ku/(1 − ku)
+    (ROUND.2)  a + b = s + e,  s = fl(a + b), and e computed without error (Knuth)
+    (ROUND.3)  a·b = p + e,  p = fl(a·b), and e computed without error (Dekker, Veltkamp)
+    (ROUND.4)  dot product: sum its p by (ROUND.2) in a tree, sum all e as floats, and add the two. This is off by at
+               most u|result| + γ_2k γ_l Σ|a_i b_i|,  l = 2 + log₂ k
+
+Sources: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapter 3; Ogita, Rump & Oishi, *Accurate sum
+and dot product*, SIAM J. Sci. Comput. 26 (2005); Rump, Ogita & Oishi, *Accurate floating-point summation, part I*, SIAM
+J. Sci. Comput. 31 (2008).
+
+How far apart two values are that should meet, whatever the unit they are in.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray, IntArray
+
+
+def relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
+    """(CERT.3): P − D over max(|P|, |D|, floor); 0 where all are 0, infinite where P is."""
+    scale = max(abs(primal), abs(dual), floor)
+    if difference == 0.0:
+        return 0.0
+    if not math.isfinite(difference) or not math.isfinite(scale):
+        return float("inf")
+    return difference / scale if scale > 0 else float("inf")
+
+
+#: Unit roundoff u of a double.
+UNIT = 2.0**-53
+#: What an operation that underflows may lose.
+UNDERFLOW = 2.0**-1070
+#: Veltkamp's factor. It splits 53 bits into halves whose products are exact.
+SPLITTER = 2.0**27 + 1.0
+#: Numbers below this have room above them for a power of 2 that is larger by many times.
+HUGE = 2.0**900
+#: Terms that are added in any order before the partial sums are added exactly.
+CHUNK = 256
+#: A sum of at most this many terms is exact but for its last rounding.
+EXACT = 4096
+
+
+def gamma(k: float) -> float:
+    """γ_k of (ROUND.1), or infinity where k roundings leave no digit."""
+    return k * UNIT / (1.0 - k * UNIT) if k * UNIT < 1.0 else math.inf
+
+
+def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(ROUND.2): the sum of two arrays of one shape, and its error."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(ROUND.3): the product of two arrays of one shape, and its error.
+
+    The two are exact for |a|, |b| < 2⁹⁹⁵ where nothing underflows.
+    """
+    p = a * b
+    t = SPLITTER * a
+    a_high = t - (t - a)
+    t = SPLITTER * b
+    b_high = t - (t - b)
+    a_low, b_low = a - a_high, b - b_high
+    return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ax in twice the precision, and how far each entry may be off, by (ROUND.4).
+
+    Shapes: A (m, k), x (k,) → values, radii (m,).
+    """
+    values, _, radii = dots_in_two(A, x)
+    return values, UNIT * np.abs(values) + radii
+
+
+def dots_in_two(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """As `dots`, but each value is a sum of two doubles, the first of which is the value rounded.
+
+    Returns high, low, radii (m,).
+    """
+    k = A.shape[1]
+    sums, error = two_product(A, np.broadcast_to(x, A.shape))
+    sizes = np.abs(sums).sum(axis=1) * (1.0 + gamma(k))
+    low: FloatArray = error.sum(axis=1)
+    while sums.shape[1] > 1:
+        half = sums.shape[1] // 2
+        added, error = two_sum(sums[:, :half], sums[:, half : 2 * half])
+        low = low + error.sum(axis=1)
+        sums = np.hstack([added, sums[:, 2 * half :]]) if sums.shape[1] % 2 else added
+    spread = gamma(2 * k) * gamma(2 + math.ceil(math.log2(max(k, 2))))
+    radii: FloatArray = spread * sizes + k * UNDERFLOW
+    return *two_sum(sums[:, 0] if k else np.zeros(len(A)), low), radii
+
+
+def sum_in_two(parts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The sum of few vectors, each entry of two doubles and with a radius, (p, 3, n), as one of them: (n,) each."""
+    high, low, radii = (np.zeros(parts.shape[2]) for _ in range(3))
+    spread = np.zeros(parts.shape[2])
+    for other_high, other_low, other_radii in parts:
+        high, error = two_sum(high, other_high)
+        low = low + (error + other_low)
+        spread += np.abs(error) + np.abs(other_low)
+        radii = radii + other_radii
+    more = gamma(2 * len(parts) + 4)
+    return *two_sum(high, low), (radii + more * spread) * (1.0 + more)
+
+
+def column_sums(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sums of numbers that belong to n columns, each as a sum of two doubles.
+
+    Each number is cut in two, the first part a multiple of one power of 2 that is so large that these parts are added
+    without rounding (Rump).
+
+    Shapes: columns (k,), products (k,) → high, low, radii (n,).
+    """
+    most = int(np.bincount(columns, minlength=n).max(initial=0))
+    largest = float(np.abs(products).max(initial=0.0))
+    if not 0.0 < largest < HUGE:
+        return _sums(columns, products, n), np.zeros(n), 2.0 * gamma(most) * _sums(columns, np.abs(products), n)
+    cut = math.ldexp(1.0, math.frexp(largest)[1] + math.ceil(math.log2(most + 2)))
+    heads = (cut + products) - cut
+    tails = products - heads
+    high, low, sizes = (_sums(columns, part, n) for part in (heads, tails, np.abs(tails)))
+    return *two_sum(high, low), 2.0 * gamma(most) * sizes
+
+
+def _sums(columns: IntArray, values: FloatArray, n: int) -> FloatArray:
+    return np.bincount(columns, values, minlength=n).astype(np.float64, copy=False)
+
+
+def dot(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:
+    """aᵀb plus more numbers, rounded once, and how far that may be off. a and b have one length, (n,)."""
+    product, error = two_product(a, b)
+    s = exact_sum([*product.tolist(), *error.tolist(), *added])
+    return s, UNIT * abs(s) + len(a) * UNDERFLOW
+
+
+def exact_sum(values: list[float]) -> float:
+    """`math.fsum`; no number, as of NumPy's sums, where it is beyond all floats or of ∞ − ∞."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return math.nan
+
+
+def total(values: FloatArray) -> tuple[float, float]:
+    """The sum of a vector (n,), and how far it may be off. A long vector is added up in chunks first."""
+    terms, spread = _added_first(values)
+    s = exact_sum(terms)
+    return s, UNIT * abs(s) + spread
+
+
+def total_in_two(values: FloatArray) -> tuple[float, float, float]:
+    """As `total`, but the sum is one of two doubles, the first of which is the sum rounded."""
+    terms, spread = _added_first(values)
+    high = exact_sum(terms)
+    low = exact_sum([*terms, -high])
+    return high, low, UNIT * abs(low) + spread
+
+
+def _added_first(values: FloatArray) -> tuple[list[float], float]:
+    """The numbers of a vector (n,), or of a long one the sums of its chunks, and how far these may be off in all."""
+    n = len(values)
+    if n <= EXACT:
+        return values.tolist(), 0.0
+    whole = n - n % CHUNK
+    parts = values[:whole].reshape(-1, CHUNK).sum(axis=1)
+    spread = gamma(CHUNK) * float(np.abs(values).sum()) * (1.0 + gamma(n))
+    return [*parts.tolist(), *values[whole:].tolist()], spread

@@ -1,0 +1,288 @@
+"""Compiled code that cannot be stopped, run in a child process, which can.
+
+A compiled loop sees neither the interrupt key nor a time limit, and there is no way to end a thread from outside. A
+process can be ended at any moment, and with it everything that it holds. On Linux the child is a fork: it begins within
+some milliseconds and reads the parent's arrays where they lie. Elsewhere forks are unsafe or do not exist, and it is a
+fresh interpreter, which takes a second and a copy of the arrays. The child ignores the interrupt key, which is its
+parent's affair, and ends when its parent does. What it has found is lost with it, unless it has said how it can be
+hurried to an end of its own (`when_hurried`).
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from qpsvm.base.errors import SolverError
+
+#: Seconds between two looks at the clock and at the key.
+LOOK = 0.02
+#: Bytes before an answer: its length.
+LENGTH = struct.Struct("<Q")
+#: What a fresh interpreter is told.
+FRESH = "import sys; sys.path[:] = {path!r}; from qpsvm.base.resources.child_process import serve; serve()"
+
+
+class _Here:
+    """This process, if it is a child."""
+
+    is_child = False
+    hurry: Callable[[], None] | None = None
+
+
+def is_child() -> bool:
+    """Whether this process is a child that makes one call."""
+    return _Here.is_child
+
+
+def when_hurried(action: Callable[[], None]) -> None:
+    """In a child: what to do, in another thread, when the parent wants the call to end now, with what it has."""
+    _Here.hurry = action
+
+
+class Child(Protocol):
+    """A call that runs in another process."""
+
+    def ready(self, seconds: float) -> bool:
+        """Whether it has ended, after waiting for so long at most."""
+
+    def hurry(self) -> None:
+        """Ask it to end with what it has."""
+
+    def answer(self) -> bytes:
+        """The pickled outcome, once `ready`; empty where the child died."""
+
+    def end(self) -> None:
+        """Kill it, if it still runs, and give back what it holds."""
+
+
+def run_apart(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    stopped: Callable[[], bool],
+    grace: float = 0.0,
+    start: Callable[[Callable[..., Any], tuple[Any, ...]], Child] | None = None,
+) -> Any:
+    """Call a function in a child process, until it returns or is stopped.
+
+    Raises SolverError, OSError, Exception.
+    """
+    child = (start or (Forked if sys.platform == "linux" else Fresh))(function, arguments)
+    try:
+        while not child.ready(LOOK):
+            if stopped():
+                child.hurry()
+                if not child.ready(grace):
+                    return None
+                break
+        answer = child.answer()
+    finally:
+        child.end()
+    if not answer:
+        raise SolverError("the process that ran LIBSVM's loop was killed: there may not be enough memory for it")
+    good, value = pickle.loads(answer)
+    if not good:
+        raise value
+    return value
+
+
+def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
+    """Whether the call returned, and what it returned or raised, pickled."""
+    try:
+        return pickle.dumps((True, function(*arguments)))
+    except (ArithmeticError, ValueError, TypeError, MemoryError, OSError) as error:
+        return pickle.dumps((False, error))
+
+
+def _obey(parent: int) -> None:
+    """Hurry when a byte comes from the parent; leave when its end of the pipe is closed, by itself or by its death."""
+    with suppress(OSError):
+        while os.read(parent, 1):
+            if _Here.hurry is not None:
+                _Here.hurry()
+    os._exit(0)
+
+
+def _write(pipe: int, answer: bytes) -> None:
+    rest = memoryview(LENGTH.pack(len(answer)) + answer)
+    while rest:
+        rest = rest[os.write(pipe, rest) :]
+
+
+class Forked:
+    """A fork of this process that calls the function and nothing else."""
+
+    _ended = True  # there is nothing to end yet
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._reads, writes = os.pipe()
+        os.set_blocking(self._reads, False)
+        watched, self._held = os.pipe()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # none falls between the lines
+        try:
+            self._pid = os.fork()
+            if self._pid == 0:
+                self._serve(function, arguments, writes, watched)
+            self._ended = False
+        except OSError:
+            os.close(self._reads)
+            os.close(self._held)
+            raise
+        finally:
+            self._alive = True
+            os.close(writes)
+            os.close(watched)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _serve(self, function: Callable[..., Any], arguments: tuple[Any, ...], writes: int, watched: int) -> None:
+        """The child's whole life: it never returns."""
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            os.close(self._held)
+            _Here.is_child, _Here.hurry = True, None
+            threading.Thread(target=_obey, args=(watched,), daemon=True).start()
+            _write(writes, _outcome(function, arguments))
+        finally:
+            os._exit(0)
+
+    def ready(self, seconds: float) -> bool:
+        """Whether there is something to read, or nothing will ever be."""
+        poll = select.poll()
+        poll.register(self._reads, select.POLLIN)
+        return bool(poll.poll(1e3 * seconds)) or (self._gone() and not poll.poll(0))
+
+    def hurry(self) -> None:
+        """Send a byte."""
+        with suppress(OSError):
+            os.write(self._held, b"!")
+
+    def _gone(self) -> bool:
+        """Whether the child has ended; one that cannot be waited for was collected by somebody else."""
+        if self._alive:
+            try:
+                self._alive = os.waitpid(self._pid, os.WNOHANG)[0] == 0
+            except ChildProcessError:
+                self._alive = False
+        return not self._alive
+
+    def answer(self) -> bytes:
+        """Read the length and as many bytes; somebody else's fork may hold the pipe open, so its end says nothing."""
+        head = self._read(LENGTH.size)
+        if len(head) < LENGTH.size:
+            return b""
+        (length,) = LENGTH.unpack(head)
+        body = self._read(length)
+        return body if len(body) == length else b""
+
+    def _read(self, length: int) -> bytes:
+        parts, left = [], length
+        while left:
+            while not self.ready(LOOK):
+                pass
+            try:
+                part = os.read(self._reads, left)
+            except BlockingIOError:  # nothing there, from a child that is dead
+                part = b""
+            if not part:
+                break
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
+
+    def end(self) -> None:
+        """Kill the child, once; a press of the key that falls into it is raised when it is done."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            if self._ended:
+                return
+            self._ended = True
+            if not self._gone():
+                with suppress(ProcessLookupError):
+                    os.kill(self._pid, signal.SIGKILL)
+                with suppress(ChildProcessError):
+                    os.waitpid(self._pid, 0)
+                self._alive = False
+            os.close(self._reads)
+            os.close(self._held)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def __del__(self) -> None:
+        """Where a press of the key fell just before `end`."""
+        if not self._ended:
+            self.end()
+
+
+class Fresh:
+    """A new interpreter, told by its standard input what to call."""
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        if not sys.executable or getattr(sys, "frozen", False):
+            raise OSError("there is no Python interpreter to start")
+        own_group: dict[str, Any] = {"start_new_session": True}
+        if sys.platform == "win32":
+            own_group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # the key does not reach it
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", FRESH.format(path=sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            **own_group,
+        )  # fmt: skip
+        self._answer, self._told = b"", False
+        self._talk = threading.Thread(target=self._converse, args=((function, arguments),), daemon=True)
+        self._talk.start()
+
+    def _converse(self, job: tuple[Callable[..., Any], tuple[Any, ...]]) -> None:
+        to, back = self._process.stdin, self._process.stdout
+        assert to is not None
+        assert back is not None
+        with suppress(OSError, ValueError):  # it was killed
+            pickle.dump(job, to)
+            to.flush()
+            self._told = True
+            self._answer = back.read()
+
+    def ready(self, seconds: float) -> bool:
+        """Whether it has closed its output."""
+        self._talk.join(seconds)
+        return not self._talk.is_alive()
+
+    def hurry(self) -> None:
+        """Send a byte, if the job has been sent."""
+        if self._told and self._process.stdin is not None:
+            with suppress(OSError, ValueError):
+                self._process.stdin.write(b"!")
+                self._process.stdin.flush()
+
+    def answer(self) -> bytes:
+        """All that it wrote."""
+        return self._answer
+
+    def end(self) -> None:
+        """Kill the interpreter."""
+        self._process.kill()
+        self._process.wait()
+        self._talk.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+
+def serve() -> None:
+    """What a fresh interpreter does: read a call, make it, write the outcome. What C code prints goes to the errors."""
+    out = os.dup(1)
+    os.dup2(2, 1)
+    _Here.is_child = True
+    function, arguments = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_obey, args=(0,), daemon=True).start()
+    with os.fdopen(out, "wb") as pipe:
+        pipe.write(_outcome(function, arguments))
+    os._exit(0)

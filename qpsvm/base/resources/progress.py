@@ -1,0 +1,139 @@
+"""A sign of life: a line every two seconds from work that prints nothing itself.
+
+The clock of one run: its time limit and the interrupt key.
+
+What a solve says while it works: to the logger "qpsvm", and where `verbose` asks for it on standard output.
+
+Nothing is printed by default. A program that configures logging gets the messages in its own way and place:
+`logging.basicConfig(level=logging.INFO)` shows the choice of backend, signs of life and the certified gap of each
+solve, and `logging.DEBUG` a line an iteration too. `verbose=True` shows all of them for one call; where the
+program's own logging takes a message, it is not printed a second time.
+
+Whether a call is verbose travels with the call, and not in the logger, which all threads share: so no thread makes
+another one's solve talk.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Literal
+
+from qpsvm.base.errors import ParameterError
+from qpsvm.base.resources.interrupts import noted
+
+
+class Clock:
+    """A clock that runs from when it is made.
+
+    limit: Seconds allowed.
+    """
+
+    def __init__(self, limit: float | None = None) -> None:
+        if limit is not None and not limit >= 0:
+            raise ParameterError(f"time_limit must be a number of seconds >= 0 or None, got {limit}")
+        self.limit = limit
+        self._began = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self._began
+
+    @property
+    def left(self) -> float:
+        """Seconds left; infinite without a limit."""
+        return float("inf") if self.limit is None else self.limit - self.seconds
+
+    def stopped(self, coming: float = 0.0) -> Literal["time_limit", "interrupted"] | None:
+        """Why to stop now, or None. Asked between two steps, the next of which takes `coming` seconds."""
+        if noted():
+            return "interrupted"
+        return "time_limit" if self.limit is not None and self.seconds + coming > self.limit else None
+
+
+LOGGER = logging.getLogger("qpsvm")
+LOGGER.addHandler(logging.NullHandler())
+#: How far a solve is, at DEBUG: whoever draws a bar listens to this one, and finds the numbers in the record.
+PROGRESS = logging.getLogger("qpsvm.progress")
+
+
+def heard(verbose: bool, level: int = logging.INFO) -> bool:
+    """Whether anybody listens: `verbose`, or a program that logs this level."""
+    return verbose or LOGGER.isEnabledFor(level)
+
+
+def say(text: str, verbose: bool) -> None:
+    """Log a message at INFO; where `verbose` and nobody's handler takes it, print it."""
+    _tell(text, verbose, logging.INFO, "qpsvm: ")
+
+
+def say_step(text: str, verbose: bool) -> None:
+    """The same for one iteration of many: at INFO where `verbose` asks for it, and at DEBUG where nobody does."""
+    _tell(text, verbose, logging.INFO if verbose else logging.DEBUG, "")
+
+
+def say_progress(stage: str, gap: float, passes: int | None = None, rows: int | None = None) -> None:
+    """Log how far a solve is: its stage and relative gap, and passes so far over so many rows, where these are counted.
+
+    The record has them as `stage`, `gap`, `passes` and `rows`.
+    """
+    if PROGRESS.isEnabledFor(logging.DEBUG):
+        measures = {"stage": stage, "gap": gap, "passes": passes, "rows": rows}
+        counted = "" if passes is None else f"pass {passes}, "
+        PROGRESS.debug(f"{stage}: {counted}gap {gap:.1e}", extra=measures, stacklevel=2)
+
+
+def _tell(text: str, verbose: bool, level: int, prefix: str) -> None:
+    if LOGGER.isEnabledFor(level):
+        LOGGER.log(level, text, stacklevel=3)
+    if verbose and not _taken(level):
+        print(f"{prefix}{text}", flush=True)
+
+
+def _taken(level: int) -> bool:
+    """Whether a handler that a program has put there gets messages of this level."""
+    if not LOGGER.isEnabledFor(level):
+        return False
+    logger: logging.Logger | None = LOGGER
+    while logger is not None:
+        if any(each.level <= level and not isinstance(each, logging.NullHandler) for each in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False
+
+
+#: Seconds between lines.
+EVERY = 2.0
+
+
+class Pulse:
+    """Says every two seconds, while the block runs, what is being done and for how long.
+
+    verbose: Without it, and where no program logs INFO, no thread is started.
+    doing: What is being done, in words. It may be set to something else as the work goes on.
+    """
+
+    def __init__(self, verbose: bool, doing: str) -> None:
+        self.doing = doing
+        self._verbose = verbose
+        self._done: threading.Event | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Pulse:
+        if heard(self._verbose):
+            self._began, self._done = time.perf_counter(), threading.Event()
+            self._thread = threading.Thread(target=self._beat, args=(self._done,), name="qpsvm progress", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._done is not None:
+            self._done.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _beat(self, done: threading.Event) -> None:
+        while not done.wait(EVERY):
+            say(f"{time.perf_counter() - self._began:.0f} s, {self.doing}", self._verbose)

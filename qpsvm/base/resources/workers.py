@@ -1,0 +1,202 @@
+"""Our own threads over independent tiles of the work, while BLAS has one (`threads`).
+
+What is worked on is cut into tiles by its size alone. Each tile writes where no other does, and what is summed over
+tiles is added in their order. So the result is the same to the last bit, however many threads there are.
+
+There are as many as BLAS had before the solve, and as there are cores for this process: a user who gives BLAS one
+thread, by OMP_NUM_THREADS or threadpoolctl, has one. The caller works, too, and waits only for tiles that have been
+begun. So nothing blocks where all threads are taken, or where a task asks for threads itself: that one then works
+alone. An error in a tile, or the interrupt key, is raised in the caller when no other tile is being worked on any more.
+Waiting threads sleep.
+
+A tile should spend its time in code that lets other threads run. `X @ v` does not where the result is short (NumPy
+counts the numbers of the result, not those that are read), `np.dot` always does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from qpsvm.base.resources.limits import spare_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """When threads are worth their while."""
+
+    #: Seconds of work that each thread must have. To wake one and to wait for it takes .05 ms on a quiet machine, and
+    #: several times as much on a busy one.
+    worth: float = 4e-4
+    #: Most parts of a sum over rows: two for each of 16 cores. Each part takes the memory of the sum.
+    parts: int = 32
+    #: Most threads of our own, all solves of the process together; one is started only where none is idle.
+    threads: int = 64
+
+
+SETTINGS = Settings()
+
+
+class _Here(threading.local):
+    """Whether this thread is working on tiles."""
+
+    works = False
+
+
+class _Pool:
+    """The threads of this process; none before they are needed, and none where they cannot be had."""
+
+    threads: ThreadPoolExecutor | None = None
+    refused = sys.platform == "emscripten"  # a browser's Python has no threads
+    lock = threading.Lock()
+
+
+_here = _Here()
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -> None:
+    """Call `task` once for each tile, in several threads where that pays.
+
+    Raises BaseException.
+    """
+    helpers = 0
+    if seconds >= 2.0 * SETTINGS.worth and len(tiles) > 1 and not _here.works and not _Pool.refused:
+        helpers = min(spare_threads(), cores() - 1, len(tiles) - 1, int(seconds / SETTINGS.worth) - 1)
+    if helpers < 1:
+        for tile in tiles:
+            task(tile)
+        return
+    _Job(task, tiles).run(helpers)
+
+
+def parts_of(n: int, least: int = 1, most: int = SETTINGS.parts) -> list[slice]:
+    """The numbers from 0 to n − 1 in so many parts at most, of at least so many.
+
+    How many there are depends on the sizes alone: what the parts are summed to does, too.
+    """
+    count = max(1, min(most, n // max(least, 1)))
+    bounds = [n * k // count for k in range(count + 1)]
+    return [slice(start, stop) for start, stop in pairwise(bounds)]
+
+
+def strips(n: int, height: int) -> list[slice]:
+    """The numbers from 0 to n − 1, so many at a time."""
+    return [slice(start, min(start + height, n)) for start in range(0, n, height)]
+
+
+class _Job:
+    """One call of `in_tiles`: the tiles that nobody has taken yet."""
+
+    def __init__(self, task: Callable[[Any], object], tiles: Sequence[Any]) -> None:
+        self._task, self._tiles, self._next = task, tiles, 0
+        self._lock = threading.Lock()
+        self._silenced = np.geterr()  # NumPy keeps it for each thread
+
+    def run(self, helpers: int) -> None:
+        """Work, with so many others at most."""
+        asked: list[Future[None]] = []
+        try:
+            _ask(self._help, helpers, asked)
+            self._work()
+        finally:
+            self._close()
+            pressed = _ended(asked)
+        if pressed is not None:
+            raise pressed
+        for future in asked:
+            if not future.cancelled():
+                future.result()  # raises its error
+
+    def _take(self) -> int | None:
+        with self._lock:
+            k = self._next
+            self._next += 1
+        return k if k < len(self._tiles) else None
+
+    def _close(self) -> None:
+        """No tile is begun from now on."""
+        with self._lock:
+            self._next = len(self._tiles)
+
+    def _work(self) -> None:
+        _here.works = True
+        try:
+            while (k := self._take()) is not None:
+                self._task(self._tiles[k])
+        finally:
+            _here.works = False
+
+    def _help(self) -> None:
+        ended = False
+        try:
+            with np.errstate(**self._silenced):
+                self._work()
+            ended = True
+        finally:
+            if not ended:
+                self._close()
+
+
+def _ask(work: Callable[[], None], helpers: int, asked: list[Future[None]]) -> None:
+    """So many threads begin the work as soon as they are free; fewer, or none, where they cannot be had."""
+    try:
+        pool = _pool()
+        for _ in range(helpers):
+            asked.append(pool.submit(work))
+    except RuntimeError:  # the system refuses another thread, or the interpreter is about to end
+        _Pool.refused = not asked
+
+
+def _ended(asked: list[Future[None]]) -> KeyboardInterrupt | None:
+    """Wait until nobody works any more; a press of the key meanwhile."""
+    from concurrent.futures import wait
+
+    pressed = None
+    running = [future for future in asked if not future.cancel()]
+    while any(not future.done() for future in running):
+        try:
+            wait(running)
+        except KeyboardInterrupt as error:  # the last tiles take milliseconds
+            pressed = error
+    return pressed
+
+
+def _pool() -> ThreadPoolExecutor:
+    """The one pool; it starts a thread only where none is idle, and ends them with the interpreter."""
+    with _Pool.lock:
+        if _Pool.threads is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            _Pool.threads = ThreadPoolExecutor(SETTINGS.threads, "qpsvm")
+        return _Pool.threads
+
+
+def _forget() -> None:
+    """In a fork, where none of the threads is."""
+    _Pool.threads, _Pool.lock = None, threading.Lock()
+    _here.works = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+__all__ = ["cores", "in_tiles", "parts_of", "strips"]

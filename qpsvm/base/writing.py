@@ -1,0 +1,140 @@
+"""A file is replaced and never half written: the new one is complete beside the old one before it takes its name."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from qpsvm.base.errors import FileAccessError, ParameterTypeError, QPSVMError
+
+#: The end of an unfinished file's name. One is left behind only where the process or the machine was killed.
+UNFINISHED = ".unfinished"
+#: Characters of the file's own name in that of the unfinished one. Together they have at most 255 bytes in UTF-8.
+NAME_KEPT = 40
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to. At the end of the `with` block it is on the disk and takes the place of `path`.
+
+    Where the block ends early, by a full disk or Ctrl-C, `path` is as it was and nothing is left beside it. The new
+    file has the permissions of the old one and, where the system allows it, its owner; without an old one it has the
+    permissions that `open` would give it. Of a symbolic link, the file that it points to is replaced.
+
+    Raises FileAccessError, ParameterTypeError.
+    """
+    given = text_of(path)
+    try:
+        target = Path(os.path.realpath(given))
+        old = _status(target)
+        beside = target.with_name(f".{target.name[:NAME_KEPT]}.{secrets.token_hex(4)}{UNFINISHED}")
+        file = beside.open("xb")
+        try:
+            with file:
+                if old is not None:
+                    _take_over(old, beside)
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+    except QPSVMError:
+        raise
+    except OSError as error:
+        raise FileAccessError(f"cannot write {given}: {error.strerror or error}") from error
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write text in UTF-8: whole, or not at all.
+
+    A device or a pipe has no content to be lost and cannot be replaced, so it is written to as it stands.
+
+    Raises FileAccessError, ParameterTypeError.
+    """
+    with written(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextmanager
+def written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to, as `replacing`, or a device or a pipe as it stands.
+
+    Raises FileAccessError, ParameterTypeError.
+    """
+    target = Path(text_of(path))
+    try:
+        if not target.exists() or target.is_file() or target.is_dir():
+            with replacing(path) as file:
+                yield file
+        else:
+            with target.open("wb") as file:
+                yield file
+    except QPSVMError:
+        raise
+    except OSError as error:
+        raise FileAccessError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+def text_of(path: str | os.PathLike[str]) -> str:
+    """The path as text.
+
+    Raises ParameterTypeError, FileAccessError.
+    """
+    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(name, str):
+        raise ParameterTypeError(f"path must be text or a pathlib.Path, got {type(path).__name__}")
+    try:
+        representable = b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        representable = False
+    if not representable:
+        raise FileAccessError(f"{name!r} is no path: it has a character that this system does not allow in one")
+    return name
+
+
+def _status(target: Path) -> os.stat_result | None:
+    """What the system says of the file to be replaced, or None where there is none.
+
+    Raises OSError.
+    """
+    try:
+        old = target.stat()
+    except FileNotFoundError:
+        if not target.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, f"there is no folder {target.parent}") from None
+        return None
+    if stat.S_ISDIR(old.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder")
+    if not stat.S_ISREG(old.st_mode):
+        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")
+    if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return old
+
+
+def _take_over(old: os.stat_result, beside: Path) -> None:
+    """Set owner and group as far as the system lets us. Then set the permissions, which a new owner may have reset."""
+    if hasattr(os, "chown"):
+        for owner in (old.st_uid, -1):
+            with suppress(OSError):
+                os.chown(beside, owner, old.st_gid)
+                break
+    beside.chmod(stat.S_IMODE(old.st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the new name survive a power cut too, where the system lets a folder be opened."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,363 @@
+"""How exactly decision values are known: a worst-case radius for each row, and their values in twice the precision.
+
+Every kernel value that is computed is within ε ρ_i ρ_j of the true one, and |K_ij| ≤ ρ_i ρ_j, with the sizes
+
+    (ACC.1)  linear: ρ_i = ‖z_i‖;  RBF: ρ_i = 1;  polynomial: ρ_i = (γ‖x_i‖² + |r|)^(p/2);  a matrix K: ρ_i² = max |K|
+
+by Cauchy-Schwarz. With m terms in the sum, u_i = Σ_j β_j K_ij is known to
+
+    (ACC.2)  |û_i − u_i| ≤ (ε + γ_{m+6}) ρ_i Σ_j |β_j| ρ_j,  and for an explicit w to  γ_{d+6} ‖z_i‖ ‖w‖
+
+RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c = √(2γ)(x − μ), √(2γ)(z − μ):
+
+    (ACC.3)  by (KBLOCK.2), with L = max ‖a‖²:  |δe| ≤ (3(d + 2) + 17) u L,  |δK| ≤ K (e^|δe| − 1 + 8u)
+    (ACC.4)  by differences:  |δe| ≤ γ_{d+6} |e|, so that |δK| ≤ K (γ_{d+6} |e| + 8u) ≤ (γ_{d+6}/e + 8u)
+    (ACC.5)  exponents below −40 raised to −40:  |δK| ≤ e⁻⁴⁰(1 + 8u), or else what (ACC.3), (ACC.4) say: no more than e
+             is off itself, since raising brings ê nearer to any e ≥ −40
+
+Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
+exp itself, whose implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
+In twice the precision, kernel values come from long doubles, each as a sum of two doubles, with a floor of e⁻¹⁰⁰.
+
+Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots, dots_in_two, gamma, sum_in_two, two_sum
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.base.arrays.vectors import common_value, repeated
+from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
+from qpsvm.space.kernels.gram import KernelGram
+from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.kernels.space import FeatureSpace
+
+#: The kernels whose values have a bound of their own; any other is judged by its matrix as computed.
+BOUNDED = (RBF, Polynomial, Sigmoid)
+#: Roundings of exp, and of a power or tanh besides one a factor.
+FUNCTION_ROUNDINGS = 8
+#: What raising an exponent may add to a kernel value, (ACC.5): no more than the roundings of exp alone.
+FLOOR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
+#: In sharper values, exponents are raised to this: e⁻¹⁰⁰ = 4e-44 is nothing beside long doubles, and not denormal.
+SHARP_EXPONENT = -100.0
+#: γ‖x‖² from which on pairs of rows go by differences (`products`).
+LONGEST = DISTANCE_ERROR / (8.0 * UNIT)
+#: Numbers whose square underflows.
+TINY_NORM = 2.0**-536
+#: Entries of linear samples beyond which row norms are computed only where they are needed.
+MANY_ENTRIES = 500_000
+#: Products that an evaluation in twice the precision may take in all, and at a time.
+AFFORDABLE, AT_A_TIME = 30_000_000, 1_000_000
+#: Products in long doubles that kernel values may take in all, and their unit roundoff where they are what they say.
+LONG_AFFORDABLE, LONG_UNIT = 3_000_000, max(float(np.finfo(np.longdouble).eps) / 2.0, 2.0**-113)
+
+
+class Accuracy:
+    """How exactly f is known over the rows of a feature space."""
+
+    def __init__(self, space: FeatureSpace) -> None:
+        self.space, self.team = space, space.samples.team
+
+    @remembered
+    def _width(self) -> int:
+        """Terms of one inner product of samples."""
+        return self.space.samples.longest_row
+
+    @remembered
+    def _sizes(self) -> FloatArray | None:
+        """ρ of (ACC.1), (n,), from above; None where they are computed only where they are needed."""
+        space, kernel = self.space, self.space.kernel
+        if space.is_linear:
+            many = self.team.count(space.rows.entries) > MANY_ENTRIES
+            return None if many else self._norms(space.rows.squared_norms())
+        n = space.n
+        if not space.is_plain or not isinstance(kernel, BOUNDED):  # what was taken from K or added to it was rounded
+            made = max(float(np.abs(K.dense()).max()) for K in (space.centred, space.gram))
+            own = self._own_sizes(kernel).max() ** 2 if isinstance(kernel, (Polynomial, Sigmoid)) else 0.0
+            return np.full(n, math.sqrt(max(made, space.largest, float(own))))
+        return repeated(1.0, n) if isinstance(kernel, RBF) else self._own_sizes(kernel)
+
+    def _own_sizes(self, kernel: Polynomial | Sigmoid) -> FloatArray:
+        """ρ of (ACC.1) for the kernel itself: (n,)."""
+        products = float(kernel.gamma) * squared_norms(self.space.X) + abs(kernel.coef0)
+        if isinstance(kernel, Polynomial):
+            return np.asarray(products ** (kernel.degree / 2)) * (1.0 + gamma(self._width + 4) * (kernel.degree + 4))
+        return np.asarray(np.sqrt(products + 1.0)) * (1.0 + gamma(self._width + 4))  # tanh has slope 1 at most
+
+    @property
+    def uniform(self) -> bool:
+        """Whether ρ is one number for all rows."""
+        return self._sizes is not None and common_value(self._sizes) is not None
+
+    @remembered
+    def largest(self) -> float:
+        """A bound on every ρ_i."""
+        if self._sizes is not None:
+            common = common_value(self._sizes)
+            return self.team.most(float(self._sizes.max(initial=0.0)) if common is None else common)
+        rows = self.space.rows
+        return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(self.team.count(rows.entries)))
+
+    @property
+    def norm(self) -> float:
+        """A bound on √Σρ_i²."""
+        if self._sizes is None:
+            return self.largest
+        norm, n = float(np.linalg.norm(self._sizes)), self.space.n
+        if not self.team.alone:
+            square, n = self.team.sums(norm * norm, n + 4)
+            norm = math.sqrt(square)
+        return norm * (1.0 + gamma(n))
+
+    def sizes(self, rows: IntArray) -> FloatArray:
+        """ρ_i of some rows: (r,)."""
+        if self._sizes is not None:
+            common = common_value(self._sizes)
+            return self._sizes[rows] if common is None else repeated(common, len(rows))
+        return self._norms(squared_norms(self.space.rows.take(rows)))
+
+    def _norms(self, squares: FloatArray) -> FloatArray:
+        """‖z_i‖ from above, for ‖z_i‖² as computed: (r,)."""
+        norms: FloatArray = np.sqrt(squares) * (1.0 + gamma(self._width + 4))
+        norms += math.sqrt(self._width) * TINY_NORM
+        return norms
+
+    @remembered
+    def epsilon(self) -> float:
+        """ε: how exactly a kernel value is known, in units of ρ_iρ_j."""
+        space, kernel, d = self.space, self.space.kernel, self._width
+        if not space.is_plain:  # eigenvalues and means of the whole matrix: backward stable, n roundings each
+            return 8.0 * gamma(space.n + d) + space.asymmetry
+        if not isinstance(kernel, BOUNDED):
+            return space.gram.blocks.asymmetry if isinstance(space.gram, KernelGram) else 0.0
+        if not isinstance(kernel, RBF):
+            degree = float(getattr(kernel, "degree", 1.0))
+            steep = gamma(d + 4) ** degree if degree < 1.0 else 0.0
+            return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + steep
+        blocks = space.gram.blocks if isinstance(space.gram, KernelGram) else None
+        if blocks is not None and blocks.exact:
+            return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)  # (ACC.4), (ACC.5)
+        if blocks is not None and blocks.fast:
+            error = (3.0 * (blocks.terms + 2) + 17.0) * UNIT * blocks.longest / 2.0  # (ACC.3)
+        else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
+            centre = None if blocks is None else blocks.centre
+            X = space.X if sp.issparse(space.X) else space.X - (space.X.mean(axis=0) if centre is None else centre)
+            length = float(kernel.gamma) * float(squared_norms(X).max())
+            error = 18.0 * (d + 4) * UNIT * min(length, LONGEST) + 6.0 * gamma(d + 4)
+            error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
+        rounded = math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT
+        return min(max(rounded, FLOOR), 1.0)  # (ACC.5); and K is between 0 and 1
+
+    def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
+        """What ρ_i is multiplied by in (ACC.2)."""
+        if w is not None:
+            return gamma(self._width + 6) * float(np.linalg.norm(w)) * (1.0 + gamma(len(w) + 4)) + UNDERFLOW
+        support = np.flatnonzero(beta)
+        size = float(np.abs(beta[support]) @ self.sizes(support)) * (1.0 + gamma(len(support)))
+        return (self.epsilon + gamma(len(support) + 6)) * size
+
+    def weight_radius(self, beta: FloatArray) -> float:
+        """How far Σβ_i z_i may be from what was computed, in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
+        length, count, n = float(np.linalg.norm(beta)), int(np.count_nonzero(beta)), len(beta)
+        if not self.team.alone:
+            square, count, n = self.team.sums(length * length, count, n + 4)
+            length = math.sqrt(square)
+        size = length * self.norm
+        if self._sizes is not None:
+            size = min(size, self.team.sum(float(np.abs(beta) @ self._sizes)))
+        return gamma(count + 4) * size * (1.0 + gamma(n + 4))
+
+    def sharp_weights(self, beta: FloatArray, rest: FloatArray | None = None) -> tuple[FloatArray, FloatArray] | None:
+        """Σβ_i x_i over the caller's own samples, and the radius of each entry: (d,) each; None where too much.
+
+        Shapes: beta, rest (n,).
+        """
+        support = np.flatnonzero(beta)
+        parts_of = [beta[support]] if rest is None else [beta[support], rest[support]]
+        if self.team.count(len(parts_of) * len(support)) * self.space.samples.d > AFFORDABLE:
+            return None
+        X, weights = self.space.samples.take(support), np.concatenate(parts_of)
+        columns = max(AT_A_TIME // max(len(weights), 1), 1)
+        found = []
+        for j in range(0, X.shape[1], columns):
+            block = np.ascontiguousarray(as_dense(X[:, j : j + columns]).T)
+            found.append(dots_in_two(block if rest is None else np.hstack([block, block]), weights))
+        high, low, radii = (np.concatenate([part[k] for part in found]) for k in range(3))
+        if not self.team.alone:
+            high, low, radii = sum_in_two(self.team.joined(np.array([[high, low, radii]])))
+        return high, radii + UNIT * np.abs(high)
+
+    def sharp_values(
+        self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """f minus a level at some rows for the numbers that the user gets, in twice the precision, and its radius.
+
+        Shapes: rows (r,), coef (n,), w (d,) or None, levels (r,) → values, radii (r,).
+        """
+        found = self.sharp_parts(rows, coef, w, b, levels)
+        return None if found is None else (found[0], found[2] + UNIT * np.abs(found[0]))
+
+    def sharp_parts(
+        self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """As `sharp_values`, but each value is a sum of two doubles, the first of which is the value rounded.
+
+        Returns high, low, radii (r,).
+        """
+        space = self.space
+        if w is not None:
+            weights = np.concatenate([w, [b, -1.0]])
+            step = max(AT_A_TIME // len(weights), 1)
+            if self.team.most(len(rows)) * len(weights) > AFFORDABLE:
+                return None
+            starts = range(0, len(rows), step)
+            parts = [self._sharp_linear(rows[i : i + step], weights, levels[i : i + step]) for i in starts]
+        else:
+            support = np.flatnonzero(coef)
+            cost = len(rows) * len(support) * (self._width if isinstance(space.kernel, Polynomial) else 1)
+            if not space.is_plain or not len(support) or cost > AFFORDABLE:
+                return None
+            if not isinstance(space.kernel, (RBF, Polynomial, Precomputed)):
+                return None
+            step = max(AT_A_TIME // len(support), 1)
+            starts = range(0, len(rows), step)
+            weights = np.concatenate([coef[support], [b, -1.0]])
+            parts = [self._sharp_kernel(rows[i : i + step], support, weights, levels[i : i + step]) for i in starts]
+        if not parts:
+            return np.zeros(0), np.zeros(0), np.zeros(0)
+        high, low, radii = (np.concatenate([part[k] for part in parts]) for k in range(3))
+        return high, low, radii
+
+    def sharp_ball(self, rows: IntArray, centre: FloatArray, square: float) -> tuple[FloatArray, FloatArray] | None:
+        """½(‖x − c‖² − R²) at some rows in twice the precision, and its radius: x − c is a sum of two floats.
+
+        Shapes: rows (r,), centre (d,) → values, radii (r,).
+        """
+        if 2 * self.team.most(len(rows)) * len(centre) > AFFORDABLE:
+            return None
+        step = max(AT_A_TIME // (2 * len(centre) + 1), 1)
+        parts = []
+        for start in range(0, len(rows), step):
+            high, low = two_sum(as_dense(self.space.samples.take(rows[start : start + step])), -centre[None, :])
+            ones = np.ones((len(high), 1))
+            values, radii = dots(np.hstack([high, 2.0 * low, ones]), np.hstack([high, high, -square * ones]))
+            radii += np.square(low).sum(axis=1) * (1.0 + gamma(len(centre) + 1)) + len(centre) * UNDERFLOW
+            parts.append((0.5 * values, 0.5 * radii))
+        if not parts:
+            return np.zeros(0), np.zeros(0)
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    def uncentred_square(self, beta: FloatArray) -> tuple[float, float] | None:
+        """‖w(α)‖² = βᵀKβ and |β|ᵀ|K||β| of a polynomial kernel, if the first is rounding of long doubles.
+
+        Whatever 1ᵀβ is. None where it is more, where there are too many rows, and for other kernels: the values of an
+        RBF kernel are positive.
+        """
+        space, kernel, support = self.space, self.space.kernel, np.flatnonzero(beta)
+        m = len(support)
+        if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, Polynomial):
+            return None
+        X, b = as_dense(space.X[support]).astype(np.longdouble), beta[support].astype(np.longdouble)
+        K, off = _long_polynomial(kernel, X, X, LONG_UNIT)
+        a = np.abs(b)
+        size = float(a @ (np.abs(K) @ a))
+        error = float(a @ (off.astype(np.longdouble) @ a)) + (4.0 * m + 8.0) * LONG_UNIT * size
+        square = float(b @ (K @ b))
+        return (max(square, 0.0) + error, size) if square <= error else None
+
+    def vanishing_square(self, beta: FloatArray) -> tuple[float, float] | None:
+        """‖w(α)‖² = βᵀKβ and αᵀ|HKH|α for a kernel, H = I − 11ᵀ/m, if the first is no more than rounding of the second.
+
+        In long doubles, and for an RBF kernel from K − 1, which 1ᵀβ = 0 allows: 1 would swamp a small γ. None where it
+        is more, where there are too many rows, and where long doubles are no longer than others.
+        """
+        space, kernel, support = self.space, self.space.kernel, np.flatnonzero(beta)
+        m = len(support)
+        if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, (RBF, Polynomial)):
+            return None
+        small = space.n**2 * self._width <= AFFORDABLE // 10
+        everything = np.arange(space.n) if small else support  # the mean of all rows may be nearer than theirs
+        X, b = as_dense(space.X[everything]).astype(np.longdouble), beta[support].astype(np.longdouble)
+        if isinstance(kernel, RBF):
+            squares = sum((column[:, None] - column) ** 2 for column in X.T)
+            K = np.expm1(-np.longdouble(kernel.gamma) * squares)
+        else:
+            K = (np.longdouble(kernel.gamma) * (X @ X.T) + np.longdouble(kernel.coef0)) ** np.longdouble(kernel.degree)
+        a, long_unit = np.abs(b), float(np.finfo(np.longdouble).eps) / 2.0
+        row = K.mean(axis=0)
+        around_all = K - row - row[:, None] + row.mean()
+        if everything is not support:
+            K, around_all = (part[np.ix_(support, support)] for part in (K, around_all))
+        row = K.mean(axis=0)
+        centred = K - row - row[:, None] + row.mean()
+        error = (8.0 * m + 2.0 * self._width + 32.0) * long_unit * float(a @ (np.abs(K) @ a))
+        square = max(float(b @ (centred @ b)), 0.0) + error
+        size = min(float(a @ (np.abs(part) @ a)) for part in (centred, around_all))
+        return (square, size) if square <= gamma(m + 2) * size else None
+
+    def _sharp_linear(
+        self, rows: IntArray, weights: FloatArray, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        X = as_dense(self.space.samples.take(rows))
+        return dots_in_two(np.column_stack([X, np.ones(len(rows)), levels]), weights)
+
+    def _sharp_kernel(
+        self, rows: IntArray, support: IntArray, weights: FloatArray, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        parts, radius = self._sharp_block(rows, support)
+        coef, rest = weights[: len(support)], weights[len(support) :]
+        K = np.column_stack([*parts, np.ones(len(rows)), levels])
+        high, low, radii = dots_in_two(K, np.concatenate([*(coef for _ in parts), rest]))
+        inherited: FloatArray = (radius @ np.abs(weights[: len(support)])) * (1.0 + gamma(len(support) + 1))
+        return high, low, radii + inherited
+
+    def _sharp_block(self, rows: IntArray, columns: IntArray) -> tuple[list[FloatArray], FloatArray]:
+        """Kernel values without cancellation as a sum of arrays, and how far that may be off: (r, c) each."""
+        X, kernel = self.space.X, self.space.kernel
+        if isinstance(kernel, Precomputed):
+            K = self.space.gram.block(rows, columns)
+            return [K], np.full(K.shape, self.epsilon * self.largest**2)
+        long = len(rows) * len(columns) * X.shape[1] <= LONG_AFFORDABLE
+        left, right = (as_dense(X[part]).astype(np.longdouble if long else np.float64) for part in (rows, columns))
+        unit = LONG_UNIT if long else UNIT
+        if isinstance(kernel, RBF):
+            found, radius = _long_rbf(kernel, left, right, unit)
+        else:
+            assert isinstance(kernel, Polynomial)
+            found, radius = _long_polynomial(kernel, left, right, unit)
+        high = found.astype(np.float64)
+        low = (found - high).astype(np.float64)
+        return ([high, low] if long else [high]), radius + UNIT * np.abs(low) + UNDERFLOW
+
+
+def _long_rbf(kernel: RBF, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
+    """By differences (ACC.4), in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
+    exponents = np.zeros((len(left), len(right)), dtype=left.dtype)
+    for a, c in zip(left.T, right.T, strict=True):
+        exponents += (a[:, None] - c) ** 2
+    exponents *= float(kernel.gamma)
+    K = np.exp(np.maximum(-exponents, SHARP_EXPONENT))
+    slope = (left.shape[1] + 6) * unit * 2.0  # γ_{d+6}, twice
+    grown = np.expm1(np.minimum(slope * exponents, 1.0))  # beyond that K is 0, and 0 times ∞ would be no number
+    off: FloatArray = (K * (grown + FUNCTION_ROUNDINGS * unit)).astype(np.float64)
+    return K, off + math.exp(SHARP_EXPONENT) * 2.0
+
+
+def _long_polynomial(kernel: Polynomial, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
+    """The power of a product, in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
+    scale, shift, p = left.dtype.type(kernel.gamma), left.dtype.type(kernel.coef0), float(kernel.degree)
+    base = scale * (left @ right.T) + shift
+    size = scale * (np.abs(left) @ np.abs(right).T) + np.abs(shift)
+    error = 2.0 * (left.shape[1] + 6) * unit * size
+    K = base ** left.dtype.type(p)
+    moved = p * (np.abs(base) + error) ** (p - 1.0) * error if p >= 1.0 else error**p
+    moved += (p + FUNCTION_ROUNDINGS) * unit * np.abs(K)
+    off: FloatArray = np.asarray(moved * (1.0 + FUNCTION_ROUNDINGS * unit), np.float64)
+    return K, off

@@ -1,0 +1,284 @@
+"""Any α, and any w, turned into a feasible primal-dual pair with its gap: for every machine, over its `SVMDual`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from qpsvm.base.arrays.rounding import relative_gap
+from qpsvm.base.arrays.types import FloatArray, made
+from qpsvm.bounds import levels
+from qpsvm.bounds.certificate import Certificate, gap_sums, middle, prefer_average
+from qpsvm.bounds.gap_bounds import FEW
+from qpsvm.bounds.hard_margin import hard_certificate, hard_intercept, hard_reach
+from qpsvm.bounds.points import PrimalPoint, primal_points
+from qpsvm.bounds.repair import feasible
+from qpsvm.bounds.screening import far_rows
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.space.kernels.space import FeatureSpace
+
+#: All values that are as good, of each multiplier by its name.
+Intervals = Mapping[str, tuple[float, float]]
+#: A point whose largest slack is below this is stretched until it has none: where U is large, slacks of the size of
+#: rounding cost more than the norm does. ROOM is what rounding needs beyond.
+ALL_BUT_SEPARATED, ROOM = 1e-10, 4e-16
+
+
+def certify(
+    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0
+) -> Certificate:
+    """Certify α for a machine.
+
+    Shapes: alpha (m,).
+    """
+    a = feasible(svm, alpha)
+    if svm.all_hard and svm.scalable:
+        return hard_certificate(space, svm, a, w)
+    beta = svm.beta(a)
+    slopes, over_few = penalised_multipliers(svm, a), w is not None and not space.is_linear
+    far = None if over_few else far_rows(space, svm, a, beta)
+    if far is None:
+        own, points = primal_points(space, beta, w, enough == math.inf)
+    else:
+        found = far.settled(svm, lambda point: best_levels(svm, a, point, slopes, 0.0)[0])
+        own, points = found.half_norm, iter([found])
+    curvature = 0.5 * svm.team.sum(float(svm.curvature @ (a * a))) if svm.curved else 0.0
+    best: Measured | None = None
+    for point in points:
+        for measured in _measure(svm, a, point, slopes, own + curvature):
+            if best is None or measured.gap < best.gap:
+                best = measured
+            if best.gap <= enough:
+                break
+        if best is not None and best.gap <= enough:
+            break
+    assert best is not None  # w(α) is always a candidate
+    penalties = sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
+    return certificate_of(space, svm, a, beta, best, own + curvature + penalties)
+
+
+def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificate:
+    """α as it stands, feasible or not, with w = w(α), the best multipliers for that w, and both objectives there.
+
+    It certifies nothing, so its gap is infinite: what the dual's objective is at an α that is not feasible bounds
+    nothing. For the same reason P leaves out the price of hard rows that fall short.
+
+    Shapes: alpha (m,).
+    """
+    beta = svm.beta(alpha)
+    own, points = primal_points(space, beta, None)
+    point = next(points)
+    slopes = penalised_multipliers(svm, alpha)
+    found: Levels = {}, {}, 0.0, 0.0
+    if svm.all_hard and svm.intercept is not None:
+        b = hard_intercept(svm, point.u)
+        found = {group.multiplier: b for group in svm.groups}, {}, 0.0, 0.0
+    elif not svm.all_hard:
+        found = lowest_levels(svm, alpha, point.u)
+    cost = own + 0.5 * svm.team.sum(float(svm.curvature @ (alpha * alpha)))
+    cost += sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
+    at = certificate_of(space, svm, alpha, beta, _measured(svm, point, 0.0, *found, slopes, cost), cost)
+    return replace(at, dual=svm.unit * (svm.team.sum(float(svm.level @ alpha)) - cost), gap=math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A primal candidate, stretched by 1 + growth, with the best multipliers, and what it is worth.
+
+    `levels` are the multipliers by name, `intervals` what each may be; `primal` and `difference` are P and P − D.
+    """
+
+    point: PrimalPoint
+    growth: float
+    levels: Mapping[str, float]
+    intervals: Intervals
+    primal: float
+    difference: float
+    gap: float
+
+
+def penalised_multipliers(svm: SVMDual, a: FloatArray) -> dict[str, float]:
+    """(E_gᵀα − e_g)/R_g of each penalised group, (CERT.2), by the name of its multiplier: b = yᵀα of an intercept."""
+    slopes = {}
+    for group in svm.penalised:
+        surplus = svm.team.sum(float(group.column @ a)) - group.total
+        slopes[group.multiplier] = surplus / group.ridge  # (CERT.2), (PHINGE.5), (PHINGE.12)
+    return slopes
+
+
+def _measure(
+    svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], dual_cost: float
+) -> list[Measured]:
+    """The point; and where it all but separates the classes, stretched until it does."""
+    growth = 0.0
+    if svm.stretchable:
+        reached = hard_reach(svm, point.u)
+        if not reached > 0.0:
+            nothing = {group.multiplier: 0.0 for group in svm.groups}
+            return [Measured(point, 0.0, nothing, {}, np.inf, np.inf, np.inf)]
+        growth = max((1.0 + ROOM) / reached - 1.0, 0.0) if reached < 1.0 else 0.0
+    found = best_levels(svm, a, point, slopes, growth)
+    if growth or not found[3] > 0.0 or not svm.scalable or svm.curved or not svm.bounded:
+        return [_measured(svm, point, growth, *found, slopes, dual_cost)]
+    first = _measured(svm, point, 0.0, *found, slopes, dual_cost)
+    if not found[3] < ALL_BUT_SEPARATED * svm.team.sum(float(svm.upper.sum())) * float(svm.common_level or 1.0):
+        return [first]  # the loss is at most the deepest slack times ΣU
+    multipliers, intervals = found[0], found[1]
+    depth = _deepest(svm, point.u, multipliers)
+    if not 0.0 < depth < ALL_BUT_SEPARATED:
+        return [first]
+    growth = (depth + ROOM) / (1.0 - depth)
+    multipliers = {name: value * (1.0 + growth) for name, value in multipliers.items()}
+    sums = gap_sums(svm, a, (1.0 + growth) * point.u, svm.b(multipliers), svm.margin(multipliers))
+    return [first, _measured(svm, point, growth, multipliers, intervals, *sums, slopes, dual_cost)]
+
+
+def _measured(
+    svm: SVMDual,
+    point: PrimalPoint,
+    growth: float,
+    multipliers: Mapping[str, float],
+    intervals: Intervals,
+    terms: float,
+    loss: float,
+    slopes: Mapping[str, float],
+    dual_cost: float,
+) -> Measured:
+    """(GAP.1) for a candidate; D is −½‖w(α)‖² − ½Σδα² where every level is 0, and better known so than from P."""
+    factor = 1.0 + growth
+    primal = factor * factor * point.half_norm + loss
+    primal += sum(group.total * multipliers[group.multiplier] for group in svm.groups)
+    difference = point.half_distance(growth) + terms  # (GAP.1), (CSVM.16), (NUSVM.19), (PHINGE.19): neither is negative
+    for group in svm.penalised:
+        mu = multipliers[group.multiplier]
+        primal += 0.5 * group.ridge * mu * mu
+        difference += 0.5 * group.ridge * np.square(mu - slopes[group.multiplier])
+    gap = relative_gap(difference, primal, -dual_cost if svm.homogeneous else primal - difference)
+    return Measured(point, growth, multipliers, intervals, primal, difference, gap)
+
+
+def _deepest(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> float:
+    """The largest shortfall t as a share of the level, negative where every row is beyond it."""
+    b = svm.b(multipliers)
+    values, plus = svm.at_rows(u), svm.sign > 0
+    inner = min(
+        float(np.min(values, where=plus, initial=np.inf)) + b,
+        -float(np.max(values, where=~plus, initial=-np.inf)) - b,
+    )
+    return 1.0 - svm.team.least(inner) / float(svm.common_level or 1.0)
+
+
+Levels = tuple[Mapping[str, float], Intervals, float, float]
+
+
+def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], growth: float) -> Levels:
+    """μ, the interval of each, Σg and Σψ at a primal candidate, in the coordinates of `space.centred`.
+
+    μ minimises the primal for this w, (LEVEL.1); where rows lie on their margin, their average, (LEVEL.5), unless that
+    makes the gap grow.
+    """
+    u = point.u if not growth else (1.0 + growth) * point.u
+
+    def at(thetas: list[float]) -> tuple[dict[str, float], float, float]:
+        multipliers = svm.multipliers(thetas)
+        return multipliers, *gap_sums(svm, a, u, svm.b(multipliers), svm.margin(multipliers))
+
+    if not svm.parts:
+        return {}, {}, *at([])[1:]
+    reaches = [levels.reaches(svm, part, u) for part in svm.parts]
+    intervals = [levels.interval(svm, part, points) for part, points in zip(svm.parts, reaches, strict=True)]
+    if any(found is None for found in intervals):
+        return {group.multiplier: 0.0 for group in svm.groups}, {}, np.inf, np.inf
+    known = [found for found in intervals if found is not None]
+    averages = [levels.average(svm, part, points, a) for part, points in zip(svm.parts, reaches, strict=True)]
+
+    def moved(found: tuple[dict[str, float], float, float]) -> float:
+        """The part of the gap that depends on μ."""
+        cost = found[1]
+        for group in svm.penalised:
+            cost += 0.5 * group.ridge * np.square(found[0][group.multiplier] - slopes[group.multiplier])
+        return cost
+
+    best: tuple[dict[str, float], float, float] | None = None
+    inner = [theta for theta in averages if theta is not None]
+    if len(inner) == len(averages) and svm.hard is None:
+        size = 2.0 * point.half_norm if svm.homogeneous else abs(svm.team.sum(float(svm.level @ a)))
+        averaged = at(inner)
+        if prefer_average(0.0, moved(averaged), size):  # no μ has a gap below zero: there is nothing to compare with
+            best = averaged
+        else:
+            quantile = at([middle(*ends) for ends in known])
+            best = averaged if prefer_average(moved(quantile), moved(averaged), size) else quantile
+    if best is None:
+        best = at([middle(*ends) for ends in known])
+    if svm.penalised and not svm.team.any(
+        bool(a.any())
+    ):  # of α = 0 the multiplier is 0, which (LEVEL.2) finds but for rounding
+        least = at([0.0] * len(known))
+        best = least if moved(least) < moved(best) else best
+    return best[0], _intervals(svm, known, best[0]), best[1], best[2]
+
+
+def lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
+    """As `best_levels` for u (n,), by the primal alone: an α that is not feasible has no gap to go by."""
+    thetas: list[float] = []
+    ends: list[tuple[float, float]] = []
+    for part in svm.parts:
+        points = levels.reaches(svm, part, u)
+        interval, average = levels.interval(svm, part, points), levels.average(svm, part, points, a)
+        if interval is None:
+            return {group.multiplier: 0.0 for group in svm.groups}, {}, np.inf, np.inf
+        low, high = interval
+        inner = average if average is not None and low <= average <= high else middle(low, high)
+        thetas.append(inner)
+        ends.append(interval)
+    multipliers = svm.multipliers(thetas)
+    sums = gap_sums(svm, a, u, svm.b(multipliers), svm.margin(multipliers))
+    return multipliers, _intervals(svm, ends, multipliers), *sums
+
+
+def _intervals(svm: SVMDual, known: list[tuple[float, float]], multipliers: Mapping[str, float]) -> Intervals:
+    """All values of each multiplier that are as good, from the intervals of the parts."""
+    if len(known) == 1:
+        (low, high), name = known[0], svm.groups[0].multiplier
+        return {name: (float(min(low, multipliers[name])), float(max(high, multipliers[name])))}
+    found = {}
+    for group, inverse in zip(svm.groups, svm.unmixing, strict=True):
+        ends = [sorted(factor * end for end in part) for factor, part in zip(inverse, known, strict=True) if factor]
+        low, high = sum(end[0] for end in ends), sum(end[1] for end in ends)
+        value = multipliers[group.multiplier]
+        found[group.multiplier] = float(min(low, value)), float(max(high, value))
+    return found
+
+
+def certificate_of(
+    space: FeatureSpace, svm: SVMDual, a: FloatArray, beta: FloatArray, best: Measured, dual_cost: float
+) -> Certificate:
+    """The certificate of what was measured, in the caller's own coordinates."""
+    point, factor = best.point, 1.0 + best.growth
+    b = svm.b(best.levels)
+    plane = space.plane(beta if point.coef is None else point.coef, point.w, b, factor)
+    yf = svm.at_rows(point.u) * factor if best.growth or not svm.plain else point.u
+    yf += plane.level
+    yf *= svm.sign
+    shift = plane.b - b
+    every = dict(best.intervals)
+    low, high = (b, b) if svm.intercept is None else every.pop(svm.intercept.multiplier, (-np.inf, np.inf))
+    # D = ℓᵀα − ½‖w(α)‖² − … may be a small difference of large numbers; where ℓ = 0 there is nothing to cancel
+    dual = -dual_cost if svm.homogeneous else best.primal - best.difference
+    primal = best.primal
+    if not math.isfinite(primal):
+        dual = svm.team.sum(float(svm.level @ a)) - dual_cost
+    return made(
+        Certificate, svm=svm, alpha=a, yf=yf, margin=svm.margin(best.levels), b=plane.b,
+        b_interval=(min(low + shift, plane.b), max(high + shift, plane.b)), intervals=every,
+        w=plane.w, coef=plane.coef, primal=svm.unit * primal, dual=svm.unit * dual, gap=best.gap, level=plane.level,
+        level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
+        offset=math.sqrt(2.0 * point.half_distance(best.growth)),
+        multipliers={group.multiplier: best.levels[group.multiplier] for group in svm.margins},
+        value_radius=None if point.radius is None else point.radius * (factor * FEW),
+        explicit=point.coef, weight_radius=point.apart_radius,
+    )  # fmt: skip

@@ -1,0 +1,506 @@
+"""A bound of the gap of the very numbers that the user gets, (α, w, b, ρ) as floats: all rounding is counted.
+
+The repaired α need not meet its equalities Eᵀα = e to the last bit. Moving the surplus of each onto one row does, so
+
+    (COUNT.1)  P(w, μ) − D(α′) = ½‖w − w(α′)‖² + Σ g_k(α′) + the penalised multipliers' share:  (GAP.1) with α′ for α
+    (COUNT.2)  ‖w − w(α′)‖ ≤ ‖w − w(α)‖ + Σ_j S_j ρ_k(j),  Σ g(α′) ≤ Σ g(α) + Σ_j S_j (|t_k(j) − δα_k(j)| + δS_j)
+
+with S_j ≥ |e_j − E_jᵀα| and k(j) a row that has room for it. t_k = m_k − s_k f_k is known up to a radius r_k
+(`accuracy`), and g_k is convex in t_k, (LOSS.4), so that its largest value over t_k ± r_k is at an end:
+
+    (COUNT.3)  g_k ≤ max(g_k(t_k − r_k), g_k(t_k + r_k))
+    (COUNT.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
+
+A user's row is part of this as any other. Rows that can only be kept as equalities, two opposite ones for example, no
+pair of floats (w, b) keeps to the last bit. There
+
+    (COUNT.5)  a user's equality counts as kept where |t| ≤ 8r:  no more than the rounding of its own evaluation;  its
+               term is α(|t| + r), what that much would be worth at the price α
+
+Over a team every sum is that of all members, with a rounding more for each, and the surplus moves onto a row of one.
+
+Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly nothing: most rows, in general.
+
+Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Higham (2002); see `arrays.rounding`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, two_product
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.vectors import common_value
+from qpsvm.base.resources.communicator import ALONE, Team, total_over
+from qpsvm.bounds.accuracy import Accuracy
+from qpsvm.bounds.certificate import BLOCK, Certificate
+from qpsvm.bounds.screening import row_radii
+from qpsvm.program.losses import gap_term, loss
+from qpsvm.program.svm_dual import Group, SVMDual
+
+#: A few roundings, where it does not pay to count them.
+FEW = 1.0 + 64 * UNIT
+#: An equality of a user's counts as kept up to so many times the rounding of its own evaluation.
+KEPT = 8.0
+#: Objectives below this are sums of products that may underflow.
+NEXT_TO_NOTHING = 2.0**-500
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """The gap's parts: bound of P − D, of the objective's size from below, and this member's rows that contribute."""
+
+    difference: float
+    size: float
+    rows: IntArray
+
+    @property
+    def gap(self) -> float:
+        if not self.difference > 0.0:
+            return 0.0 if self.difference == 0.0 else math.inf  # NaN is no bound
+        return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
+
+
+class Bounds:
+    """Bounds the gap of points of one dual.
+
+    svm: Where every level is 0 and a group has a total, as in a ν-SVM, the objective has no constant loss to be
+        measured against.
+    equal (m,): The user's rows that can be kept as equalities only.
+    """
+
+    def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
+        self.accuracy, self.svm, self.equal = accuracy, svm, equal
+        self.homogeneous = svm.homogeneous and any(group.total for group in svm.groups)
+        self._remembered: tuple[Certificate | None, float] = None, 0.0
+        self.team = svm.team
+        self._more = 0.0 if self.team.alone else gamma(self.team.size + 4)  # what adding up over the members may cost
+        if not self.team.alone:  # asked of everybody now: what follows is not the same for every member's rows
+            _ = accuracy.largest, accuracy.kappa(np.zeros(0), np.zeros(0)), svm.mirrored, svm.hard, svm.curved
+
+    def slack(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
+        """t and r of (COUNT.3) at some rows: (r,) each."""
+        if point.slack is not None and point.radius is not None:
+            return point.slack[rows].copy(), point.radius[rows]
+        common = common_value(point.margin)
+        margin = point.margin[rows] if common is None else common
+        t: FloatArray
+        if self.svm.mirrored and not self._weighs(point):  # f is b, and t is rounded once
+            t = margin - self.svm.sign[rows] * point.level
+            return t, UNIT * np.abs(t) + point.level_radius + self.svm.margin_radius(point.multipliers, rows)
+        t = margin - point.yf[rows]
+        each = (2.0 + 4.0 * point.placed) * UNIT
+        r = each * np.abs(t)
+        r += self._value_radius(point, rows) + (1 + point.placed) * point.level_radius
+        r += each * (abs(point.level) + np.abs(margin))
+        r += self.svm.margin_radius(point.multipliers, rows)
+        if self.svm.users is not None and point.w is not None:
+            self._entry_by_entry(point, point.w, rows, t, r)
+        return t, r
+
+    def _entry_by_entry(
+        self, point: Certificate, w: FloatArray, rows: IntArray | slice, t: FloatArray, r: FloatArray
+    ) -> None:
+        """Put in r for the user's rows, changed in place, where |g||w| bounds it by less than norms do.
+
+        A row that says w_j ≥ 0 is evaluated without rounding.
+        """
+        index = np.arange(self.svm.m)[rows] if isinstance(rows, slice) else rows
+        users = self.svm.users
+        assert users is not None
+        behind = np.flatnonzero(index >= users.own.m)
+        if not len(behind):
+            return
+        places = index[behind] - users.own.m
+        sizes, terms = self._user_sizes(w)
+        moved = np.zeros(len(behind))
+        for group in self.svm.margins:
+            moved += np.abs(point.multipliers[group.multiplier] * group.column[index[behind]])
+        own = gamma(terms + 4 + 4 * point.placed) * sizes[places] + (4.0 + 4.0 * point.placed) * UNIT * (
+            np.abs(t[behind]) + moved
+        )
+        known = 0.0 if self.svm.level_radius is None else self.svm.level_radius[index[behind]]
+        exact = (sizes[places] == 0.0) & (moved == 0.0)  # nothing was added to the level
+        r[behind] = np.minimum(r[behind], np.where(exact, known, (own + known + UNDERFLOW) * FEW))
+
+    def _user_sizes(self, w: FloatArray) -> tuple[FloatArray, int]:
+        """|g||w| of the user's rows, (p,), and how many products are added up in one."""
+        svm, users = self.svm, self.svm.users
+        assert users is not None
+        behind = np.arange(users.own.n, svm.n)
+        Z = self.accuracy.space.rows.take(behind)
+        sizes = np.asarray(abs(Z) @ np.abs(w)).ravel()
+        terms = self.accuracy.space.samples.longest_row
+        if svm.mix is None:
+            return sizes, terms
+        part = svm.mix[users.own.m :]
+        whole = np.concatenate([np.zeros(users.own.n), sizes])
+        return np.asarray(abs(part) @ whole), terms + int(np.diff(part.indptr).max(initial=1))
+
+    def _value_radius(self, point: Certificate, rows: IntArray | slice) -> FloatArray | float:
+        """How far K coef, or Zw, may be off at some rows: (r,), or one number for all of them."""
+        mix = self.svm.mix
+        if mix is not None:
+            return self._kappa(point) * self._terms_of_mix * FEW * self.row_sizes(rows)
+        if point.value_radius is not None:
+            return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
+        size = self.accuracy.largest if isinstance(rows, slice) else self.row_sizes(rows)
+        return self._kappa(point) * FEW * size
+
+    @remembered
+    def _terms_of_mix(self) -> float:
+        """What κ is multiplied by where a row is a combination of k samples, a sum of k products: κ ≥ γ₆‖w‖."""
+        longest = int(np.diff(self.svm.mix.indptr).max(initial=1)) if self.svm.mix is not None else 0
+        return 1.0 + (longest + 3) / 6.0
+
+    def row_sizes(self, rows: IntArray | slice) -> FloatArray:
+        """Bounds of ‖φ‖ of some rows, (r,): of a combination, the sum of the sizes of its parts."""
+        svm = self.svm
+        if svm.mix is None:
+            assert not isinstance(rows, slice)
+            return self.accuracy.sizes(svm.samples_of(rows))
+        part = svm.mix[rows]
+        sizes: FloatArray = abs(part) @ self.accuracy.sizes(np.arange(svm.n))
+        return sizes * self._terms_of_mix  # more than the rounding of that sum
+
+    def refined(self, point: Certificate, rows: IntArray) -> Certificate | None:
+        """The point with K coef at some rows (r,) of the dual as exactly as kernel values are, or None: (RADII.1).
+
+        Where the norm is all that the objective has, on the support as well.
+        """
+        if point.w is not None or self.svm.mix is not None:
+            return None
+        samples = np.unique(self.svm.samples_of(rows))
+        if self.homogeneous:
+            samples = np.union1d(samples, np.flatnonzero(point.coef))
+        found = row_radii(self.accuracy.space, samples, point.coef)
+        if found is None:
+            return None
+        radius = self._value_radius(point, slice(None)) if self.svm.rows is None else point.value_radius
+        radius = self._kappa(point) * FEW * self.accuracy.largest if radius is None else radius
+        radius = np.array(np.broadcast_to(radius, len(point.coef)))
+        radius[samples] = np.minimum(radius[samples], found * FEW)
+        return point.changed(value_radius=radius, slack=None, radius=None)
+
+    def at_samples(self, values: FloatArray) -> FloatArray | None:
+        """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,).
+
+        None where rows are combinations of samples.
+        """
+        if self.svm.mix is not None:
+            return None
+        if self.svm.rows is None:
+            return values
+        found = np.zeros(self.svm.n)
+        found[self.svm.rows] = values
+        return found
+
+    def _kappa(self, point: Certificate) -> float:
+        """`Accuracy.kappa` of the point, remembered: it is asked for in every block of rows."""
+        known, kappa = self._remembered
+        if known is not point:
+            kappa = self.accuracy.kappa(point.coef, point.w)
+            self._remembered = point, kappa
+        return kappa
+
+    def total_gap(self, point: Certificate) -> Gap:
+        """(COUNT.1) to (COUNT.4)."""
+        a, upper = point.alpha, point.upper
+        kept: list[IntArray] = []
+        losses = 0.0
+        for start in range(0, len(a), BLOCK):
+            part = slice(start, start + BLOCK)
+            t, r = self.slack(point, part)
+            bounded = a[part] == upper[part]
+            edge = r + FEW * self._knee(part) if self.svm.curved else r
+            settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
+            kept.append(np.flatnonzero(~settled) + start)
+            losses += self.losses(part, t - r)
+        rows = kept[0] if len(kept) == 1 else np.concatenate([*kept, np.zeros(0, dtype=np.intp)])
+        t, r = (t[rows], r[rows]) if len(kept) == 1 and self.accuracy.uniform else self.slack(point, rows)
+        terms, losses, n = self.team.sums(self.terms(point, rows, t, r), losses, len(a))
+        terms *= 1.0 + self._more
+        distance, moved = self._repair(point, rows)
+        difference = 0.5 * distance * distance + terms + moved
+        weight, penalties = self._weight_below(point), 0.0
+        for group in self.svm.penalised:
+            apart, mu = self.apart(point, group)
+            difference += 0.5 * group.ridge * apart * apart  # no power: that may raise
+            penalties += 0.5 * group.ridge * mu * mu
+        if self.homogeneous:
+            half = 0.5 * max(weight - distance, 0.0) ** 2
+            return Gap(difference * FEW, half / FEW, rows)
+        losses *= (1.0 - gamma(n + 8)) * (1.0 - self._more)
+        if self.accuracy.space.affine and point.w is not None:  # ½R², where ½‖w‖² and μ may cancel
+            size = max(self.half_square(point) - point.level_radius, 0.0) + losses
+            return Gap(difference * FEW, size / FEW, rows)
+        size = 0.5 * weight * weight + losses
+        if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point, t, r, rows)):
+            # products that count may be gone
+            difference += (n + 4) * UNDERFLOW
+        size += penalties
+        for group in self.svm.groups:
+            if group.total:
+                known = multiplier(point, group)
+                size += group.total * known - abs(group.total) * (abs(known) * 4.0 * UNIT + point.level_radius)
+        if self.svm.users is not None:
+            size = max(size, -self._primal_above(point, penalties))
+        return Gap(difference * FEW, size / FEW, rows)
+
+    @staticmethod
+    def half_square(point: Certificate) -> float:
+        """½R² = ½‖w‖² + μ of a ball, rounded once."""
+        assert point.w is not None
+        return 0.5 * max(dot(point.w, point.w, 2.0 * point.level)[0], 0.0)
+
+    def _primal_above(self, point: Certificate, penalties: float) -> float:
+        """P from above: a user's rows may hold a machine where that is negative, and levels that are not 0."""
+        t, r = self.slack(point, slice(None))
+        losses = self.losses(slice(None), t + r) * (1.0 + gamma(len(t) + 8))
+        weight = 2.0 * point.half_norm - self._weight_below(point) ** 2  # how far ‖w‖² may be off
+        most = point.half_norm + max(weight, 0.0) + losses + penalties * FEW
+        for group in self.svm.groups:
+            known = multiplier(point, group)
+            most += group.total * known + abs(group.total * known) * 4.0 * UNIT
+        return most + 16.0 * UNIT * (point.half_norm + losses + penalties + abs(most))
+
+    def _knee(self, rows: slice | IntArray) -> FloatArray:
+        """δU of some rows, the shortfall from which their loss is linear; 0 where U = ∞, which no α is at: (r,)."""
+        upper = self.svm.upper[rows]
+        return self.svm.curvature[rows] * np.where(np.isfinite(upper), upper, 0.0)
+
+    def apart(self, point: Certificate, group: Group) -> tuple[float, float]:
+        """How far a penalised multiplier may be from that of α, (CERT.2), and its size from below."""
+        mu, products = multiplier(point, group), point.alpha * group.column
+        slope, error = surplus(products, group.total, self.team)
+        error += 0.0 if self._units(group.column) else 2.0 * UNIT * self.team.sum(float(np.abs(products).sum()))
+        apart = abs(mu - slope / group.ridge) + 4.0 * UNIT * abs(mu) + error / group.ridge + point.level_radius
+        return apart * FEW, max(abs(mu) - point.level_radius, 0.0)
+
+    def _units(self, column: FloatArray) -> bool:
+        """Whether a column (m,) has entries −1, 0 and 1 only, so that its products with α are exact."""
+        if column is self.svm.sign:
+            return True
+        size = np.abs(column)
+        return self.team.all(bool(((size == 1.0) | (size == 0.0)).all()))
+
+    @staticmethod
+    def _weighs(point: Certificate) -> bool:
+        """Whether w is anything but exactly 0."""
+        return bool((point.coef if point.w is None else point.w).any())
+
+    def _idle(self, point: Certificate, t: FloatArray, r: FloatArray, rows: IntArray) -> bool:
+        """Whether w is exactly 0, and every product with α or its room is one with 0, so that none has underflowed.
+
+        t and r are those of the rows (r,) that contribute; of others, α or the room is 0 itself.
+        """
+        nothing = (t == 0.0) & (r == 0.0) | (point.alpha[rows] == 0.0) & (t + r <= 0.0)
+        return not self._weighs(point) and self.team.all(bool(nothing.all()))
+
+    def losses(self, rows: slice, t: FloatArray) -> float:
+        """Σψ over some rows of this member, for t (r,) from below; 0 for rows that nothing may fall short of."""
+        svm = self.svm
+        if svm.all_hard:
+            return 0.0
+        if svm.hard is None and not svm.curved:
+            return float(svm.upper[rows] @ np.maximum(t, 0.0))
+        values = loss(t, svm.upper[rows], svm.curvature[rows])
+        return float(values.sum() if svm.hard is None else values[~svm.hard[rows]].sum())
+
+    def terms(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
+        """Σ of (COUNT.3) over some rows (r,) of this member, for their t and radius.
+
+        Infinite where a hard row may fall short.
+        """
+        if not len(rows):
+            return 0.0
+        if self.equal is not None and (held := self.equal[rows]).any():
+            off = np.abs(t[held]) + r[held]
+            priced = np.where(np.abs(t[held]) <= KEPT * r[held], point.alpha[rows[held]] * off, np.inf)
+            return float(priced.sum()) * FEW + self.terms(point, rows[~held], t[~held], r[~held])
+        a, upper, curvature = point.alpha[rows], self.svm.upper[rows], self.svm.curvature[rows]
+        if self.svm.curved:  # t − δα cancels where the row is at its optimum
+            r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
+        elif self.svm.hard is None or self.svm.all_hard:  # (CERT.1), two lines
+            hard = self.svm.all_hard
+            high, low = (np.where(e > 0.0, np.inf if hard else (upper - a) * e, -a * e) for e in (t + r, t - r))
+            return float(np.add.reduce(np.maximum(high, low))) * (1.0 + gamma(len(a) + 16))
+        ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
+        return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
+
+    def _taken(
+        self, point: Certificate, column: FloatArray, bound: float, rows: IntArray
+    ) -> tuple[float, float] | None:
+        """`_moving` of a row that can take a surplus, so that Σ column·α falls.
+
+        The row is the one nearest to its margin of those whose α has room for twice the surplus, first among `rows`;
+        over a team, of whichever member has it. None where no row has room.
+        """
+        room, team = 2.0 * bound, self.team
+        for candidates in (rows, slice(None)):
+            sign, a = column[candidates], point.alpha[candidates]
+            able = np.where(sign > 0, a, np.where(sign < 0, point.upper[candidates] - a, 0.0)) > room
+            k, slack = -1, np.inf
+            if able.any():
+                slacks = np.where(able, np.abs(point.margin[candidates] - point.yf[candidates]), np.inf)
+                k = int(np.argmin(slacks))
+                slack, k = float(slacks[k]), k if isinstance(candidates, slice) else int(candidates[k])
+            if team.alone:
+                if k >= 0:
+                    return self._moving(point, k, bound)
+                continue
+            own = [float(k < 0), slack, *(self._moving(point, k, bound) if k >= 0 else (0.0, 0.0))]
+            best = min(team.joined(np.array([own])).tolist(), key=lambda told: tuple(told[:2]))
+            if best[0] == 0.0:
+                return best[2], best[3]
+        # At the largest ν all are at their bounds a_i = s_i/Σs, which are rounded: nothing else has to give.
+        upper = np.where(column != 0.0, point.upper, 0.0)
+        own, k = [0.0, 0.0, 0.0], int(np.argmax(upper)) if len(upper) else -1
+        if k >= 0:
+            own = [float(point.upper[k]), *self._moving(point, k, bound)]
+        n = team.count(len(column))
+        top, size, reach = max(team.joined(np.array([own])).tolist(), key=lambda told: told[0])
+        return (size, reach) if room <= gamma(n + 4) * top * n else None
+
+    def _moving(self, point: Certificate, k: int, bound: float) -> tuple[float, float]:
+        """ρ_k, and by how much g_k may grow for each unit of a surplus up to a bound that row k takes, (COUNT.2)."""
+        t, r = self.slack(point, np.array([k]))
+        bent = float(self.svm.curvature[k])
+        reach = abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * bound
+        return float(self.row_sizes(np.array([k]))[0]), reach
+
+    def _repair(self, point: Certificate, rows: IntArray) -> tuple[float, float]:
+        """(COUNT.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
+        team = self.team
+        terms = team.count(len(point.coef)) + (0 if point.w is None else len(point.w))
+        distance = point.offset * (1.0 + gamma(terms + 8))
+        moved = 0.0
+        if point.w is not None:
+            known = point.weight_radius
+            distance += self.accuracy.weight_radius(np.abs(self.svm.beta(point.alpha))) if known is None else known
+            distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
+        elif point.explicit is not None:  # coef is that times the factor, rounded
+            distance = self.apart_from_own(point) * (1.0 + gamma(terms + 8))
+        elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
+            size = self._size(point)
+            distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
+        clipped = self.accuracy.space.positive_part
+        if clipped is not None:  # coef is not α∘y, nor what is left of that, but for rounding
+            beta = self.svm.beta(point.alpha)
+            distance += clipped.apart(clipped.coefficients(beta), beta) * max(point.factor, 1.0) * FEW
+        spread = self.svm.beta_radius(point.alpha)
+        if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
+            spread = None  # it is part of that radius
+        if self.svm.rows is not None or spread is not None:
+            moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
+            distance += team.sum(moving) * max(point.factor, 1.0) * FEW
+        paired = self._paired(point)
+        if paired is not None:
+            return distance, moved + paired
+        for part in self.svm.parts:
+            column = part.column
+            if part.ridge:
+                continue
+            products, units = column * point.alpha, part.rows is not None or self._units(column)
+            if self.svm.users is not None:  # their column is no ±1, and their prices may be large
+                products, low = two_product(column, point.alpha)
+                products = np.concatenate([products, low])
+            excess, error = surplus(products, part.total, team)
+            if not units and self.svm.users is None:
+                error += UNIT * team.sum(float(np.abs(products).sum())) * FEW
+            if excess == 0.0 and error == 0.0:
+                continue
+            bounds, sizes, reaches = [], [], []
+            for direction in (1.0, -1.0):
+                if direction * excess <= -error:
+                    continue  # the surplus is of the other sign
+                bound, found = math.inf, None
+                for takers in self._takers(column):
+                    bound = abs(excess) + error
+                    if not units:  # what moves is α, and column·α by less
+                        bound *= FEW / team.least(float(np.abs(takers[takers != 0.0]).min(initial=math.inf)))
+                    found = self._taken(point, takers * direction, bound, rows)
+                    if found is not None:
+                        break
+                if found is None:
+                    return math.inf, math.inf
+                bounds.append(bound)
+                sizes.append(found[0])
+                reaches.append(found[1])
+            distance += max(bounds) * max(sizes) * FEW
+            moved += max(bounds) * max(reaches) * FEW
+        return distance, moved
+
+    def _takers(self, column: FloatArray) -> tuple[FloatArray, ...]:
+        """A column (m,) over the rows that may take the surplus: the machine's own, or else a user's.
+
+        A user's row may have the column of several parts; of the only one, it can take it.
+        """
+        users = self.svm.users
+        if users is None:
+            return (column,)
+        own = np.arange(len(column)) < users.own.m
+        behind = np.where(own, 0.0, column)
+        more = (behind,) if len(self.svm.parts) == 1 and behind.any() else ()
+        return np.where(own, column, 0.0), *more
+
+    def _paired(self, point: Certificate) -> float | None:
+        """What moving the surplus of both sides adds where α⁺ = α⁻: both take it on one sample, and no β moves.
+
+        None of other points.
+        """
+        svm = self.svm
+        if not svm.mirrored:
+            return None
+        n = svm.n
+        if len(svm.parts) != 2 or not self.team.all(np.array_equal(point.alpha[:n], point.alpha[n:])):
+            return None
+        first, second = svm.parts
+        excess, error = surplus(first.column * point.alpha, first.total, self.team)
+        same = np.array_equal(first.column[:n], second.column[n:])
+        if first.total != second.total or not self.team.all(same):
+            return None
+        bound = abs(excess) + error
+        able = np.flatnonzero((point.alpha[:n] > 2.0 * bound) & (svm.upper[:n] - point.alpha[:n] > 2.0 * bound))
+        own = np.zeros(0)
+        if len(able):
+            t, r = self.slack(point, np.array([able[0], able[0] + n]))
+            own = np.array([(bound * (np.abs(t) + r)).sum()])
+        told = self.team.joined(own)
+        return float(told[0]) * FEW if len(told) else None
+
+    def apart_from_own(self, point: Certificate) -> float:
+        """‖w − w(α)‖ of an explicit w over few samples, from above."""
+        size = self._size(point)
+        most = point.offset + (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
+        return most + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW * size)
+
+    def _size(self, point: Certificate) -> float:
+        """Σ|coef_i| ρ_i."""
+        support = np.flatnonzero(point.coef)
+        return float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+
+    def _weight_below(self, point: Certificate) -> float:
+        """A lower bound of ‖w‖."""
+        if point.w is not None:
+            return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
+        support = np.flatnonzero(point.coef)
+        error = self._kappa(point) * self._size(point)
+        if point.value_radius is not None:
+            error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
+        return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))
+
+
+def surplus(products: FloatArray, amount: float, team: Team = ALONE) -> tuple[float, float]:
+    """Eᵀα − e of one column, from its products with α (m,) and e, and how far that may be off."""
+    return total_over(products, team, -amount)
+
+
+def multiplier(point: Certificate, group: Group) -> float:
+    """μ of a group: one of the margins, or else the intercept over the rows computed with."""
+    return point.multipliers.get(group.multiplier, point.level)

@@ -1,0 +1,221 @@
+"""The multipliers of the primal for a given w: intercepts and margins, each a minimum in one variable.
+
+For one part of the rows (`SVMDual.parts`), with c, e and R its column, total and ridge, and p_k = ℓ_k − s_k u_r(k):
+
+    (LEVEL.1)  h(θ) = Σ ψ_k(p_k − c_k θ) + eθ + ½Rθ²,  convex;  row k reaches its level at θ_k = p_k/c_k
+    (LEVEL.2)  h′(θ) = e + Rθ − Σ c_k a_k(θ),  a_k = clip((p_k − c_kθ)/δ_k, 0, U_k):  rising
+    (LEVEL.3)  δ = 0, R = 0:  the weighted quantile of the θ_k, weights U_k|c_k|, at the level Σ_{c>0} U_k c_k − e
+    (LEVEL.4)  hard rows (U = ∞, δ = 0) bound θ:  θ ≥ θ_k where c_k > 0, θ ≤ θ_k where c_k < 0
+    (LEVEL.5)  a free row, 0 < α_k < U_k, has t_k = δ_kα_k at the optimum:  θ = (p_k − δ_kα_k)/c_k, averaged
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.rounding import UNIT
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.vectors import near_level, total
+from qpsvm.base.resources.communicator import ALONE, Team, crossing, quantile_over
+from qpsvm.program.svm_dual import Part, SVMDual
+
+#: Bounds that cross by no more than this share of their size are one: rounding.
+TOUCHING = 1e-14
+#: Of more knots than this, the members of a team tell each other so many to find the next one to look at.
+KNOTS, SAMPLED = 2048, 255
+
+
+def reaches(dual: SVMDual, part: Part, u: FloatArray) -> FloatArray:
+    """θ_k of (LEVEL.1) for the rows of a part, from u (n,) at the samples; NaN where c_k = 0."""
+    if part.column is dual.sign:
+        values = dual.at_rows(u)
+        points: FloatArray = (dual.sign if dual.common_level == 1.0 else dual.sign * dual.level) - values
+        return points
+    missing = dual.level - dual.sign * dual.at_rows(u)
+    if part.rows is not None:
+        return missing[part.rows]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return missing / np.where(part.column == 0.0, np.nan, part.column)
+
+
+def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, float] | None:
+    """All θ that minimise (LEVEL.1), given the θ_k; None where no θ satisfies the hard rows."""
+    upper, curvature, column = _of(part, dual.upper), _of(part, dual.curvature), _of(part, part.column)
+    hard = None if dual.hard is None else _of(part, dual.hard)
+    if hard is None:
+        return _soft_interval(points, column, upper, curvature if dual.curved else None, part, dual.team)
+    low = float(np.max(points, where=hard & (column > 0), initial=-np.inf))
+    high = float(np.min(points, where=hard & (column < 0), initial=np.inf))
+    if low > high:
+        if low - high > TOUCHING * max(abs(low), abs(high), 1.0):
+            return None
+        low = high = low + (high - low) / 2
+    soft = ~hard
+    if not soft.any() and not part.ridge:  # eθ alone
+        return (high if part.total < 0.0 else low), (low if part.total > 0.0 else high)
+    curved = curvature[soft] if dual.curved else None
+    first, last = _soft_interval(points[soft], column[soft], upper[soft], curved, part, dual.team)
+    return min(max(first, low), high), max(min(last, high), low)
+
+
+def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) -> float | None:
+    """The mean of (LEVEL.5) over the free rows of a part, the points being y − u; None where there are none."""
+    a, upper = _of(part, alpha), _of(part, dual.upper)
+    free = ((a > 0) & (a < upper)).nonzero()[0]  # (LEVEL.5), (CSVM.12), (PHINGE.12): those with 0 < α < C
+    if part.column is not dual.sign and part.rows is None:
+        free = free[part.column[free] != 0.0]
+    if dual.team.alone and not len(free):
+        return None
+    values = points[free]
+    if dual.curved:
+        values = values - _of(part, dual.curvature)[free] * a[free] / _of(part, part.column)[free]
+    added, count = dual.team.sums(float(np.add.reduce(values)), len(free))
+    return float(added) / count if count else None  # (LEVEL.5), (CSVM.12), (PHINGE.12)
+
+
+def _of(part: Part, vector: NDArray[Any]) -> NDArray[Any]:
+    """The entries of a vector (m,) over the rows of a part."""
+    return vector if part.rows is None else vector[part.rows]
+
+
+def _soft_interval(
+    points: FloatArray, column: FloatArray, upper: FloatArray, curvature: FloatArray | None, part: Part, team: Team
+) -> tuple[float, float]:
+    """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece."""
+    if curvature is not None and team.any(bool((curvature > 0.0).any())):
+        pieces = Pieces(points, column, upper, curvature, part.total, part.ridge, team)
+        first, last = pieces.first(), -pieces.mirrored().first()
+        return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
+    weights = upper if part.rows is not None or _all_units(column) else upper * np.abs(column)
+    if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
+        low, high = quantile_over(-points, weights, part.total, team)  # (LEVEL.3), (NUSVM.13)
+        return -high, -low
+    level = team.sum(total(weights, column > 0)) - part.total
+    if part.ridge:
+        found = _ridged(points, weights, level, part.ridge, team)
+        return found, found
+    if part.total > 0.0 and team.all(bool((column > 0).all())):  # the sum of all weights is known up to rounding
+        top, weight = _largest(points, weights, team)
+        if part.total < weight:  # however far below that rounding: it alone is short of θ
+            return top, top
+        if abs(level) <= 4.0 * team.count(len(points)) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)
+            return -math.inf, team.least(float(points.min(initial=math.inf)))
+    if part.total and not 0.0 <= level <= team.sum(float(weights.sum())):  # only hard rows can hold θ
+        end = math.copysign(math.inf, level)
+        return end, end
+    low, high = quantile_over(points, weights, level, team)  # (LEVEL.3), (ONE.12), (SVDD.13)
+    return (low if level else -math.inf), high
+
+
+def _largest(points: FloatArray, weights: FloatArray, team: Team) -> tuple[float, float]:
+    """The largest point of all members, and its weight; of several, that of the first."""
+    own = np.zeros((0, 2))
+    if len(points):
+        top = int(np.argmax(points))
+        own = np.array([[points[top], weights[top]]])
+    told = team.joined(own)
+    return tuple(told[int(np.argmax(told[:, 0]))].tolist())
+
+
+def _all_units(column: FloatArray) -> bool:
+    return bool((np.abs(column) == 1.0).all())
+
+
+def _ridged(points: FloatArray, weights: FloatArray, level: float, ridge: float, team: Team = ALONE) -> float:
+    """The θ where Rθ − level + (the weights of the points below θ) rises through 0, in a piece or at a point."""
+    if not team.alone:
+        return crossing(points, weights, level, team, ridge=ridge)
+    points, weights, level = near_level(points, weights, level, 0.0, ridge)
+    order = np.argsort(points, kind="stable")
+    points, passed = points[order], np.cumsum(weights[order])
+    k = int(np.searchsorted(ridge * points + passed, level))
+    before = float(passed[k - 1]) if k else 0.0
+    inside = (level - before) / ridge
+    return min(inside, float(points[k])) if k < len(points) else inside
+
+
+class Pieces:
+    """h′ of (LEVEL.2), piecewise linear and rising, where some rows are curved."""
+
+    def __init__(
+        self,
+        points: FloatArray,
+        column: FloatArray,
+        upper: FloatArray,
+        curvature: FloatArray,
+        e: float,
+        ridge: float,
+        team: Team = ALONE,
+    ) -> None:
+        known = column != 0.0
+        self.points, self.column, self.upper = points[known], column[known], upper[known]
+        self.curvature, self.e, self.ridge, self.team = curvature[known], e, ridge, team
+
+    def mirrored(self) -> Pieces:
+        """The same in −θ."""
+        return Pieces(-self.points, -self.column, self.upper, self.curvature, -self.e, self.ridge, self.team)
+
+    def slope(self, theta: float, right: bool) -> float:
+        """h′ at θ, from the right or from the left where it jumps."""
+        t = (self.points - theta) * self.column
+        with np.errstate(divide="ignore", invalid="ignore"):
+            a = np.minimum(np.maximum(t, 0.0) / self.curvature, self.upper)
+        jumps = self.curvature == 0.0
+        if jumps.any():
+            inside = (t > 0) | ((t == 0) & ((self.column < 0) == right))
+            a = np.where(jumps, np.where(inside, self.upper, 0.0), a)
+        return self.e + self.ridge * theta - self.team.sum(float(self.column @ a))
+
+    def first(self) -> float:
+        """The smallest θ from which on h′ ≥ 0; −∞ or ∞ where all are, or none is."""
+        with np.errstate(invalid="ignore"):
+            ends = self.points - np.where(self.curvature > 0.0, self.curvature * self.upper, 0.0) / self.column
+        knots = np.unique(self._near(np.concatenate([self.points, ends[np.isfinite(ends)]])))
+        low, high = -1, len(knots)  # h′ < 0 to the right of knot `low`, h′ ≥ 0 to the right of knot `high`
+        while high - low > 1:
+            middle_knot = (low + high) // 2
+            if self.slope(float(knots[middle_knot]), right=True) >= 0.0:
+                high = middle_knot
+            else:
+                low = middle_knot
+        if low >= 0 and high < len(knots):
+            left, right = float(knots[low]), float(knots[high])
+            below, above = self.slope(left, right=True), self.slope(right, right=False)
+            if above <= 0.0:
+                return right
+            return min(max(left + (right - left) * (-below / (above - below)), left), right)
+        return self._outside(float(knots[0]), -1.0) if low < 0 else self._outside(float(knots[-1]), 1.0)
+
+    def _near(self, knots: FloatArray) -> FloatArray:
+        """Those of all members' knots that the smallest such θ may lie between; all of them where nobody else has any.
+
+        By bisection, at the median of a joined sample of those that are left.
+        """
+        team = self.team
+        if team.alone:
+            return knots
+        ends: list[float] = []  # the nearest knots looked at on either side, if any
+        low, high = -math.inf, math.inf
+        while (count := team.count(len(knots))) > KNOTS:
+            sample = np.sort(team.joined(knots[:: -(-count // SAMPLED)]))
+            at = float(sample[len(sample) // 2])
+            if self.slope(at, right=True) >= 0.0:
+                high = at
+            else:
+                low = at
+            ends = [end for end in (low, high) if math.isfinite(end)]
+            knots = knots[(knots > low) & (knots < high)]
+        return np.concatenate([team.joined(knots), ends])
+
+    def _outside(self, knot: float, side: float) -> float:
+        """`first` to the left of all knots or to the right, where h′ is linear."""
+        endless = np.isinf(self.upper) & (side * self.column < 0.0)
+        steepness = self.ridge + self.team.sum(float((self.column[endless] ** 2 / self.curvature[endless]).sum()))
+        value = self.slope(knot, right=side > 0)
+        if side < 0 and (value < 0.0 or (value == 0.0 and steepness > 0.0)):
+            return knot
+        return knot - value / steepness if steepness > 0.0 else side * math.inf

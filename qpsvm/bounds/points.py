@@ -1,0 +1,320 @@
+"""Candidates for the primal point: the w of the dual point, and the one that a solver returned.
+
+Of a kernel that is not linear a solver may return coefficients: w = Σ_j c_j φ(x_j) over few samples (`spanned`).
+
+How far w(α) is from a w over few samples: from n·r kernel values, where α has many more than r support vectors.
+
+Any w = Σ_j c_j φ(z_j) is a primal point, and (GAP.1) holds for it. Its f costs r kernel values a row; what is missing
+is ‖w − w(α)‖, which seems to take all kernel values between support vectors. Instead each φ(x_i) is replaced by a
+combination of the r pivots z, and what that leaves is bounded row by row:
+
+    (SPAN.1)  w(α) = Σ_i β_i Σ_j A_ij φ(z_j) + Σ_i β_i ρ_i,  ρ_i = φ(x_i) − Σ_j A_ij φ(z_j):  true for any numbers A
+    (SPAN.2)  ‖w − w(α)‖ ≤ ‖Σ_j g_j φ(z_j)‖ + Σ_i |β_i| ‖ρ_i‖,  g = c − Aᵀβ
+    (SPAN.3)  ‖ρ_i‖² = K_ii − ‖L_i‖² + ‖RᵀA_i − L_i‖² − 2 A_iᵀs_i + A_iᵀG A_i,  s_i = k_i − R L_i,  G = K_zz − RRᵀ
+
+for the column k_i of kernel values between the pivots and x_i, and again any numbers R and L. With R the Cholesky
+factor of K_zz, L_i = R⁻¹k_i and A_i = R⁻ᵀL_i, the last three terms of (SPAN.3) are rounding, which is measured here:
+nothing is said about how R, L and A came about.
+
+    (SPAN.4)  |s_ij| ≤ σ_i τ_j,  |G_jk| ≤ g τ_j τ_k,  a_i = Σ_j |A_ij| τ_j:  the last two terms are ≤ 2 a_i σ_i + g a_i²
+
+with the sizes τ_j ≥ ‖φ(z_j)‖ of (ACC.1). s and G are differences of which nearly nothing remains. Taken off in blocks B
+of few columns, they are off by little, because what remains becomes small soon:
+
+    (SPAN.5)  |ŝ_ij − s_ij| ≤ Σ_B (γ_|B| ‖L_iB‖ ‖R_jB‖ + u ‖L_i>B‖ ‖R_j>B‖) + a rounding of ŝ_ij itself for each B
+
+where > B are the columns after B. Derivation of (SPAN.3): ‖ρ_i‖² = K_ii − 2A_iᵀk_i + A_iᵀK_zz A_i; put in k_i and
+K_zz, and complete the square.
+
+Sources: Fine & Scheinberg (2001) for the low-rank dual; Higham (2002), sections 3.1 and 10.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import blas, lapack, solve_triangular
+
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.rounding import UNIT, gamma
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.bounds.accuracy import FLOOR, FUNCTION_ROUNDINGS, Accuracy
+from qpsvm.space.kernels.functions import RBF, exp_in_place
+from qpsvm.space.kernels.space import FeatureSpace
+
+#: Numbers worked on at a time, which stay in the cache, and fewest and most rows that these are.
+STRIP, FEWEST_ROWS, MOST_ROWS = 200_000, 256, 2048
+#: Columns of a block of (SPAN.5): few at first, where they are long; then a share of those before.
+NARROWEST, BLOCKS_A_WIDTH, WIDEST = 8, 8, 64
+#: Most pivots, and most as a share of the support vectors: otherwise the kernel values among those cost no more.
+MOST_PIVOTS, MOST_SHARE = 4000, 0.5
+#: A few roundings, where it does not pay to count them.
+FEW = 1.0 + 64 * UNIT
+
+
+class Span:
+    """w(α) beside the span of some samples.
+
+    nearest (r,): Aᵀβ: the coefficients c of the w nearest to w(α), up to rounding.
+    """
+
+    def __init__(self, space: FeatureSpace, beta: FloatArray, pivots: IntArray) -> None:
+        self.space, self.pivots, self.beta = space, pivots, beta
+        accuracy = Accuracy(space)
+        self._tau, self._sizes = accuracy.sizes(pivots), accuracy.sizes
+        self._epsilon = (
+            self._differences_epsilon(space.samples.longest_row) if self._by_differences else accuracy.epsilon
+        )
+        self._K = self._values(pivots)
+        self._factor()
+        self.nearest = np.zeros(len(pivots))
+        self._left = self._most_left = self._moved = 0.0
+        support = np.flatnonzero(beta)
+        step = int(np.clip(STRIP // max(len(self._kept), 1), FEWEST_ROWS, MOST_ROWS))
+        for start in range(0, len(support), step):
+            self._add(support[start : start + step])
+
+    @remembered
+    def _by_differences(self) -> bool:
+        """Whether kernel values come from differences of samples, which do not cancel."""
+        return isinstance(self.space.kernel, RBF) and not sp.issparse(self.space.X)
+
+    @staticmethod
+    def _differences_epsilon(d: int) -> float:
+        """ε of (ACC.4) and (ACC.5)."""
+        return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)
+
+    def _values(self, rows: IntArray) -> FloatArray:
+        """Kernel values between pivots and rows, each known to ε of the sizes: (r, k)."""
+        if not self._by_differences:
+            return self.space.gram.block(self.pivots, rows)
+        from scipy.spatial.distance import cdist
+
+        X, kernel = self.space.X, self.space.kernel
+        assert isinstance(kernel, RBF)
+        exponents: FloatArray = cdist(X[self.pivots], X[rows], "sqeuclidean")
+        exponents *= -float(kernel.gamma)
+        return exp_in_place(exponents)
+
+    def _factor(self) -> None:
+        """R of the pivots that are independent in floating point, its inverse, and g of (SPAN.4)."""
+        floor = (len(self.pivots) + 2) * 2.0 * UNIT * float(self._K.diagonal().max(initial=0.0))
+        factor, order, rank, _ = lapack.dpstrf(self._K, tol=floor, lower=1)
+        q, self._kept = int(rank), order[: int(rank)] - 1
+        self._R = np.asfortranarray(np.tril(factor[:q, :q]))
+        self._inverse = np.asfortranarray(np.tril(lapack.dtrtri(self._R, lower=1)[0])) if q else self._R
+        tau = self._tau[self._kept]
+        self._blocks = _column_blocks(q)
+        self._slack = np.array([gamma(block.stop - block.start + 2) for block in self._blocks])
+        squares = self._squares(self._R.T) / (tau * tau)
+        self._long, self._after = (np.sqrt(part.max(axis=1, initial=0.0)) * FEW for part in (squares, _after(squares)))
+        self._stretch = float(np.sqrt(squares.sum(axis=0).max(initial=0.0))) * FEW
+        G, off = self._residual(self._K[np.ix_(self._kept, self._kept)], self._R.T)
+        self._g = float(((G + off) / tau).max(initial=0.0)) * FEW + self._epsilon
+
+    def _squares(self, L: FloatArray) -> FloatArray:
+        """‖L_iB‖² of Lᵀ (q, k) for each block: (blocks, k)."""
+        return np.array([np.einsum("ij,ij->j", L[block], L[block]) for block in self._blocks]).reshape(-1, L.shape[1])
+
+    def _residual(self, K: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The largest |ŝ_ij|/τ_j of each i for K (q, k) and Lᵀ (q, k), and how far it may be off, (SPAN.5): (k,)."""
+        left: FloatArray = np.array(K, order="C")
+        for block in self._blocks:
+            left[block.start :] -= self._R[block.start :, block] @ L[block]
+        np.abs(left, out=left)
+        largest: FloatArray = (left / self._tau[self._kept, None]).max(axis=0, initial=0.0)
+        squares = self._squares(L)
+        off: FloatArray = (self._slack * self._long) @ np.sqrt(squares) + UNIT * self._after @ np.sqrt(_after(squares))
+        off += len(self._blocks) * UNIT * largest
+        return largest, off * FEW
+
+    def _add(self, rows: IntArray) -> None:
+        """What some rows add to (SPAN.2)."""
+        tau, size, weight = self._tau[self._kept], self._sizes(rows), np.abs(self.beta[rows])
+        k = self._values(rows)[self._kept]
+        L = solve_triangular(self._R, k, lower=True, check_finite=False)  # (q, k), as A is: Lᵀ and Aᵀ
+        A = blas.dtrmm(1.0, self._inverse, L, lower=1, trans_a=1)
+        apart = np.linalg.norm(blas.dtrmm(1.0, self._R, A, lower=1, trans_a=1) - L, axis=0)
+        largest, off = self._residual(k, L)
+        squares = self._squares(L)
+        length = np.sqrt(squares.sum(axis=0)) * FEW
+        sigma = largest + off + self._epsilon * size
+        spread = tau @ np.abs(A) * (1.0 + gamma(len(tau) + 4))  # a
+        apart += gamma(len(tau) + 4) * (apart + spread * self._stretch + length)
+        rest: FloatArray = self.space.kernel.diagonal(self.space.X[rows])
+        off = self._epsilon * size**2 + self._slack @ squares + apart**2
+        for square in squares:
+            rest = rest - square
+            off += UNIT * np.abs(rest)
+        off += spread * (2.0 * sigma + spread * self._g)
+        self._left += float(weight @ np.sqrt(np.maximum(rest, 0.0)))
+        self._most_left += float(weight @ np.sqrt(np.maximum(rest + off * FEW, 0.0)))
+        self._moved += float(weight @ spread)
+        self.nearest[self._kept] += A @ self.beta[rows]
+
+    def distance(self, coef: FloatArray) -> tuple[float, float]:
+        """‖w − w(α)‖ of (SPAN.2) for w = Σ_j c_j φ(z_j), c (r,): as measured, and by how much it may be more."""
+        g = coef - self.nearest
+        square = max(float(g @ (self._K @ g)), 0.0)
+        size = float(np.abs(g) @ self._tau) * (1.0 + gamma(len(g) + 4))
+        most = math.sqrt(square + (gamma(2 * len(g) + 8) + self._epsilon) * size * size) + 2.0 * UNIT * size
+        summed = gamma(len(self.beta) + 8)
+        most += summed * self._moved * FEW + self._most_left * (1.0 + summed)
+        measured = math.sqrt(square) + self._left
+        return measured, (most - measured) * FEW + 4.0 * UNIT * most
+
+
+def _column_blocks(q: int) -> list[slice]:
+    """The blocks B of (SPAN.5)."""
+    starts, width = [0], NARROWEST
+    while starts[-1] < q:
+        width = min(max(NARROWEST, starts[-1] // BLOCKS_A_WIDTH), WIDEST)
+        starts.append(min(starts[-1] + width, q))
+    return [slice(start, stop) for start, stop in pairwise(starts)]
+
+
+def _after(squares: FloatArray) -> FloatArray:
+    """Sums of what comes after each block: (blocks, k)."""
+    after = np.zeros_like(squares)
+    after[:-1] = np.cumsum(squares[:0:-1], axis=0)[::-1]
+    return after
+
+
+def span_of(space: FeatureSpace, beta: FloatArray, coef: FloatArray, wanted: bool = False) -> Span | None:
+    """The span of the samples where coef (n,) is not 0; None where K is not the kernel's own, or there are too many.
+
+    Unless it is this w that is `wanted`, None too where w(α) costs no more.
+    """
+    pivots, support = np.flatnonzero(coef), int(np.count_nonzero(beta))
+    most = MOST_PIVOTS if wanted else min(MOST_PIVOTS, MOST_SHARE * support)
+    if space.is_linear or not space.is_plain or not 0 < len(pivots) <= most:
+        return None
+    return Span(space, beta, pivots) if (space.curvature(pivots) > 0.0).any() else None
+
+
+#: Kernel values between all samples and the support vectors up to which w(α) is a candidate beside a w over few
+#: samples: half a minute. Of more, that w stands alone.
+AFFORDABLE_VALUES = 4e9
+#: The same up to which ‖w − w(α)‖ of one wanted w is evaluated besides being bounded: a second.
+DIRECT_VALUES = 2e8
+
+
+@dataclass(frozen=True, eq=False)
+class PrimalPoint:
+    """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0.
+
+    `radius` (n,) says how far u may be off where that differs from row to row.
+
+    Of w = Σ_j c_j φ(x_j) with coefficients of its own, there are these, `coef` (n,), ‖w − w(α)‖ as measured, and by how
+    much that may be more.
+    """
+
+    u: FloatArray
+    w: FloatArray | None
+    half_norm: float
+    offset: FloatArray | None = None
+    radius: FloatArray | None = None
+    coef: FloatArray | None = None
+    apart: float = 0.0
+    apart_radius: float | None = None
+
+    def half_distance(self, growth: float = 0.0) -> float:
+        """½‖(1 + growth)w − w(α)‖², or a bound of it."""
+        if self.coef is not None:
+            return 0.5 * (self.apart + growth * math.sqrt(2.0 * self.half_norm)) ** 2
+        if self.offset is None or self.w is None:
+            return growth * growth * self.half_norm
+        difference = self.offset + growth * self.w
+        return 0.5 * float(difference @ difference)
+
+
+def primal_points(
+    space: FeatureSpace, beta: FloatArray, w: FloatArray | None, wanted: bool = False
+) -> tuple[float, Iterator[PrimalPoint]]:
+    """½‖w(α)‖² with β = α∘y, and the primal candidates: the w of a solver that returned one first, then w(α).
+
+    `w` is a weight vector over `space.rows`, or coefficients (n,) where the kernel is not linear. With the latter,
+    ½‖w(α)‖² is bounded from above where all kernel values between support vectors would cost more. Where it is this w
+    that is `wanted`, it is a candidate in any case.
+    """
+    if not space.is_linear:
+        span = None if w is None else span_of(space, beta, w, wanted)
+        if span is None or w is None:
+            point = _kernel_point(space, space.coefficients(beta))
+            return point.half_norm, iter([point])
+        if wanted and float(space.n) * np.count_nonzero(beta) <= DIRECT_VALUES:
+            return _point_beside(space, beta, w, span)
+        return _spanned_points(space, beta, w, span)
+    own = space.weights(beta)  # (DUAL.5), (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
+    half_norm = 0.5 * float(own @ own)
+
+    def candidates() -> Iterator[PrimalPoint]:
+        if w is not None:
+            near = space.representable(w)
+            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
+        near = space.representable(own)
+        if near is own:
+            yield PrimalPoint(space.rows.margins(own), own, half_norm)
+        else:
+            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
+
+    return half_norm, candidates()
+
+
+def _kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
+    """w = Σ_j c_j φ(x_j) for c (n,), as w(α) where c = β, or what is left of β in a positive part."""
+    u = space.centred @ coef  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
+    return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # what is below 0 is rounding
+
+
+def _point_beside(
+    space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
+) -> tuple[float, Iterator[PrimalPoint]]:
+    """As `primal_points`, for these coefficients (n,) alone: ‖w − w(α)‖ by (SPAN.2), or from all products if less.
+
+    (SPAN.6)  ‖w − w(α)‖² = cᵀKc − 2βᵀKc + βᵀKβ:  what a factor leaves of different samples is not all of one sign
+    """
+    own, point = _kernel_point(space, beta), _kernel_point(space, coef)
+    apart, radius = span.distance(coef[span.pivots])
+    accuracy, rows = Accuracy(space), np.arange(space.n)
+    sizes = accuracy.sizes(rows)
+    size = float((np.abs(coef) + np.abs(beta)) @ sizes) * (1.0 + gamma(space.n + 4))
+    square = max(float(coef @ point.u) - 2.0 * float(beta @ point.u) + float(beta @ own.u), 0.0)
+    most = math.sqrt(square + (accuracy.epsilon + gamma(2 * space.n + 16)) * size * size) * (1.0 + 4.0 * UNIT)
+    if most < apart + radius:
+        apart, radius = math.sqrt(square), (most - math.sqrt(square)) * (1.0 + 4.0 * UNIT)
+    return own.half_norm, iter(
+        [PrimalPoint(point.u, None, point.half_norm, coef=coef, apart=apart, apart_radius=radius)]
+    )
+
+
+def _spanned_points(
+    space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
+) -> tuple[float, Iterator[PrimalPoint]]:
+    """As `primal_points`, for coefficients (n,): these, those nearest to w(α) over the same samples, and w(α)."""
+
+    def spanned(own: FloatArray) -> PrimalPoint:
+        apart, radius = span.distance(own)
+        spread = np.zeros(space.n)
+        spread[span.pivots] = own
+        point = _kernel_point(space, spread)
+        return PrimalPoint(point.u, None, point.half_norm, coef=spread, apart=apart, apart_radius=radius)
+
+    first = spanned(coef[span.pivots])
+
+    def candidates() -> Iterator[PrimalPoint]:
+        yield first
+        yield spanned(span.nearest)
+        if float(space.n) * np.count_nonzero(beta) <= AFFORDABLE_VALUES:
+            yield _kernel_point(space, beta)
+
+    most = math.sqrt(2.0 * first.half_norm) + first.apart + (first.apart_radius or 0.0)
+    return 0.5 * most * most, candidates()
+
+
+__all__ = ["Span", "span_of"]

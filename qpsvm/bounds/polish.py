@@ -1,0 +1,286 @@
+"""From an approximate α to the exact split of free, bound and zero, and from there to full precision.
+
+With Q for the Hessian of (DUAL.1), curvature δ included: if the split of the rows into zero, free (F) and bound is
+known, the optimum is one linear system, for the correction d
+
+    (POL.1)  Q_FF d + E_F μ = ℓ_F − (Qα)_F,   E_Fᵀ d − Rμ = e − Eᵀα,   α_F ← α_F + d
+
+with α already 0 or U outside F. (A penalised intercept is the multiplier μ of a column with R = 1: Q + yyᵀ is never
+formed, which would drown Q where yᵀα is small beside α.) Solving for a correction keeps the digits that α has. The
+split is predicted from a step of projected gradient with length τ:
+
+    (POL.2)  v = α − τ (δα − t):  v ≤ 0 → zero,  v ≥ U → bound,  else free
+
+and each round ends in a certificate, so a wrong split can never make the answer worse. Q_FF may be singular
+(duplicates, more free vectors than features): then (POL.1) is solved in the least-squares sense of minimum norm.
+Sources: primal-dual active set method, Hintermüller, Ito & Kunisch (2002); Bergounioux, Ito & Kunisch (1999).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack, lstsq
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.resources.interrupts import noted
+from qpsvm.base.resources.progress import Clock
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.program.svm_dual import SVMDual
+
+#: Rounds of (POL.1) for each step length; the split settles in about three.
+ROUNDS = 15
+#: How often variables that leave the box are held and the rest solved again, in one round.
+HOLDS = 8
+#: A relative gap below this is rounding: nothing is left to polish.
+FINISHED = 1e-13
+#: Below this the split is right, and other step lengths are not tried.
+POLISHED = 1e-10
+#: A gap below this is good: of more rows than this it is worth so many rounds with each of so many step lengths.
+GOOD, TEACHING_ROWS, ROUNDS_EACH, TRIES = 1e-6, 200, 4, 2
+#: Of more than `FEW_ROWS` rows, it is worth so many with one; of more than `MANY_ROWS`, reaching it is enough.
+FEW_ROWS, FEW_ROUNDS, MANY_ROWS = 700, 3, 1500
+#: The last of the step lengths for few rows, as a share of the row's own 1/Q_ii.
+SHORT = 0.03
+#: A gap below this that a step length does not bring down by this factor stays what it is.
+EXCELLENT, WORTHWHILE = 1e-9, 0.1
+#: Relative size of a Cholesky pivot below which Q_FF counts as singular.
+SINGULAR = 1e-11
+#: Singular values below this share of the largest are dropped in the least-squares solution.
+RANK_TOLERANCE = 1e-12
+#: Most free vectors for which the least-squares solution (a singular value decomposition) is affordable; beyond, a
+#: singular Q_FF gets this ridge on its unit diagonal, and so many refinements take its effect away again: what is left
+#: of a direction with eigenvalue λ is (ridge/(λ + ridge))^k of it.
+LEAST_SQUARES_ROWS, RIDGE, REFINEMENTS = 150, 1e-10, 4
+#: Most free vectors for which a Cholesky factorisation is affordable; and where the point is good enough already.
+CHOLESKY_ROWS, MODEST_ROWS = 6000, 1000
+#: Seconds of one solution of (POL.1) with k free rows, in units of k³; and certificates that a round costs besides.
+SOLVE_SECONDS, PRODUCTS = 3e-11, 2.0
+
+
+def polish(
+    svm: SVMDual,
+    start: Certificate,
+    certify: Callable[[FloatArray], Certificate],
+    rounds: int = ROUNDS,
+    clock: Clock | None = None,
+    each: float = 0.0,
+) -> Certificate:
+    """Improve a certified point until its gap is rounding, or no split of the indices improves it any more."""
+    if not svm.team.alone:  # a split is of all rows at once
+        return start
+    best, n = start, len(start.alpha)
+    some, lengths, most = _patience(n, start.gap)
+    patience = Patience(clock or Clock(), each, most)
+    for tau in islice(_step_lengths(svm, start), lengths):
+        if patience.ended():
+            break
+        best = _active_set_rounds(svm, start, best, certify, tau, min(rounds, some), patience)
+        if best.gap <= POLISHED or (best.gap <= GOOD and n > MANY_ROWS):
+            break
+        if start.gap <= EXCELLENT and best.gap > WORTHWHILE * start.gap:
+            break
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class Patience:
+    """What rounds may cost: a clock, the seconds that a certificate takes, and the most free rows."""
+
+    clock: Clock
+    each: float
+    most: int
+
+    def ended(self) -> bool:
+        """Whether another round would not end in time, or the user has interrupted."""
+        return noted() or self.clock.left <= PRODUCTS * self.each
+
+    def free_rows(self) -> int:
+        """The most free rows that (POL.1) is solved for in what is left."""
+        left = self.clock.left - PRODUCTS * self.each
+        if left == float("inf"):
+            return self.most
+        return min(self.most, int((max(left, 0.0) / SOLVE_SECONDS) ** (1 / 3)))
+
+
+def _patience(n: int, gap: float) -> tuple[int, int | None, int]:
+    """Rounds for each step length, step lengths (None: all), and most free rows: a good point of many rows gets few."""
+    if gap > GOOD or n <= TEACHING_ROWS:
+        return ROUNDS, None, CHOLESKY_ROWS
+    return (ROUNDS_EACH, TRIES, CHOLESKY_ROWS) if n <= FEW_ROWS else (FEW_ROUNDS, 1, MODEST_ROWS)
+
+
+def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
+    """The τ of (POL.2), (n,), in the order of their success: no single one serves every problem.
+
+    τ = 0 takes the split that α itself has, from a solver that ends exactly on its bounds: the first choice for many
+    rows, of which a thousand may be close to the margin, and the last one for few.
+    """
+    free = (start.alpha > 0) & (start.alpha < svm.upper)
+    exact, many = 2 * np.count_nonzero(free) < len(free), len(free) > MANY_ROWS
+    if exact and many:
+        yield np.zeros(len(free))
+    curvature = svm.matrix.diagonal()
+    curvature = np.maximum(curvature, max(1e-6 * float(curvature.mean()), np.finfo(float).tiny))
+    yield 1.0 / curvature
+    if svm.bounded:
+        yield svm.upper
+        yield np.sqrt(svm.upper / curvature)
+    yield 100.0 / curvature
+    if exact and not many:
+        yield np.zeros(len(free))
+    if len(free) <= TEACHING_ROWS:  # where hulls meet, longer steps may leave too few rows to meet in
+        yield SHORT / curvature
+
+
+def _active_set_rounds(
+    svm: SVMDual,
+    start: Certificate,
+    best: Certificate,
+    certify: Callable[[FloatArray], Certificate],
+    tau: FloatArray,
+    rounds: int,
+    patience: Patience,
+) -> Certificate:
+    point, seen = start, set[bytes]()
+    for _ in range(rounds):
+        if patience.ended() or not np.isfinite(point.yf).all():
+            break
+        predicted = point.alpha - tau * point.gradient
+        split = np.where(predicted <= 0, 0, np.where(predicted >= svm.upper, 2, 1)).astype(np.int8)
+        key = split.tobytes()
+        repeated = key in seen
+        seen.add(key)
+        alpha = _solve_split(svm, point.alpha, split, patience)
+        if alpha is None:
+            break
+        point = certify(alpha)
+        if point.gap < best.gap:
+            best = point
+        elif repeated:
+            break
+        if best.gap <= FINISHED:
+            break
+    return best
+
+
+def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], patience: Patience) -> FloatArray | None:
+    """(POL.1) for a split (n,) into 0 zero, 1 free, 2 bound; None where too many are free or it has no solution.
+
+    Variables that the solution takes out of the box are held at the bound that they cross, and it is solved again.
+    """
+    if np.count_nonzero(split == 1) > patience.free_rows():
+        return None
+    solved = _solve_free(svm, alpha, split)
+    for _ in range(HOLDS):
+        if solved is None or patience.ended():
+            return None
+        below, above = solved < 0, solved > svm.upper
+        if not (below.any() or above.any()):
+            break
+        split = np.where(below, 0, np.where(above, 2, split)).astype(np.int8)
+        solved = _solve_free(svm, alpha, split)
+    return solved
+
+
+def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> FloatArray | None:
+    """The solution of (POL.1), wherever it lies."""
+    free = np.flatnonzero(split == 1)
+    snapped = np.where(split == 2, svm.upper, np.where(split == 1, alpha, 0.0))
+    if not len(free):
+        return snapped
+    residual = svm.level[free] - (svm.matrix @ snapped)[free]
+    parts = svm.parts
+    E = np.array([part.column[free] for part in parts]).T.reshape(len(free), len(parts))
+    ridge = np.array([part.ridge for part in parts])
+    missing = np.array([part.total - float(part.column @ snapped) for part in parts])
+    step = bordered_solve(svm.matrix.block(free, free), E, ridge, residual, missing)
+    if step is None or not np.isfinite(step).all():
+        return None
+    snapped[free] += step
+    return snapped
+
+
+def bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
+    """δ with Qδ + Eμ = r, Eᵀδ − Rμ = s, equilibrated by the diagonal: Q (k, k), E (k, m), R, s (m,), r (k,).
+
+    Where R > 0, μ = (Eᵀδ − s)/R: the diagonal that counts is that of Q + ER⁻¹Eᵀ.
+    """
+    diagonal = Q.diagonal() + (E[:, R > 0] ** 2) @ (1.0 / R[R > 0])
+    d = 1.0 / np.sqrt(np.maximum(diagonal, max(1e-12 * float(diagonal.max()), np.finfo(float).tiny)))
+    A = Q * d
+    A *= d[:, None]
+    B, rhs = d[:, None] * E, d * r
+    size = np.linalg.norm(B, axis=0)  # the border in units of its own, so that the scale of Q does not matter
+    size = np.where(size > 0, size, 1.0)
+    B, R, s = B / size, R / size**2, s / size
+    factor, info = lapack.dpotrf(A, lower=0, overwrite_a=0, clean=0)
+    pivots = factor.diagonal()
+    if info == 0 and pivots.min() ** 2 > SINGULAR * pivots.max() ** 2:
+        step: FloatArray | None = _schur_solve(A, factor, B, R, rhs, s, 1)
+    elif len(A) <= LEAST_SQUARES_ROWS:
+        step = _least_squares(A, B, R, rhs, s)
+    else:
+        ridged = A.copy()
+        ridged[np.diag_indices_from(ridged)] += RIDGE
+        factor, info = lapack.dpotrf(ridged, lower=0, overwrite_a=1, clean=0)
+        step = _schur_solve(A, factor, B, R, rhs, s, REFINEMENTS) if info == 0 else None
+    return None if step is None else d * step
+
+
+def _schur_solve(
+    A: FloatArray, factor: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray, refinements: int
+) -> FloatArray:
+    """By the Cholesky factor of A (or of A + ridge) and the Schur complement BᵀA⁻¹B + R, refined iteratively."""
+    m = B.shape[1]
+
+    def solve(right: FloatArray) -> FloatArray:
+        solution: FloatArray = lapack.dpotrs(factor, right, lower=0)[0]
+        return solution
+
+    AB = solve(B) if m else B
+    pseudo_inverse = _pseudo_inverse(B.T @ AB + np.diag(R))
+
+    def once(top: FloatArray, bottom: FloatArray) -> tuple[FloatArray, FloatArray]:
+        x = solve(top)
+        if not m:
+            return x, bottom
+        mu = pseudo_inverse @ (B.T @ x - bottom)
+        return x - AB @ mu, mu
+
+    x, mu = once(r, s)
+    for _ in range(refinements):
+        dx, dmu = once(r - A @ x - B @ mu, s - B.T @ x + R * mu)
+        x, mu = x + dx, mu + dmu
+    return x
+
+
+def _pseudo_inverse(S: FloatArray) -> FloatArray:
+    """Of a small positive semidefinite S (m, m): a row of E may be absent among the free vectors."""
+    if len(S) == 1:
+        return np.array([[1.0 / S[0, 0] if S[0, 0] > 0 else 0.0]])
+    inverse: FloatArray = np.asarray(np.linalg.pinv(S, rcond=RANK_TOLERANCE, hermitian=True), dtype=np.float64)
+    return inverse
+
+
+def _least_squares(A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
+    """The minimum-norm least-squares solution of the bordered system; None where LAPACK fails or numbers overflow."""
+    k, m = B.shape
+    bordered = np.zeros((k + m, k + m))
+    bordered[:k, :k] = A
+    bordered[:k, k:] = B
+    bordered[k:, :k] = B.T
+    bordered[k:, k:] = -np.diag(R)
+    right = np.concatenate([r, s])
+    if not (np.isfinite(bordered).all() and np.isfinite(right).all()):
+        return None
+    try:
+        solution = lstsq(bordered, right, cond=RANK_TOLERANCE, check_finite=False)[0]
+    except np.linalg.LinAlgError:
+        return None
+    step: FloatArray = solution[:k]
+    return step

@@ -1,0 +1,5 @@
+"""Rigorous verification: theorems about the very floats of a result, proof files, and their small checker."""
+
+from qpsvm.bounds.proof.proof import Claim, Proof
+
+__all__ = ["Claim", "Proof"]

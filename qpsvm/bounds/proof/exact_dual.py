@@ -1,0 +1,119 @@
+"""The program that a proof is about, as exact as mathematics has it: (DUAL.1) in rational numbers.
+
+`dual.svm_dual` has the same in floats, in which a level t − ε, a price C·s and 1/Σs are rounded already. Names and
+equations are those of that module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.words import outline
+from qpsvm.bounds.proof.exactly import Exactly
+
+
+@dataclass(frozen=True, eq=False)
+class ExactGroup:
+    """A column of E: an equality E_gᵀα = e_g, or with R > 0 a multiplier that is penalised.
+
+    multiplier: "b", "rho", "epsilon", …
+    column (m,): E_g: these floats exactly, but for `entries`.
+    total, ridge: e_g and R_g.
+    formula: The equality as a person writes it.
+    entries: The entries of E_g that are no floats: Σ_l A_kl of a user's rows over values.
+    """
+
+    multiplier: str
+    column: FloatArray
+    total: Fraction = Fraction(0)
+    ridge: Fraction = Fraction(0)
+    formula: str = ""
+    entries: Mapping[int, Fraction] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return outline("ExactGroup", **vars(self))
+
+    def entry(self, k: int) -> Fraction:
+        """E_kg itself."""
+        found = self.entries.get(k)
+        return Fraction(float(self.column[k])) if found is None else found
+
+
+@dataclass(frozen=True, eq=False)
+class ExactDual:
+    """(DUAL.1) of one machine over its points: the samples that take part, and behind them those of a user's rows.
+
+    sign (m,): s, −1 or +1.
+    level, price, curvature: ℓ, U (∞ where nothing bounds α) and δ: (m,) each.
+    rows (m,): The point of each row; None where row k is point k.
+    mix (m, n) or None: A of (DUAL.6), these floats exactly, instead of `rows`.
+    n: Points.
+    unit: What the objective is in units of (DUAL.1).
+    users: How many of the rows are a user's: the last ones. Their α, which are prices, have units of their own.
+    """
+
+    sign: FloatArray
+    level: Exactly
+    price: Exactly
+    curvature: Exactly
+    groups: tuple[ExactGroup, ...]
+    n: int
+    rows: IntArray | None = None
+    mix: sp.csr_array | None = None
+    unit: Fraction = Fraction(1)
+    users: int = 0
+
+    def __repr__(self) -> str:
+        return outline("ExactDual", **vars(self))
+
+    @property
+    def m(self) -> int:
+        """Rows."""
+        return len(self.sign)
+
+    @property
+    def kept(self) -> str:
+        """What a feasible α keeps, in words."""
+        equalities = [group.formula or group.multiplier for group in self.groups if not group.ridge]
+        return " and ".join(["its box", *equalities])
+
+    def at_rows(self, values: FloatArray) -> FloatArray:
+        """Floats at the points, (n,), as floats at the rows, (m,); of a combination rounded."""
+        if self.mix is not None:
+            combined: FloatArray = self.mix @ values
+            return combined
+        return values if self.rows is None else values[self.rows]
+
+    def sizes_at_rows(self, sizes: FloatArray) -> FloatArray:
+        """Radii at the points, (n,), as radii at the rows, (m,), but for the rounding of a sum."""
+        if self.mix is not None:
+            combined: FloatArray = abs(self.mix) @ sizes
+            return combined
+        return sizes if self.rows is None else sizes[self.rows]
+
+    def hard(self) -> Any:
+        """Rows that nothing may fall short of, a mask (m,): U = ∞ and δ = 0."""
+        return self.price.infinite & (self.curvature.bounds[1] == 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The numbers in a user's hands, which are exact: they are what they are.
+
+    w (d,) or None: Of a linear machine.
+    coef (n,) or None: Else: w = Σ_i coef_i φ(x_i) over the points.
+    multipliers: μ by name: those of all groups.
+    """
+
+    w: FloatArray | None
+    coef: FloatArray | None
+    multipliers: Mapping[str, Fraction] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return outline("Held", **vars(self))

@@ -1,0 +1,308 @@
+"""Vectors of rational numbers: as floats below and above them, and exactly where somebody asks.
+
+    (EXACT.1)  value_k = factor·(high_k + low_k), or factor/(high_k + low_k):  the sum of two doubles is what t − ε and
+               C·s are without rounding, by (ROUND.2) and (ROUND.3), and 1/Σs is a factor
+    (EXACT.2)  in floats it is off by at most 6u of itself, and by nothing where low = 0 and the factor is 1
+
+A bound is rounded outwards: what is below is a float that is not above the number.
+
+Floats as integers with a common power of 2, and rationals with a common denominator: exact sums without gcds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.rounding import UNIT, two_product, two_sum
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.vectors import common_value, repeated
+
+#: Relative error of (EXACT.2): sum, factor, product or quotient, and the rounding of the bounds themselves.
+LOOSE = 6.0 * UNIT
+#: Between these, (EXACT.2) holds: nothing on the way is denormal, or overflows.
+TINY, GREAT = 2.0**-960, 2.0**960
+#: Bits of a float, and of the lower half of it as an integer.
+DIGITS, HALF = 53, 26
+#: Products beside these sizes might lose their errors to underflow, or overflow.
+SMALLEST, LARGEST = 2.0**-400, 2.0**400
+
+
+def rounded(value: Fraction) -> tuple[float, float]:
+    """The floats next to a rational, below and above it; both are the number itself where it is a float."""
+    try:
+        near = value.numerator / value.denominator  # correctly rounded
+    except OverflowError:
+        return (math.nextafter(math.inf, 0.0), math.inf) if value > 0 else (-math.inf, math.nextafter(-math.inf, 0.0))
+    exact = Fraction(near)
+    low = near if exact <= value else math.nextafter(near, -math.inf)
+    return low, near if exact >= value else math.nextafter(near, math.inf)
+
+
+def below(value: Fraction) -> float:
+    """The largest float that is not above a rational."""
+    return rounded(value)[0]
+
+
+def above(value: Fraction) -> float:
+    """The least float that is not below a rational."""
+    return rounded(value)[1]
+
+
+def root_below(value: Fraction) -> float:
+    """A float that is not above √value; 0 where the value is not positive."""
+    return math.nextafter(math.sqrt(below(value)), 0.0) if value > 0 else 0.0
+
+
+def root_above(value: Fraction) -> float:
+    """A float that is not below √value; 0 where the value is not positive."""
+    return math.nextafter(math.sqrt(above(value)), math.inf) if value > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Exactly:
+    """The numbers of (EXACT.1).
+
+    high, low (m,)
+    inverse: Whether the factor is divided by the sums.
+    """
+
+    high: FloatArray
+    low: FloatArray
+    factor: Fraction = Fraction(1)
+    inverse: bool = False
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+    def __getitem__(self, k: int) -> Fraction:
+        """The number itself."""
+        value = Fraction(float(self.high[k])) + Fraction(float(self.low[k]))
+        return self.factor / value if self.inverse else self.factor * value
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Floats that are not above and not below: (m,) each, (EXACT.2)."""
+        one = common_value(self.high)
+        if one is not None and common_value(self.low) is not None:
+            if math.isinf(one):
+                return self.high, self.high
+            low, high = rounded(self[0]) if len(self) else (0.0, 0.0)
+            return repeated(low, len(self)), repeated(high, len(self))
+        if self.factor == 1 and not self.inverse and not self.low.any():
+            return self.high, self.high
+        factor, sums = above(self.factor), self.high + self.low
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            values = factor / sums if self.inverse else factor * sums
+        sizes = np.abs(values[~self.infinite & (sums != 0.0)])
+        least, most = sizes.min(initial=1.0), sizes.max(initial=1.0)
+        if not (least > TINY and most < GREAT and TINY < abs(factor) < GREAT):  # a factor, or a value, is denormal
+            ends = [(h, h) if math.isinf(h) else rounded(self[k]) for k, h in enumerate(self.high.tolist())]
+            return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
+        radius = LOOSE * np.abs(values)
+        with np.errstate(invalid="ignore"):
+            infinite = np.isinf(values)
+            return np.where(infinite, values, values - radius), np.where(infinite, values, values + radius)
+
+    @property
+    def plain(self) -> bool:
+        """Whether each number is high + low itself."""
+        return self.factor == 1 and not self.inverse
+
+    @property
+    def infinite(self) -> NDArray[np.bool_]:
+        """Which of the numbers are ∞: (m,)."""
+        return np.isinf(self.high)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether all of them are 0."""
+        return not self.inverse and not (self.high.any() or self.low.any())
+
+    def finite(self, k: int) -> Fraction | None:
+        """The number itself; None where it is ∞."""
+        return None if math.isinf(self.high[k]) else self[k]
+
+
+@dataclass(frozen=True, eq=False)
+class Joined(Exactly):
+    """The numbers of several vectors, one behind the other."""
+
+    parts: tuple[Exactly, ...] = ()
+
+    def __getitem__(self, k: int) -> Fraction:
+        """The number itself."""
+        for part in self.parts:
+            if k < len(part):
+                return part[k]
+            k -= len(part)
+        raise IndexError(k)
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Those of the parts."""
+        ends = [part.bounds for part in self.parts]
+        return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
+
+    @property
+    def plain(self) -> bool:
+        """Whether that is true of every part."""
+        return all(part.plain for part in self.parts)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether that is true of every part."""
+        return all(part.nothing for part in self.parts)
+
+
+def _unknown(k: int) -> Fraction:
+    raise IndexError(k)
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosed(Exactly):
+    """Numbers of any kind.
+
+    ends (m,): Floats that are not above and not below.
+    at: The number at a place, exactly.
+    """
+
+    ends: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))
+    at: Callable[[int], Fraction] = _unknown
+
+    def __getitem__(self, k: int) -> Fraction:
+        """The number itself."""
+        return self.at(k)
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """What is known in floats."""
+        return self.ends
+
+    @property
+    def plain(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def infinite(self) -> NDArray[np.bool_]:
+        """None of them."""
+        return np.zeros(len(self), dtype=bool)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the floats say so."""
+        return not (self.ends[0].any() or self.ends[1].any())
+
+    def finite(self, k: int) -> Fraction | None:
+        """The number itself."""
+        return self[k]
+
+
+def enclosed(low: FloatArray, high: FloatArray, at: Callable[[int], Fraction]) -> Exactly:
+    """Numbers that are between two floats each, (m,), and that a function knows exactly."""
+    return Enclosed(high, repeated(0.0, len(high)), ends=(low, high), at=at)
+
+
+def rationals(values: Sequence[Fraction]) -> Exactly:
+    """Numbers that are listed."""
+    ends = [rounded(value) for value in values]
+    return enclosed(np.array([low for low, _ in ends]), np.array([high for _, high in ends]), values.__getitem__)
+
+
+def joined(*parts: Exactly) -> Exactly:
+    """The numbers of several vectors, one behind the other."""
+    high, low = (np.concatenate(each) for each in zip(*((part.high, part.low) for part in parts), strict=True))
+    return Joined(high, low, parts=parts)
+
+
+def constant(value: Fraction | float, m: int) -> Exactly:
+    """One number m times."""
+    if isinstance(value, float):
+        return Exactly(repeated(value, m), repeated(0.0, m))
+    return Exactly(repeated(1.0, m), repeated(0.0, m), value)
+
+
+def floats(values: FloatArray, factor: Fraction = Fraction(1)) -> Exactly:
+    """Floats times one rational."""
+    return Exactly(values, repeated(0.0, len(values)), factor)
+
+
+def sums(a: FloatArray, b: FloatArray) -> Exactly:
+    """a + b, (m,) each."""
+    return Exactly(*two_sum(a, b))
+
+
+def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Exactly:
+    """factor·a∘b, (m,) each; one by one where these are of sizes whose products two doubles cannot hold."""
+    one, other = common_value(a), common_value(b)
+    if one is not None and other is not None:
+        return constant(factor * Fraction(one) * Fraction(other), len(a))
+    if one is not None:
+        return floats(b, factor * Fraction(one))
+    if other is not None:
+        return floats(a, factor * Fraction(other))
+    for each in (a, b):
+        sizes = np.abs(each[each != 0.0])
+        if len(sizes) and not (sizes.min() > SMALLEST and sizes.max() < LARGEST):
+            return rationals([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
+    return Exactly(*two_product(a, b), factor)
+
+
+def inverses(values: Exactly, factor: Fraction) -> Exactly:
+    """factor over each of the numbers."""
+    if isinstance(values, Enclosed):
+        return rationals([factor / values[k] for k in range(len(values))])
+    return Exactly(values.high, values.low, factor / values.factor, not values.inverse)
+
+
+def sum_of(values: FloatArray) -> Fraction:
+    """The exact sum of floats, (n,): of integers below 2²⁷ for each of their exponents."""
+    one = common_value(values)
+    if one is not None:
+        return Fraction(one) * len(values)
+    mantissa, exponents = np.frexp(values)
+    whole = np.ldexp(mantissa, DIGITS).astype(np.int64)
+    total = Fraction(0)
+    for exponent in np.unique(exponents).tolist():
+        part = whole[exponents == exponent]
+        added = (int((part >> HALF).sum()) << HALF) + int((part & ((1 << HALF) - 1)).sum())
+        total += added * Fraction(2) ** (exponent - DIGITS)
+    return total
+
+
+def total_of(values: Exactly) -> Fraction:
+    """The exact sum of the numbers."""
+    if isinstance(values, (Joined, Enclosed)) or values.inverse:
+        return sum((values[k] for k in range(len(values))), Fraction(0))
+    return values.factor * (sum_of(values.high) + sum_of(values.low))
+
+
+#: Bits of a float.
+MANTISSA = 53
+
+
+def as_integers(values: FloatArray) -> tuple[list[int], int]:
+    """j and an exponent with value_k = j_k 2^exponent, exactly.
+
+    Shapes: values (k,). Raises ValueError.
+    """
+    if not np.isfinite(values).all():
+        raise ValueError("only finite floats are integers times a power of 2")
+    mantissa, exponents = np.frexp(values)
+    whole = np.ldexp(mantissa, MANTISSA).astype(np.int64).tolist()
+    used = exponents[mantissa != 0.0]
+    least = int(used.min()) if len(used) else 0
+    shifts = (exponents - least).tolist()
+    return [j << s if j else 0 for j, s in zip(whole, shifts, strict=True)], least - MANTISSA
+
+
+def common(values: Sequence[Fraction]) -> tuple[list[int], int]:
+    """j and a denominator with value_k = j_k / denominator."""
+    denominator = math.lcm(*{value.denominator for value in values}) if values else 1
+    return [value.numerator * (denominator // value.denominator) for value in values], denominator

@@ -1,0 +1,243 @@
+"""A proof as a file that anyone can check: what is claimed, the numbers that it is claimed of, and a seal.
+
+    {
+    "format": "qpsvm proof",
+    "version": 1,
+    "about": …,                      how to check it
+    "machine": {"name", "parameters", "kernel", and where there are any: "classes", "weights", "pairs", "rows"},
+    "data": {"rows", "values"},
+    "file": {}, or where one is known {"name", "sha256", and how it is read: "kind", "target", "columns", …},
+    "alpha": {"exponent": e, "integers": [j, …], "others": [[k, p, q], …]},      α_k = j_k 2^e, but p/q for the others
+    "hulls": {"u": [[i, p, q], …], "v": …},                                      or these, where nothing separates
+    "plane": {"w" or "coef", and "multipliers"; or "centre" and "radius"},       as the user holds them; of several
+                                     classes at once w or coef of each, and "b"
+    "claims": [{"claim", "bound"}, …],
+    "assumptions": […],
+    "seal": …
+    }
+
+It is JSON, a fact a line, and nothing else is in it: the tables of `proof/checker.py` say what each machine, kernel and
+claim has. Floats are written so that they are read as the same floats. The seal is the SHA-256 of all
+bytes before the word "seal" with its quotation mark. The checker reads all this, alone, and computes it anew.
+
+The data are known by their *values*: the SHA-256 of IEEE doubles, the least significant byte first, of each row in turn
+how many of its numbers are not 0, then the place (from 0) and the value of each of these, and at last the target (−1 or
++1 of two classes, 0 where nothing is learnt). So dense and sparse samples with the same numbers have the same digest,
+whatever they were read from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.words import outline
+from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
+from qpsvm.base.writing import text_of, written
+from qpsvm.bounds.proof import checker
+from qpsvm.bounds.proof.all_in_one_dual import FeasibleJoint
+from qpsvm.bounds.proof.exactly import as_integers
+from qpsvm.bounds.proof.feasible import Feasible
+from qpsvm.data.rows import RowSource
+
+#: What a file says of itself.
+ABOUT = (
+    "What is claimed of alpha and of the plane is a theorem about these very numbers and the data. To check it: "
+    "python -m qpsvm verify THIS --data DATA; or, with nothing but Python, checker.py of qpsvm/bounds/proof, to be read first."
+)
+#: Samples that are made into bytes at a time.
+AT_A_TIME = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A machine and its samples, for a file.
+
+    machine: Name, parameters, kernel and what else the checker needs, as JSON has it.
+    X: All samples, (n, d); of a precomputed kernel its matrix.
+    target (n,)
+    plane: w, its coefficients, or centre and radius of a ball; and the multipliers: floats as the user has
+        them.
+    why_not: Why there can be no file; mostly empty.
+    """
+
+    machine: Mapping[str, Any]
+    X: RowSource
+    target: FloatArray
+    plane: Mapping[str, Any]
+    why_not: str = ""
+
+    def __repr__(self) -> str:
+        return outline("Recorded", **vars(self))
+
+
+def save(
+    proof: Any, path: str | os.PathLike[str], data: str | os.PathLike[str] | None, target: str | None,
+    reading: Mapping[str, Any] | None = None,
+) -> None:  # fmt: skip
+    """`Proof.save`; `reading` says how a file became samples, in the words of the checker.
+
+    Raises UnsupportedError, FileFormatError, DataError, FileAccessError, ParameterTypeError.
+    """
+    numbers = _numbers(proof)
+    found: Recorded = proof.record["stated"]()
+    if found.why_not:
+        raise UnsupportedError(f"no proof file: {found.why_not}")
+    values = digest(found.X, found.target)
+    about = {"rows": found.X.n, "values": values}
+    how: dict[str, Any] = {}
+    if data is not None:
+        name = text_of(data)
+        how = {**_bytes_of(name), **(reading or ({} if target is None else {"target": target}))}
+        if reading is None:
+            _check_values(name, how, found, values)
+    parts: dict[str, Any] = {"about": ABOUT, "machine": found.machine, "data": about, "file": how}
+    parts |= {**numbers, "plane": found.plane} if found.plane else numbers
+    parts |= {"claims": _claims(proof), "assumptions": proof.assumptions}
+    body = checker.HEAD.decode() + "".join(f"{json.dumps(key)}: {_lines(part)},\n" for key, part in parts.items())
+    content = body.encode()
+    content += checker.SEAL + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n'
+    try:
+        checker.understood(content)
+    except (checker.UnusableError, ValueError) as error:
+        raise UnsupportedError(f"no proof file: the checker could not use it, for {error}") from error
+    with written(path) as file:
+        file.write(content)
+
+
+def _lines(part: Any) -> str:
+    """A part as JSON, with a line for each of its facts."""
+    if isinstance(part, Mapping) and part:
+        return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_text(value)}" for key, value in part.items()) + "\n}"
+    if isinstance(part, (list, tuple)) and part:
+        return "[\n" + ",\n".join(f"  {_text(value)}" for value in part) + "\n]"
+    return _text(part)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _numbers(proof: Any) -> dict[str, Any]:
+    """α, or the convex weights that show why there is none.
+
+    Raises UnsupportedError.
+    """
+    known, proven = proof.record, {claim.kind for claim in proof.claims if claim.verdict == "proven"}
+    if "stated" in known and "point" in known:
+        return {"alpha": _alpha(known["point"])}
+    if "stated" in known and {"convex", "hulls", "separable"} <= proven:
+        return {"hulls": {side: [[i, w.numerator, w.denominator] for i, w in known[side].items()] for side in "uv"}}
+    if "stated" in known or not proven:
+        raise UnsupportedError("there is nothing proven that a file could hold: print the proof to see why")
+    raise UnsupportedError("a proof of this kind goes into no file yet: print it, or look at its record")
+
+
+def _alpha(point: Feasible | FeasibleJoint) -> dict[str, Any]:
+    """Integers, and what is no multiple of their power of 2; of several classes one sample after the other."""
+    if isinstance(point, FeasibleJoint):
+        whole, exponent = as_integers(point.alpha.ravel())
+        return {"exponent": exponent, "integers": whole, "others": []}
+    kept = point.alpha.copy()
+    kept[list(point.carriers)] = 0.0
+    j = np.ldexp(kept, -point.exponent).astype(np.int64)
+    others = [[int(k), value.numerator, value.denominator] for k, value in point.carriers.items()]
+    return {"exponent": point.exponent, "integers": j.tolist(), "others": others}
+
+
+def _claims(proof: Any) -> list[dict[str, Any]]:
+    """What is proven, as numbers: a checker has words of its own."""
+    if "point" not in proof.record:
+        return [{"claim": "the hulls meet"}]
+    found: list[dict[str, Any]] = []
+    proven = {claim.kind: claim for claim in proof.claims if claim.verdict == "proven"}
+    if "feasible" in proven:
+        found.append({"claim": "feasible"})
+    bounds = {"primal at most": proof.primal, "dual at least": proof.dual, "gap at most": proof.gap}
+    if any(claim.verdict == "refuted" for claim in proof.claims):
+        bounds["gap at least"] = proof.least_gap
+    found += [{"claim": name, "bound": bound} for name, bound in bounds.items() if math.isfinite(bound)]
+    b, lowered = proof.record.get("b"), proof.record.get("lowered")
+    known = math.isfinite(proof.remains)
+    if known and "intercept" in proven and b is not None:
+        best = [b.numerator, b.denominator]
+        found.append({"claim": "gap with the best b at most", "bound": proof.remains, "b": best})
+    if known and "rows" in proven and lowered is not None:
+        pairs = [[k, float(lowered[k])] for k in np.flatnonzero(lowered).tolist()]
+        found.append({"claim": "gap with lower levels at most", "bound": proof.remains, "lower": pairs})
+    return found
+
+
+# --- the data ---------------------------------------------------------------------------------------------------------
+
+
+def digest(X: RowSource, target: FloatArray) -> str:
+    """SHA-256 of the values, in one pass over the rows: X (n, d) and target (n,)."""
+    found = hashlib.sha256()
+    for rows, part in _tiles(X):
+        found.update(_doubles(part, target[rows]))
+    return found.hexdigest()
+
+
+def _tiles(X: RowSource) -> Iterator[tuple[slice, sp.csr_array]]:
+    """All rows in order, some at a time, without zeros."""
+    for block in X.blocks():
+        step = max(AT_A_TIME // max(block.d, 1), 1) if not X.is_sparse else AT_A_TIME
+        for start in range(0, block.n, step):
+            at = slice(start, min(start + step, block.n))
+            part: Matrix = block.take(at)
+            rows = sp.csr_array(part)
+            rows.eliminate_zeros()
+            rows.sort_indices()
+            yield slice(block.rows.start + at.start, block.rows.start + at.stop), rows
+
+
+def _doubles(rows: sp.csr_array, target: FloatArray) -> bytes:
+    """The doubles of some rows (k, d) and their targets (k,)."""
+    counts = np.diff(rows.indptr).astype(np.int64)
+    ends = np.cumsum(2 * counts + 2)
+    starts = ends - (2 * counts + 2)
+    found = np.empty(int(ends[-1]) if len(ends) else 0, dtype="<f8")
+    found[starts], found[ends - 1] = counts, target
+    within = np.arange(rows.nnz) - np.repeat(rows.indptr[:-1], counts)
+    places = np.repeat(starts, counts) + 1 + 2 * within
+    found[places], found[places + 1] = rows.indices, rows.data
+    return found.tobytes()
+
+
+def _bytes_of(name: str) -> dict[str, Any]:
+    """The name of a file and the SHA-256 of its bytes.
+
+    Raises FileFormatError.
+    """
+    try:
+        with open(name, "rb") as file:
+            return {"name": os.path.basename(name), "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+    except OSError as error:
+        raise FileFormatError(f"{name} cannot be read: {error.strerror or error}") from error
+
+
+def _check_values(name: str, how: Mapping[str, Any], found: Recorded, values: str) -> None:
+    """Refuse a file with other values than the samples.
+
+    Raises FileFormatError, DataError.
+    """
+    try:
+        rows, target, _ = checker.samples(checker.content_of(name), how, None, found.machine)
+    except (checker.UnusableError, LookupError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{name} cannot be read as samples: {error}") from error
+    if checker.digest(rows, target) == values:
+        return
+    raise DataError(
+        f"{name} holds other values than the samples of the proof: it is to have their numbers, all columns in order, "
+        "and the target in the column that `target` names, or the last one; leave `data` out to save it without a file"
+    )

@@ -1,0 +1,291 @@
+"""Weights that make vectors cancel, without rounding, from floats that nearly do.
+
+    (PCANCEL.1)  λ ≥ 0,  Σ λ_k = 1,  Σ λ_k g_k = 0:  of rational g_k, if there are such λ then there are rational ones,
+                 and some with as many positive ones as the g_k with a 1 behind have independent coordinates, at most
+                 (Carathéodory)
+    (PCANCEL.2)  the floats say which λ are positive: on independent rows and columns of [G; 1] a square system remains;
+                 λ of other columns stay the floats that they are, which are rational numbers too
+    (PCANCEL.3)  Bx = c in integers:  x = Σ_t x_t p^t with x_t = B⁻¹c_t mod p and c_{t+1} = (c_t − Bx_t)/p, and rational
+                 numbers from x mod p^T by Euclid's algorithm, T by Hadamard's bound of their size
+
+Which rows and columns are independent is asked modulo p, which may be wrong; so whatever is found is put into
+(PCANCEL.1) in integers, signs and all, before anybody is told.
+
+Sources: Schrijver, *Theory of Linear and Integer Programming* (1986), chapters 7 and 10; Dixon, *Exact solution of
+linear equations using p-adic expansions*, Numer. Math. 40 (1982).
+
+Weights that make vectors cancel exactly: that there are some, near floats, where rational ones would take long.
+
+    (PENCL.1)  B(x̃ + δ) = c with the residual r = c − Bx̃:  for any R with ‖I − RB‖ ≤ q < 1 in the largest row sum, B is
+               regular and |δ| ≤ ‖Rr‖/(1 − q) in every entry
+    (PENCL.2)  of [G; 1]λ = (0, …, 0, 1) the columns of B are as many as it has rows, and independent; the others keep
+               the floats that they have. Each is scaled by the power of 2 next to its weight, so that x̃ is about 1
+
+Where |δ| < x̃ there is one λ > 0 with that, and it is rational, as B and c are. Products and sums are bounded by
+(ROUND.1) and (ROUND.4).
+
+Source: Rump, *Verification methods*, Acta Numerica 19 (2010), section 10.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.bounds.proof.exactly import common
+
+#: Whole numbers without bounds, as objects.
+Integers = NDArray[np.object_]
+
+#: p of (PCANCEL.3): two numbers below it have a product that 64 bits hold.
+PRIME = 2**31 - 1
+#: Shares of the largest weight below which floats may stand for 0: of a vertex, and of points inside a face.
+IDLE = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)
+#: Operations modulo p, and products of large integers, that take about a second.
+ELIMINATED, MULTIPLIED = 1e8, 1.5e7
+#: The most equations that (PCANCEL.3) solves in that time, where numbers are floats.
+MOST_EQUATIONS = 110
+#: Numbers of a linear program that is solved for a vertex.
+PROGRAM = 1.6e5
+#: Digits to the right of the point of λ outside the square system.
+GRID = 60
+
+
+def cancelling(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
+    """(PCANCEL.1) near some floats.
+
+    Shapes: vectors (m, k), near (k,).
+    """
+    rows = without_factors(vectors)[0]
+    system = np.vstack([rows, np.full((1, len(near)), 1, dtype=object)])
+    for guess in _guesses(rows, near):
+        chosen = np.flatnonzero(guess)
+        if min(len(system), len(chosen)) > MOST_EQUATIONS:
+            continue
+        found = _solved(system[:, chosen], guess[chosen])
+        if found is not None and cancel(vectors[:, chosen], found):
+            weights = [Fraction(0)] * len(near)
+            for k, value in zip(chosen.tolist(), found, strict=True):
+                weights[k] = value
+            return weights
+    return None
+
+
+def cancel(vectors: Integers, weights: list[Fraction]) -> bool:
+    """Whether (PCANCEL.1) holds: rational weights of the columns of (m, k)."""
+    whole, denominator = common(weights)
+    sums = vectors @ np.array(whole, dtype=object)
+    return min(whole) >= 0 and sum(whole) == denominator and not any(sums)
+
+
+def without_factors(vectors: Integers) -> tuple[Integers, list[int]]:
+    """Rows divided by what divides them, those of zeros left out; and the divisors of all rows, 0 for these."""
+    divisors = [math.gcd(*row) for row in vectors.tolist()]
+    kept = [k for k, divisor in enumerate(divisors) if divisor]
+    return vectors[kept] // np.array([divisors[k] for k in kept], dtype=object)[:, None], divisors
+
+
+def _guesses(rows: Integers, near: FloatArray) -> Iterator[FloatArray]:
+    """Floats near λ with fewer and fewer positive ones, a vertex first where there are more than one needs."""
+    total = float(near.sum())
+    if not 0.0 < total < math.inf:
+        return
+    near = near / total
+    if MOST_EQUATIONS >= len(rows) + 1 < np.count_nonzero(near):
+        vertex = _vertex(rows, near)
+        if vertex is not None:
+            yield vertex
+    kept = len(near) + 1
+    for share in IDLE:
+        guess = np.where(near > share * near.max(), near, 0.0)
+        if np.count_nonzero(guess) < kept:
+            kept = int(np.count_nonzero(guess))
+            yield guess
+
+
+def _vertex(rows: Integers, near: FloatArray) -> FloatArray | None:
+    """λ with few positive ones among those of some floats, by a linear program that wants none of the smaller ones."""
+    from scipy.optimize import linprog
+
+    support = np.flatnonzero(near)
+    if len(rows) * len(support) > PROGRAM:
+        return None
+    part = rows[:, support]
+    sizes = np.array([max(abs(value) for value in row) or 1 for row in part.tolist()], dtype=object)
+    left = (part / sizes[:, None]).astype(np.float64)
+    left = np.vstack([left, np.ones(len(support))])
+    costs = -np.log2(np.maximum(near[support], np.finfo(float).tiny))
+    found = linprog(costs, A_eq=left, b_eq=np.append(np.zeros(len(rows)), 1.0), method="highs-ds")
+    if found.x is None:
+        return None
+    vertex = np.zeros(len(near))
+    vertex[support] = np.maximum(found.x, 0.0)
+    return vertex
+
+
+def _solved(system: Integers, near: FloatArray) -> list[Fraction] | None:
+    """λ with [G; 1]λ = (0, …, 0, 1) by (PCANCEL.2), (m, k) and (k,); signs and all are for the caller to see."""
+    m, k = system.shape
+    if m * k * min(m, k) > ELIMINATED or not k:
+        return None
+    order = np.argsort(-near, kind="stable")
+    right = np.full((m, 1), 0, dtype=object)
+    right[-1] = 1
+    rows, places = independent((np.hstack([system[:, order], right]) % PRIME).astype(np.int64))
+    if k in places:  # the right-hand side is no combination of the columns
+        return None
+    columns = order[places]
+    free = np.setdiff1d(np.arange(k), columns)
+    held = np.array([round(value) for value in np.ldexp(near[free], GRID).tolist()], dtype=object)
+    target = right[:, 0] * (1 << GRID)
+    if len(free):
+        target = target - system[:, free] @ held
+    basic = solve_integers(system[np.ix_(rows, columns)], target[rows])
+    if basic is None or min(basic) < 0:
+        return None
+    weights = [Fraction(0)] * k
+    for place, value in [*zip(columns.tolist(), basic, strict=True), *zip(free.tolist(), held.tolist(), strict=True)]:
+        weights[place] = Fraction(value) / (1 << GRID)
+    return weights
+
+
+def independent(A: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows and columns of a regular part of A (m, k) modulo p, as large as can be; the first columns are preferred."""
+    m, k = A.shape
+    A, rows = A.copy(), np.arange(m)
+    columns: list[int] = []
+    for column in range(k):
+        done = len(columns)
+        if done == m:
+            break
+        candidates = np.flatnonzero(A[done:, column])
+        if not len(candidates):
+            continue
+        pivot = done + int(candidates[0])
+        A[[done, pivot]], rows[[done, pivot]] = A[[pivot, done]], rows[[pivot, done]]
+        head = A[done, column:] * pow(int(A[done, column]), -1, PRIME) % PRIME
+        below = np.flatnonzero(A[done + 1 :, column]) + done + 1
+        A[below, column:] = (A[below, column:] - A[below, column][:, None] * head % PRIME) % PRIME
+        columns.append(column)
+    return rows[: len(columns)], np.array(columns, dtype=np.intp)
+
+
+def solve_integers(B: Integers, c: Integers) -> list[Fraction] | None:
+    """x with Bx = c by (PCANCEL.3), for B (r, r) and c (r,); None where p divides its determinant, or it takes long."""
+    r = len(c)
+    norms = [sum(value * value for value in row).bit_length() / 2.0 + 1.0 for row in B.tolist()]
+    above = max(max(abs(value) for value in c.tolist()), 1).bit_length()
+    determinant, largest = sum(norms), sum(norms) + above + math.log2(r + 1)  # Hadamard's bounds, in bits
+    steps = int((determinant + largest + 2.0) / 30.0) + 2
+    if r * r * steps * (max(norms) / 64.0 + 1.0) > MULTIPLIED:
+        return None
+    inverse = _inverse((B % PRIME).astype(np.int64))
+    if inverse is None:
+        return None
+    x, power, left = np.zeros(r, dtype=object), 1, c
+    for _ in range(steps):
+        digit = (inverse * (left % PRIME).astype(np.int64) % PRIME).sum(axis=1) % PRIME
+        digits = digit.astype(object)
+        x, power, left = x + power * digits, power * PRIME, (left - B @ digits) // PRIME
+    return _rationals(x.tolist(), power, 1 << math.ceil(largest))
+
+
+def _inverse(B: IntArray) -> IntArray | None:
+    """B⁻¹ modulo p, (r, r)."""
+    r = len(B)
+    A = np.column_stack([B, np.eye(r, dtype=np.int64)])
+    for k in range(r):
+        candidates = np.flatnonzero(A[k:, k])
+        if not len(candidates):
+            return None
+        pivot = k + int(candidates[0])
+        A[[k, pivot]] = A[[pivot, k]]
+        A[k] = A[k] * pow(int(A[k, k]), -1, PRIME) % PRIME
+        others = np.flatnonzero(A[:, k])
+        others = others[others != k]
+        A[others] = (A[others] - A[others, k][:, None] * A[k] % PRIME) % PRIME
+    return A[:, r:]
+
+
+def _rationals(residues: list[int], modulus: int, largest: int) -> list[Fraction] | None:
+    """Fractions with a common denominator from what they are modulo p^T, numerators not above `largest`."""
+    denominator, found = 1, []
+    for residue in residues:
+        value = residue * denominator % modulus
+        value = value - modulus if value > modulus // 2 else value
+        if abs(value) <= largest:
+            found.append(Fraction(value, denominator))
+            continue
+        before, now, s, t = modulus, value % modulus, 0, 1
+        while now > largest:
+            quotient = before // now
+            before, now, s, t = now, before - quotient * now, t, s - quotient * t
+        if not t:
+            return None
+        found.append(Fraction(now, t) / denominator)
+        denominator *= abs(t)
+    return found
+
+
+#: Equations, and numbers in them, that take about a second.
+MOST_ENCLOSED, NUMBERS = 1000, 4e6
+#: Bits of whole numbers that are powers of 2 times floats of ordinary size.
+MOST_BITS = 900
+
+
+def enclosed(vectors: Integers, near: FloatArray) -> float | None:
+    """A share t < 1 such that there is a λ with (PCANCEL.1) and |λ_k − near_k| ≤ t near_k.
+
+    Shapes: vectors (m, k), near (k,).
+    """
+    m, k = vectors.shape
+    if not m < min(k, MOST_ENCLOSED) or m * k > NUMBERS or not (near > 0.0).all():
+        return None
+    A = _floats(vectors)
+    if A is None:
+        return None
+    near = near / near.sum()
+    scale = np.exp2(np.round(np.log2(near)))
+    with np.errstate(all="ignore"):  # a number that is none makes no comparison true
+        scaled = A * scale
+        if not np.array_equal(scaled / scale, A):
+            return None
+        columns = qr(scaled, mode="economic", pivoting=True, check_finite=False)[2][: m + 1]
+        B = scaled[:, columns]
+        try:
+            R = np.linalg.inv(B)
+        except np.linalg.LinAlgError:
+            return None
+        high, low, radius = dots_in_two(A, near)
+        high[-1] -= 1.0  # exact, for a number near 1; and what it is not is seen
+        residual = (np.abs(high) + np.abs(low) + radius) * (1.0 + 4.0 * UNIT)
+        rough = 1.0 + gamma(4 * m + 32)
+        lost = gamma(m + 8) * (np.abs(R) @ np.abs(B).sum(axis=1)) * rough + m * UNDERFLOW
+        q = float((np.abs(np.eye(m + 1) - R @ B).sum(axis=1) * rough + lost).max()) * rough
+        delta = float(((np.abs(R) @ residual) * rough).max()) + m * UNDERFLOW
+        if not q < 0.5:
+            return None
+        share = float((delta / (1.0 - q) / (near / scale)[columns]).max()) * (1.0 + gamma(16)) + 16.0 * UNIT
+    return share if share < 1.0 else None
+
+
+def _floats(vectors: Integers) -> FloatArray | None:
+    """[G; 1] as floats without rounding, rows in units of powers of 2; None where numbers have more digits."""
+    m, k = vectors.shape
+    A = np.ones((m + 1, k))
+    for j in range(m):
+        bits = max(abs(value).bit_length() for value in vectors[j].tolist())
+        if bits > MOST_BITS:
+            return None
+        row = vectors[j].astype(np.float64)
+        if any(int(value) != exact for value, exact in zip(row.tolist(), vectors[j].tolist(), strict=True)):
+            return None
+        A[j] = np.ldexp(row, -bits)
+    return A

@@ -1,0 +1,197 @@
+"""e^x with a proven error: of many floats at once, in twice the precision, and of rational numbers.
+
+    (EXP.1)  eˣ = 2^m T_j eʳ,  n = mN + j the integer next to xN/ln 2, N = 2048, T_j = 2^(j/N), r = x − nλ, λ = ln 2/N
+    (EXP.2)  λ = λ₁ + λ₂ + η, λ₁ of 32 bits: nλ₁ is exact for |n| < 2²¹, that is for |x| ≤ 700;  |λ₂| ≤ 2⁻⁴⁴, |η| ≤ 2⁻⁹⁷
+    (EXP.3)  fl(xN/ln 2) is off by at most 2⁻³¹, so |r| ≤ (½ + 2⁻³⁰)λ < ρ = 1.7·10⁻⁴
+    (EXP.4)  r̂ = fl(fl(x − nλ₁) − fl(nλ₂)):  |r̂ − r| ≤ 2u(ρ + 2⁻²³) + n(u|λ₂| + |η|) < 4·10⁻⁴ u
+    (EXP.5)  eʳ − 1 = p + R,  p = r(1 + r(½ + r/6)),  |R| ≤ ρ⁴/24·e^ρ < 0.32u;  p̂ is off by less than 3uρ < 6·10⁻⁴ u
+    (EXP.6)  fl(T̂ + fl(T̂p̂)):  u for T̂, correctly rounded, u for the sum, uρ for the product; with (EXP.4) and (EXP.5)
+             less than 2.5u in all, relative to eˣ. 2^m changes the exponent only: nothing underflows for x ≥ −700
+    (EXP.7)  in twice the precision, r = r₁ + r₂ from three parts of λ, T_j of two doubles, and
+             eʳ − 1 = r + r²/2 + r³(1/6 + r/24 + r²/120 + r³/720) + R:  |R| < ρ⁷/5040·e^ρ < 2⁻⁹⁹; the cube is below 2⁻⁴⁰
+             and off by 10u of itself; r₂ < 2⁻⁴² before it is added to r₁ and off by 4u of that; the rest by 16u². Less
+             than 2⁻⁸⁸ in all, relative to eˣ
+    (EXP.8)  in fixed point, with 192 bits behind the point: r = (x − m ln 2)/256 is off by |m|/256 + 2 units, a term of
+             Taylor's series by 3, as its two quotients are rounded down; and of v ≤ 1 off by o, v² is by 2o + 2
+
+T_j and λ are made of integers: square roots of 2 by `math.isqrt`, ln 2 = 2 artanh ⅓ as a sum of quotients.
+
+Source: Tang, *Table-driven implementation of the exponential function in IEEE floating-point arithmetic*, ACM TOMS 15
+(1989), for the idea of table and reduction; the bounds are derived here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.rounding import UNIT, two_product, two_sum
+from qpsvm.base.arrays.types import FloatArray
+
+#: N of (EXP.1) is 2 to this.
+TABLE_BITS = 11
+#: Exponents below this are raised to it, and none may be above its opposite: (EXP.2), (EXP.6).
+LOWEST = -700.0
+#: The same in twice the precision, where the second double must not underflow either.
+LOWEST_IN_TWO = -600.0
+#: (EXP.6) and (EXP.7).
+RELATIVE, RELATIVE_IN_TWO = 2.5 * UNIT, 2.0**-88
+#: Of (EXP.8); and of the tables.
+BITS = 192
+#: Times that the exponent is halved before Taylor's series, and the value squared after it.
+HALVINGS = 8
+#: A double with its last bit worth 1: what is added to it is rounded to an integer.
+ROUNDER = 1.5 * 2.0**52
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What (EXP.1) needs.
+
+    bits (N,): T_j as the bits of a double, less j·2^(52 − 11): n·2^(52 − 11) added gives 2^m T_j.
+    high, low (N,): T_j as a sum of two doubles, the first of which is T_j rounded.
+    inverse: N/ln 2.
+    step: λ₁ and λ₂ of (EXP.2).
+    steps: λ in three parts, the first two of 32 bits.
+    """
+
+    bits: NDArray[np.int64]
+    high: FloatArray
+    low: FloatArray
+    inverse: float
+    step: tuple[float, float]
+    steps: tuple[float, float, float]
+
+
+def ln2(bits: int) -> int:
+    """ln 2·2^bits, off by less than 1: 2Σ 3^−(2k+1)/(2k + 1), each term rounded down with 16 bits more."""
+    more = bits + 16
+    power, total, k = (2 << more) // 3, 0, 0
+    while power:
+        total += power // (2 * k + 1)
+        power //= 9
+        k += 1
+    return (total + k) >> 16
+
+
+@cache
+def tables() -> Tables:
+    """Made at the first use, of integers: some milliseconds."""
+    size, bits = 1 << TABLE_BITS, BITS
+    root = 2 << bits
+    for _ in range(TABLE_BITS):
+        root = math.isqrt(root << bits)
+    values, value = [], 1 << bits
+    for _ in range(size):  # each product loses less than one unit of 2⁻¹⁹²
+        values.append(value)
+        value = (value * root) >> bits
+    one = 1 << bits
+    high = np.array([value / one for value in values])  # a quotient of integers is correctly rounded
+    rest = [value - int(Fraction(h) * one) for value, h in zip(values, high.tolist(), strict=True)]
+    low = np.array([part / one for part in rest])
+    step = Fraction(ln2(bits), one * size)
+    first = _leading(step)
+    second = _leading(step - first)
+    offsets = np.arange(size, dtype=np.int64) << (52 - TABLE_BITS)
+    return Tables(
+        high.view(np.int64) - offsets, high, low, float(1 / step), (float(first), float(step - first)),
+        (float(first), float(second), float(step - first - second)),
+    )  # fmt: skip
+
+
+def _leading(value: Fraction, digits: int = 32) -> Fraction:
+    """The number with so many bits that is nearest."""
+    unit = Fraction(2) ** (math.frexp(float(value))[1] - digits)
+    return round(value / unit) * unit
+
+
+class Exponential:
+    """eˣ by (EXP.1) to (EXP.6) in place, with its own scratch memory.
+
+    most: Entries of the largest block.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._n: FloatArray = np.empty(most)
+        self._bits: NDArray[np.int64] = np.empty(most, np.int64)
+        self._index: NDArray[np.int64] = np.empty(most, np.int64)
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Overwrite exponents from −700 to 700 with values off by at most `RELATIVE` of eˣ; lower ones are raised."""
+        table, r = tables(), x.reshape(-1)
+        n, bits, index = self._n[: r.size], self._bits[: r.size], self._index[: r.size]
+        scale, product, n_bits = bits.view(np.float64), index.view(np.float64), n.view(np.int64)
+        np.maximum(r, LOWEST, out=r)
+        np.multiply(r, table.inverse, out=n)
+        np.add(n, ROUNDER, out=n)  # (EXP.3): its last bits are those of the integer
+        np.bitwise_and(n_bits, (1 << TABLE_BITS) - 1, out=index)
+        table.bits.take(index, axis=0, out=bits, mode="clip")
+        np.left_shift(n_bits, 52 - TABLE_BITS, out=index)
+        np.add(bits, index, out=bits)
+        np.subtract(n, ROUNDER, out=n)
+        np.multiply(n, table.step[0], out=product)  # exact
+        np.subtract(r, product, out=r)
+        np.multiply(n, table.step[1], out=n)
+        np.subtract(r, n, out=r)  # (EXP.4)
+        np.multiply(r, 1.0 / 6.0, out=n)
+        np.add(n, 0.5, out=n)
+        np.multiply(n, r, out=n)
+        np.add(n, 1.0, out=n)
+        np.multiply(n, r, out=n)  # (EXP.5)
+        np.multiply(n, scale, out=r)
+        np.add(r, scale, out=r)  # (EXP.6)
+        return x
+
+
+def exp_in_two(high: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """e^(high + low) as a sum of two doubles, off by at most `RELATIVE_IN_TWO` of itself, (EXP.7)."""
+    table = tables()
+    least = high < LOWEST_IN_TWO
+    x, rest = np.where(least, LOWEST_IN_TWO, high), np.where(least, 0.0, low)
+    n = np.rint(x * table.inverse)
+    whole = n.astype(np.int64)
+    r, error = two_sum(x, -(n * table.steps[0]))  # n times 32 bits is exact
+    r, lost = two_sum(r, -(n * table.steps[1]))
+    rest = rest + error + lost - n * table.steps[2]
+    r, rest = two_sum(r, rest)
+    square, square_low = two_product(r, r)
+    cube = r * square * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0))))
+    s, lost = two_sum(r, 0.5 * square)
+    s, s_low = two_sum(s, cube + (lost + rest + (0.5 * square_low + r * rest)))
+    j = whole & ((1 << TABLE_BITS) - 1)
+    T, T_low = table.high[j], table.low[j]
+    product, product_low = two_product(T, s)
+    value, lost = two_sum(T, product)
+    value, value_low = two_sum(value, lost + (product_low + T_low + (T * s_low + T_low * s)))
+    power = (whole >> TABLE_BITS).astype(np.int32)
+    return np.ldexp(value, power), np.ldexp(value_low, power)
+
+
+def exp_fixed(x: int) -> tuple[int, int]:
+    """Integers below and above eˣ in units of 2⁻¹⁹², (EXP.8)."""
+    one, log2 = 1 << BITS, _ln2()
+    m = -(-x // log2)  # eˣ = 2^m eʳ with −ln 2 < r ≤ 0
+    if m < -BITS:
+        return 0, 1
+    r = (x - m * log2) >> HALVINGS
+    term = total = one
+    k = 0
+    while term not in (0, -1):
+        k += 1
+        term = ((term * r) >> BITS) // k
+        total += term
+    off = 3 * k + 8 + (-m >> HALVINGS)
+    for _ in range(HALVINGS):
+        total = (total * total) >> BITS
+        off = 2 * off + 2
+    return max(total - off, 0) >> -m, ((total + off) >> -m) + 1
+
+
+@cache
+def _ln2() -> int:
+    return ln2(BITS)

@@ -1,0 +1,225 @@
+"""Points of a kernel machine: ⟨w, φ(x_i)⟩ = Σ_j c_j K_ij with radii, in blocks that stay in the cache.
+
+    (KSUM.1)  û_i = Σ_j c_j K̂_ij, a sum of at most `WIDTH` terms a block, the blocks one after the other:  off by
+              γ_k Σ|c_j||K̂_ij| for k = WIDTH + blocks + 1, and by Σ_j |c_j| times the radii of the values
+    (KSUM.2)  these are sums with K̂ once more: Σ|c_j||K̂_ij|(c + e_i + e_j) + t_i Σ|c_j| t_j
+    (KSUM.3)  |vᵀKw| ≤ N(v)N(w),  N(v) = Σ|v_j| sizes_j, whether K is positive semidefinite or not
+    (KSUM.4)  with δ = c − β:  ½βᵀKβ = ½cᵀKc − δᵀKc + ½δᵀKδ, where cᵀKc = Σc_i u_i, δᵀKc = Σδ_i u_i
+    (KSUM.5)  δᵀKδ ≤ N(δ)²; where δ is no rounding, it is measured as cᵀKc is
+
+Values between support vectors are made once for both sides. Only columns with c_j ≠ 0 are made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, two_sum
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.bounds.proof.exact_dual import Held
+from qpsvm.bounds.proof.kernels.definite import MOST_ROWS, Definiteness, definiteness
+from qpsvm.bounds.proof.kernels.exact import exact_values, sharp_sums
+from qpsvm.bounds.proof.kernels.values import COLUMNS, OUT, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
+from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
+from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial, Sigmoid
+
+#: Terms of one sum.
+WIDTH = max(ROWS, COLUMNS)
+#: δ of (KSUM.5) is a rounding where N(δ) is less than this share of N(c).
+ROUNDING = 1e-10
+
+
+class KernelSpace(Space):
+    """The points of a kernel machine.
+
+    values: K over them.
+    """
+
+    def __init__(self, values: KernelValues) -> None:
+        self.kernel_values = values
+        self.n = values.n
+
+    def measured(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> Measured:
+        """(KSUM.1) to (KSUM.5)."""
+        assert held.coef is not None
+        with np.errstate(all="ignore"):
+            return self._measured(held.coef, beta, beta_radius)
+
+    def _measured(self, coef: FloatArray, beta: FloatArray, beta_radius: FloatArray) -> Measured:
+        values = self.kernel_values
+        off = coef - beta  # δ
+        lost = beta_radius + UNIT * np.abs(off)
+        size, rest = self._norm(off), self._norm(lost)
+        real = size > ROUNDING * self._norm(coef)  # δ is no rounding
+        support = np.flatnonzero((coef != 0.0) | (off != 0.0) if real else coef)
+        columns = [coef, off] if real else [coef]
+        sums = _Sums(values, support, np.column_stack([column[support] for column in columns]))
+        u, radius = sums.found[:, 0], sums.radii[:, 0]
+        square, spread = _form(coef, u, radius)
+        cross, cross_spread = _form(off, u, radius)
+        cross_spread += float(lost @ (np.abs(u) + radius)) * (1.0 + gamma(self.n + 2))
+        far = size * size * OUT
+        low = -far
+        if real:
+            own, own_spread = _form(off, sums.found[:, 1], sums.radii[:, 1])
+            far, low = min(far, (own + own_spread) * OUT), max(low, own - own_spread * OUT)
+        extra = (2.0 * size + rest) * rest * OUT  # of δ ± lost
+        extra += UNDERFLOW if size or rest else 0.0
+        far, low = max(far, 0.0) + extra, min(low, 0.0) - extra
+        low = 0.0 if values.definite or not (size or rest) else low * OUT
+        half = _around(0.5 * square, 0.5 * spread)
+        own_half = _around(0.5 * square - cross, 0.5 * spread + cross_spread, (low * 0.5, far * 0.5))
+        apart = math.sqrt(far) * OUT if far >= 0.0 else math.inf
+        floor = 0.0 if values.definite else -math.inf
+        return Measured(
+            Values(u, np.zeros(self.n), radius), apart,
+            (max(half[0], floor), half[1]), (max(own_half[0], floor), own_half[1]), 0.5 * low,
+        )  # fmt: skip
+
+    def _norm(self, v: FloatArray) -> float:
+        """N(v) of (KSUM.3) from above."""
+        return float(np.abs(v) @ self.kernel_values.sizes) * (1.0 + gamma(self.n + 2))
+
+    def sharpened(self, held: Held, points: IntArray) -> Values | None:
+        """By (KTWO.4)."""
+        assert held.coef is not None
+        support = np.flatnonzero(held.coef)
+        return sharp_sums(self.kernel_values, points, support, held.coef[support])
+
+    def sharpened_apart(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+        """(KSUM.5), measured in twice the precision."""
+        assert held.coef is not None
+        off, low = two_sum(held.coef, -beta)
+        support = np.flatnonzero(off)
+        found = sharp_sums(self.kernel_values, support, support, off[support])
+        if found is None:
+            return None
+        square, spread = dot(np.tile(off[support], 2), np.concatenate([found.high, found.low]))
+        spread += float(np.abs(off[support]) @ found.radius) * (1.0 + gamma(len(support) + 2))
+        lost = self._norm(beta_radius + np.abs(low))
+        far = max(square + spread * OUT, 0.0) * OUT + (2.0 * self._norm(off) + lost) * lost * OUT + UNDERFLOW
+        return math.sqrt(far) * OUT
+
+    def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
+        """By (KRAT.1) to (KRAT.4)."""
+        assert held.coef is not None
+        return exact_values(self.kernel_values, held.coef, beta, most)
+
+    def definiteness(self, plane: bool) -> Definiteness:
+        """By construction, or by a factor, (DEF.1)."""
+        if self.kernel_values.definite:
+            return Definiteness(0.0, built=True)
+        if self.n > MOST_ROWS:
+            return Definiteness(math.inf)
+        return definiteness(*self.kernel_values.whole(), plane)
+
+
+def kernel_space(kernel: Kernel, X: Matrix) -> KernelSpace:
+    """The points X (n, d) of one of the library's kernels that is a function of them.
+
+    Raises UnsupportedError.
+    """
+    if isinstance(kernel, RBF):
+        return KernelSpace(RBFValues(kernel, X))
+    if isinstance(kernel, (Polynomial, Sigmoid)):
+        return KernelSpace(ProductValues(kernel, X))
+    raise UnsupportedError(f"the kernel {kernel} is no function that a proof knows; its matrix can be proven about")
+
+
+def matrix_space(K: FloatArray) -> KernelSpace:
+    """The points of a kernel matrix (n, n), these floats exactly."""
+    return KernelSpace(MatrixValues(K))
+
+
+@dataclass
+class _Sums:
+    """Kc for some vectors c at once: (n, q), with radii.
+
+    support (s,)
+    weights (s, q)
+    """
+
+    values: KernelValues
+    support: IntArray
+    weights: FloatArray
+
+    def __post_init__(self) -> None:
+        values, s = self.values, len(self.support)
+        others = np.ones(values.n, dtype=bool)
+        others[self.support] = False
+        self._order = np.concatenate([self.support, np.flatnonzero(others)])
+        self._blocks = values.arranged(self._order, s)
+        sizes = np.abs(self.weights)
+        e = values.exponent[self.support, None]
+        q = self.weights.shape[1]
+        sides = [sizes, e * sizes] if e.any() else [sizes]
+        self._signed, self._sizes = self.weights, np.hstack(sides)
+        if values.positive:
+            self._signed, self._sizes = np.hstack([self.weights, *sides]), np.empty((s, 0))
+        added = np.zeros((values.n, self._signed.shape[1] + self._sizes.shape[1]))
+        self._more = np.zeros((values.n, q))
+        self._added = added
+        self._walk(s)
+        t = values.floor[self._order]
+        terms = min(s, WIDTH) + s // ROWS + s // COLUMNS + 4
+        absolute = added[:, q : 2 * q]
+        radii = absolute * (gamma(terms + 2) + (values.relative + values.exponent[self._order])[:, None])
+        if e.any():
+            radii += added[:, 2 * q :]
+        floors = (values.floor[self.support] @ sizes) * (1.0 + gamma(s + 2))
+        radii += t[:, None] * floors + self._more + s * UNDERFLOW
+        radii *= (1.0 + gamma(terms + 8)) * OUT
+        self.found, self.radii = np.empty((values.n, q)), np.empty((values.n, q))
+        self.found[self._order] = added[:, :q]
+        self.radii[self._order] = np.where(np.isnan(radii), np.inf, radii)
+
+    def _walk(self, s: int) -> None:
+        """Blocks among the support, each for both its sides, and those of the other points."""
+        n = self.values.n
+        for top in range(0, s, ROWS):
+            rows = slice(top, min(top + ROWS, s))
+            for left in range(top, s, COLUMNS):
+                self._add(rows, slice(left, min(left + COLUMNS, s)), mirrored=True)
+        for top in range(s, n, ROWS):
+            rows = slice(top, min(top + ROWS, n))
+            for left in range(0, s, COLUMNS):
+                self._add(rows, slice(left, min(left + COLUMNS, s)), mirrored=False)
+
+    def _add(self, rows: slice, columns: slice, mirrored: bool) -> None:
+        K = self._blocks.block(rows, columns)
+        more = self._blocks.radius()
+        self._put(K, more, rows, columns)
+        if mirrored and columns.stop > rows.stop:
+            behind = slice(max(rows.stop, columns.start), columns.stop)
+            skipped = behind.start - columns.start
+            self._put(K[:, skipped:].T, None if more is None else more[:, skipped:].T, behind, rows)
+
+    def _put(self, K: FloatArray, more: FloatArray | None, rows: slice, columns: slice) -> None:
+        k = self._signed.shape[1]
+        self._added[rows, :k] += K @ self._signed[columns]
+        if self._sizes.shape[1]:
+            self._added[rows, k:] += np.abs(K) @ self._sizes[columns]
+        if more is not None:
+            self._more[rows] += more @ np.abs(self.weights[columns])
+
+
+def _form(v: FloatArray, u: FloatArray, radius: FloatArray) -> tuple[float, float]:
+    """Σ v_i u_i of u_i ± radius_i, and how far that may be off."""
+    support = np.flatnonzero(v)
+    found, spread = dot(v[support], u[support])
+    inherited = float(np.abs(v[support]) @ radius[support]) * (1.0 + gamma(len(support) + 2))
+    return found, (spread + inherited) * OUT
+
+
+def _around(middle: float, spread: float, more: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:
+    """What is at most a spread, and something between two numbers, away from a float: from below and from above."""
+    low, high = middle - spread + more[0], middle + spread + more[1]
+    slack = 4.0 * UNIT * (abs(middle) + spread + abs(more[0]) + abs(more[1]))
+    low, high = low - slack, high + slack
+    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)

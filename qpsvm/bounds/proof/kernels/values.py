@@ -1,0 +1,372 @@
+"""Kernel values a block at a time, each with a radius that is proven: |K̂_ij − K_ij| ≤ |K̂_ij|(c + e_i + e_j) + t_i t_j.
+
+    (KVAL.7)  a matrix that is given is what it is
+
+What the kernels of the library have for c, e and t is derived where they are. Sums then need no radius of each value.
+
+Values of kernels of b = γxᵀz + r with radii: polynomials and the sigmoid, (KVAL.4) to (KVAL.6).
+
+    (KVAL.4)  b = γxᵀz + r is off by γ_{d+2} m, m = γ‖x‖‖z‖ + |r| ≥ |b|, and a power of whole degree p by at most
+              γ_{p(d+3)} mᵖ;  mᵖ ≤ τ_i τ_j, τ = (γ‖x‖² + |r|)^{p/2}, by Cauchy and Schwarz
+    (KVAL.5)  bᵖ of another degree: 2⁻ᵏ-th powers by square roots, each at most 2u off, for the bits of p; the error of
+              b by monotony, at the ends of b ± γ_{d+2} m
+    (KVAL.6)  tanh b = ±(1 − q)/(1 + q), q = e^{−2|b|}: off by 9u, and by what b is off
+
+Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section 3.1.
+
+Values of the Gaussian kernel with radii, (KVAL.1) to (KVAL.3).
+
+    (KVAL.1)  RBF: a = fl(s(x − μ)), s = fl(√(2γ)), h = fl(½‖a‖²), and the exponent fl(aᵀc − h_i − h_j) as one product
+              with two columns more. a is off by γ₄‖a‖ from √(2γ)(x − μ), the product by γ_{d+2}·½(‖a‖ + ‖c‖)², h by
+              γ_d h:  the exponent by at most γ_{1.5d+14}(‖a‖² + ‖c‖²)
+    (KVAL.2)  where that is not small, ‖x − z‖² by differences of √γ'x, γ' a power of 4 (no rounding): relative error
+              γ_{d+4} of the exponent, which times eˣ is at most γ_{d+4}/e
+    (KVAL.3)  an exponent that is off by δ ≤ 10⁻⁶ makes eˣ off by e^δ − 1 ≤ δ(1 + 10⁻⁶) of itself, and (EXP.6) adds 2.5u
+
+Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section 3.1.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
+from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
+from qpsvm.space.kernels.products import squared_norms
+
+#: Rows and columns of a block: with its scratch memory it stays in the second-level cache.
+ROWS, COLUMNS = 128, 256
+#: Sparse samples are made dense up to so many bytes.
+DENSE_BYTES = 4e8
+#: More than a few roundings.
+OUT = 1.0 + 64.0 * UNIT
+#: What sums of products that underflow may lose, whatever they are multiplied by.
+TINY = 2.0**-900
+
+
+class KernelValues(ABC):
+    """K over n points, in the order in which it is asked for.
+
+    relative: c.
+    exponent, floor (n,): e and t.
+    sizes (n,): |K_ij| ≤ sizes_i sizes_j.
+    positive: Whether no K̂_ij is negative.
+    definite: Whether K is positive semidefinite by construction.
+    """
+
+    n: int
+    relative: float = 0.0
+    exponent: FloatArray
+    floor: FloatArray
+    sizes: FloatArray
+    positive: bool = False
+    definite: bool = False
+
+    @abstractmethod
+    def arranged(self, order: IntArray, width: int) -> Blocks:
+        """Blocks over the points in an order, (k,), whose columns are the first `width` of these."""
+
+    def whole(self) -> tuple[FloatArray, float]:
+        """K̂ over all points, symmetric, (n, n), and ‖K − K̂‖ from above."""
+        n, blocks = self.n, self.arranged(np.arange(self.n), self.n)
+        K, squares = np.empty((n, n)), 0.0
+        for top in range(0, n, ROWS):
+            rows = slice(top, min(top + ROWS, n))
+            for left in range(top, n, COLUMNS):
+                columns = slice(left, min(left + COLUMNS, n))
+                block = blocks.block(rows, columns)
+                radii = np.abs(block) * (self.relative + self.exponent[rows, None] + self.exponent[columns])
+                radii += self.floor[rows, None] * self.floor[columns]
+                more = blocks.radius()
+                radii = radii if more is None else radii + more
+                squares += 2.0 * float(np.square(radii).sum())
+                K[rows, columns], K[columns, rows] = block, block.T
+        K = np.tril(K) + np.tril(K, -1).T
+        return K, math.sqrt(squares) * (1.0 + gamma(n * n + 16))
+
+
+class Blocks(ABC):
+    """Blocks of K̂ over points in some order."""
+
+    @abstractmethod
+    def block(self, rows: slice, columns: slice) -> FloatArray:
+        """At most `ROWS` × `COLUMNS` values, which the next call overwrites."""
+
+    def radius(self) -> FloatArray | None:
+        """What to add to the radii of the block that was made last; None where that is nothing."""
+        return None
+
+
+class Products:
+    """xᵀz in blocks, of dense samples or of sparse ones: of these, all of one strip of rows at a time.
+
+    X (k, d)
+    width: Rows of X that are columns of a block.
+    """
+
+    def __init__(self, X: Matrix, width: int) -> None:
+        self.X = X
+        self._rows, self._strip = slice(0, 0), np.empty((0, width))
+        self._right = sp.csr_array(X[:width].T) if sp.issparse(X) else X
+
+    def __call__(self, rows: slice, columns: slice) -> FloatArray:
+        """A block of its own: (r, c)."""
+        if isinstance(self.X, np.ndarray):
+            return np.asarray(self.X[rows] @ self.X[columns].T)
+        if rows != self._rows:
+            self._rows, self._strip = rows, as_dense(self.X[rows] @ self._right)
+        return self._strip[:, columns].copy()
+
+
+class MatrixValues(KernelValues):
+    """(KVAL.7).
+
+    K (n, n): Symmetric; else its lower triangle counts.
+    """
+
+    def __init__(self, K: FloatArray) -> None:
+        self.K = K if np.array_equal(K, K.T) else np.tril(K) + np.tril(K, -1).T
+        self.n = len(K)
+        self.exponent = self.floor = np.zeros(self.n)
+        largest: FloatArray = np.abs(self.K).max(axis=0, initial=0.0)
+        self.sizes = np.sqrt(largest) * OUT
+
+    def whole(self) -> tuple[FloatArray, float]:
+        """The matrix itself."""
+        return self.K, 0.0
+
+    def arranged(self, order: IntArray, width: int) -> Blocks:
+        """Parts of the matrix."""
+        del width
+        return MatrixBlocks(self, order)
+
+
+class MatrixBlocks(Blocks):
+    """Parts of a matrix."""
+
+    def __init__(self, values: MatrixValues, order: IntArray) -> None:
+        self.K, self.order = values.K, order
+
+    def block(self, rows: slice, columns: slice) -> FloatArray:
+        """As they are."""
+        return self.K[self.order[rows, None], self.order[columns]]
+
+
+def terms_of(X: Matrix) -> int:
+    """The most products in xᵀz that are not 0."""
+    return int(np.diff(sp.csr_array(X).indptr).max(initial=0)) if sp.issparse(X) else int(X.shape[1])
+
+
+def affordable(X: Matrix) -> Matrix:
+    """Samples as a dense array where they are not too many."""
+    return as_dense(X) if not sp.issparse(X) or 8.0 * X.shape[0] * X.shape[1] <= DENSE_BYTES else sp.csr_array(X)
+
+
+class ProductValues(KernelValues):
+    """Kernels of b = γxᵀz + r: (KVAL.4) to (KVAL.6).
+
+    X (n, d)
+    """
+
+    power_is_whole = False
+
+    def __init__(self, kernel: Polynomial | Sigmoid, X: Matrix) -> None:
+        self.kernel, self.X = kernel, affordable(X)
+        self.n, d = self.X.shape[0], terms_of(X)
+        self.gamma, self.shift = float(kernel.gamma), float(kernel.coef0)
+        self.base_error = gamma(d + 2)
+        self.degree = float(kernel.degree) if isinstance(kernel, Polynomial) else 1.0
+        self.exponent = np.zeros(self.n)
+        with np.errstate(over="ignore", invalid="ignore"):
+            longest = squared_norms(self.X) * ((1.0 + gamma(d + 4)) * self.gamma)
+            self.m = (longest + abs(self.shift)) * OUT + (d + 1) * (self.gamma + 1.0) * TINY
+            self._bounds(isinstance(kernel, Sigmoid), d)
+
+    def _bounds(self, sigmoid: bool, d: int) -> None:
+        if sigmoid:
+            self.sizes = np.ones(self.n)
+            self.floor = np.sqrt(self.base_error * self.m + 9.0 * UNIT) * OUT
+            return
+        power, roundings = power_of(self.m, self.degree)
+        self.sizes = np.sqrt(power * (1.0 + gamma(roundings + 8))) * OUT + TINY
+        self.power_is_whole = self.degree.is_integer()
+        self.definite = self.power_is_whole and self.shift >= 0.0
+        spread = gamma(self.degree * (d + 3)) if self.power_is_whole else 0.0
+        self.floor = math.sqrt(spread) * OUT * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
+
+    def arranged(self, order: IntArray, width: int) -> Blocks:
+        """By one product, and what is made of it."""
+        made = SigmoidBlocks if isinstance(self.kernel, Sigmoid) else PowerBlocks
+        return made(self, order, width)
+
+
+class _ProductBlocks(Blocks):
+    def __init__(self, values: ProductValues, order: IntArray, width: int) -> None:
+        self.values, self._products = values, Products(values.X[order], width)
+        self._m = values.m[order]
+
+    def _base(self, rows: slice, columns: slice) -> FloatArray:
+        b = self._products(rows, columns)
+        b *= self.values.gamma
+        b += self.values.shift
+        return b
+
+
+class PowerBlocks(_ProductBlocks):
+    """The values of a polynomial kernel."""
+
+    def block(self, rows: slice, columns: slice) -> FloatArray:
+        """Powers of the base."""
+        values, b = self.values, self._base(rows, columns)
+        if values.power_is_whole:
+            return power_of(b, values.degree)[0]
+        error = (values.base_error * OUT) * np.sqrt(self._m[rows, None] * self._m[columns]) * OUT
+        high = b + error
+        ends = [power_of(np.maximum(part, 0.0), values.degree) for part in (b - error, b, high * OUT)]
+        spread = ends[2][0] - ends[0][0] + 2.0 * gamma(ends[2][1] + 8) * ends[2][0]
+        self._radius = np.where(high < 0.0, np.inf, spread * OUT + UNDERFLOW)
+        return ends[1][0]
+
+    def radius(self) -> FloatArray | None:
+        """(KVAL.5)."""
+        return None if self.values.power_is_whole else self._radius
+
+
+class SigmoidBlocks(_ProductBlocks):
+    """The values of a sigmoid kernel."""
+
+    def __init__(self, values: ProductValues, order: IntArray, width: int) -> None:
+        super().__init__(values, order, width)
+        self._exp = Exponential(ROWS * COLUMNS)
+
+    def block(self, rows: slice, columns: slice) -> FloatArray:
+        """(KVAL.6)."""
+        b = self._base(rows, columns)
+        q = self._exp(-2.0 * np.abs(b))
+        values: FloatArray = np.copysign((1.0 - q) / (1.0 + q), b)
+        return values
+
+
+def power_of(b: FloatArray, p: float) -> tuple[FloatArray, float]:
+    """bᵖ by products and square roots, and so many roundings it is off by: γ of that, relative."""
+    whole = int(p)
+    found: FloatArray | None = None
+    for bit in f"{whole:b}" if whole else "":
+        found = b.copy() if found is None else found * found * b if bit == "1" else found * found
+    roundings, rest, root = float(max(whole - 1, 0)), p - whole, b
+    while rest:  # the bits of a float come to an end
+        root, rest = np.sqrt(root), 2.0 * rest
+        if rest >= 1.0:
+            found, rest = root if found is None else found * root, rest - 1.0
+            roundings += 3.0
+    assert found is not None
+    return found, roundings
+
+
+#: Error of an exponent from which on differences are taken, (KVAL.2), and the one up to which e^δ − 1 ≤ δ(1 + δ).
+EXPONENT_ERROR, SMALL = 1e-11, 1e-6
+#: More than 2e^−700.
+NOTHING = 2.0**-1000
+
+
+class RBFValues(KernelValues):
+    """(KVAL.1) to (KVAL.3).
+
+    X (n, d)
+    """
+
+    positive = definite = True
+
+    def __init__(self, kernel: RBF, X: Matrix) -> None:
+        self.gamma = float(kernel.gamma)
+        self.X = affordable(X)
+        self.n, d = self.X.shape
+        d = terms_of(self.X)  # centred samples have no zeros
+        self.sizes = np.ones(self.n)
+        self.relative = 3.0 * UNIT
+        with np.errstate(all="ignore"):
+            self.left, half = self._scaled()
+            self.half = half
+            self.exponent = gamma(1.5 * d + 14) * 2.0 * half * (1.0 + gamma(d + 4) + SMALL) + TINY  # (KVAL.3)
+            widest = 2.0 * float(self.exponent.max(initial=0.0))
+            self.by_differences = not (widest <= EXPONENT_ERROR or (sp.issparse(self.X) and widest <= SMALL))
+            self.floor = np.full(self.n, math.sqrt(NOTHING))
+            if self.by_differences:
+                self._differences()
+
+    def _scaled(self) -> tuple[Matrix, FloatArray]:
+        """a and h: of dense samples a has two columns more, −h and 1."""
+        scale = math.sqrt(2.0 * self.gamma)
+        if sp.issparse(self.X):
+            a = self.X * scale
+            return a, 0.5 * squared_norms(a)
+        n, d = self.X.shape
+        left = np.empty((n, d + 2))
+        np.subtract(self.X, self.X.mean(axis=0) if n else 0.0, out=left[:, :d])
+        left[:, :d] *= scale
+        half: FloatArray = 0.5 * squared_norms(left[:, :d])
+        left[:, d], left[:, d + 1] = -half, 1.0
+        return left, half
+
+    def _differences(self) -> None:
+        """(KVAL.2)."""
+        d = self.X.shape[1]
+        power = math.frexp(self.gamma)[1] // 2
+        self.factor = math.ldexp(self.gamma, -2 * power)
+        off = gamma(d + 5) * -LOWEST
+        possible = not sp.issparse(self.X) and off <= SMALL
+        self.left = np.ldexp(self.X, power) if possible else self.X
+        self.exponent = np.zeros(self.n)
+        if possible and np.isfinite(self.left).all():
+            self.floor = np.full(self.n, math.sqrt(gamma(d + 6) / math.e * OUT + NOTHING) * OUT)
+        else:
+            self.floor = np.full(self.n, math.inf)
+
+    def arranged(self, order: IntArray, width: int) -> Blocks:
+        """By one product, or by differences."""
+        return RBFBlocks(self, order, width)
+
+
+class RBFBlocks(Blocks):
+    """The values of an RBF kernel."""
+
+    def __init__(self, values: RBFValues, order: IntArray, width: int) -> None:
+        self.values = values
+        self.left = values.left[order]
+        self._products = Products(self.left, width)
+        self.half = values.half[order]
+        self._exp, self._out = Exponential(ROWS * COLUMNS), np.empty(ROWS * COLUMNS)
+        if not values.by_differences and isinstance(self.left, np.ndarray):
+            self.right = self.left.copy()
+            self.right[:, -2], self.right[:, -1] = 1.0, self.left[:, -2]
+
+    def block(self, rows: slice, columns: slice) -> FloatArray:
+        """e to the exponents."""
+        left = self.left
+        if self.values.by_differences:
+            x = self._apart(rows, columns)
+        elif sp.issparse(left):
+            x = self._products(rows, columns)
+            x -= self.half[rows, None]
+            x -= self.half[columns]
+        else:
+            a, c = left[rows], self.right[columns]
+            x = self._out[: len(a) * len(c)].reshape(len(a), len(c))
+            np.matmul(a, c.T, out=x)
+        return self._exp(x)
+
+    def _apart(self, rows: slice, columns: slice) -> FloatArray:
+        """(KVAL.2); numbers that the infinite floor says nothing of, where there are no differences."""
+        if not isinstance(self.left, np.ndarray):
+            return self._products(rows, columns)
+        from scipy.spatial.distance import cdist
+
+        x: FloatArray = cdist(self.left[rows], self.left[columns], "sqeuclidean")
+        x *= -self.values.factor
+        return x

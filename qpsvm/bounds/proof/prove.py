@@ -1,0 +1,255 @@
+"""From the numbers in a user's hands to a theorem about them.
+
+    (PROVE.1)  α̂ of `feasible`, exactly feasible; w and every μ as they are; where the gap is not as good as measured,
+               α̂ once more without its grid: what is refuted is not what a grid did
+    (PROVE.2)  of few samples, P and D are computed in rational numbers, (RATIO.1)
+    (PROVE.3)  of many, the terms of (GAP.1) are bounded, (BOUND.1) to (BOUND.4); where that is loose, first the rows
+               that matter are evaluated in twice the precision, and then all of it in rational numbers, if that is
+               affordable
+    (PROVE.4)  the relative gap is at most what (CERT.3) is for P − D from above and max(|P|, |D|) from below
+
+Source of (CERT.3) and (GAP.1): `dual.certificate`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.rounding import UNDERFLOW
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.words import at_most
+from qpsvm.bounds.proof import rational, terms
+from qpsvm.bounds.proof.claims import concluded, nothing, weak_duality
+from qpsvm.bounds.proof.exact_dual import ExactDual, Held
+from qpsvm.bounds.proof.exactly import above, below
+from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible, feasible
+from qpsvm.bounds.proof.infeasible.relaxed import relaxed
+from qpsvm.bounds.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
+from qpsvm.bounds.proof.proof import Claim, Proof
+from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
+from qpsvm.bounds.proof.terms import LARGEST, GapBounds, Interval
+
+#: Multiplications of integers up to which rational numbers are what is tried first, and at all: some 50 ms and 2 s.
+AT_ONCE, AT_MOST = 50_000.0, 2_000_000.0
+#: What a row costs beside the multiplications that it needs, in multiplications.
+EACH_ROW = 200.0
+#: Share of the sum of the terms that the rows left as they are may have, where others are evaluated again.
+LEFT = 0.01
+#: A proven gap is as good as the measured one up to this factor and this much.
+AS_GOOD, NOTHING = 3.0, 1e-12
+#: Rows whose α may be rational numbers one by one: a second.
+MOST_CARRIERS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is to be proven.
+
+    program, space, held: The machine, its points, and the numbers.
+    alpha (m,): At the rows of the program.
+    measured: The gap that was measured.
+    tol or None: The gap that was promised.
+    record: For a proof file.
+    """
+
+    program: ExactDual
+    space: Space
+    held: Held
+    alpha: FloatArray
+    measured: float = math.nan
+    tol: float | None = None
+    title: str = ""
+    record: Mapping[str, Any] | None = None
+
+
+def prove(asked: Asked) -> Proof:
+    """The theorem."""
+    program, held = asked.program, asked.held
+    given = (asked.alpha, held.w, held.coef)
+    if not all(part is None or np.isfinite(part).all() for part in given):
+        return nothing(asked, "α or w has entries that are no numbers")
+    multipliers = [held.multipliers.get(group.multiplier) for group in program.groups]
+    if any(mu is None or abs(mu) > LARGEST for mu in multipliers):
+        return nothing(asked, "b, ρ or another multiplier is no number, or beyond all floats")
+    point = feasible(program, asked.alpha)
+    if point is None:
+        if asked.alpha.max(initial=0.0) >= LARGEST_ALPHA:
+            return nothing(asked, f"α has entries beyond {LARGEST_ALPHA:.1e}, whose sums and products overflow")
+        return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
+    found, values = _bounded(asked, point)
+    if (found.gap > _enough(asked) or found.least_gap > (asked.tol or 0.0)) and program.m <= MOST_CARRIERS:
+        itself = feasible(program, asked.alpha, itself=True)
+        if itself is not None and itself.carriers != point.carriers:
+            other, others = _bounded(asked, itself)
+            if other.gap < found.gap:
+                point, found, values = itself, other, others
+    remains, said, best = found.gap, "", None
+    if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
+        remains, said, best = _remains(asked, point, values, found.gap)
+    more = [] if not said else [Claim("intercept", "proven", said, remains)]
+    wider = relaxed(program, held, values) if found.primal[1] == math.inf else None
+    if wider is not None:
+        remains = _gap_of(wider.program, held, point, values)
+        more += [Claim("rows", "proven", wider.said(remains), remains)] if math.isfinite(remains) else []
+    kernel = weak_duality(program, asked.space, held, values)
+    if kernel.lost > 0.0:
+        found, gap = found.wider(kernel.lost), found.gap
+        known = math.isfinite(found.gap) and math.isfinite(remains)
+        remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
+    proof = concluded(asked, point, found, remains, more, kernel)
+    record = {**proof.record, "b": best, "lowered": None if wider is None else wider.lowered}
+    return replace(proof, record=record)
+
+
+def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | Measured]:
+    """(PROVE.2) or (PROVE.3), and what was measured for it."""
+    program, held = asked.program, asked.held
+    exact = _exactly(asked, point, AT_ONCE)
+    if exact is not None:
+        return rational.rational_gap(program, held, point, exact).bounds, exact
+    enough = _enough(asked)
+    found, measured = in_floats(program, asked.space, held, point, enough)
+    exact = None if found.gap <= enough else _exactly(asked, point, AT_MOST)
+    if exact is None:
+        return found, measured
+    better = rational.rational_gap(program, held, point, exact).bounds
+    return (better if better.gap <= found.gap else found), exact
+
+
+def _enough(asked: Asked) -> float:
+    """A gap that is as good as the measured one."""
+    return max(AS_GOOD * asked.measured, NOTHING) if math.isfinite(asked.measured) else NOTHING
+
+
+def _exactly(asked: Asked, point: Feasible, most: float) -> ExactValues | None:
+    """Rational numbers, where they are had for so many multiplications."""
+    left = most - EACH_ROW * asked.program.m
+    return asked.space.exact(asked.held, point.exact_beta(), left) if left > 0.0 else None
+
+
+def in_floats(
+    program: ExactDual, space: Space, held: Held, point: Feasible, enough: float
+) -> tuple[GapBounds, Measured]:
+    """(PROVE.3): bounds in floats, sharper until the gap is at most `enough`; and what they were made of."""
+    measured = space.measured(held, *point.beta())
+    found, upper = _by_terms(program, held, point, measured)
+    if found.gap <= enough:
+        return found, measured
+    better = _sharper(program, space, held, measured, upper)
+    if better is not None:
+        sharper, _ = _by_terms(program, held, point, better)
+        found, measured = (sharper, better) if sharper.gap <= found.gap else (found, measured)
+    if found.gap <= enough or not measured.apart * measured.apart > LEFT * found.difference[1]:
+        return found, measured
+    apart = space.sharpened_apart(held, *point.beta())
+    if apart is None or not apart < measured.apart:
+        return found, measured
+    measured = replace(measured, apart=apart)
+    return _by_terms(program, held, point, measured)[0], measured
+
+
+def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
+    """(BOUND.4), P and D; and the terms from above, (m,)."""
+    sums = terms.summed(program, held, point, measured.values)
+    apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
+    ridge = terms.penalties(program, held, point)
+    cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
+    half_low, half_high = measured.own_half or own_half_square(measured)
+    gain, penalty = terms.linear_part(program, point), terms.ridge_part(program, point)
+    dual = (
+        sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
+        -sum_below(-gain[1], half_low, curved[0], penalty[0]),
+    )
+    primal = (
+        sum_below(measured.half_square[0], sums.losses[0], cost[0]),
+        -sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
+    )
+    low = sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
+    difference = low, apart + sums.terms[1] + above(ridge)
+    length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
+    return replace(assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
+
+
+def own_half_square(measured: Measured) -> Interval:
+    """½‖w(α)‖² from below and from above."""
+    low = max(terms.IN * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.apart, 0.0)
+    high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
+    return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT + UNDERFLOW  # no power: that raises
+
+
+def assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
+    """P, D and P − D: each bounds the others, and P − D as a sum of terms, (GAP.1), is the sharp one."""
+    low, high = min(difference[0], LARGEST), math.inf if math.isnan(difference[1]) else difference[1]
+    high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
+    primal = max(primal[0], sum_below(dual[0], low)), min(primal[1], -sum_below(-dual[1], -high))
+    dual = max(dual[0], sum_below(primal[0], -high)), min(dual[1], -sum_below(-primal[1], low))
+    return GapBounds(primal, dual, (low, high))
+
+
+def sum_below(*parts: float) -> float:
+    """A sum of few floats from below."""
+    if any(math.isnan(part) or part == -math.inf for part in parts):
+        return -math.inf
+    return below(sum((Fraction(min(part, LARGEST)) for part in parts), Fraction(0)))
+
+
+def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, upper: FloatArray) -> Measured | None:
+    """With the values of the points that matter in twice the precision."""
+    rows = rows_that_matter(upper)
+    if program.mix is not None:
+        points = np.unique(program.mix[np.sort(rows)].indices)
+    else:
+        points = np.unique(rows if program.rows is None else program.rows[rows])
+    points = points.astype(np.intp)
+    found = space.sharpened(held, points)
+    return None if found is None else replace(measured, values=sharpened(measured.values, points, found))
+
+
+def rows_that_matter(upper: FloatArray) -> IntArray:
+    """The rows with the largest terms, so that the others have next to nothing of the sum."""
+    beyond = ~np.isfinite(upper)  # hard rows that are not seen to be kept
+    order = np.argsort(-np.where(beyond, np.inf, upper), kind="stable")
+    left = np.cumsum(np.where(beyond, 0.0, upper)[order][::-1])[::-1]
+    return order[(left > LEFT * left[0]) | beyond[order]] if len(left) and left[0] > 0.0 else order
+
+
+def sharpened(values: Values, points: IntArray, found: Values) -> Values:
+    """Values at all points, with better ones at some."""
+    high, low, radius = values.high.copy(), values.low.copy(), values.radius.copy()
+    high[points], low[points], radius[points] = found.high, found.low, found.radius
+    return Values(high, low, radius)
+
+
+def _remains(
+    asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float
+) -> tuple[float, str, Fraction | None]:
+    """The gap with the best b there is, where that is clearly less; a sentence about it; and this b."""
+    program, held = asked.program, asked.held
+    if isinstance(values, ExactValues):
+        b = best_intercept(program, held, values)
+    else:
+        b = near_intercept(program, held, values.values)
+    if b is None or b == held.multipliers["b"]:
+        return gap, "", None
+    other = moved(held, b)
+    least = _gap_of(program, other, point, values)
+    if not least < 0.5 * gap:
+        return gap, "", None
+    said = (
+        f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {at_most(least)}: "
+        "the rest is what the rounding of b to a float costs"
+    )
+    return least, said, b
+
+
+def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues | Measured) -> float:
+    """The gap of other multipliers, or of a program with other levels."""
+    if isinstance(values, ExactValues):
+        return rational.rational_gap(program, held, point, values).bounds.gap
+    return _by_terms(program, held, point, values)[0].gap

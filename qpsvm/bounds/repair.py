@@ -1,0 +1,294 @@
+"""From any numbers to a feasible α: into the box, then onto the equalities of each part.
+
+What is nearest in the norm would take a QP of its own; what is cheap and near is enough, because any α is certified.
+
+    (REPAIR.1)  the box:  0 ≤ α ≤ U, and exactly U where a few roundings are all that keeps α away
+    (REPAIR.2)  a part with columns of both signs:  the heavier side is scaled down until Σ c α = e; if that is not
+                enough, it is 0, and the other side is the nearest point that makes Σ c α = e
+    (REPAIR.3)  a part with one sign:  the nearest point of {0 ≤ α ≤ U, Σα = e}, α = clip(a − τ, 0, U)
+    (REPAIR.4)  a start:  before all this, entries strictly inside their box take the surplus, in proportion to their
+                room, where they can: scaling a whole side would lift all of it off U, and the split would be lost
+    (REPAIR.5)  rounding:  what (REPAIR.3) keeps off 0 or U by rounding alone goes there, and the entries strictly
+                inside make up for it; a point whose sum is right already is not projected
+    (REPAIR.6)  two rows of a sample with opposite signs:  what both α have in common moves nothing but the objective,
+                by ℓ⁺ + ℓ⁻ = −2ε for each unit: the smaller is subtracted from both
+    (REPAIR.8)  over a team:  the same, but τ of (REPAIR.3) is found by Newton's method within a bracket, from the sum
+                and the number of the entries between 0 and U
+    (REPAIR.7)  a user's rows keep their prices λ, but for what two opposite rows have in common, and the machine's own
+                rows make up for them, Σ c α = e − Σ c λ; λ shrinks as far as that takes
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from qpsvm.base.arrays.rounding import EXACT
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.vectors import times
+from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.program.svm_dual import Part, SVMDual, Users
+
+EPS = float(np.finfo(float).eps)
+#: What a few operations may cost, in units of EPS.
+ROUNDINGS = 8
+#: Larger numbers count as this one: the sum of as many of them as there may be rows is still a number.
+LARGEST = 1e290
+#: How often a bracket of τ is halved at most: of floats of one sign and any size, seven times as often would do.
+HALVINGS = 300
+#: The largest share of an α that may be taken from it for the sake of the last bit.
+SMALL = 1e-9
+
+
+def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+    """The nearest cheap feasible α: (m,), a new array."""
+    if dual.users is not None:
+        return _beside_users(dual, dual.users, alpha)
+    equalities = [part for part in dual.parts if not part.ridge]
+    if not np.abs(alpha).max(initial=0.0) <= LARGEST:
+        alpha = np.clip(alpha, -LARGEST, LARGEST)
+    if dual.mirrored and not dual.margins:
+        alpha = one_sided(dual, alpha)
+    if not equalities:
+        return boxed(alpha, dual.upper)
+    if equalities[0].rows is None:
+        return _on_all_rows(dual, equalities[0], alpha)
+    a = np.zeros_like(alpha)
+    for part in equalities:
+        a[part.rows] = capped_simplex(alpha[part.rows], dual.upper[part.rows], part.total, dual.team)
+    return a
+
+
+def _beside_users(dual: SVMDual, users: Users, alpha: FloatArray) -> FloatArray:
+    """(REPAIR.7): (m,)."""
+    own, share = users.own, 1.0
+    prices = np.clip(alpha[own.m :], 0.0, LARGEST)
+    for i, j in users.opposite:
+        prices[[i, j]] -= prices[[i, j]].min()
+    for part in dual.parts:
+        if part.ridge:
+            continue
+        column, moved = part.column[: own.m], float(part.column[own.m :] @ prices)
+        with np.errstate(invalid="ignore"):  # 0 times ∞ is where the column is 0
+            ends = [np.where(side * column > 0.0, own.upper * column, 0.0).sum() for side in (1.0, -1.0)]
+        most, least = map(float, ends)
+        end = part.total - (most if moved < 0.0 else least)  # total − share·moved stays between least and most
+        if abs(moved) > abs(end):
+            share = min(share, end / moved * (1.0 - SMALL))
+    prices *= max(share, 0.0)
+    return np.concatenate([feasible(beside(dual, users, prices), alpha[: own.m]), prices])
+
+
+def beside(dual: SVMDual, users: Users, prices: FloatArray) -> SVMDual:
+    """The machine alone, with totals that make up for prices (p,) of a user's rows: e − E_Uᵀλ in place of e."""
+    own = users.own
+    totals = [group.total - float(group.column[own.m :] @ prices) for group in dual.groups]
+    moved = zip(own.groups, totals, strict=True)
+    return replace(own, groups=tuple(replace(group, total=total) for group, total in moved))
+
+
+def one_sided(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+    """α (m,) of mirrored rows without what the two rows of a sample have in common, (REPAIR.6): β stays."""
+    a, n = boxed(alpha, dual.upper), dual.n
+    free = np.where(dual.level[:n] + dual.level[n:] <= 0.0, np.minimum(a[:n], a[n:]), 0.0)
+    a[:n] -= free
+    a[n:] -= free
+    return a
+
+
+def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+    """The nearest cheap feasible α that keeps what is at a bound there, where the others can make up for it: (m,)."""
+    equalities = [part for part in dual.parts if not part.ridge]
+    if len(equalities) != 1 or equalities[0].rows is not None or dual.users is not None:
+        return feasible(dual, alpha)
+    column, near = equalities[0].column, boxed(alpha, dual.upper)
+    surplus = dual.team.sum(float(near @ column)) - equalities[0].total
+    fall = column * surplus > 0.0
+    room = np.where((near > 0.0) & (near < dual.upper), np.where(fall, near, dual.upper - near), 0.0)
+    most = dual.team.sum(float(room @ np.abs(column)))
+    if np.isfinite(most) and 0.0 < abs(surplus) < most:  # (REPAIR.4)
+        near += np.where(fall, -room, room) * (abs(surplus) / most)
+    return feasible(dual, near)
+
+
+def _on_all_rows(dual: SVMDual, part: Part, alpha: FloatArray) -> FloatArray:
+    team = dual.team
+    if part.total == 0.0:
+        near = balanced(alpha, part.column, dual.upper, team=team)
+        return exactly_balanced(near, part.column, dual.upper, team) if part.column is dual.sign else near
+    if part.total > 0.0 and team.all(bool((part.column > 0).all())):
+        return _raised(alpha, part.column, dual.upper, part.total, team)
+    if part.total < 0.0 and team.all(bool((part.column < 0).all())):
+        return _raised(alpha, -part.column, dual.upper, -part.total, team)
+    return balanced(alpha, part.column, dual.upper, part.total, team)
+
+
+def _raised(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float, team: Team) -> FloatArray:
+    """The nearest α in the box with Σ c α = mass, for c > 0: (m,) each; nearest in cα."""
+    scaled = capped_simplex(alpha * column, upper * column, mass, team)
+    return np.asarray(np.minimum(scaled / column, upper))
+
+
+def balanced(
+    alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0, team: Team = ALONE
+) -> FloatArray:
+    """The nearest cheap point of {0 ≤ α ≤ U, Σ c α = e}: clip, then scale the heavier side down. All (m,)."""
+    clipped = boxed(alpha, upper)
+    products, whole, count = team.sums(float(clipped @ column), float(np.add.reduce(clipped)), len(clipped))
+    surplus = products - mass
+    heavier = 0.5 * (whole + abs(surplus))
+    if abs(surplus) <= ROUNDINGS * EPS * math.sqrt(count) * heavier:
+        return clipped  # the rounding of the sums
+    plus = column > 0
+    weighted = clipped * column
+    in_plus, in_minus = team.sums(
+        float(np.add.reduce(weighted, where=plus)), -float(np.add.reduce(weighted, where=~plus))
+    )
+    if in_plus - mass > in_minus:
+        heavy, light, share, size = plus, column < 0, in_minus + mass, in_plus
+    else:
+        heavy, light, share, size = column < 0, plus, in_plus - mass, in_minus
+    if share >= 0.0 < size:
+        np.multiply(clipped, share / size, out=clipped, where=heavy)
+        return clipped
+    clipped[heavy] = 0.0
+    clipped[light] = _raised(clipped[light], np.abs(column[light]), upper[light], abs(mass), team)
+    return clipped
+
+
+def exactly_balanced(alpha: FloatArray, sign: FloatArray, upper: FloatArray, team: Team = ALONE) -> FloatArray:
+    """α with Σ s α = 0 to the last bit, where one of few rows can take what rounding left; changed in place. All (m,).
+
+    The smallest α inside its bounds can: its last digit is the finest, and what is left is a multiple of that.
+    """
+    if not team.alone:
+        counts = team.joined(np.array([len(alpha)]))
+        if counts.sum() > EXACT:
+            return alpha
+        before = int(counts[: team.rank].sum())
+        told = team.joined(np.column_stack([alpha, sign, upper])).T.copy()
+        return exactly_balanced(*told)[before : before + len(alpha)]
+    if len(alpha) > EXACT:
+        return alpha
+    surplus = math.fsum((sign * alpha).tolist())
+    if surplus == 0.0:
+        return alpha
+    room = np.where((alpha > 0.0) & (alpha < upper), alpha, np.inf)
+    k = int(room.argmin())
+    moved = alpha[k] - sign[k] * surplus
+    if room[k] < np.inf and 0.0 < moved < upper[k] and abs(surplus) <= SMALL * alpha[k]:
+        alpha[k] = moved
+    return alpha
+
+
+def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
+    """α clipped to [0, U], and on U where a few roundings are all that keeps it away: (m,) each, a new array.
+
+    The way through a solver's units and back rounds, and a row at its bound should be seen to be there.
+    """
+    clipped: FloatArray
+    clipped = np.minimum(np.maximum(alpha, 0.0), upper)  # (REPAIR.1), (HARD.6), (CSVM.7), (NUSVM.8), (PHINGE.7)
+    np.copyto(clipped, upper, where=clipped >= times(1.0 - ROUNDINGS * EPS, upper))
+    return clipped
+
+
+def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, team: Team = ALONE) -> FloatArray:
+    """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
+
+    Shapes: a, caps (m,) → (m,).
+
+    Notes
+    -----
+    Σ clip(a − τ, 0, caps) is piecewise linear and falls in τ, with breakpoints a and a − caps (Brucker 1984). It is
+    summed from the top, where it is 0, and relative to the largest a: a mass far below all entries keeps its digits.
+    """
+    if mass >= team.sum(float(caps.sum())):
+        return caps.copy()
+    near = boxed(a, caps)
+    if _adds_up(near, mass, team):
+        return _evened(near, caps, mass, team)
+    a = a - team.most(float(a.max(initial=-math.inf)))
+    tau = _threshold(a, caps, mass) if team.alone else _threshold_of_all(a, caps, mass, team)
+    x: FloatArray = np.clip(a - tau, 0.0, caps)
+    settled = _evened(_snapped(x, caps, mass), caps, mass, team)
+    return settled if _adds_up(settled, mass, team) else _filled(_evened(x, caps, mass, team), caps, mass, team)
+
+
+def _threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
+    """τ of (REPAIR.3) for a ≤ 0, one of which is 0: (m,) each."""
+    ends = (a - caps)[caps < np.inf]
+    breaks = np.concatenate([a, ends])
+    slopes = np.concatenate([np.ones(len(a)), -np.ones(len(ends))])
+    order = np.argsort(-breaks, kind="stable")
+    breaks, slopes = breaks[order], np.cumsum(slopes[order])
+    values = np.concatenate([[0.0], np.cumsum(slopes[:-1] * -np.diff(breaks))])
+    k = int(np.searchsorted(values, mass, side="right")) - 1
+    slope = slopes[k]
+    return float(breaks[k] - ((mass - values[k]) / slope if slope > 0 else 0.0))
+
+
+def _threshold_of_all(a: FloatArray, caps: FloatArray, mass: float, team: Team) -> float:
+    """The same over a team: Newton's method on the sum, which falls in τ, and bisection where that is of no help."""
+    # at the lower end every cap is reached, or one entry without a cap has the mass
+    low = team.least(float((a - np.where(caps < np.inf, caps, mass)).min(initial=0.0)))
+    high = tau = 0.0
+    width = math.inf
+    for _ in range(HALVINGS):
+        x = a - tau
+        inside = (x >= 0.0) & (x < caps)
+        missing, slope = team.sums(float(np.clip(x, 0.0, caps).sum()), int(np.count_nonzero(inside)))
+        missing = mass - missing
+        low, high = (low, tau) if missing > 0.0 else (tau, high)
+        nearer = tau - missing / slope if slope else math.nan
+        if missing == 0.0 or nearer == tau:
+            return tau
+        wide, width = high - low > 0.5 * width, high - low
+        tau = nearer if low < nearer < high and not wide else low + 0.5 * width
+        if not low < tau < high:
+            return low
+    return tau
+
+
+def _adds_up(x: FloatArray, mass: float, team: Team) -> bool:
+    """Whether Σx = mass up to the rounding of the sum, x (m,)."""
+    added, count = team.sums(float(x.sum()), len(x))
+    return bool(abs(added - mass) <= ROUNDINGS * EPS * math.sqrt(count) * mass)
+
+
+def _snapped(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+    """x with 0 and caps where the rounding of τ, some of the mass's, is all that keeps it away (REPAIR.5): (m,) each.
+
+    Where a cap is so small that both are, x stays.
+    """
+    rounding = ROUNDINGS * EPS * mass
+    at_zero, full = x <= rounding, x >= caps - rounding
+    return np.where(at_zero & ~full, 0.0, np.where(full & ~at_zero, caps, x))
+
+
+def _evened(x: FloatArray, caps: FloatArray, mass: float, team: Team) -> FloatArray:
+    """x with what its sum lacks of the mass taken up by the entries strictly inside: (m,) each, x changed.
+
+    In proportion to their room, so that a small one keeps its digits.
+    """
+    inside = (x > 0) & (x < caps)
+    if team.alone and not inside.any():
+        return x
+    free, most = x[inside], caps[inside]
+    room = np.minimum(free, most - free)
+    added, able = team.sums(float(x.sum()), float(room.sum()))
+    if able > 0.0:
+        x[inside] = np.clip(free + room * ((mass - added) / able), 0.0, most)
+    return x
+
+
+def _filled(x: FloatArray, caps: FloatArray, mass: float, team: Team) -> FloatArray:
+    """x of [0, caps] with Σx = mass, scaled to that where τ lost it beside entries that are far larger: (m,) each."""
+    room = np.minimum(caps, mass) - x
+    sum_of_x, able, count = team.sums(float(x.sum()), float(room.sum()), len(x))
+    if abs(sum_of_x - mass) <= ROUNDINGS * EPS * count * mass:
+        return x
+    if sum_of_x > mass:
+        return np.asarray(x * (mass / sum_of_x))
+    return np.asarray(np.minimum(x + room * ((mass - sum_of_x) / able), caps))

@@ -1,0 +1,392 @@
+"""The very numbers that the user gets, all rounding counted in the gap; where that spoils a good point, better ones.
+
+`bounds` bounds the gap of a point as it is. Where the bound spoils a good point, four things help. Kernel values that
+are nearly 0 are known better than others. (w, b) is pushed outwards by as much as the radius, which costs little where
+the classes are all but separated. The rows that matter are evaluated again in twice the precision. And w and b are
+rounded from that. What then remains, hardly any pair of floats (w, b) does away with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.rounding import UNIT, dot
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.vectors import common_value
+from qpsvm.base.resources.communicator import total_over
+from qpsvm.bounds.accuracy import Accuracy
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.bounds.gap_bounds import FEW, Bounds, multiplier
+from qpsvm.bounds.screening import combined_beta, combined_values
+from qpsvm.bounds.zero_optimum import Vanishing
+from qpsvm.program.svm_dual import SVMDual
+
+#: Slacks up to this share of the margin are closed by pushing the plane outwards by as much, never larger ones.
+PUSHABLE = 1e-3
+#: ‖w − w(α)‖ in units of ‖w‖ up to which w stands for w(α) where the values of a ν-SVM are printed.
+NEAR = 1e-7
+#: A gap of a ν-SVM above this, of which rounding may be a large part, says less about P than P as computed.
+WIDE = 0.1
+#: How often a point is pushed, and evaluated in twice the precision.
+TRIES = 3
+#: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in twice the precision.
+HOPELESS = 0.5
+#: So many slacks of each member of a team say what the median is that b is moved by.
+SAMPLED = 255
+
+
+class Counting:
+    """Counts the rounding in the gap of points of one dual.
+
+    equal (m,): As for `Bounds`.
+    """
+
+    def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
+        self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
+        self.bounds = Bounds(accuracy, svm, equal)
+        self.homogeneous, self.team = self.bounds.homogeneous, svm.team
+        intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
+        self.raises = intercept is not None and intercept.total > 0.0 and not svm.margins and intercept.ridge == 0.0
+        self.raises = self.raises and self.team.all(bool((svm.sign > 0.0).all()))
+        others = svm.margins  # whether a wider tube does, at a price
+        self.widens = len(others) == 1 and others[0].total > 0.0
+        self.widens = self.widens and self.team.all(svm.m == 0 or common_value(others[0].column) == 1.0)
+
+    def counted(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
+        """The same point, or one beside it, with `gap` a bound that counts all rounding."""
+        if not math.isfinite(certificate.gap):
+            return certificate
+        counted = self._bettered(certificate, tol, lambda: self.team.agreed(patient()))
+        if self.homogeneous and counted.rho > 0.0:
+            counted = self._valued(counted)
+        elif self.space.affine and counted.w is not None and counted.primal:
+            if self.space.origin is None:  # what ‖x − c‖² is of ‖x‖² may be its last digits
+                counted = self._evaluated(counted, np.arange(self.svm.m)) or counted
+            counted = self._valued(counted)  # of R², not of ½‖w‖² and μ
+        same = counted.yf is certificate.yf and counted.rho == certificate.rho
+        return counted.changed(measured=certificate.gap if same else self._measured(counted))
+
+    def bounded(self, point: Certificate) -> Certificate:
+        """This very point, and none beside it, with `gap` a bound that counts all rounding."""
+        return self._refined(self._bounded(point))
+
+    def _measured(self, point: Certificate) -> float:
+        """The gap without what is there for rounding."""
+        rows = point.contributing
+        if rows is None or not math.isfinite(point.gap):
+            return point.gap
+        t = self.bounds.slack(point, rows)[0]
+        terms = self.team.sum(self.bounds.terms(point, rows, t, np.zeros_like(t)))
+        difference = 0.5 * point.offset * point.offset + terms
+        for group in self.svm.penalised:
+            slope = (total_over(point.alpha * group.column, self.team)[0] - group.total) / group.ridge
+            apart = multiplier(point, group) - slope
+            difference += 0.5 * group.ridge * apart * apart
+        size = self.bounds.total_gap(point).size if math.isnan(point.size) else point.size
+        return min(difference / size, point.gap) if size > 0.0 else point.gap
+
+    def _bettered(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
+        base = self._bounded(certificate)
+        if self.svm.mix is not None and base.w is not None:  # differences of far samples: a pass over these shows more
+            better = self._sharp_weights(base)
+            evaluated = self._evaluated(better, np.arange(self.svm.m))
+            exact = base if evaluated is None else self._valued(self._bounded(evaluated))
+            base = exact if self.svm.users is None or exact.gap < base.gap else base
+        if base.gap <= tol:
+            return base
+        if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
+            pushed = self._pushed(base)
+            if pushed.gap <= tol:
+                return pushed
+        if patient() or certificate.gap <= tol:  # else it is no optimum, and the time is over
+            base = self._refined(base)
+        best = self._pushed(base)
+        for _ in range(TRIES):
+            if best.gap <= tol or base.gap <= 2.0 * certificate.gap or not patient():
+                break  # pushed or not, what was measured was in doubt
+            sharper = self._sharpened(base)  # not of what was pushed by a radius that is now smaller
+            if sharper is None:
+                break
+            best = min(best, self._pushed(self._pushed(sharper)), key=lambda point: point.gap)
+            if not sharper.gap < 0.5 * base.gap:
+                break
+            base = sharper
+        if best.gap > tol and (self.homogeneous or self.space.affine):
+            return Vanishing(self.bounds).nothing(best) or best
+        return best
+
+    def _refined(self, point: Certificate) -> Certificate:
+        """The point bounded with the kernel values of the rows that contribute, where that helps."""
+        rows = point.contributing
+        refined = None if rows is None or not len(rows) else self.bounds.refined(point, rows)
+        refined = None if refined is None else self._bounded(refined)
+        return point if refined is None or not refined.gap < point.gap else refined
+
+    def _bounded(self, point: Certificate) -> Certificate:
+        """With the gap of (COUNT.4), and the rows that contribute to it."""
+        found = self.bounds.total_gap(point)
+        return point.changed(gap=found.gap, contributing=found.rows, size=found.size)
+
+    def _placed(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
+        """The point whose decision values are (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
+        b *= factor
+        total_factor = point.factor * factor
+        if point.w is not None:
+            plane = self.space.plane(self.svm.beta(point.alpha), w, b, factor)
+            offset = point.offset + (factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
+        elif point.explicit is not None:
+            plane = self.space.plane(point.explicit, None, b, total_factor)
+            offset = point.offset + abs(factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
+        else:
+            plane = self.space.plane(self.svm.beta(point.alpha), None, b, total_factor)
+            offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * max(point.half_norm, 0.0))
+        yf = self.svm.sign * (u * factor + plane.level)
+        low, high = point.b_interval
+        return point.changed(
+            coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
+            level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
+            half_norm=point.half_norm * factor * factor, offset=offset,
+            placed=point.placed + 1, slack=None, radius=None,
+            value_radius=None if point.value_radius is None else point.value_radius * (factor * FEW),
+        )  # fmt: skip
+
+    def _pushed(self, point: Certificate) -> Certificate:
+        """(w, b) grown, or ρ lowered, until the rows that all but reach their margin are beyond it, radius included.
+
+        The point itself where that does not help, or where levels are not positive.
+        """
+        rows, svm, hard = point.contributing, self.svm, self.svm.hard
+        if rows is None or (svm.curved and hard is None):
+            return point
+        if self.widens:
+            return self._widened(point, rows)
+        if self.raises:
+            pass
+        elif self.homogeneous:
+            several = len(point.margin) > 0 and common_value(point.margin) is None
+            if self.team.any(several) or "rho" not in point.multipliers:
+                return point
+        elif not (svm.scalable or svm.stretchable):
+            return point
+        if self.raises:
+            return self._raised(point, rows)
+        level = point.margin[rows]
+        t, r = self.bounds.slack(point, rows)
+        if point.slack is None and not self.homogeneous:  # what taking y f over will add
+            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + np.abs(level)) + point.level_radius
+        near = (t + r > 0.0) & (t + r < PUSHABLE * level)
+        if hard is not None and (svm.curved or not svm.scalable):  # the others may fall short
+            near &= hard[rows]
+        if not self.team.any(bool(near.any())):
+            return point
+        if self.homogeneous:
+            rho = (point.rho - self._most((t + r)[near])) * (1.0 - 4.0 * UNIT)
+            pushed = self._moved(point, "rho", rho)
+        else:
+            growth = self._most(((t + r) / (level - t - r))[near]) * FEW
+            growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
+            u = self.svm.sign * point.yf - point.level
+            pushed = self._placed(point, u, point.w, point.level, 1.0 + growth)
+            if point.slack is not None and point.radius is not None:
+                support = self.svm.at_rows(point.coef) != 0.0 if point.w is None else point.alpha < 0.0
+                worse = point.radius < self.bounds.slack(pushed, slice(None))[1]
+                rows = np.union1d(rows, np.flatnonzero(support & worse))
+                pushed = self._evaluated(pushed, rows) or pushed
+        pushed = self._bounded(pushed)
+        return self._valued(pushed) if pushed.gap < point.gap else point
+
+    def _most(self, values: FloatArray) -> float:
+        """The largest of all members' numbers."""
+        return self.team.most(float(values.max(initial=-math.inf)))
+
+    def _raised(self, point: Certificate, rows: IntArray) -> Certificate:
+        """b grown until the rows that all but reach their level are beyond it, radius included; at e for each unit."""
+        t, r = self.bounds.slack(point, rows)
+        near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
+        most = self.bounds.half_square(point) if self.space.affine and point.w is not None else abs(point.level)
+        near &= t + r < PUSHABLE * max(most, self.team.most(float(np.abs(point.short).max(initial=0.0))))
+        if not self.team.any(bool(near.any())):
+            return point
+        size = abs(point.level) + np.abs(point.margin[rows]) + np.abs(t)
+        push = self._most((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near]) + 4.0 * point.level_radius
+        raised = self._placed(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
+        if point.slack is not None and point.radius is not None:
+            by, before = raised.level - point.level, point.level_radius
+            radius = point.radius + before + raised.level_radius + 2.0 * UNIT * (np.abs(point.slack) + abs(by))
+            raised = raised.changed(slack=point.slack - by, radius=radius)
+        raised = self._bounded(raised)
+        return self._valued(raised) if raised.gap < point.gap else point
+
+    def _widened(self, point: Certificate, rows: IntArray) -> Certificate:
+        """The tube grown until the rows that all but reach its edge are inside, radius included; at e for each unit."""
+        t, r = self.bounds.slack(point, rows)
+        near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
+        near &= t + r < PUSHABLE * self.team.most(float(np.abs(point.short).max(initial=0.0)))
+        if not self.team.any(bool(near.any())):
+            return point
+        name = self.svm.margins[0].multiplier
+        size = np.abs(self.svm.level[rows]) + np.abs(point.margin[rows]) + abs(point.multipliers[name])
+        push = self._most((t + r + 8.0 * (2.0 + point.placed) * UNIT * size)[near])
+        widened = self._bounded(self._moved(point, name, point.multipliers[name] + push))
+        return self._valued(widened) if widened.gap < point.gap else point
+
+    def _moved(self, point: Certificate, name: str, value: float) -> Certificate:
+        """The point with another multiplier of this name, which levels depend on: another ρ, or ε."""
+        multipliers = {**point.multipliers, name: value}
+        margin, slack, radius = self.svm.margin(multipliers), point.slack, point.radius
+        if slack is not None and radius is not None:
+            slack = slack + (margin - point.margin)
+            radius = radius + 2.0 * UNIT * (np.abs(margin) + np.abs(point.margin) + np.abs(slack))
+        return point.changed(margin=margin, multipliers=multipliers, slack=slack, radius=radius)
+
+    def _sharpened(self, point: Certificate) -> Certificate | None:
+        """The rows that contribute in twice the precision, and b moved to their margin; None where that is too much."""
+        rows = point.contributing
+        if rows is None or not self.team.any(len(rows) > 0):
+            return None
+        if (
+            point.explicit is not None
+            and 0.5 * self.bounds.apart_from_own(point) ** 2 > HOPELESS * point.gap * point.primal / point.unit
+        ):
+            return None  # it is the kernel values between support vectors that are not known better
+        better = self._sharp_weights(point)
+        if better is not point:
+            rows = self._bounded(better).contributing
+            assert rows is not None
+        everything = rows
+        if point.w is None:  # ‖w‖² needs the support
+            everything = np.union1d(rows, np.flatnonzero(self.svm.at_rows(point.coef)))
+        evaluated = self._evaluated(better, everything)
+        if evaluated is None:
+            evaluated = self._evaluated(better, rows)
+        else:
+            rows = everything
+        if evaluated is None:
+            return None
+        evaluated = self._bounded(evaluated)
+        if self.space.computed_intercept != "free" or self.homogeneous:
+            return self._valued(evaluated)
+        inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
+        if self.team.any(len(inside) > 0):
+            missing = self.bounds.slack(evaluated, inside)[0] - self.svm.curvature[inside] * point.alpha[inside]
+            slack = self.svm.sign[inside] * missing  # in f
+            u = self.svm.sign * evaluated.yf - evaluated.level
+            shifted = self._placed(evaluated, u, evaluated.w, evaluated.level + self._median(slack), 1.0)
+            again = self._evaluated(shifted, rows)
+            if again is not None and (moved := self._bounded(again)).gap < evaluated.gap:
+                evaluated = moved
+        return self._valued(evaluated)
+
+    def _median(self, values: FloatArray) -> float:
+        """The median of all members' numbers; of many, that of some."""
+        if not self.team.alone:
+            values = self.team.joined(values[:: len(values) // SAMPLED + 1])
+        return float(np.median(values))
+
+    def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
+        """The point with y f at some rows as it is in twice the precision."""
+        if self.space.affine and point.w is not None:
+            return self._measured_from_centre(point, point.w, rows)
+        levels, numbers = self.svm.sign[rows] * point.margin[rows], (point.coef, point.w, point.b)
+        if self.svm.mix is None:
+            found = self.accuracy.sharp_values(self.svm.samples_of(rows), *numbers, levels)
+        elif point.b == point.level:  # otherwise rows are combinations of samples that were centred
+            found = combined_values(self.accuracy, self.svm, rows, *numbers, levels)
+        else:
+            found = None
+        if found is None:
+            return None
+        slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
+        yf, off = point.yf.copy(), found[1] + self.svm.margin_radius(point.multipliers, rows)
+        if self.svm.users is not None:  # a user's row may be known without any rounding
+            sharper = off < radius[rows]
+            rows, off, found = rows[sharper], off[sharper], (found[0][sharper], found[1][sharper])
+        slack[rows] = -self.svm.sign[rows] * found[0]
+        radius[rows] = off
+        yf[rows] = point.margin[rows] - slack[rows]
+        return point.changed(yf=yf, slack=slack, radius=radius)
+
+    def _measured_from_centre(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
+        """The same for a ball: t = ½(‖x − c‖² − R²) by differences, the caller's samples from the caller's centre."""
+        square, off = dot(w, w, 2.0 * point.level)
+        found = self.accuracy.sharp_ball(rows, self.space.moved(w), square)
+        if found is None:
+            return None
+        slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
+        yf = point.yf.copy()
+        slack[rows] = found[0]
+        radius[rows] = found[1] + 0.5 * off + point.level_radius
+        yf[rows] = point.margin[rows] - slack[rows]
+        return point.changed(yf=yf, slack=slack, radius=radius)
+
+    def _sharp_weights(self, point: Certificate) -> Certificate:
+        """The distance ‖w − w(α)‖ in twice the precision, and w(α) itself for w where that is nearer."""
+        if point.w is None or self.space.affine:  # a centre is as near as floats can be
+            return point
+        beta, rest, spread = self.svm.beta(point.alpha), None, None
+        if self.svm.mix is not None:
+            beta, rest, spread = combined_beta(self.svm, point.alpha)
+        found = self.accuracy.sharp_weights(beta, rest)
+        if found is None:
+            return point
+        own, radii = found
+        if self.space.origin is not None:  # Σβ is not quite 0: the surplus is repaired on a row, over `rows`
+            surplus, error = total_over(beta, self.team)
+            own = own - self.space.origin * surplus
+            radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
+        radius = float(np.linalg.norm(radii)) * FEW
+        if spread is not None:
+            radius += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * FEW
+        known = point.changed(offset=float(np.linalg.norm(point.w - own)), weight_radius=radius)
+        if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
+            return known
+        u = self.svm.at_rows(self.space.rows.margins(own))
+        half = 0.5 * float(own @ own)
+        other = known.changed(offset=0.0, half_norm=half, slack=None, radius=None)
+        other = self._bounded(self._placed(other, u, own, point.level, 1.0))
+        return other if other.gap < self._bounded(known).gap else known
+
+    def _valued(self, point: Certificate) -> Certificate:
+        """With the objective's values at the point as it is now: D from P and the gap between them.
+
+        Of a ν-SVM, P from D: what −νρ and the losses leave of each other may be less than the rounding of either.
+        """
+        half_norm = point.half_norm
+        if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
+            f = self.bounds.at_samples(self.svm.sign * point.yf)
+            if f is not None:
+                half_norm = 0.5 * (float(point.coef @ f) - point.level * total_over(point.coef, self.team)[0])
+        if self.homogeneous:
+            if self.svm.curved or self.svm.penalised:
+                return point
+            norm = math.sqrt(2.0 * max(half_norm, 0.0))
+            if not (math.isfinite(point.gap) and norm > 0.0):
+                return point
+            if point.gap > WIDE:
+                slack = point.short if point.slack is None else point.slack
+                primal = half_norm + self.team.sum(self.bounds.losses(slice(None), slack))
+                primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
+                return point.changed(primal=point.unit * primal)
+            if point.offset > NEAR * norm:
+                return point
+            lower = -0.5 * (norm + point.offset) ** 2
+            return point.changed(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
+        slack = point.short if point.slack is None else point.slack
+        losses = self.team.sum(self.bounds.losses(slice(None), slack))
+        if self.space.affine and point.w is not None:
+            primal = self.bounds.half_square(point) + losses
+        else:
+            primal = half_norm + losses
+            primal += sum(
+                0.5 * group.ridge * float(np.square(multiplier(point, group))) for group in self.svm.penalised
+            )
+            primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
+        dual = primal - point.gap * abs(primal) if math.isfinite(point.gap) else point.dual / point.unit
+        return point.changed(primal=point.unit * primal, dual=point.unit * dual)
+
+
+__all__ = ["Counting"]

@@ -1,0 +1,171 @@
+"""Where the optimum is 0: no gap is relative to that.
+
+The reduced hulls of a ν-SVM meet, or the origin is in the reduced hull of a one-class SVM. Then some feasible α has
+w(α) = 0, and no entry of w(α), as computed, is more than the rounding of its own sum:
+
+    (VANISH.1)  w = 0, b = 0, ρ = 0 is feasible with the value 0, and optimal where some feasible α has w(α) = 0
+    (VANISH.2)  its gap, ½‖w(α)‖², in units of ½(Σ α_i ‖φ(x_i)‖)²:  the objective if nothing cancelled
+    (VANISH.3)  1ᵀβ = 0 allows to centre the samples of a ν-SVM for this; 1ᵀβ > 0 of a one-class SVM does not:
+                there the sum is that of the samples as they are, and so it is beside a user's rows, whose bounds are 0.
+                Those are no part of that size: prices that cancel each other may be as large as one likes
+
+And a ball around samples that are all one and the same has no size. Nothing is rounded in that:
+
+    (VANISH.4)  x_i = x for all i:  c = φ(x), R = 0 is feasible with the value 0, which no R² + Σ C_i ξ_i is below
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from qpsvm.base.arrays.rounding import gamma
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.resources.communicator import total_over
+from qpsvm.bounds import levels
+from qpsvm.bounds.accuracy import AFFORDABLE
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.bounds.gap_bounds import Bounds, surplus
+from qpsvm.program.svm_dual import Group
+from qpsvm.space.kernels.functions import Precomputed
+
+
+class Vanishing:
+    """Looks whether w vanishes at points of one dual."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds, self.accuracy, self.space, self.svm = bounds, bounds.accuracy, bounds.accuracy.space, bounds.svm
+        self.team = bounds.team
+
+    def nothing(self, point: Certificate) -> Certificate | None:
+        """The point whose value is 0, beside an α that shows that no other is below; None where there is none.
+
+        w = 0, b = 0, ρ = 0 where w(α) is rounding, entry by entry; of a ball, R = 0 where all samples are the same. The
+        gap is (CERT.3) in units of ½(Σ α_i ‖φ(x_i)‖)², the objective if nothing cancelled.
+        """
+        if self.space.affine:
+            return self._one_place(point)
+        intercept, held = self.svm.intercept, self.svm.users is not None
+        if self.svm.curved or self.svm.penalised or (held and (point.w is None or self.svm.mix is not None)):
+            return None
+        if not held and (intercept is None or (intercept.total and self.svm.margins)):
+            return None  # all that follows rests on 1ᵀβ = 0, or on b = −ρ alone
+        beta = self.svm.beta(point.alpha)
+        if intercept is not None and not intercept.total and self._one_sample(beta):
+            found: tuple[float, float] | None = 0.0, 0.0
+        else:
+            found = self._squares(beta) if point.w is not None else self._kernel_squares(beta)
+            if found is None and point.w is not None:  # an α beside it may do
+                point = point.changed(alpha=self._nearest(point))
+                found = self._squares(self.svm.beta(point.alpha))
+        if found is None:
+            return None
+        own2, spread2 = found
+        gap = own2 / spread2 if spread2 > 0.0 else 0.0
+        nothing = np.zeros_like(point.yf)
+        return point.changed(
+            w=None if point.w is None else np.zeros_like(point.w), coef=np.zeros_like(point.coef), b=0.0,
+            b_interval=self._intercepts(intercept), multipliers=dict.fromkeys(point.multipliers, 0.0),
+            margin=np.zeros_like(point.yf), level=0.0, primal=0.0, dual=-0.5 * point.unit * own2, yf=nothing, gap=gap,
+            half_norm=0.0, slack=None, radius=None, size=math.nan,
+        )  # fmt: skip
+
+    def _intercepts(self, intercept: Group | None) -> tuple[float, float]:
+        """All b that are as good for w = 0: 0, or where 1ᵀα is all that the bounds allow, whatever is not above."""
+        if intercept is None or not intercept.total:
+            return 0.0, 0.0
+        return levels.interval(self.svm, self.svm.parts[0], np.zeros(self.svm.m)) or (0.0, 0.0)
+
+    def _one_place(self, point: Certificate) -> Certificate | None:
+        """(VANISH.4): c = φ(x), R = 0, and any α; None unless all samples are the same row, to the last bit."""
+        samples = self.space.samples
+        if isinstance(self.space.kernel, Precomputed):  # rows of K, of which all entries are the same
+            same, dense = bool((self.space.X[0, 0] == self.space.X).all()), None
+        else:
+            dense = None if self.team.count(samples.entries) > AFFORDABLE else as_dense(samples.matrix())
+            same = dense is not None and self._same(dense)
+        if not same or self.space.shift or not self.space.is_plain:
+            return None
+        level = self.team.most(float(self.svm.level.max(initial=-math.inf)))
+        at = np.full(self.svm.m, level)
+        w = None if dense is None or point.w is None else self.space.over_rows(self.team.joined(dense[:1])[0])
+        mu = 0.0 - level if w is None else -0.5 * float(w @ w)
+        coef = np.zeros_like(point.coef)
+        largest = self.team.joined(np.array([point.alpha.max(initial=-1.0)]))
+        if int(np.argmax(largest)) == self.team.rank:
+            coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a sum of shares of it would be rounded
+        return point.changed(
+            w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
+            b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at, margin=at.copy(), gap=0.0,
+            half_norm=-mu, slack=None, radius=None, size=math.nan,
+        )  # fmt: skip
+
+    def _kernel_squares(self, beta: FloatArray) -> tuple[float, float] | None:
+        """‖w(α)‖² and (Σ α_i ‖φ(x_i)‖)² of a kernel, if the first is no more than rounding."""
+        balanced = self.svm.intercept is not None and not self.svm.intercept.total
+        return self.accuracy.vanishing_square(beta) if balanced else self.accuracy.uncentred_square(beta)
+
+    def _squares(self, beta: FloatArray) -> tuple[float, float] | None:
+        """‖w(α)‖² and (Σα_i‖x_i − x̄‖)² of a linear machine, if no entry of w(α) is more than its rounding.
+
+        x̄ = 0 where 1ᵀβ is not 0, (VANISH.3).
+        """
+        found = self.accuracy.sharp_weights(beta)
+        if found is None:
+            return None
+        support, team = np.flatnonzero(beta), self.team
+        part, terms = self.space.samples.take(support), team.count(len(support))
+        if self.svm.intercept is None or self.svm.intercept.total:
+            own = np.ones(len(support)) if self.svm.users is None else support < self.svm.users.own.n
+            return self._rounding(found[0], found[1], team.sum(abs(part).T @ (own * np.abs(beta[support]))), terms)
+        if team.alone:
+            mean = np.asarray(part.mean(axis=0)).ravel()
+        else:
+            mean = team.sum(np.asarray(part.sum(axis=0)).ravel()) / max(terms, 1)
+        own = found[0] - mean * total_over(beta, team)[0]
+        means = (mean, self.space.samples.means())  # of all rows, where that is nearer
+        size = np.min([team.sum(np.abs(as_dense(part) - at).T @ np.abs(beta[support])) for at in means], axis=0)
+        return self._rounding(own, found[1], size, terms)
+
+    @staticmethod
+    def _rounding(own: FloatArray, radii: FloatArray, size: FloatArray, terms: int) -> tuple[float, float] | None:
+        """‖own‖² and ‖size‖² (d,) unless an entry of own is more than the rounding of so many terms of that size."""
+        if not (np.maximum(np.abs(own), radii) <= gamma(terms + 2) * size).all():
+            return None
+        own = np.where(np.abs(own) <= radii, 0.0, own)
+        return float(own @ own), float(size @ size)
+
+    def _nearest(self, point: Certificate) -> FloatArray:
+        """The nearest α with w(α) = 0 that differs on free rows only, as far as one correction can tell: (m,).
+
+        α itself where there are many free rows, or where the correction would leave the box.
+        """
+        alpha, upper = point.alpha, self.svm.upper
+        free, team = np.flatnonzero((alpha > 0.0) & (alpha < upper)), self.team
+        exact = self.accuracy.sharp_weights(self.svm.beta(alpha))
+        if exact is None or not 0 < team.count(len(free)) * self.space.samples.d <= AFFORDABLE // 100:
+            return alpha
+        Z = as_dense(self.space.samples.take(self.svm.samples_of(free))) * self.svm.sign[free][:, None]
+        columns = np.concatenate([Z.T, *(part.column[free][None, :] for part in self.svm.parts)])
+        held = np.concatenate([exact[0], self._surpluses(alpha)])
+        before = int(team.joined(np.array([len(free)]))[: team.rank].sum())
+        step = np.linalg.lstsq(team.joined(columns.T).T, -held, rcond=None)[0][before : before + len(free)]
+        moved = alpha.copy()
+        moved[free] += step
+        return moved if team.all(bool(((moved >= 0.0) & (moved <= upper)).all())) else alpha
+
+    def _surpluses(self, alpha: FloatArray) -> FloatArray:
+        """Eᵀα − e of the parts: (q,)."""
+        return np.array([surplus(part.column * alpha, part.total, self.team)[0] for part in self.svm.parts])
+
+    def _one_sample(self, beta: FloatArray) -> bool:
+        """Whether all rows of the support are the same sample, so that 1ᵀβ = 0 makes w(α) = 0."""
+        part = self.space.samples.take(np.flatnonzero(beta))
+        if isinstance(self.space.kernel, Precomputed) or self.team.count(part.shape[0]) * part.shape[1] > AFFORDABLE:
+            return False
+        return self._same(as_dense(part))
+
+    def _same(self, dense: FloatArray) -> bool:
+        """Whether all rows (k, d) of all members are one and the same, to the last bit."""
+        return self.team.all(bool((dense == self.team.joined(dense[:1])[:1]).all()))

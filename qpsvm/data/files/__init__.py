@@ -1,0 +1,132 @@
+"""Read a CSV or LIBSVM file into samples and labels, and later another file in the same way.
+
+A LIBSVM line is `label index:value index:value ...`. A CSV file has a header line, and commas, semicolons or tabs
+between its cells. The content tells which of the two it is, and whether it is packed by xz, gzip or bzip2. A CSV column
+of numbers becomes one feature, and any other column one 0/1 feature for each of its categories. Lines are counted from
+1, as in editors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from qpsvm.base.errors import DataError, FileFormatError, ParameterError
+from qpsvm.data.files.columns import Column, Encoding, Table, Target, as_dense, moments, read_columns, standardised
+from qpsvm.data.files.features import check_index, column_of, encode, groups_of, labels_of, numbers_of
+from qpsvm.data.files.libsvm import read_libsvm
+from qpsvm.data.files.sheet import MISSING, UNNAMED, feature_columns, format_of, no_target, parse
+from qpsvm.data.files.source import FilePath, StandardInput, read_bytes, within_memory
+
+__all__ = ["MISSING", "Column", "Encoding", "StandardInput", "Table", "Target", "read_like", "read_table"]
+
+
+def read_table(
+    path: FilePath,
+    *,
+    target: str | None = None,
+    drop: Sequence[str] = (),
+    drop_missing: bool = False,
+    standardise: bool = False,
+    wanted: Target = "labels",
+    groups: str | None = None,
+    weights: str | None = None,
+) -> Table:
+    """Read a CSV or LIBSVM file.
+
+    Raises MissingFileError, FileFormatError, DataError, ParameterError, UnknownOptionError, TooLargeError.
+    """
+    with within_memory(path):
+        drop = (drop,) if isinstance(drop, str) else tuple(drop)
+        content = read_bytes(path)
+        if format_of(content) == "libsvm":
+            table = _libsvm_table(path, content, target, drop, drop_missing, groups, weights)
+        else:
+            named = {"target": target, "groups": groups, "weights": weights}
+            beside = {option: column for option, column in named.items() if column is not None}
+            table = _csv_table(path, content, beside, drop, drop_missing, wanted)
+        if standardise:
+            mean, scale = moments(as_dense(table.X, path))
+            table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
+        return standardised(table, path)
+
+
+def _libsvm_table(
+    path: FilePath, content: bytes, target: str | None, drop: Sequence[str], drop_missing: bool, groups: str | None,
+    weights: str | None,
+) -> Table:  # fmt: skip
+    for option, given in (("target", target is not None), ("drop", bool(drop))):
+        if given:
+            raise ParameterError(f"{path} is a LIBSVM file, whose lines begin with the label: leave out {option}")
+    if groups is not None:
+        raise ParameterError(f"{path} is a LIBSVM file, whose groups are the qid of its lines: leave out groups")
+    if weights is not None:
+        raise ParameterError(f"{path} is a LIBSVM file, whose lines have no weights: leave out weights")
+    X, y, first, dropped, qid = read_libsvm(path, content, drop_missing)
+    encoding = Encoding("libsvm", None, (), X.shape[1], first_index=first)
+    if len(qid) == len(y):
+        return Table(X, y, encoding, dropped, groups=qid)
+    notes = (f"only {len(qid)} lines have a qid, which is ignored",) if len(qid) else ()
+    return Table(X, y, encoding, dropped, notes)
+
+
+def _csv_table(
+    path: FilePath, content: bytes, beside: Mapping[str, str], drop: Sequence[str], drop_missing: bool, wanted: Target
+) -> Table:
+    sheet = parse(path, content)
+    target, groups = beside.get("target"), beside.get("groups")
+    if target is None and wanted != "none":
+        raise no_target(sheet, wanted)
+    names = feature_columns(sheet, beside, drop)
+    used = [*names, *beside.values()]
+    counting = [UNNAMED] if UNNAMED in sheet.header and UNNAMED not in drop else []
+    columns = read_columns(sheet, [*used, *counting])
+    notes = tuple(check_index(columns) for _ in counting)
+    columns, dropped = columns.without_missing(used, drop_missing)
+    kinds = tuple(column_of(columns, name) for name in names)
+    text = target is not None and wanted != "numbers" and columns.cells[target].numbers() is None
+    width = sum(len(column.names) for column in kinds)
+    encoding = Encoding("csv", target, kinds, width, text_labels=text, groups=groups)
+    y = None
+    if target is not None:
+        y = numbers_of(columns, target, "the target") if wanted == "numbers" else labels_of(columns, encoding)
+    members = None if groups is None else groups_of(columns, groups)
+    s = numbers_of(columns, beside["weights"], "a weight") if "weights" in beside else None
+    return Table(encode(columns, encoding), y, encoding, dropped, notes, members, s)
+
+
+def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False) -> Table:
+    """Read another file as `read_table` read the one that `encoding` is from.
+
+    CSV columns are found by name, in any order, and others are ignored.
+
+    Raises MissingFileError, FileFormatError, DataError, ParameterError, TooLargeError.
+    """
+    with within_memory(path):
+        return _read_like(path, encoding, drop_missing)
+
+
+def _read_like(path: FilePath, encoding: Encoding, drop_missing: bool) -> Table:
+    content = read_bytes(path)
+    found = format_of(content) or encoding.format
+    if found != encoding.format:
+        raise FileFormatError(f"{path} is a {found} file, but the model was trained on a {encoding.format} file")
+    if encoding.format == "libsvm":
+        X, y, _, dropped, qid = read_libsvm(path, content, drop_missing, encoding)
+        table = Table(X, y, encoding, dropped, groups=qid if len(qid) == len(y) else None)
+    else:
+        sheet = parse(path, content)
+        used, target, groups = [column.name for column in encoding.columns], encoding.target, encoding.groups
+        absent = [name for name in used if name not in sheet.header]
+        if absent:
+            raise DataError(f"{path} has no column {', '.join(map(repr, absent))}, which the model needs")
+        as_text = [column.name for column in encoding.columns if column.categories is not None]
+        beside = [name for name in (target, groups) if name is not None and name in sheet.header]
+        columns = read_columns(sheet, [*used, *beside], [*as_text, str(target)] if encoding.text_labels else as_text)
+        beside = [name for name in beside if not columns.cells[name].all_missing()]
+        columns, dropped = columns.without_missing([*used, *beside], drop_missing)
+        members = groups_of(columns, groups) if groups is not None and groups in beside else None
+        X = encode(columns, encoding)
+        labels = labels_of(columns, encoding) if target in beside else None
+        table = Table(X, labels, encoding, dropped, groups=members)
+    return standardised(table, path)

@@ -1,0 +1,105 @@
+"""The LIBSVM format: on each line a label, then index:value pairs, and before these perhaps a group: qid:3."""
+
+from __future__ import annotations
+
+import io
+import re
+import reprlib
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.doubles import reaches
+from qpsvm.base.arrays.types import IntArray, Matrix
+from qpsvm.base.errors import DataError, FileFormatError
+from qpsvm.data.files.columns import Encoding
+from qpsvm.data.files.sheet import numbers, whole
+from qpsvm.data.files.source import FilePath
+
+
+def read_libsvm(
+    path: FilePath, content: bytes, drop_missing: bool, encoding: Encoding | None = None
+) -> tuple[Matrix, NDArray[Any], int, int, NDArray[Any]]:
+    """Read a LIBSVM text.
+
+    Raises FileFormatError, DataError.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        raw, y, qid = load_svmlight_file(io.BytesIO(content), zero_based=True, query_id=True)
+    except (ValueError, OverflowError) as error:
+        fault = fault_in(content) or f": {error}"
+        raise FileFormatError(f"{path}{fault}; a LIBSVM line is: label index:value index:value ...") from None
+    check_tokens(content, y, raw.data)
+    n, indices = len(y), raw.indices
+    if encoding is not None:
+        first, width = encoding.first_index, encoding.n_features
+    elif indices.size:
+        first = int(indices.min() > 0)
+        width = int(indices.max()) + 1 - first
+    else:
+        raise DataError(f"{path} has no feature in any row")
+    if indices.size and (indices.min() < first or indices.max() >= first + width):
+        outside = np.flatnonzero((indices < first) | (indices >= first + width))[:1]
+        raise DataError(
+            f"{path}, line {_libsvm_line(content, _rows_of(outside, raw)[0])}: feature index {indices[outside[0]]} is "
+            f"unknown to the model, whose features are {first} to {first + width - 1}"
+        )
+    bad = np.union1d(_rows_of(np.flatnonzero(~np.isfinite(raw.data)), raw), np.flatnonzero(~np.isfinite(y)))
+    infinite = bool(bad.size) and bool(np.isinf(raw.data).any() or np.isinf(y).any())
+    if bad.size and (infinite or not drop_missing or bad.size == n):
+        advice = "" if infinite or bad.size == n else "; --drop-missing (drop_missing=True) drops such rows"
+        line = _libsvm_line(content, bad[0])
+        raise DataError(f"{path}, line {line}: NaN or infinite value, the first of {bad.size} such rows of {n}{advice}")
+    if first:
+        indices -= first  # in place, because they are ours
+    X = sp.csr_array((raw.data, indices, raw.indptr), shape=(n, width))
+    if not bad.size:
+        return X, whole(y), first, 0, qid
+    keep = np.setdiff1d(np.arange(n), bad)
+    return X[keep], whole(y[keep]), first, int(bad.size), qid[keep] if len(qid) == n else qid
+
+
+def check_tokens(content: bytes, *values: NDArray[Any]) -> None:
+    """Refuse a text with a whole number that no double is equal to; `values` are the numbers that were read.
+
+    Raises DataError.
+    """
+    if any(reaches(read) for read in values):
+        for token in content.decode().replace(":", " ").split():
+            numbers([token])
+
+
+def _rows_of(entries: IntArray, raw: Matrix) -> IntArray:
+    """The rows of a CSR matrix in which its stored entries are, by the entries' places (k,): (k,)."""
+    rows: IntArray = np.searchsorted(raw.indptr, entries, side="right") - 1
+    return rows
+
+
+def _libsvm_line(content: bytes, row: int) -> int:
+    """The line, from 1, on which a row, from 0, stands."""
+    lines = (k for k, line in enumerate(io.BytesIO(content), 1) if line.split(b"#")[0].strip())
+    return next(k for i, k in enumerate(lines) if i == row)
+
+
+def fault_in(content: bytes, first_line: int = 1) -> str | None:
+    """The first line that cannot be read, and why, in words. scikit-learn does not tell."""
+    for k, line in enumerate(io.BytesIO(content), first_line):
+        label, *pairs = line.decode().split("#")[0].split() or ["0"]
+        if numbers([label]) is None:
+            return f", line {k}: the label {reprlib.repr(label)} is not a number"
+        last = -1
+        for pair in pairs:
+            index, colon, value = pair.partition(":")
+            if index == "qid":
+                continue
+            if not colon or not re.fullmatch(r"\+?\d{1,10}", index) or numbers([value]) is None:
+                return f", line {k}: {reprlib.repr(pair)} is not a feature index and a number"
+            if int(index) <= last or int(index) >= 2**31 - 1:
+                why = f"comes after {last}; indices must increase" if int(index) <= last else "is too large"
+                return f", line {k}: feature index {index} {why}"
+            last = int(index)
+    return None

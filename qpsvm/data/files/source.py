@@ -1,0 +1,178 @@
+"""From a path, or standard input, to the bytes of a text in UTF-8."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import IO, cast
+
+from qpsvm.base.errors import FileFormatError, MissingFileError, QPSVMError, TooLargeError
+
+#: Bytes that are decoded at a time to see whether they are UTF-8.
+DECODED_BYTES = 1 << 20
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class StandardInput:
+    """Stands for a path where the data is piped into the process."""
+
+    def __str__(self) -> str:
+        return "standard input"
+
+    def read_bytes(self) -> bytes:
+        """All of standard input, to its end.
+
+        Raises OSError.
+        """
+        if sys.stdin is None:
+            raise OSError("it is closed")
+        return sys.stdin.buffer.read()
+
+
+FilePath = str | PathLike[str] | StandardInput
+
+
+@contextmanager
+def within_memory(path: FilePath) -> Iterator[None]:
+    """Say in our own words that the block ran out of memory.
+
+    Raises TooLargeError.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        if isinstance(error, QPSVMError):
+            raise
+        raise TooLargeError(
+            f"{path} does not fit into the memory that this process may use; drop columns, take fewer rows, or write "
+            "its zeros as a sparse LIBSVM file"
+        ) from None
+
+
+def refuse_device(path: str | PathLike[str], seekable: bool = False) -> None:
+    """Refuse what has no end, and where the content is read more than once (`seekable`) what is read only once.
+
+    Raises FileFormatError, OSError.
+    """
+    mode = os.stat(path).st_mode
+    if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and (seekable or not _is_terminal(path)):
+        raise FileFormatError(f"{path} is a device, not a file with rows")
+    if seekable and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        what = "pipe" if stat.S_ISFIFO(mode) else "socket"
+        raise FileFormatError(f"{path} is a {what}, which can be read only once: write its content into a file first")
+
+
+def _is_terminal(path: str | PathLike[str]) -> bool:
+    """Whether somebody types there: /dev/stdin may be a terminal."""
+    return os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))
+
+
+def read_bytes(path: FilePath) -> bytes:
+    """The content, unpacked, as UTF-8 without a byte order mark, with a line feed at the end of each line.
+
+    Raises MissingFileError, FileFormatError.
+    """
+    try:
+        if not isinstance(path, StandardInput):
+            refuse_device(path)
+        content = path.read_bytes() if isinstance(path, StandardInput) else Path(path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError(f"{path} does not exist (seen from {Path.cwd()})") from None
+    except FileFormatError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+        why = error.strerror if isinstance(error, OSError) else None
+        raise FileFormatError(f"{path} cannot be read: {why or error}") from error
+    content = _unpack(path, content)
+    if b"\0" in content:
+        found = ": it is UTF-16 text" if content.startswith(UTF_16) else ""
+        raise FileFormatError(f"{path} is not a text file in UTF-8{found}; export it as CSV or LIBSVM text in UTF-8")
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    if b"\r" in content:
+        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    wrong = None if content.isascii() else _not_utf_8(content)
+    if wrong is not None:
+        line = content.count(b"\n", 0, wrong) + 1
+        raise FileFormatError(f"{path}, line {line} is not UTF-8 text; save the file in UTF-8")
+    if not content or content.isspace():
+        raise FileFormatError(f"{path} is empty")
+    return content
+
+
+def _not_utf_8(content: bytes) -> int | None:
+    """The place of the first byte that is not UTF-8, if any. Decoding in parts takes little memory."""
+    start = 0
+    while start < len(content):
+        end = start + DECODED_BYTES
+        while end < len(content) and content[end] & 0xC0 == 0x80 and end > start + DECODED_BYTES - 4:
+            end -= 1  # a part does not end within a character
+        try:
+            content[start:end].decode()
+        except UnicodeDecodeError as error:
+            return start + error.start
+        start = end
+    return None
+
+
+def unpacked(path: FilePath) -> IO[bytes]:
+    """A file opened for reading, unpacked where it is packed by xz, gzip or bzip2.
+
+    Raises FileFormatError.
+    """
+    import bz2
+    import gzip
+    import lzma
+
+    name = str(path)
+    try:
+        with open(name, "rb") as file:
+            mark = file.read(6)
+        for magic, opened in ((b"\xfd7zXZ\0", lzma.open), (b"\x1f\x8b", gzip.open), (b"BZh", bz2.open)):
+            if mark.startswith(magic):
+                return cast("IO[bytes]", opened(name, "rb"))
+        return open(name, "rb")
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+@contextmanager
+def readable(path: FilePath) -> Iterator[None]:
+    """Say in our own words that what the block reads of an `unpacked` file is damaged.
+
+    Raises FileFormatError.
+    """
+    import lzma
+    import zlib
+
+    try:
+        yield
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        if isinstance(error, QPSVMError):
+            raise
+        raise FileFormatError(f"{path} is a damaged file: {error}") from error
+
+
+def _unpack(path: FilePath, content: bytes) -> bytes:
+    import bz2
+    import gzip
+    import lzma
+    import zlib
+
+    unpackers: dict[bytes, Callable[[bytes], bytes]] = {
+        rb"\xfd7zXZ\0": lzma.decompress,
+        rb"\x1f\x8b": gzip.decompress,
+        rb"BZh[1-9](1AY&SY|\x17rE8P)": bz2.decompress,
+    }
+    for magic, unpack in unpackers.items():
+        if re.match(magic, content):
+            try:
+                return unpack(content)
+            except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+                raise FileFormatError(f"{path} is a damaged compressed file: {error}") from error
+    return content

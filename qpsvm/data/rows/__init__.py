@@ -1,0 +1,18 @@
+"""Sources of rows: samples that are only ever seen a block at a time, in memory or not.
+
+`RowSource` says what a linear machine computes with its samples, once for every source. An array in memory is one
+block; `Centred`, `Standardised`, `WithOnes`, `SomeRows` and `Tiled` make rows from those of another source without a
+copy of it.
+"""
+
+from qpsvm.data.rows.blocks import Block, DenseBlock
+from qpsvm.data.rows.memory import ArrayRows, ChunkRows, Stacked, as_block, as_row_source
+from qpsvm.data.rows.source import RowSource
+from qpsvm.data.rows.sparse_block import SparseBlock
+from qpsvm.data.rows.transformed import Mapped, Standardised, standardised
+from qpsvm.data.rows.virtual import Centred, SomeRows, Tiled, WithOnes
+
+__all__ = [
+    "ArrayRows", "Block", "Centred", "ChunkRows", "DenseBlock", "Mapped", "RowSource", "SomeRows", "SparseBlock",
+    "Stacked", "Standardised", "Tiled", "WithOnes", "as_block", "as_row_source", "standardised",
+]  # fmt: skip

@@ -1,0 +1,278 @@
+"""Rows of numbers that are only ever seen a block at a time: what a linear machine needs of its samples.
+
+    (SOURCE.1)  Xw,  Xᵀβ = Σ_B X_Bᵀβ_B,  X_JᵀDX_J = Σ_B …,  ‖x_i‖²,  Σ_i x_i,  X_J    over the blocks B of rows
+
+Each is a sum or a sequence over blocks. They are written once, in `RowSource`, for an array in memory (one block, so
+that a product is one call of the BLAS) and for rows that are made as they are needed. Operators, certificates and
+linear solvers use these and nothing else; only the rows of a working set, or the support vectors, are ever gathered.
+
+Where members of a team have some rows each, the sums are those of all members, (TEAM.1); what is called `own_…` is this
+member's part of one, for those who put several sums into one message.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.limits import check_memory
+from qpsvm.base.resources.workers import in_tiles, parts_of
+from qpsvm.data.rows.blocks import ALL, READ_SECONDS, Block, Moments, Places, added_moments
+
+T = TypeVar("T")
+
+#: What a fused pass takes, in those that read every number once: two products and the visitor.
+PASSES = 3.0
+#: Takes a range of rows and X w there (k,), its own to change; answers with weights β (k,), or None for 0.
+Visitor: TypeAlias = Callable[[slice, FloatArray], FloatArray | None]
+#: Rows of a block as (block, their places in it, their places among those asked for).
+Found: TypeAlias = tuple[Block, Places, Places]
+
+
+class RowSource(ABC):
+    """The rows of X, (n, d). A leaf says how they come in blocks; what is computed from blocks is here.
+
+    n, d: Rows and columns.
+    is_sparse: Whether the blocks are.
+    team: Whoever has the other rows. `n`, indices and vectors over the rows are this member's own; sums over
+        the rows, and what is the largest among them, are those of all members.
+    feature_names or None: What the columns are called, where that is known.
+    """
+
+    n: int
+    d: int
+    is_sparse: bool
+    team: Team = ALONE
+    feature_names: tuple[str, ...] | None = None
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in order, in blocks; as often as it is asked for."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> int:
+        """Numbers stored: nd where the rows are dense."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes that the source holds in memory."""
+
+    @property
+    def whole(self) -> Matrix | None:
+        """X, where it is one array in memory already; else None."""
+        return None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, d)."""
+        return self.n, self.d
+
+    def check(self) -> None:  # noqa: B027 - most know of nothing that could change
+        """Raise a `DataError` where what the rows come from is known to have changed since it was opened."""
+
+    def __getitem__(self, rows: IntArray | slice) -> Matrix:
+        """`take`, so that some samples of a problem are asked for in one way, wherever they are."""
+        return self.take(rows if isinstance(rows, slice) else np.asarray(rows))
+
+    def __repr__(self) -> str:
+        kind = f"sparse, {self.entries} non-zeros" if self.is_sparse else "dense"
+        return f"<{type(self).__name__} {self.n} × {self.d}: {kind}>"
+
+    # --- maps: a number a row ---
+
+    def margins(self, w: FloatArray) -> FloatArray:
+        """X w for w (d,) or (d, r): (n,) or (n, r), a new array."""
+        return _joined([block.margins(w) for block in self.blocks()], w.shape[1:])
+
+    def squared_norms(self) -> FloatArray:
+        """‖x_i‖²: (n,)."""
+        return _joined([block.squared_norms() for block in self.blocks()])
+
+    # --- sums over the rows, of all members ---
+
+    @remembered
+    def total_rows(self) -> int:
+        """Rows of all members."""
+        return self.team.count(self.n)
+
+    @remembered
+    def total_entries(self) -> int:
+        """Numbers stored by all members."""
+        return self.team.count(self.entries)
+
+    def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """Xᵀβ for β (n,) or (n, r); or X_Jᵀβ for J = rows (j,) and β (j,): (d,) or (d, r)."""
+        return self.team.sum(self.own_weights(beta, rows))
+
+    def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
+        """One pass for two products: Xᵀβ, (d,), for the weights β that the visitor answers to X w, block by block.
+
+        The visitor may be called for several blocks at once, in any order. It asks the team nothing.
+        """
+        return self.team.sum(self.own_scan(w, visit))
+
+    def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
+        """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
+        S, s = self.team.sums(*self.own_moments(rows, scale))
+        return S, s
+
+    def sum_of_squares(self) -> float:
+        """Σ ‖x_i‖²."""
+        return self.team.sum(self.own_sum_of_squares())
+
+    def means(self) -> FloatArray:
+        """The means of the columns: (d,)."""
+        sums, n = self.team.sums(_added((block.column_sums() for block in self.blocks()), (self.d,)), self.n)
+        means: FloatArray = sums / n
+        return means
+
+    def column_squares(self) -> FloatArray:
+        """The diagonal of XᵀX: (d,)."""
+        return self.team.sum(self.own_column_squares())
+
+    @remembered
+    def longest_row(self) -> int:
+        """The most numbers that one row stores: the terms of a product with it."""
+        return int(self.team.most(max((block.longest_row for block in self.blocks()), default=0)))
+
+    # --- this member's part of them ---
+
+    def own_weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """This member's part of `weights`."""
+        shape = (self.d, *beta.shape[1:])
+        if rows is None:
+            return _added((block.weights(beta[block.rows]) for block in self.blocks()), shape)
+        return _added((block.weights_at(beta[where], at) for block, at, where in self.holding(rows)), shape)
+
+    def own_scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
+        """This member's part of `scan`."""
+        return _added((_scanned(block, w, visit) for block in self.blocks()), (self.d,))
+
+    def own_moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
+        """This member's part of `moments`."""
+        parts = (block.moments(at, None if scale is None else scale[where]) for block, at, where in self.holding(rows))
+        return added_moments(parts, self.d)
+
+    def own_sum_of_squares(self) -> float:
+        """This member's part of `sum_of_squares`."""
+        return math.fsum(block.sum_of_squares() for block in self.blocks())
+
+    def own_column_squares(self) -> FloatArray:
+        """This member's part of `column_squares`."""
+        return _added((block.column_squares() for block in self.blocks()), (self.d,))
+
+    # --- some rows, gathered ---
+
+    def take(self, rows: IntArray | slice) -> Matrix:
+        """X_J, (j, d), dense or sparse, for J = rows (j,) from 0 to n − 1, in a new array; or for a slice."""
+        if isinstance(rows, slice):
+            if self.whole is not None:
+                return self.whole[rows]
+            rows = np.arange(self.n)[rows]
+        holding = self.holding(rows)
+        if not self.is_sparse:
+            out: FloatArray | None = None
+            for block, at, where in holding:
+                part = block.take(at)
+                if len(part) == len(rows) and isinstance(where, slice):
+                    return part
+                out = np.empty((len(rows), self.d)) if out is None else out
+                out[where] = part
+            return np.empty((0, self.d)) if out is None else out
+        found = [(block.take(at), where) for block, at, where in holding]
+        if len(found) == 1 and isinstance(found[0][1], slice):
+            return found[0][0]
+        if not found:
+            return sp.csr_array((0, self.d))
+        places = np.concatenate([np.arange(len(rows))[where] for _, where in found])
+        return sp.vstack([part for part, _ in found], format="csr")[np.argsort(places)]
+
+    def inner(self, rows: IntArray, others: IntArray) -> FloatArray:
+        """X_J X_Lᵀ for J = rows (j,) and L = others (l,): (j, l)."""
+        left = self.take(rows)
+        right = left if others is rows else self.take(others)
+        return as_dense(left @ right.T)
+
+    def matrix(self) -> Matrix:
+        """X as one array, dense or sparse: (n, d). For solvers that know nothing else; it may be a copy.
+
+        Raises
+        ------
+        TooLargeError
+            There is no memory for it.
+        """
+        if self.whole is not None:
+            return self.whole
+        if not self.is_sparse:
+            check_memory(self.n, self.d, "the samples as one array", "Take a solver that goes by blocks of rows")
+        parts = [block.matrix for block in self.blocks()]
+        if self.is_sparse:
+            return sp.vstack(parts, format="csr") if parts else sp.csr_array((0, self.d))
+        return _joined(parts, (self.d,))
+
+    def holding(self, rows: IntArray) -> Iterator[Found]:
+        """The blocks that some rows (j,), in any order, lie in: each row once."""
+        order = bounds = None
+        done = 0
+        for block in self.blocks():
+            if block.n == self.n:
+                yield block, rows, ALL
+                return
+            if bounds is None:
+                order = None if bool((rows[1:] >= rows[:-1]).all()) else np.argsort(rows, kind="stable")
+                bounds = rows if order is None else rows[order]
+            if done == len(rows):
+                return
+            end = int(np.searchsorted(bounds, block.rows.stop))
+            if end > done:
+                where: Places = slice(done, end) if order is None else order[done:end]
+                yield block, bounds[done:end] - block.rows.start, where
+                done = end
+
+
+def in_order(found: dict[int, T]) -> list[T]:
+    """What a visitor has found in blocks of rows that begin at these, in the order of the rows."""
+    return [found[start] for start in sorted(found)]
+
+
+def _scanned(block: Block, w: FloatArray, visit: Visitor) -> FloatArray:
+    """`RowSource.scan` of one block: its pieces in parts, in each of which they are added in their order."""
+    pieces = list(block.pieces())
+    parts = parts_of(len(pieces))
+    sums = np.zeros((len(parts), block.d))
+
+    def multiply(k: int) -> None:
+        for piece in pieces[parts[k]]:
+            beta = visit(piece.rows, piece.margins(w))
+            if beta is not None:
+                sums[k] += piece.weights(beta)
+
+    in_tiles(multiply, range(len(parts)), PASSES * READ_SECONDS * block.entries)
+    return _added(iter(sums), (block.d,))
+
+
+def _joined(parts: list[FloatArray], shape: tuple[int, ...] = ()) -> FloatArray:
+    """Parts of a vector or matrix below each other; one part is the whole. Of none, no rows of a shape."""
+    if not parts:
+        return np.empty((0, *shape))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _added(parts: Iterator[FloatArray], shape: tuple[int, ...]) -> FloatArray:
+    """The sum of arrays of a shape, in the first of them: no more than two are held at a time."""
+    total = next(parts, None)
+    if total is None:
+        return np.zeros(shape)
+    for part in parts:
+        total += part
+    return total

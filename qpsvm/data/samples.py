@@ -1,0 +1,564 @@
+"""Samples: their features, what is to be learnt of each, their weights, and which of them take part.
+
+Letters: X (n, d) samples, y (n,) labels, s (n,) sample weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from qpsvm.base.arrays.checks import (
+    LARGEST_VALUE,
+    as_finite_vector,
+    as_matrix,
+    as_positive,
+    as_real_vector,
+    feature_names,
+    raw_array,
+)
+from qpsvm.base.arrays.doubles import refuse_rounded
+from qpsvm.base.arrays.frozen import freeze_parts, frozen, is_ours, read_only
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, made
+from qpsvm.base.arrays.vectors import common_value, repeated
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
+from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.data.rows import ArrayRows, RowSource, SomeRows, as_row_source
+from qpsvm.data.sources.arrays import Seal
+from qpsvm.data.sources.dask_rows import DaskRows, as_float, is_dask, stored
+from qpsvm.data.sources.fingerprint import fingerprint, lanes_of, of_lanes
+
+#: Factors of the weights by class: one for a label, or "balanced".
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+#: With more different numbers than this, a target of two classes may be meant as one of numbers.
+MANY_CLASSES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """What a machine is trained on.
+
+    X (n, d)
+    target (n,): What the machine is to reproduce: −1 and +1 for two classes, any real number for a regression.
+    weight (n,): s; a row of weight 0 takes no part.
+    classes (2,): The two labels that −1 and +1 stand for, in sort order; None where the target is not a class.
+    feature_names or None: The columns of a data frame.
+    """
+
+    X: Matrix | RowSource
+    target: FloatArray
+    weight: FloatArray
+    classes: NDArray[Any] | None = None
+    feature_names: tuple[str, ...] | None = None
+    seal: Seal | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        held = self.X.whole if isinstance(self.X, ArrayRows) else self.X
+        if not isinstance(held, RowSource):
+            self.__dict__["seal"] = None if is_ours(held) else Seal([held], "X")
+            self.__dict__["X"] = self.X if held is not self.X else read_only(held)
+        freeze_parts(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: frozen(value) for name, value in state.items()})
+
+    def check(self) -> None:
+        """Look whether the features, where they are a caller's own array, are those that were given.
+
+        Raises DataError.
+        """
+        if self.seal is not None:
+            self.seal.check()
+        elif isinstance(self.X, RowSource):
+            self.X.check()
+
+    def __repr__(self) -> str:
+        storage = "sparse" if self.is_sparse else "dense"
+        n, d = self.X.shape
+        if self.classes is None:
+            said = "" if self.ends is None else "; target from {:g} to {:g}".format(*self.ends)
+            return f"X {n} × {d}, {storage}{said}"
+        if len(self.classes) > 2:
+            return f"X {n} × {d}, {storage}; {len(self.classes)} classes"
+        named = zip(self.classes.tolist(), self.class_counts, strict=True)
+        return f"X {n} × {d}, {storage}; classes {' and '.join(f'{shown(k)} ({int(count)})' for k, count in named)}"
+
+    def said(self) -> list[tuple[str, str]]:
+        """How many samples of how many features, of which class, and their weights: a label and a short text each."""
+        n, d = self.X.shape
+        said = [("samples", f"{n} × {d}, {'sparse' if self.is_sparse else 'dense'}")]
+        if self.classes is not None:
+            for sign, label, count in zip(("−1", "+1"), self.classes.tolist(), self.class_counts, strict=True):
+                said.append((f"class {sign}", f"{shown(label)} ({count})"))
+        elif self.ends is not None:
+            said.append(("target", "{:g} to {:g}".format(*self.ends)))
+        if common_value(self.weight) is None and np.ptp(self.weight) > 0.0:
+            idle = n - len(self.rows)
+            none = f", {idle} of weight 0" if idle else ""
+            said.append(("weights", f"{self.weight.min():.4g} to {self.weight.max():.4g}{none}"))
+        return said
+
+    @property
+    def n(self) -> int:
+        """Number of samples, those of weight 0 included."""
+        return len(self.target)
+
+    @property
+    def class_counts(self) -> tuple[int, int]:
+        """How many samples of two classes are −1, and how many +1."""
+        return int(np.count_nonzero(self.target <= 0)), int(np.count_nonzero(self.target > 0))
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The least and the largest target; None where all are the same."""
+        if common_value(self.target) is not None:
+            return None
+        return float(self.target.min()), float(self.target.max())
+
+    @property
+    def team(self) -> Team:
+        """Whoever has the other samples."""
+        return self.X.team if isinstance(self.X, RowSource) else ALONE
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the features are stored sparsely."""
+        return self.X.is_sparse if isinstance(self.X, RowSource) else bool(sp.issparse(self.X))
+
+    @property
+    def entries(self) -> int:
+        """Numbers stored."""
+        return as_row_source(self.X).entries
+
+    @property
+    def taken(self) -> Matrix | RowSource:
+        """The features of the samples that take part: (k, d)."""
+        if self.takes_all:
+            return self.X
+        return SomeRows(self.X, self.rows) if isinstance(self.X, RowSource) else frozen(self.X[self.rows])
+
+    def fingerprint(self) -> str:
+        """A number that tells these samples from others, whatever their order and storage: 32 hexadecimal digits."""
+        weight = None if common_value(self.weight) == 1.0 else self.weight
+        target = None if common_value(self.target) is not None else self.target
+        return fingerprint(as_row_source(self.X), target, weight)
+
+    def gathered(self) -> Samples:
+        """The same samples with all features in memory, as one array."""
+        X = as_row_source(self.X).matrix()
+        return Samples(X, self.target, self.weight, self.classes, self.feature_names)
+
+    @remembered
+    def rows(self) -> IntArray:
+        """The samples that take part: those of positive weight."""
+        return np.flatnonzero(self.weight > 0)
+
+    @remembered
+    def takes_all(self) -> bool:
+        """Whether every sample takes part, so that nothing has to be picked."""
+        return common_value(self.weight) is not None or bool((self.weight > 0).all())
+
+    def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
+        """The entries of a vector (n,) over the samples that take part; the vector itself where all do."""
+        return vector if self.takes_all else vector[self.rows]
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """A vector over the samples that take part as one over all of them, (n,): 0 where a sample takes no part."""
+        if self.takes_all:
+            return values
+        vector = np.zeros(self.n, dtype=values.dtype)
+        vector[self.rows] = values
+        return vector
+
+
+class SpreadSamples(Samples):
+    """Samples of a Dask collection: what is known of them without bringing them here, and the rest when asked for.
+
+    X (n, d)
+    factors (k,) or None: What `class_weight` makes of the weight of each class.
+    """
+
+    X: DaskRows
+    factors: FloatArray | None
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("target", "weight"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        whole: DaskRows = self.__dict__["X"]
+        if name == "weight":
+            self.__dict__[name] = self._weights(whole)
+        else:
+            self.__dict__[name] = repeated(1.0, whole.n)
+            if whole.target:
+                self.__dict__[name] = coded(whole.gathered(whole.target), self.classes)
+        return self.__dict__[name]
+
+    def _weights(self, whole: DaskRows) -> FloatArray:
+        """The weights of all samples, here: (n,)."""
+        weight = repeated(1.0, whole.n) if whole.weight is None else whole.gathered(whole.weight).astype(np.float64)
+        return weight if self.factors is None else weighed_by_class(weight, self.target, self.factors)
+
+    def fingerprint(self) -> str:
+        """That of the same samples in one place, made where they are."""
+        import dask
+
+        whole, nothing = self.X, [None] * len(self.X.features)
+        parts = zip(whole.features, whole.target or nothing, whole.weight or nothing, strict=True)
+        told = (whole.is_sparse, self.classes, self.factors)
+        lanes = dask.compute(*[dask.delayed(_lanes_of_part, pure=False)(*part, *told) for part in parts])
+        return of_lanes(np.concatenate(lanes), whole.n, whole.d)
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.X.n
+
+    @property
+    def class_counts(self) -> tuple[int, int]:
+        """How many samples are of each class."""
+        assert self.classes is not None
+        counts = _by_label(self.X, "counts")
+        first, second = self.classes.tolist()
+        return int(counts[first]), int(counts[second])
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The least and the largest target."""
+        low, high = min(part.low for part in self.X.facts), max(part.high for part in self.X.facts)
+        return (low, high) if low < high else None
+
+    @remembered
+    def takes_all(self) -> bool:
+        """Whether every sample takes part."""
+        return not any(part.idle for part in self.X.facts)
+
+
+def coded(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
+    """Targets as a machine takes them: −1 and +1 for two classes, else the numbers themselves; (k,)."""
+    if classes is None:
+        numbers = target.astype(np.float64)
+        refuse_rounded(target, numbers, "the target")
+        return numbers
+    return np.asarray(np.where(target == classes[1], 1.0, -1.0))
+
+
+def weighed_by_class(weight: FloatArray, target: FloatArray, factors: FloatArray) -> FloatArray:
+    """Weights of samples of two classes, (k,), times a factor for each class, (2,)."""
+    chosen: FloatArray = factors[(target > 0.0).astype(np.intp)]
+    return weight * chosen
+
+
+def _lanes_of_part(
+    X: Any, y: Any, weight: Any, sparse: bool, classes: NDArray[Any] | None, factors: FloatArray | None
+) -> NDArray[np.uint64]:
+    """What one partition adds to a fingerprint, (2,)."""
+    target = None if y is None else coded(np.asarray(y), classes)
+    if factors is not None and target is not None:
+        weight = weighed_by_class(np.ones(len(target)) if weight is None else np.asarray(weight), target, factors)
+    return lanes_of(as_row_source(as_float(X, sparse)), target, weight)
+
+
+def _by_label(rows: DaskRows, what: str) -> dict[Any, float]:
+    """How often each label occurs in all partitions, or with which weight."""
+    found: dict[Any, float] = {}
+    for part in rows.facts:
+        if part.labels is not None:
+            for label, amount in zip(part.labels.tolist(), getattr(part, what).tolist(), strict=True):
+                found[label] = found.get(label, 0) + amount
+    return found
+
+
+def _spread_classes(X: Any, y: Any, sample_weight: Any, class_weight: ClassWeight) -> SpreadSamples:
+    """`two_classes` of a Dask collection."""
+    rows = DaskRows(X, y, sample_weight)
+    masses = _by_label(rows, "masses")
+    try:
+        labels = np.array(sorted(masses))
+    except TypeError:
+        raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
+    if any(part.rows and part.labels is None for part in rows.facts):
+        raise DataError("y must have exactly two classes; a partition has more than a thousand different values")
+    classes = _two(labels)
+    mass = np.array([masses[label] for label in classes.tolist()])
+    if not mass.all():
+        raise DataError(f"sample_weight is zero in the whole class {shown(classes.tolist()[int(mass.argmin())])}")
+    factors = None if class_weight is None else weighed(mass, np.arange(2), classes, class_weight) / mass
+    return made(SpreadSamples, X=rows, classes=classes, feature_names=rows.feature_names, factors=factors)
+
+
+def _spread_numbers(X: Any, t: Any, sample_weight: Any, name: str) -> SpreadSamples:
+    """`numbers` of a Dask collection, and `unlabelled` where there is no target."""
+    rows = DaskRows(X, t, sample_weight)
+    if t is not None and not all(part.numbers for part in rows.facts):
+        raise DataTypeError(
+            f"{name} holds text where numbers are needed; machines of two classes, as CSVM, take labels"
+        )
+    largest = max(max(abs(part.low), abs(part.high)) for part in rows.facts if part.rows) if t is not None else 0.0
+    if not largest < LARGEST_VALUE:
+        raise DataError(f"{name} has an entry so large that its square overflows; divide {name} by a constant")
+    if not any(part.heaviest > 0.0 for part in rows.facts):
+        raise DataError("sample_weight is zero in every row; at least one positive weight is needed")
+    return made(SpreadSamples, X=rows, classes=None, feature_names=rows.feature_names, factors=None)
+
+
+def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
+    """Checked features, (n, d), and what the columns are called; a source of rows has checked its own.
+
+    Raises DataError, DataTypeError.
+    """
+    if isinstance(X, RowSource):
+        return X, X.feature_names
+    return as_matrix(X), feature_names(X)
+
+
+def given(y: Any, name: str = "y") -> Any:
+    """The target of samples, which has to be there.
+
+    Raises ParameterTypeError.
+    """
+    if y is None:
+        raise ParameterTypeError(
+            f"{name} is missing: pass the target of each row of X, or, where X is a file, the name of its column"
+        )
+    return y
+
+
+def two_classes(
+    X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+) -> Samples:
+    """Check samples of two classes.
+
+    Shapes: X (n, d), y (n,), sample_weight (n,). Raises DataError, DataTypeError, UnknownOptionError,
+    ParameterError, ParameterTypeError.
+    """
+    X, y, sample_weight = stored(X, y, sample_weight)
+    if is_dask(X):
+        return _spread_classes(X, y, sample_weight, class_weight)
+    matrix, names = features(X)
+    target, classes = as_labels(given(y), matrix.shape[0])
+    weight = weighed(as_weights(sample_weight, target), (target > 0).astype(np.intp), classes, class_weight)
+    return Samples(matrix, target, weight, classes, names)
+
+
+def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
+    """Check samples with a number each.
+
+    Shapes: X (n, d), t (n,), sample_weight (n,). Raises DataError, DataTypeError.
+    """
+    X, t, sample_weight = stored(X, t, sample_weight, name)
+    if is_dask(X):
+        return _spread_numbers(X, t, sample_weight, name)
+    matrix, names = features(X)
+    raw = raw_array(given(t, name), name)
+    if raw.ndim != 1:
+        hint = f"; pass {name}.ravel()" if raw.ndim == 2 and 1 in raw.shape else ""
+        raise DataError(f"{name} must be one-dimensional, got shape {raw.shape}{hint}")
+    if len(raw) != matrix.shape[0]:
+        raise DataError(f"{name} has {len(raw)} numbers but X has {matrix.shape[0]} rows")
+    if raw.dtype.kind in "US" or (raw.dtype.kind == "O" and any(isinstance(value, str) for value in raw)):
+        raise DataTypeError(
+            f"{name} holds text where numbers are needed; machines of two classes, as CSVM, take labels"
+        )
+    target = as_finite_vector(t, name, matrix.shape[0])
+    if not np.abs(target).max() < LARGEST_VALUE:
+        row = int(np.abs(target).argmax())
+        raise DataError(
+            f"{name}[{row}] = {target[row]:g} is so large that its square overflows; divide {name} by a constant"
+        )
+    return Samples(matrix, target, checked_weights(sample_weight, len(target)), None, names)
+
+
+def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
+    """Check samples with no target.
+
+    Shapes: X (n, d), sample_weight (n,). Raises DataError, DataTypeError.
+    """
+    X, _, sample_weight = stored(X, None, sample_weight)
+    if is_dask(X):
+        return _spread_numbers(X, None, sample_weight, "t")
+    matrix, names = features(X)
+    n = matrix.shape[0]
+    return Samples(matrix, repeated(1.0, n), checked_weights(sample_weight, n), None, names)
+
+
+def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_weight: ClassWeight) -> FloatArray:
+    """Sample weights, (n,), times what the class of each weighs.
+
+    "balanced" is n/(k n_c) for a class of n_c of the n samples, counted with their weights (King & Zeng 2001).
+
+    Shapes: weight (n,), codes (n,), classes (k,). Raises UnknownOptionError, ParameterError,
+    ParameterTypeError.
+    """
+    if class_weight is None:
+        return weight
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise UnknownOptionError(f"class_weight must be a dict, 'balanced' or None, got {shown(class_weight)}")
+        mass = np.bincount(codes, weights=weight, minlength=len(classes))
+        factors: FloatArray = mass.sum() / (len(classes) * mass)
+    elif isinstance(class_weight, Mapping):
+        factors, labels = np.ones(len(classes)), classes.tolist()
+        for label, factor in class_weight.items():
+            if label not in labels:
+                said = ", ".join(shown(known) for known in labels)
+                raise UnknownOptionError(f"class_weight names the class {shown(label)}; the classes are {said}")
+            factors[labels.index(label)] = as_positive(factor, f"class_weight[{shown(label)}]")
+    else:
+        raise ParameterTypeError(f"class_weight must be a dict, 'balanced' or None, got {type(class_weight).__name__}")
+    return weight * factors[codes]
+
+
+def shares_of(weights: FloatArray, team: Team = ALONE) -> FloatArray:
+    """s/Σs, (n,): the sum is that of all members of a team."""
+    if not team.alone:
+        value, whole = common_value(weights), team.sum(float(weights.sum()))
+        return weights / whole if value is None else repeated(value / whole, len(weights))
+    if common_value(weights) is not None:
+        return repeated(1.0 / len(weights), len(weights))
+    shares: FloatArray = weights / float(weights.sum())
+    return shares
+
+
+def original_labels(samples: Samples) -> NDArray[Any]:
+    """The caller's own labels of samples of two classes: (n,)."""
+    assert samples.classes is not None
+    labels: NDArray[Any] = samples.classes[(samples.target > 0).astype(int)]
+    return labels
+
+
+def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
+    """Check labels and turn them into −1/+1; the larger in sort order is +1.
+
+    Shapes: y (n,) → signs (n,), classes (2,). Raises DataTypeError, DataError.
+    """
+    labels, classes = sorted_labels(y, n)
+    signs: FloatArray = np.where(labels == _two(classes)[1], 1.0, -1.0)
+    return signs, classes
+
+
+def _two(classes: NDArray[Any]) -> NDArray[Any]:
+    """Sorted labels, (k,), if there are two.
+
+    Raises DataError.
+    """
+    if len(classes) != 2:
+        shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
+        hint = "" if len(classes) == 1 else "; make it one class against the rest, y == label"
+        if classes.dtype.kind in "iuf" and len(classes) > MANY_CLASSES:
+            hint += "; or take a regression such as EpsilonSVR, whose target is a number"
+        raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")
+    return classes
+
+
+def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Check labels, (n,), of any number of classes, and sort these: (k,).
+
+    Raises DataTypeError, DataError.
+    """
+    labels = raw_array(y, "y")
+    if labels.ndim != 1:
+        hint = "; pass y.ravel()" if labels.ndim == 2 and 1 in labels.shape else ""
+        raise DataError(f"y must be one-dimensional, got shape {labels.shape}{hint}")
+    if labels.shape[0] != n:
+        raise DataError(f"y has {labels.shape[0]} labels but X has {n} rows")
+    if labels.dtype.kind == "c":
+        raise DataTypeError("y is complex; labels need a sort order")
+    missing = None
+    if labels.dtype.kind in "OMm":
+        missing = next((i for i, label in enumerate(labels) if _is_missing(label)), None)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        missing = int(np.flatnonzero(~np.isfinite(labels))[0])
+    if missing is not None:
+        raise DataError(f"y has a missing, NaN or infinite label in row {missing}")
+    try:
+        return labels, _classes(labels)
+    except TypeError:
+        raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
+
+
+def several_classes(
+    X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+) -> Samples:
+    """Check samples of two classes or more: the target of each is the place of its label among `classes`.
+
+    Shapes: X (n, d), y (n,), sample_weight (n,). Raises DataError, DataTypeError, UnknownOptionError,
+    ParameterError, ParameterTypeError.
+    """
+    X, y, sample_weight = stored(X, y, sample_weight)
+    matrix, names = features(X)
+    n = matrix.shape[0]
+    labels, classes = sorted_labels(given(y), n)
+    if len(classes) < 2:
+        raise DataError(f"y must have at least two classes, got one: {shown(classes.tolist()[0])}")
+    place = np.searchsorted(classes, labels) if classes.dtype.kind != "O" else _places(labels, classes)
+    weight = checked_weights(sample_weight, n, " a class")
+    empty = np.flatnonzero(np.bincount(place, weights=weight > 0, minlength=len(classes)) == 0)
+    if len(empty):
+        raise DataError(f"sample_weight is zero in the whole class {shown(classes.tolist()[empty[0]])}")
+    weight = weighed(weight, place, classes, class_weight)
+    return Samples(matrix, place.astype(np.float64), weight, classes, names)
+
+
+def _places(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
+    """The place of each label (n,) among sorted classes that are Python objects: (n,)."""
+    return np.asarray((labels[:, None] == classes).argmax(axis=1), dtype=np.intp)
+
+
+def _classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """The different labels in sort order; two numbers are found without sorting."""
+    if labels.dtype.kind in "if" and len(labels):
+        ends: NDArray[Any] = np.array([labels.min(), labels.max()])
+        if ends[0] != ends[1] and ((labels == ends[0]) | (labels == ends[1])).all():
+            return ends
+    return np.unique(labels)
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, and the missing values of pandas and of dates, which compare with nothing."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(label != label)
+    except TypeError:
+        return False
+
+
+def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> FloatArray:
+    """Sample weights, (n,), all ones for None; `each` says of what at least one must be positive.
+
+    Raises DataError.
+    """
+    if sample_weight is None:
+        return repeated(1.0, n)
+    s = as_real_vector(sample_weight, "sample_weight")
+    if s.shape != (n,):
+        raise DataError(f"sample_weight has shape {s.shape} where ({n},) is expected")
+    if not np.isfinite(s).all() or (s < 0).any():
+        row = int(np.flatnonzero(~(np.isfinite(s) & (s >= 0)))[0])
+        raise DataError(f"sample_weight[{row}] = {s[row]:g}; weights must be finite and not negative")
+    if s.max() > LARGEST_VALUE / len(s):
+        raise DataError("sample_weight is too large: its sum, and C times it, overflow; divide it by a constant")
+    if not s.any():
+        raise DataError(f"sample_weight is zero in every row; at least one positive weight{each} is needed")
+    return s
+
+
+def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
+    """Check sample weights; None means all ones.
+
+    Shapes: sample_weight (n,) or None, y (n,) → (n,). Raises DataError.
+    """
+    if sample_weight is None:
+        return repeated(1.0, len(y))
+    s = checked_weights(sample_weight, len(y), " a class")
+    for sign, which in ((1.0, "positive (larger)"), (-1.0, "negative (smaller)")):
+        if not s[y == sign].any():
+            raise DataError(f"sample_weight is zero in the whole {which} class; only one class would be left")
+    return s

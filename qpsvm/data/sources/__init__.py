@@ -1,0 +1,20 @@
+"""Samples from files and other stores, opened as rows that are looked at a block at a time.
+
+`open_rows` is the way in. What is stored as an array is mapped (`dense`); what has to be decoded is decoded once, into
+a scratch file that is mapped then (`spool`). Either way a pass reads blocks of some 32 MB, which need no memory of
+their own. Dask collections are in `dask_rows`.
+"""
+
+from typing import TYPE_CHECKING
+
+from qpsvm.base.lazy_names import late_names
+
+if TYPE_CHECKING:
+    from qpsvm.data.sources.opening import open_rows
+    from qpsvm.data.sources.stored import StoredRows
+else:
+    __getattr__, __dir__ = late_names(
+        __name__, {"qpsvm.data.sources.opening": ("open_rows",), "qpsvm.data.sources.stored": ("StoredRows",)}
+    )
+
+__all__ = ["StoredRows", "open_rows"]

@@ -1,0 +1,327 @@
+"""Arrays and .npy files as rows: mapped, never read as a whole.
+
+Arrays of a caller's that must stay as they are while a problem holds them: a change in place is noticed, and said.
+
+A copy would take as much memory as the samples. So what is kept is a checksum (CRC-32) of each strip of the bytes: any
+change of one number is noticed for certain, any other one but for a chance of 2⁻³² a strip.
+
+Sparse rows that are stored in three arrays, CSR, which may be maps of files.
+
+Dense rows that are stored in arrays: memory maps of files, or arrays of other numbers than float64.
+
+A block is a view of what is stored. Where that is float64, row by row, products are made with it as it is; otherwise
+(`stored_block`) a tile at a time is made float64. So no pass needs more memory than a few tiles, and the system keeps
+of a map what it has room for.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.checks import as_real_vector, raw_array
+from qpsvm.base.arrays.frozen import is_ours, parts_of_array, read_only
+from qpsvm.base.arrays.types import IntArray, Matrix
+from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError
+from qpsvm.base.resources.workers import in_tiles, strips
+from qpsvm.data.rows.blocks import Block, DenseBlock
+from qpsvm.data.rows.sparse_block import SparseBlock
+from qpsvm.data.rows.stored_block import StoredBlock, is_plain
+from qpsvm.data.sources.checks import check_source, check_values
+from qpsvm.data.sources.column_roles import chosen
+from qpsvm.data.sources.kinds import is_mapped
+from qpsvm.data.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows, Watch
+
+#: Bytes of a strip, and the seconds that a byte takes.
+STRIP, BYTE_SECONDS = 1 << 22, 2.5e-10
+
+
+class Seal:
+    """Arrays as they were when they were given.
+
+    arrays: Kept by reference. Those that nobody can write to are left out.
+    name: What messages call them.
+    """
+
+    def __init__(self, arrays: Iterable[Matrix], name: str) -> None:
+        self.name = name
+        self._parts = [part for array in arrays if not is_ours(array) for part in map(read_only, parts_of_array(array))]
+        self._sums: list[list[int]] | None = None
+
+    def check(self) -> None:
+        """Look whether they are what they were at the first look, before which nothing was worked out of them.
+
+        Raises DataError.
+        """
+        sums = [checksums(part) for part in self._parts]
+        if self._sums is None:
+            self._sums = sums
+        elif sums != self._sums:
+            raise DataError(
+                f"{self.name} was changed in place since the problem was made, which has worked things out of the "
+                f"former numbers: make a new problem of the new ones, or give it a copy, {self.name}.copy(), from the "
+                "start"
+            )
+
+
+def checksums(array: NDArray[Any]) -> list[int]:
+    """The checksum of each strip of the bytes of an array."""
+    if not array.flags.c_contiguous:
+        if not array.T.flags.c_contiguous:
+            step = max(1, STRIP * len(array) // max(array.nbytes, 1))
+            return [zlib.crc32(np.ascontiguousarray(array[i : i + step]).data) for i in range(0, len(array), step)]
+        array = array.T
+    if array.nbytes <= STRIP:
+        return [zlib.crc32(array.data)]
+    octets = array.reshape(-1).view(np.uint8)
+    tiles = strips(len(octets), STRIP)
+    sums = [0] * len(tiles)
+
+    def add(k: int) -> None:
+        sums[k] = zlib.crc32(octets[tiles[k]].data)
+
+    in_tiles(add, range(len(tiles)), BYTE_SECONDS * array.nbytes)
+    return sums
+
+
+class SparseMap(StoredRows):
+    """The rows of a CSR array without duplicate entries.
+
+    data (m,): The numbers, row behind row.
+    indices (m,): Their columns.
+    indptr (n + 1,): Where each row begins.
+    d: The columns.
+    block_rows: By default a block has as many rows as hold so many numbers (`BLOCK_NUMBERS`).
+    """
+
+    is_sparse = True
+
+    def __init__(
+        self, data: NDArray[Any], indices: NDArray[Any], indptr: IntArray, d: int, origin: Origin, beside: Beside,
+        block_rows: int | None = None,
+    ) -> None:  # fmt: skip
+        self.data, self.indices, self.indptr = read_only(data), read_only(indices), read_only(indptr)
+        n = len(indptr) - 1
+        super().__init__((n, d), origin, beside, block_rows or max(1, BLOCK_NUMBERS * n // max(len(data), 1)))
+
+    def blocks(self) -> Iterator[Block]:
+        """Views of some rows."""
+        for start in range(0, self.n, self.block_rows):
+            self.origin.watch.check()
+            bounds = self.indptr[start : start + self.block_rows + 1]
+            first, end = int(bounds[0]), int(bounds[-1])
+            places = bounds - first
+            if places[-1] <= np.iinfo(self.indices.dtype).max:
+                places = places.astype(self.indices.dtype)
+            values = np.asarray(self.data[first:end], dtype=np.float64)
+            X = sp.csr_array((values, self.indices[first:end], places), shape=(len(places) - 1, self.d))
+            X.has_canonical_format = True
+            yield SparseBlock(X, start)
+
+    @property
+    def entries(self) -> int:
+        """The numbers stored."""
+        return len(self.data)
+
+    @property
+    def nbytes(self) -> int:
+        """Of what lies in memory for good: a map does not."""
+        return sum(part.nbytes for part in (self.data, self.indices, self.indptr) if not is_mapped(part))
+
+
+def width_of(path: str) -> int:
+    """The columns of a .npy file.
+
+    Raises FileFormatError, DataError, DataTypeError.
+    """
+    array = mapped(path)
+    _check_shape(array, path)
+    return int(array.shape[1])
+
+
+def mapped(path: str) -> NDArray[Any]:
+    """The array of a .npy file, as a map of it.
+
+    Raises FileFormatError.
+    """
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        if "Python objects" in str(error) or "object" in str(error).lower():
+            raise FileFormatError(f"{path} holds Python objects, not numbers; save the array as float64") from None
+        raise FileFormatError(f"{path} is not a .npy file, or it is cut short: {error}") from None
+    return array
+
+
+def from_files(paths: Sequence[str], target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
+    """The rows of .npy files, below each other."""
+    parts: list[NDArray[Any]] = []
+    watch = Watch(paths)
+    for path in paths:
+        part = mapped(path)
+        _check_shape(part, path)
+        if parts and part.shape[1] != parts[0].shape[1]:
+            raise DataError(f"{path} has {part.shape[1]} columns, but {paths[0]} has {parts[0].shape[1]}")
+        parts.append(part)
+    return _rows(parts, paths, watch, ".npy", target, columns, weight, block_rows)
+
+
+def from_array(X: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
+    """The rows of an array in memory, or of a map."""
+    raw = raw_array(X, "X")
+    _check_shape(raw, "X")
+    name = os.fspath(getattr(X, "filename", None) or "")
+    kind = "map of" if name else "array"
+    return _rows([raw], [name], Watch([name] if name else []), kind, target, columns, weight, block_rows)
+
+
+def _check_shape(array: NDArray[Any], name: str) -> None:
+    if array.ndim != 2:
+        hint = "; for one feature write X.reshape(-1, 1)" if array.ndim == 1 else ""
+        raise DataError(f"{name} must be two-dimensional (samples in rows), got shape {array.shape}{hint}")
+    if array.dtype.kind not in "biuf":
+        raise DataTypeError(f"{name} has entries of type {array.dtype}; samples must be real numbers")
+
+
+def _rows(
+    parts: Sequence[NDArray[Any]], names: Sequence[str], watch: Watch, kind: str, target: Any, columns: Any,
+    weight: Any, block_rows: int | None,
+) -> MemoryMap:  # fmt: skip
+    kept = [(part, name) for part, name in zip(parts, names, strict=True) if len(part)]
+    what = names[0] or "X"
+    if not kept:
+        raise DataError(f"{what}: there are no rows")
+    if parts[0].shape[1] == 0:
+        raise DataError(f"{what}: there are no columns")
+    parts = [part for part, _ in kept]
+    n, width = sum(map(len, parts)), parts[0].shape[1]
+    columns_at = {option: given for option, given in (("target", target), ("weight", weight)) if _is_place(given)}
+    numbered = [str(j) for j in range(width)]
+    picked = chosen(numbered, what, columns_at.get("target"), columns, columns_at.get("weight"))
+    origin = Origin(kind, tuple(name for _, name in kept), tuple(map(len, parts)), watch)
+    y = _column(parts, picked.target) if _is_place(target) else beside(target, n, "target")
+    s = _column(parts, picked.weight) if _is_place(weight) else beside(weight, n, "weight")
+    s = None if s is None else as_real_vector(s, "weight")
+    source = MemoryMap(parts, origin, Beside(y, s), _as_range([int(name) for name in picked.features]), block_rows)
+    check_source(source, source.where, None)
+    _refuse_rounded(source)
+    watch.check()
+    return source
+
+
+def _refuse_rounded(source: MemoryMap) -> None:
+    """Look at stored integers and long doubles before they become doubles.
+
+    Raises DataError.
+    """
+    start = 0
+    for part in source.parts:
+        if part.dtype != np.float64 and part.dtype.itemsize >= 8:
+            for i in range(0, len(part), source.block_rows):
+                first = start + i
+                check_values(
+                    part[i : i + source.block_rows][:, source.columns],
+                    lambda row, first=first: source.where(first + row),  # type: ignore[misc]
+                    None,
+                )
+        start += len(part)
+
+
+def _is_place(given: Any) -> bool:
+    return isinstance(given, (int, np.integer)) and not isinstance(given, bool)
+
+
+def _column(parts: Sequence[NDArray[Any]], name: str | None) -> NDArray[Any]:
+    assert name is not None
+    return np.concatenate([np.asarray(part[:, int(name)]) for part in parts])
+
+
+def _as_range(places: list[int]) -> slice | IntArray:
+    """Columns that follow each other as a slice, which takes a view."""
+    first, end = places[0], places[-1] + 1
+    return slice(first, end) if places == list(range(first, end)) else np.array(places, dtype=np.intp)
+
+
+def beside(given: Any, n: int, option: str) -> NDArray[Any] | None:
+    """Labels or weights that stand in an array, or a .npy file, of their own: (n,).
+
+    Raises ParameterError, DataError.
+    """
+    if given is None:
+        return None
+    if isinstance(given, (str, os.PathLike)):
+        name = os.fspath(given)
+        if not name.endswith(".npy"):
+            raise ParameterError(
+                f"{option}={name!r}: the columns of an array have no names; give the place of the column, from 0, an "
+                "array, or a .npy file"
+            )
+        found = np.asarray(mapped(name)[:])
+    else:
+        name, found = option, raw_array(given, option)
+    if found.shape != (n,):
+        raise DataError(f"{name} has shape {found.shape} where ({n},) is expected: one for each row")
+    return found
+
+
+#: All columns.
+EVERY = slice(None)
+
+
+class MemoryMap(StoredRows):
+    """The rows of arrays, below each other.
+
+    parts (n_k, ·): Of numbers of any kind, in any order; kept by reference.
+    origin: With a name and a length for each part; or for each file that was decoded into one part.
+    columns (d,): Which columns are features.
+    """
+
+    is_sparse = False
+
+    def __init__(
+        self, parts: Sequence[NDArray[Any]], origin: Origin, beside: Beside, columns: slice | IntArray = EVERY,
+        block_rows: int | None = None,
+    ) -> None:  # fmt: skip
+        self.parts = tuple(read_only(np.asarray(part)) for part in parts)
+        self._seal = Seal([part for part in parts if np.asarray(part).flags.writeable], "the array of the rows")
+        self.columns = columns
+        self._files = origin.names if len(origin.names) == len(self.parts) else ("",) * len(self.parts)
+        d = len(np.arange(self.parts[0].shape[1])[columns])
+        super().__init__((sum(map(len, self.parts)), d), origin, beside, block_rows)
+
+    def blocks(self) -> Iterator[Block]:
+        """Views of some rows of a part; before each, the file is looked at for a change."""
+        start, watch = 0, self.origin.watch
+        watch.check()
+        whole = self.parts[0].shape[1] == self.d and isinstance(self.columns, slice)
+        for part, name in zip(self.parts, self._files, strict=True):
+            for i in range(0, len(part), self.block_rows):
+                watch.check(name)
+                view = part[i : i + self.block_rows]
+                plain = whole and is_plain(view)
+                yield DenseBlock(view, start + i) if plain else StoredBlock(view, start + i, self.columns)
+            start += len(part)
+
+    def check(self) -> None:
+        """Look for a change of the files, and of arrays that their owner can write to."""
+        self.origin.watch.check()
+        self._seal.check()
+
+    @property
+    def entries(self) -> int:
+        """nd."""
+        return self.n * self.d
+
+    @property
+    def nbytes(self) -> int:
+        """Of what lies in memory for good: a map does not."""
+        return sum(part.nbytes for part in self.parts if not is_mapped(part))
+
+
+__all__ = ["Seal", "checksums"]

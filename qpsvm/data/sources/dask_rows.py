@@ -1,0 +1,382 @@
+"""Rows that are a Dask collection: held by a cluster, or by whatever scheduler Dask has, a partition at a time.
+
+The collection is persisted once, where a cluster holds it or it fits into this process's memory; one pass over the
+partitions, where they are, then finds out what is known of each: its rows, what is wrong with them, and what their
+targets and weights add up to. Only that comes here. What looks at the rows afterwards asks for one partition after the
+other, or runs on the cluster (`distributed`).
+
+Samples as a caller gives them: whether they are stored somewhere, and what of them is target and weight then.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.checks import LARGEST_VALUE
+from qpsvm.base.arrays.doubles import first_rounded
+from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.base.resources.limits import available_memory
+from qpsvm.data.rows.blocks import Block
+from qpsvm.data.rows.memory import as_block
+from qpsvm.data.rows.source import RowSource
+from qpsvm.data.sources.checks import index_of
+from qpsvm.data.sources.cluster_faults import cluster_faults
+from qpsvm.data.sources.kinds import is_arrow, is_mapped, is_path
+
+#: Share of the memory that is available which a collection may take in this process.
+PERSISTED_SHARE = 0.5
+#: Different values of a target in one partition that are counted: with more, it is a number and no label.
+LABELS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What is known of one partition: rows, columns, entries, what is wrong, and what targets and weights add up to.
+
+    `labels` are the different values of the target, None where there are more than `LABELS`, `counts` and `masses` how
+    often and with which weight each occurs; `low` and `high` are the ends of a target of numbers; `heaviest` and `idle`
+    the largest weight, and how many are 0.
+    """
+
+    rows: int
+    columns: int
+    entries: int
+    sparse: bool
+    fault: str | None = None
+    labels: NDArray[Any] | None = None
+    counts: NDArray[Any] | None = None
+    masses: NDArray[Any] | None = None
+    low: float = np.inf
+    high: float = -np.inf
+    numbers: bool = True
+    heaviest: float = 0.0
+    idle: int = 0
+
+
+def is_dask(values: Any) -> bool:
+    """Whether something is a Dask collection; Dask is not imported for the question."""
+    return "dask" in sys.modules and hasattr(values, "__dask_graph__") and hasattr(values, "persist")
+
+
+def facts_of(X: Any, y: Any = None, weight: Any = None) -> Facts:
+    """What is known of one partition, found where it is.
+
+    Shapes: X (k, d), y, weight (k,) or None.
+    """
+    shape = getattr(X, "shape", ())
+    if len(shape) != 2:
+        return Facts(0, 0, 0, False, f"has shape {shape} where rows and columns are needed")
+    k, d = (int(size) for size in shape)
+    sparse = bool(sp.issparse(X))
+    known: dict[str, Any] = {"rows": k, "columns": d, "entries": int(X.nnz) if sparse else k * d, "sparse": sparse}
+    for name, vector in (("target", y), ("weight", weight)):
+        if vector is not None and np.shape(vector) != (k,):
+            return Facts(**known, fault=f"has {k} rows and a {name} of shape {np.shape(vector)}")
+    fault = _fault(X)
+    if fault is not None or not k:
+        return Facts(**known, fault=fault)
+    s = np.ones(k) if weight is None else np.asarray(weight, dtype=np.float64)
+    place = None if weight is None else first_rounded(np.asarray(weight))
+    if place is not None:
+        return Facts(**known, fault=f"has a weight in row {place} that no double is equal to")
+    wrong = np.flatnonzero(~(np.isfinite(s) & (s >= 0.0) & (s < LARGEST_VALUE)))
+    if len(wrong):
+        return Facts(**known, fault=f"has the weight {s[wrong[0]]:g} in row {wrong[0]}: finite, not negative is needed")
+    known |= {"heaviest": float(s.max()), "idle": int(np.count_nonzero(s == 0.0))}
+    return Facts(**known) if y is None else _with_target(known, np.asarray(y), s)
+
+
+def _fault(X: Matrix) -> str | None:
+    """What is wrong with the numbers of a partition, with row and column."""
+    if X.dtype.kind not in "biuf":
+        return f"has entries of type {X.dtype}; samples must be numbers"
+    X = sp.csr_array(X) if sp.issparse(X) else X
+    values = X.data if sp.issparse(X) else X
+    place = first_rounded(values)
+    if place is not None:
+        row, column = index_of(X, place)
+        return f"has {values.ravel()[place]} in row {row}, column {column}, which no double is equal to"
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.dtype.kind != "f" or np.isfinite(np.einsum("i,i", *[values.ravel(order="K").astype(float)] * 2)):
+            return None
+        good = np.abs(values) < LARGEST_VALUE
+    if good.all():
+        return None
+    if sp.issparse(X):
+        at = sp.coo_array(X)
+        k = int(np.flatnonzero(~good)[0])
+        row, column, value = int(at.coords[0][k]), int(at.coords[1][k]), float(values[k])
+    else:
+        row, column = (int(place) for place in np.argwhere(~good)[0])
+        value = float(X[row, column])
+    return f"has {value:g} in row {row}, column {column}: finite numbers are needed"
+
+
+def _with_target(known: dict[str, Any], y: NDArray[Any], s: NDArray[Any]) -> Facts:
+    """The facts of a partition with those of its target."""
+    try:
+        labels, places = np.unique(y, return_inverse=True)
+    except TypeError:
+        return Facts(**known, fault="mixes types in its target that cannot be sorted")
+    if labels.dtype.kind == "O":
+        missing = [i for i, label in enumerate(y) if label is None or label != label]
+        if missing:
+            return Facts(**known, fault=f"has no target in row {missing[0]}")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        return Facts(**known, fault=f"has a target that is not finite in row {int(np.flatnonzero(~np.isfinite(y))[0])}")
+    known["numbers"] = y.dtype.kind in "biuf"
+    if known["numbers"]:
+        known |= {"low": float(labels[0]), "high": float(labels[-1])}
+    if len(labels) > LABELS:
+        return Facts(**known)
+    counts = np.bincount(places, minlength=len(labels))
+    return Facts(**known, labels=labels, counts=counts, masses=np.bincount(places, s, minlength=len(labels)))
+
+
+class DaskRows(RowSource):
+    """The rows of a Dask array or data frame, with the targets and weights that belong to them.
+
+    facts: One for each partition.
+    features, target, weight or None: The partitions.
+    """
+
+    @cluster_faults()
+    def __init__(self, X: Any, y: Any = None, weight: Any = None) -> None:
+        import dask
+
+        self.feature_names = _column_names(X)
+        parts = [_as_array(X, "X", 2)]
+        vectors = [(name, part) for name, part in (("y", y), ("sample_weight", weight)) if part is not None]
+        if np.isnan(_lengths(parts[0])).any() and any(_cut_otherwise(vector, parts[0]) for _, vector in vectors):
+            parts[0] = _sized(parts[0])
+        parts += [_aligned(vector, name, _lengths(parts[0])) for name, vector in vectors]
+        if self._fits(parts[0]):
+            parts = list(dask.persist(*parts))
+        self.collection, self.vectors = parts[0], parts[1:]  # held, because a cluster forgets what nobody holds
+        rest = iter(self.vectors)
+        self.features: list[Any] = [block.ravel()[0] for block in parts[0].to_delayed()]
+        self.target = None if y is None else list(next(rest).to_delayed().ravel())
+        self.weight = None if weight is None else list(next(rest).to_delayed().ravel())
+        nothing = [None] * len(self.features)
+        each = zip(self.features, self.target or nothing, self.weight or nothing, strict=True)
+        self.facts: tuple[Facts, ...] = dask.compute(*[dask.delayed(facts_of, pure=False)(*part) for part in each])
+        self._check()
+        self.n, self.d = sum(part.rows for part in self.facts), self.facts[0].columns
+        self.is_sparse = any(part.sparse for part in self.facts)
+
+    def _check(self) -> None:
+        """That the partitions are parts of one table.
+
+        Raises DataError, DataTypeError.
+        """
+        width = next((part.columns for part in self.facts if part.rows), 0)
+        for k, part in enumerate(self.facts):
+            if part.fault is not None:
+                raise (DataTypeError if "type" in part.fault else DataError)(f"partition {k} of X {part.fault}")
+            if part.rows and part.columns != width:
+                raise DataError(f"partition {k} of X has {part.columns} columns, the ones before it {width}")
+        if not width:
+            raise DataError("X is empty: at least one row and one column are needed")
+
+    @staticmethod
+    def _fits(X: Any) -> bool:
+        """Whether the collection is to be persisted: a cluster holds it, or it takes little enough of this memory."""
+        if on_cluster():
+            return True
+        size = float(X.nbytes)  # NaN where the number of rows is not known
+        return not np.isfinite(size) or size < PERSISTED_SHARE * available_memory()
+
+    @property
+    def starts(self) -> list[int]:
+        """The first row of each partition."""
+        return [0, *np.cumsum([part.rows for part in self.facts])[:-1].tolist()]
+
+    def blocks(self) -> Iterator[Block]:
+        """The partitions, one after the other, each brought here."""
+        for start, part, facts in zip(self.starts, self.features, self.facts, strict=True):
+            if facts.rows:
+                with cluster_faults():
+                    found = part.compute()
+                yield as_block(as_float(found, self.is_sparse), start)
+
+    def gathered(self, parts: Sequence[Any]) -> NDArray[Any]:
+        """A vector over the rows, (n,), from its partitions."""
+        import dask
+
+        with cluster_faults():
+            return np.concatenate(dask.compute(*parts))
+
+    @property
+    def entries(self) -> int:
+        """Numbers stored."""
+        return sum(part.entries for part in self.facts)
+
+    @property
+    def nbytes(self) -> int:
+        """None of this process's own."""
+        return 0
+
+
+def as_float(X: Any, sparse: bool) -> Matrix:
+    """A partition as the blocks of a source are: float64, and compressed where the source is sparse."""
+    return sp.csr_array(X, dtype=np.float64) if sparse else np.ascontiguousarray(X, dtype=np.float64)
+
+
+def on_cluster() -> bool:
+    """Whether Dask computes on a cluster, `dask.distributed`, from here."""
+    if "distributed" not in sys.modules:
+        return False
+    from distributed import default_client
+
+    try:
+        default_client()
+    except ValueError:
+        return False
+    return True
+
+
+def _column_names(X: Any) -> tuple[str, ...] | None:
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = list(columns)
+    return tuple(names) if all(isinstance(name, str) for name in names) and len(set(names)) == len(names) else None
+
+
+def _as_array(values: Any, name: str, ndim: int) -> Any:
+    """A Dask array of a Dask collection, with all columns in one chunk.
+
+    Raises DataError, DataTypeError.
+    """
+    array = values.to_dask_array() if hasattr(values, "to_dask_array") else values
+    if not hasattr(array, "to_delayed") or not hasattr(array, "ndim"):
+        raise DataTypeError(f"{name} must be a Dask array or data frame, got {type(values).__name__}")
+    if ndim == 1 and array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != ndim:
+        raise DataError(f"{name} must have {ndim} dimensions, got {array.ndim}")
+    if ndim == 2 and array.dtype is not None and array.dtype.kind not in "biufO":
+        raise DataTypeError(f"{name} has entries of type {array.dtype}; samples must be numbers")
+    return array.rechunk({1: -1}) if ndim == 2 and len(array.chunks[1]) > 1 else array
+
+
+def _lengths(X: Any) -> tuple[float, ...]:
+    """Rows of each chunk, (k,); NaN where they are not known."""
+    return tuple(float(size) for size in X.chunks[0])
+
+
+def _cut_otherwise(vector: Any, X: Any) -> bool:
+    """Whether a vector is not cut as X, whose chunks are of sizes that are not known, must be."""
+    return not is_dask(vector) or _as_array(vector, "y", 1).numblocks[0] != X.numblocks[0]
+
+
+def _sized(array: Any) -> Any:
+    """The array with sizes of its chunks that are known, which takes a look at all of them."""
+    known = array.copy()  # what is found out is written into the object
+    return known.compute_chunk_sizes()
+
+
+def _aligned(values: Any, name: str, lengths: tuple[float, ...]) -> Any:
+    """A vector with an entry for each row, cut as X is; of sizes that are not known where both are.
+
+    Raises DataError.
+    """
+    import dask.array as da
+
+    known = not np.isnan(lengths).any()
+    if is_dask(values):
+        vector = _as_array(values, name, 1)
+        own = _lengths(vector)
+        if known and np.isnan(own).any() and len(own) != len(lengths):
+            vector = _sized(vector)
+            own = _lengths(vector)
+        if not known or np.isnan(own).any():
+            return vector  # each partition is compared with that of X
+        if sum(own) != sum(lengths):
+            raise DataError(f"{name} has {int(sum(own))} entries but X has {int(sum(lengths))} rows")
+        return vector if own == lengths else vector.rechunk((tuple(int(size) for size in lengths),))
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise DataError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if len(array) != sum(lengths):
+        raise DataError(f"{name} has {len(array)} entries but X has {int(sum(lengths))} rows")
+    return da.from_array(array, chunks=(tuple(int(size) for size in lengths),))
+
+
+#: Numbers of a memory map from which on it stays where it is: as an array of float64 they would take 256 MB.
+LARGE_MAP = 1 << 25
+
+
+def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") -> tuple[Any, Any, Any]:
+    """Samples with their target and weights, where X may be stored with these as columns.
+
+    Returns y, sample_weight (n,). Raises ParameterTypeError, UnknownOptionError, QPSVMError.
+    """
+    columns = {"target": y, "weight": sample_weight}
+    if is_stored(X):
+        from qpsvm.data.sources.opening import open_rows
+
+        X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
+        y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
+    elif is_dask(X):
+        return _of_frame(X, y, sample_weight)
+    else:
+        for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):
+            if isinstance(given, str):
+                raise ParameterTypeError(f"{option} must be one-dimensional, got {given!r}; {_instead(X, what)}")
+    if not isinstance(X, RowSource):
+        return X, y, sample_weight
+    return X, _own(X, "target", y), _own(X, "weight", sample_weight)
+
+
+def is_stored(X: Any) -> bool:
+    """Whether X says where samples are stored, so that `open_rows` is to open it."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 2 and X.size >= LARGE_MAP and is_mapped(X)
+    if isinstance(X, (list, tuple)):
+        return bool(X) and all(map(is_path, X))
+    return is_path(X) or is_arrow(X)
+
+
+def is_column(given: Any) -> bool:
+    """Whether a target or weights are a column of the samples' file, or a file of their own."""
+    return isinstance(given, (str, os.PathLike, int, np.integer))
+
+
+def _own(source: RowSource, what: str, given: Any) -> Any:
+    """What a source has for its target or weights, where nothing else is given."""
+    own = getattr(source, what, None)
+    return own if given is None and isinstance(own, np.ndarray) else given
+
+
+def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """A Dask collection without those of its columns that are named as target or weights; and these columns.
+
+    Raises UnknownOptionError.
+    """
+    named = [given for given in (y, sample_weight) if isinstance(given, str)]
+    names = list(getattr(X, "columns", ()))
+    for column in named:
+        if column not in names:
+            raise UnknownOptionError(f"X has no column {column!r}; {nearest(column, map(str, names))}")
+    taken = (X[given] if isinstance(given, str) else given for given in (y, sample_weight))
+    return (X[[name for name in names if name not in named]] if named else X, *taken)
+
+
+def _instead(X: Any, what: str) -> str:
+    """Why a column cannot be found by its name, and what to do."""
+    if isinstance(X, RowSource):
+        return f"X is open already: name the column in open_rows(..., {what}=...)"
+    return f"the name of a column goes with the path of a file as X, which is of type {type(X).__name__} here"
+
+
+__all__ = ["DaskRows", "Facts", "as_float", "facts_of", "is_dask", "on_cluster"]

@@ -1,0 +1,333 @@
+"""Parquet, Feather, and what else pyarrow has in memory: record batches as rows of numbers.
+
+Each column is one array in a batch. Numbers are set down row by row, a strip of rows at a time that fits into the
+cache. Files are read one after the other, each by its own columns, so that one that differs is named.
+
+Rows that somebody else hands out, a batch after the other: arrays, or record batches of pyarrow.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.checks import as_real_vector, raw_array
+from qpsvm.base.arrays.doubles import first_rounded, reaches, rounded
+from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.errors import (
+    DataError,
+    DataTypeError,
+    FileFormatError,
+    MissingExtraError,
+    ParameterError,
+    QPSVMError,
+    install,
+)
+from qpsvm.data.rows.blocks import rows_at_a_time
+from qpsvm.data.rows.memory import as_row_source
+from qpsvm.data.sources.column_roles import Chosen, chosen
+from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels
+from qpsvm.data.sources.kinds import is_arrow
+from qpsvm.data.sources.stored import Watch, at_row
+
+#: Numbers in a batch: 16 MB. pyarrow reads a few ahead of the one that is worked on.
+BATCH_NUMBERS = 2_000_000
+#: Columns of text that a message lists.
+SHOWN_TEXTS = 5
+#: Batches that pyarrow itself reads ahead within a file.
+READ_AHEAD = 4
+
+
+def needed(what: str) -> Any:
+    """The data sets of pyarrow, which is imported when it is first used.
+
+    Raises MissingExtraError.
+    """
+    try:
+        import pyarrow.dataset as dataset
+    except ImportError as error:
+        raise MissingExtraError(f"{what} needs pyarrow: {install('arrow')}") from error
+    return dataset
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Turns record batches into rows.
+
+    chosen: Which columns are what, by name.
+    dtype: Of the numbers.
+    """
+
+    chosen: Chosen
+    dtype: np.dtype[Any]
+
+    def batch(self, record: Any, name: str, start: int) -> Batch:
+        """The rows of a record batch that begins at a row of a file."""
+        chosen = self.chosen
+        found = {column: record.column(column) for column in chosen.used}
+        for column, array in found.items():
+            if array.null_count:
+                row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+                raise DataError(
+                    f"{at_row(name, start + row)}, column {column!r} has no value ({array.null_count} such cells near "
+                    "it); impute or drop such rows first"
+                )
+        for column in (*chosen.features, *([] if chosen.weight is None else [chosen.weight])):
+            place = _first_rounded(found[column])
+            if place is not None:
+                raise rounded(found[column][place].as_py(), f"{at_row(name, start + place)}, column {column!r}")
+        columns = [numbers_of(found[column]) for column in chosen.features]
+        labels = None if chosen.target is None else labels_of(found[chosen.target])
+        weight = None if chosen.weight is None else numbers_of(found[chosen.weight]).astype(np.float64)
+        return Batch(by_row(columns, record.num_rows, self.dtype), labels, weight, name, start)
+
+
+def by_row(columns: Sequence[NDArray[Any]], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Columns (n,) beside each other, as rows: (n, d)."""
+    out = np.empty((n, len(columns)), dtype)
+    step = rows_at_a_time(len(columns))
+    for i in range(0, n, step):
+        for j, column in enumerate(columns):
+            out[i : i + step, j] = column[i : i + step]
+    return out
+
+
+def numbers_of(array: Any) -> NDArray[Any]:
+    """An Arrow array without nulls as numbers."""
+    import pyarrow.types as types
+
+    if types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if types.is_decimal(array.type):
+        array = array.cast("float64")
+    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _first_rounded(array: Any) -> int | None:
+    """The place of the first number of an Arrow array, without nulls, that no double is equal to."""
+    import pyarrow.types as types
+
+    if types.is_decimal(array.type):
+        return first_rounded(array.to_numpy(zero_copy_only=False)) if reaches(numbers_of(array)) else None
+    return first_rounded(array.to_numpy()) if types.is_int64(array.type) or types.is_uint64(array.type) else None
+
+
+def labels_of(array: Any) -> Labels:
+    """An Arrow array without nulls as labels: numbers or text."""
+    import pyarrow.types as types
+
+    if is_number(array.type):
+        return Labels(numbers_of(array))
+    if types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    coded = array.dictionary_encode()
+    return Labels(coded.indices.to_numpy(zero_copy_only=False), tuple(map(str, coded.dictionary.to_pylist())))
+
+
+def is_number(kind: Any) -> bool:
+    """Whether the values of an Arrow type are numbers, or True and False."""
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(test(kind) for test in (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal))
+
+
+def fits_single(kind: Any) -> bool:
+    """Whether every value of an Arrow type is a float32."""
+    return str(kind) in ("float", "halffloat", "int8", "int16", "uint8", "uint16", "bool")
+
+
+class ArrowRows(Decoder):
+    """The rows of a pyarrow data set, file by file.
+
+    own: Whether its files are read by the columns of each file, not by those of the data set.
+    target, columns, weight: As in `open_rows`.
+    """
+
+    def __init__(self, dataset: Any, own: bool, kind: str, target: Any, columns: Any, weight: Any) -> None:
+        self.kind = kind
+        fragments = list(dataset.get_fragments())
+        self._fragments = [(_path(fragment), fragment) for fragment in fragments]
+        self.names = tuple(dict.fromkeys(name for name, _ in self._fragments))
+        self.watch = Watch(name for name in self.names if name)
+        self._schemas = [_schema(fragment, dataset, own, name) for name, fragment in self._fragments]
+        first = self._schemas[0] if self._schemas else dataset.schema
+        self._columns = chosen(first.names, self.names[0] if self.names else kind, target, columns, weight)
+        for (name, _), schema in zip(self._fragments, self._schemas, strict=True):
+            check_columns(schema, first, self._columns, columns is None, name, self.names[0])
+        self.feature_names = self._columns.features
+        single = all(fits_single(schema.field(f).type) for schema in self._schemas for f in self.feature_names)
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+
+    def shape(self) -> tuple[int, int]:
+        """(n, d), by what the files say of themselves."""
+        return sum(fragment.count_rows() for _, fragment in self._fragments), len(self._columns.features)
+
+    def batches(self) -> Iterator[Batch]:
+        """Every record batch, as rows."""
+        made = Columns(self._columns, self.dtype)
+        rows = max(1, BATCH_NUMBERS // len(self._columns.used))
+        counted = dict.fromkeys(self.names, 0)
+        for (name, fragment), schema in zip(self._fragments, self._schemas, strict=True):
+            if name:
+                self.watch.check(name)
+            try:
+                scanned = fragment.scanner(
+                    schema=schema, columns=list(self._columns.used), batch_size=rows, batch_readahead=READ_AHEAD,
+                    fragment_readahead=1, use_threads=True, **_reading(fragment),
+                )  # fmt: skip
+                for record in scanned.to_batches():
+                    yield made.batch(record, name, counted[name])
+                    counted[name] += record.num_rows
+            except (ValueError, OSError) as error:
+                self.watch.check(name)
+                if isinstance(error, QPSVMError):
+                    raise
+                raise FileFormatError(f"{name or self.kind} cannot be read: {error}") from error
+            self.watch.check(name)
+
+
+def _reading(fragment: Any) -> dict[str, Any]:
+    """How a Parquet file on this machine is read: as it is decoded. By default all of it is read into memory first."""
+    import pyarrow.fs
+    from pyarrow import dataset
+
+    is_parquet = isinstance(fragment, dataset.ParquetFileFragment)
+    if not is_parquet or not isinstance(fragment.filesystem, pyarrow.fs.LocalFileSystem):
+        return {}
+    return {"fragment_scan_options": dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)}
+
+
+def _path(fragment: Any) -> str:
+    return os.fspath(getattr(fragment, "path", ""))
+
+
+def _schema(fragment: Any, dataset: Any, own: bool, name: str) -> Any:
+    if not own:
+        return dataset.schema
+    try:
+        return fragment.physical_schema
+    except (ValueError, OSError) as error:
+        raise FileFormatError(f"{name} cannot be read, it may be damaged: {error}") from error
+
+
+def check_columns(schema: Any, first: Any, used: Chosen, every: bool, name: str, first_name: str) -> None:
+    """Refuse a file that lacks a column, has more of them than the first file, or text for a feature."""
+    missing = [column for column in used.used if column not in schema.names]
+    more = [column for column in schema.names if column not in first.names] if every else []
+    if missing or more:
+        odd = f"has no column {missing[0]!r}, which {first_name} has" if missing else (
+            f"has a column {more[0]!r}, which {first_name} has not; leave it out by columns= (--drop {more[0]!r})"
+        )  # fmt: skip
+        raise DataError(f"{name} {odd}")
+    texts = [column for column in used.features if not is_number(schema.field(column).type)]
+    if texts:
+        listed = ", ".join(f"{column!r} ({schema.field(column).type})" for column in texts[:SHOWN_TEXTS])
+        raise DataTypeError(
+            f"{name or 'the table'}: the column{'s' if len(texts) > 1 else ''} {listed}"
+            f"{', …' if len(texts) > SHOWN_TEXTS else ''} {'hold' if len(texts) > 1 else 'holds'} no numbers; leave "
+            f"out what is no feature by columns= (--drop {texts[0]!r}), or encode it as numbers first"
+        )
+    for what, column in (("weight", used.weight),):
+        if column is not None and not is_number(schema.field(column).type):
+            raise DataTypeError(f"{name or 'the table'}: {what}={column!r} is a column of {schema.field(column).type}")
+
+
+def files(paths: Sequence[str], form: str) -> Any:
+    """The data set of some files of one format."""
+    dataset = needed(paths[0])
+    try:
+        return dataset.dataset(list(paths), format=form)
+    except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
+        raise FileFormatError(f"{paths[0]} cannot be read, it may be damaged: {error}") from error
+
+
+def of_table(data: Any) -> Any:
+    """The data set of a table or of batches in memory."""
+    return needed("a table of pyarrow").dataset(data)
+
+
+class StreamedRows(Decoder):
+    """The rows of batches: X, (X, y) or (X, y, weight), or tables and record batches of pyarrow.
+
+    batches: An iterator hands them out only once.
+    target, columns, weight: As in `open_rows`; for tables and record batches only.
+    """
+
+    kind = "batches"
+    names = ("",)
+
+    def __init__(self, batches: Iterable[Any], target: Any, columns: Any, weight: Any) -> None:
+        self.watch = Watch()
+        self.once = isinstance(batches, Iterator)
+        each = iter(batches)
+        first = next(each, None)
+        if first is None:
+            raise DataError("there are no rows: the iterator hands out no batch")
+        self._first, self._rest, self._all = first, each, batches
+        self._wanted = (target, columns, weight)
+        self._chosen: Chosen | None = None
+        if is_arrow(first):
+            self._chosen = chosen(first.schema.names, "the first batch", *self._wanted)
+            self.feature_names = self._chosen.features
+        elif any(given is not None for given in self._wanted):
+            raise ParameterError("batches that are arrays have no names: hand out (X, y) or (X, y, weight)")
+        self.is_sparse = sp.issparse(_parts(first)[0]) if self._chosen is None else False
+        self._width: int | None = None
+
+    def batches(self) -> Iterator[Batch]:
+        """Each batch, as rows."""
+        start = 0
+        for some in self._each():
+            for batch in self._made(some, start):
+                yield batch
+                start += batch.X.shape[0]
+
+    def _each(self) -> Iterator[Any]:
+        if not self.once:
+            yield from self._all
+            return
+        yield self._first
+        yield from self._rest
+
+    def _made(self, some: Any, start: int) -> Iterator[Batch]:
+        if self._chosen is not None:
+            if not is_arrow(some):
+                raise DataTypeError(f"the batch from row {start} on is {type(some).__name__}, not a record batch")
+            check_columns(
+                some.schema, self._first.schema, self._chosen, False, f"the batch from row {start} on", "row 0"
+            )
+            columns = Columns(self._chosen, self.dtype)
+            for record in some.to_batches() if hasattr(some, "to_batches") else [some]:
+                yield columns.batch(record, "", start)
+                start += record.num_rows
+            return
+        X, y, weight = _parts(some)
+        self._width = X.shape[1] if self._width is None else self._width
+        for what, fits in (("the same columns as the first", X.shape[1] == self._width),
+                           ("a label for each row", y is None or y.shape == X.shape[:1]),
+                           ("a weight for each row", weight is None or weight.shape == X.shape[:1])):  # fmt: skip
+            if not fits:
+                raise DataError(f"the batch from row {start} on has not {what}")
+        yield Batch(X, None if y is None else Labels.of(y), weight, "", start)
+
+
+def _parts(some: Any) -> tuple[Matrix, Any, Any]:
+    """X, y and weight of a batch.
+
+    Raises DataError, DataTypeError.
+    """
+    X, y, weight = (*some, None, None)[:3] if isinstance(some, tuple) else (some, None, None)
+    X = as_row_source(X).matrix() if sp.issparse(X) else raw_array(X, "a batch")
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise DataTypeError(f"a batch of rows must be numbers in two dimensions, got shape {X.shape} of {X.dtype}")
+    y = None if y is None else raw_array(y, "y")
+    return X, y, None if weight is None else as_real_vector(weight, "weight")

@@ -1,0 +1,194 @@
+"""CSV files as rows, read by pyarrow a few megabytes at a time: the same headers, delimiters and gaps as in `files`.
+
+Every feature is read as a number. The target is read as numbers as long as it is some, and from the beginning as text
+where it is not.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.doubles import reaches
+from qpsvm.base.errors import DataError, FileFormatError
+from qpsvm.data.files.sheet import MISSING, UNNAMED, Sheet, headed, numbers
+from qpsvm.data.files.source import readable, unpacked
+from qpsvm.data.sources.column_roles import chosen
+from qpsvm.data.sources.decoding.arrow import Columns, needed
+from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered
+from qpsvm.data.sources.paths import HEAD_BYTES
+from qpsvm.data.sources.stored import Watch, at_row
+
+#: Bytes of text that are decoded at a time.
+BLOCK_BYTES = 1 << 23
+
+
+class CsvRows(Decoder):
+    """The rows of CSV files of the same columns.
+
+    target, columns, weight: As in `open_rows`.
+    """
+
+    kind = "CSV"
+
+    def __init__(self, paths: Sequence[str], target: Any, columns: Any, weight: Any) -> None:
+        needed(f"{paths[0]}, read in blocks,")
+        self.watch = Watch(paths)
+        sheets = [(path, *head_of(path)) for path in paths]
+        self._sheets = [(path, sheet, line) for path, sheet, line in sheets if line is not None]
+        self.names = tuple(paths)
+        first = sheets[0][1]
+        self._columns = chosen(first.names, paths[0], target, columns, weight)
+        for path, sheet, _ in sheets[1:]:
+            _check_header(path, sheet, paths[0], first, self._columns.used if columns is not None else first.names)
+        self.feature_names = self._columns.features
+        self._text = False
+
+    def batches(self) -> Iterator[Batch]:
+        """The rows of each file."""
+        made = Columns(self._columns, self.dtype)
+        for path, sheet, line in self._sheets:
+            start, looked_at = 0, False
+            try:
+                for record in self._records(path, sheet, line, self._types()):
+                    _check_index(record, path, start)
+                    if not looked_at and (looked_at := _has_large(record)):
+                        self._check_texts(path, sheet, line)
+                    yield _stripped(made.batch(record, path, start))
+                    start += record.num_rows
+            except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
+                if isinstance(error, (DataError, FileFormatError)):
+                    raise
+                raise self._fault(path, sheet, line, error) from error
+            self.watch.check(path)
+
+    def _types(self) -> dict[str, str]:
+        """What each column is read as."""
+        types = dict.fromkeys(self._columns.used, "float64")
+        if self._text and self._columns.target is not None:
+            types[self._columns.target] = "string"
+        return types
+
+    def _records(self, path: str, sheet: Sheet, line: int, types: dict[str, str]) -> Iterator[Any]:
+        import pyarrow
+        from pyarrow import csv
+
+        counting = {UNNAMED: "float64"} if UNNAMED in sheet.header else {}
+        types = types | counting
+        with readable(path), unpacked(path) as text, csv.open_csv(
+            pyarrow.PythonFile(text, "r"),
+            csv.ReadOptions(column_names=list(sheet.header), skip_rows=line - 1, block_size=BLOCK_BYTES),
+            csv.ParseOptions(delimiter=sheet.delimiter, newlines_in_values=True),
+            csv.ConvertOptions(
+                column_types={name: pyarrow.type_for_alias(kind) for name, kind in types.items()},
+                include_columns=list(types), null_values=sorted(MISSING), strings_can_be_null=True,
+            ),
+        ) as reader:  # fmt: skip
+            yield from reader
+
+    def _check_texts(self, path: str, sheet: Sheet, line: int) -> None:
+        """Look at the cells of a file as text: whether a whole number is no double.
+
+        Raises DataError.
+        """
+        start, target = 0, self._columns.target if self._text else None
+        for record in self._records(path, sheet, line, dict.fromkeys(self._columns.used, "string")):
+            for name in self._columns.used:
+                cells = [cell or "0" for cell in record.column(name).to_pylist()]
+                try:
+                    if name != target:
+                        numbers(cells)
+                except DataError as error:
+                    row = next(i for i, cell in enumerate(cells) if str(error).startswith(f"a cell is {cell.strip()}"))
+                    raise DataError(f"{at_row(path, start + row)}, column {name!r}: {error}") from None
+            start += record.num_rows
+
+    def _fault(self, path: str, sheet: Sheet, line: int, error: Exception) -> Exception:
+        """What is wrong with a file that cannot be read: the first cell that is no number, or what Arrow says."""
+        target = self._columns.target
+        start = 0
+        try:
+            for record in self._records(path, sheet, line, dict.fromkeys(self._columns.used, "string")):
+                for name in self._columns.used:
+                    cells = [cell or "0" for cell in record.column(name).to_pylist()]
+                    if numbers(cells) is None and not (self._text and name == target):
+                        if name == target:
+                            self._text = True
+                            return Reconsidered()
+                        row = next(i for i, cell in enumerate(cells) if numbers([cell]) is None)
+                        return _no_number(f"{at_row(path, start + row)}, column {name!r}", cells[row])
+                start += record.num_rows
+        except (ValueError, OSError) as other:
+            error = other
+        return FileFormatError(f"{path}, below row {start}: {error}")
+
+
+def _has_large(record: Any) -> bool:
+    """Whether some number of a record batch is so large that its text has to be looked at."""
+    columns = [column for column in record.columns if str(column.type) == "double"]
+    return any(reaches(column.to_numpy(zero_copy_only=False)) for column in columns)
+
+
+def _stripped(batch: Batch) -> Batch:
+    """The same with labels of text that have no blanks around them."""
+    if batch.labels is None or batch.labels.texts is None:
+        return batch
+    return replace(batch, labels=replace(batch.labels, texts=tuple(text.strip() for text in batch.labels.texts)))
+
+
+def head_of(path: str) -> tuple[Sheet, int | None]:
+    """The header of a file, and the line on which the first row begins."""
+    with readable(path), unpacked(path) as file:
+        head = file.read(HEAD_BYTES)
+        while len(head) % HEAD_BYTES == 0 and head.count(b"\n") < 2 and (more := file.read(HEAD_BYTES)):
+            head += more  # a header of many columns
+        if len(head) % HEAD_BYTES == 0:
+            head = head[: head.rfind(b"\n") + 1]
+    head = head.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if not head.strip():
+        raise FileFormatError(f"{path} is empty")
+    try:
+        return headed(path, head)
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} is not UTF-8 text; save the file in UTF-8") from None
+
+
+def _check_header(path: str, sheet: Sheet, first_path: str, first: Sheet, used: Sequence[str]) -> None:
+    missing = [name for name in used if name not in sheet.header]
+    more = [name for name in sheet.names if name not in first.header]
+    if missing:
+        raise DataError(f"{path} has no column {missing[0]!r}, which {first_path} has")
+    if more and len(used) == len(first.names):
+        raise DataError(
+            f"{path} has a column {more[0]!r}, which {first_path} has not; leave it out by columns= "
+            f"(--drop {more[0]!r})"
+        )
+
+
+def _check_index(record: Any, path: str, start: int) -> None:
+    """Take a first column without a name for an index if it counts the rows.
+
+    Raises FileFormatError.
+    """
+    if UNNAMED not in record.schema.names:
+        return
+    values = record.column(UNNAMED).to_numpy(zero_copy_only=False)
+    count = np.arange(start, start + len(values))
+    if not (np.array_equal(values, count) or np.array_equal(values, count + 1)):
+        raise FileFormatError(
+            f"{path}: column 1 has no name and does not count the rows; give it a name in the header, or write "
+            "the file without it (pandas: to_csv(index=False), R: row.names = FALSE)"
+        )
+
+
+def _no_number(at: str, cell: str) -> DataError:
+    if numbers([cell.replace(",", ".")]) is not None:
+        return DataError(f"{at}: {reprlib.repr(cell)} has a comma; write decimal points, no thousands marks")
+    return DataError(
+        f"{at}: {reprlib.repr(cell)} is not a number; leave out a column that is no feature by columns= (--drop), or "
+        "encode it as numbers first"
+    )

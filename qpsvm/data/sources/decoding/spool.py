@@ -1,0 +1,176 @@
+"""Decoding once: the first pass writes the numbers to a file without a name, and all other passes map it.
+
+A linear machine reads its samples some twenty times. Decoding Parquet or text as often would cost many times what the
+solve does. So the numbers go to a scratch file as they are found, which costs as much disk as an array would memory.
+The file has no name as soon as it is open: whatever happens to the process, nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import RawIOBase
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import Matrix, as_dense
+from qpsvm.base.errors import FileAccessError, TooLargeError
+from qpsvm.base.resources.limits import in_words
+from qpsvm.data.sources.arrays import MemoryMap, SparseMap
+from qpsvm.data.sources.checks import said, tallied
+from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels
+from qpsvm.data.sources.stored import StoredRows
+
+#: Room that is left on the disk of scratch files: others need some.
+LEFT_BYTES = 64 * 2**20
+#: What the system says where a disk, or a user's share of it, is full, or a file may not become larger.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where scratch files go: a folder, by default that of the system."""
+
+    folder: str
+
+    @classmethod
+    def of(cls, scratch: Any) -> Place:
+        """The folder that a user named, or the system's for None."""
+        folder = tempfile.gettempdir() if scratch is None or scratch is True else os.fspath(scratch)
+        if not os.path.isdir(folder):
+            raise FileAccessError(f"scratch={folder!r} is no folder; name one with room for the decoded numbers")
+        return cls(folder)
+
+    def check(self, needed: float, what: str) -> None:
+        """Refuse what there is no room for.
+
+        Raises TooLargeError.
+        """
+        free = shutil.disk_usage(self.folder).free
+        if needed + LEFT_BYTES > free:
+            raise TooLargeError(
+                f"{what} needs {in_words(needed)} of scratch in {self.folder}, where {in_words(free)} are free; name a "
+                "folder on a larger disk by scratch=, or give scratch=False to decode anew in every pass"
+            )
+
+    def opened(self) -> Scratch:
+        """A new scratch file."""
+        try:
+            return Scratch(self, tempfile.TemporaryFile(dir=self.folder, prefix="qpsvm-", buffering=0))
+        except OSError as error:
+            raise FileAccessError(f"no scratch file can be made in {self.folder}: {error.strerror}") from error
+
+
+class Scratch:
+    """A file without a name, written from its beginning to its end and then mapped."""
+
+    def __init__(self, place: Place, file: RawIOBase) -> None:
+        self._place, self._file = place, file
+
+    def add(self, values: NDArray[Any], what: str) -> None:
+        """Write numbers behind the others.
+
+        Raises TooLargeError, FileAccessError.
+        """
+        self._place.check(values.nbytes, what)
+        try:
+            rest = np.ascontiguousarray(values).data.cast("B") if values.size else memoryview(b"")
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            if error.errno in FULL:
+                raise TooLargeError(
+                    f"{self._place.folder} became full while {what} was decoded; name a folder on a larger disk by "
+                    "scratch=, or give scratch=False to decode anew in every pass"
+                ) from error
+            raise FileAccessError(f"the scratch file in {self._place.folder}: {error.strerror}") from error
+
+    def mapped(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+        """All that was written, as one array; the file is given up with it."""
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        return np.asarray(np.memmap(self._file, dtype, "r", shape=shape))
+
+    def empty(self) -> None:
+        """Begin again."""
+        self._file.seek(0)
+        self._file.truncate()
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()  # a map of it stays
+
+
+def spooled(decoder: Decoder, place: Place, sparse: bool, block_rows: int | None = None) -> StoredRows:
+    """Decode everything once, check it, and map it.
+
+    Raises DataError, TooLargeError.
+    """
+    if sparse:
+        return _sparse(decoder, place, block_rows)
+    known = decoder.shape()
+    if known is not None:
+        place.check(float(known[0]) * known[1] * decoder.dtype.itemsize, said(decoder))
+    if decoder.is_sparse:  # all widths have to be known before the first row can be written
+        return _dense(Stored(_sparse(decoder, place, block_rows)), place, block_rows)
+    return _dense(decoder, place, block_rows)
+
+
+def _dense(decoder: Decoder, place: Place, block_rows: int | None) -> MemoryMap:
+    with place.opened() as scratch:
+        tally = tallied(decoder, lambda X, name: scratch.add(as_dense(X), name), scratch.empty)
+        values = scratch.mapped(decoder.dtype, (tally.n, tally.d))
+    return MemoryMap([values], tally.origin(), tally.beside(), block_rows=block_rows)
+
+
+def _sparse(decoder: Decoder, place: Place, block_rows: int | None) -> SparseMap:
+    with place.opened() as data, place.opened() as indices:
+        lengths: list[NDArray[Any]] = []
+
+        def take(X: Matrix, name: str) -> None:
+            X = sp.csr_array(X)
+            data.add(X.data.astype(np.float64, copy=False), name)
+            indices.add(X.indices.astype(np.int32, copy=False), name)
+            lengths.append(np.diff(X.indptr))
+
+        def again() -> None:
+            data.empty()
+            indices.empty()
+            lengths.clear()
+
+        tally = tallied(decoder, take, again)
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
+        stored = data.mapped(np.float64, (int(indptr[-1]),)), indices.mapped(np.int32, (int(indptr[-1]),))
+    return SparseMap(*stored, indptr, tally.d, tally.origin(), tally.beside(), block_rows)
+
+
+class Stored(Decoder):
+    """Rows that are stored already, to be stored in another way."""
+
+    def __init__(self, rows: StoredRows) -> None:
+        self.rows, self.feature_names, self.is_sparse = rows, rows.feature_names, rows.is_sparse
+        self.kind, self.names, self.watch = rows.origin.kind, rows.origin.names, rows.origin.watch
+
+    def shape(self) -> tuple[int, int]:
+        """(n, d)."""
+        return self.rows.shape
+
+    def batches(self) -> Iterator[Batch]:
+        """The blocks, cut where a file ends."""
+        rows, first = self.rows, 0
+        for name, end in zip(self.names, np.cumsum(rows.origin.lengths).tolist(), strict=True):
+            for start in range(first, end, rows.block_rows):
+                some = slice(start, min(start + rows.block_rows, end))
+                y, s = rows.target, rows.weight
+                labels = None if y is None else Labels.of(y[some])
+                yield Batch(rows.take(some), labels, None if s is None else s[some], name, start - first)
+            first = end

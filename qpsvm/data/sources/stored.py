@@ -1,0 +1,204 @@
+"""Rows that are stored somewhere, with what stands beside them: labels, weights, names, and which file a row is in.
+
+Files that must stay as they are while their rows are read, again and again: a change is noticed, and said.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.frozen import freeze_parts
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import DataError
+from qpsvm.data.rows.blocks import LEAST_ROWS
+from qpsvm.data.rows.source import RowSource
+
+#: Size, time of the last change, and which file it is.
+State = tuple[int, int, int, int]
+
+
+class Watch:
+    """Files as they were when they were opened.
+
+    paths: Those that are no files of this machine are not watched.
+    """
+
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self._seen = {path: _state(path) for path in paths if os.path.isfile(path)}
+        self._places = {path: os.path.abspath(path) for path in self._seen}  # whatever folder the process goes to
+
+    def check(self, path: str | None = None) -> None:
+        """Look whether one of the files, or any of them, has changed since.
+
+        Raises DataError.
+        """
+        for name in self._seen if path is None else (path,):
+            if name not in self._seen:
+                continue
+            try:
+                now = _state(self._places[name])
+            except FileNotFoundError:
+                raise DataError(f"{name} was removed while it was read; put it back and start again") from None
+            if now != self._seen[name]:
+                raise DataError(
+                    f"{name} changed while it was read ({_difference(self._seen[name], now)}); let whatever writes it "
+                    "end, and start again"
+                )
+
+
+def _state(path: str) -> State:
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
+
+
+def _difference(before: State, now: State) -> str:
+    """What is another, in words."""
+    if before[0] != now[0]:
+        return f"from {before[0]} to {now[0]} bytes"
+    return "it was written to" if before[2:] == now[2:] else "another file has its name"
+
+
+#: Numbers in a block: 32 MB. It is cut into tiles of the size of a cache; between two blocks a change is looked for.
+BLOCK_NUMBERS = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where rows come from.
+
+    kind: How they are stored, in a word: the format.
+    names: The files, or what stands for them, in the order of the rows; "" for an array without a name.
+    lengths: The rows of each.
+    watch: Those of them that are files.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    lengths: tuple[int, ...]
+    watch: Watch = field(default_factory=Watch)
+
+    def where(self, row: int) -> str:
+        """A row in words: its file, and its place there from 0."""
+        ends = np.cumsum(self.lengths)
+        k = int(np.searchsorted(ends, row, side="right"))
+        return at_row(self.names[k], row - int(ends[k] - self.lengths[k]))
+
+    def said(self) -> str:
+        """The files, in few words."""
+        named = [name for name in self.names if name]
+        if not named:
+            return self.kind
+        return f"{self.kind} {named[0]}" + (f" to {named[-1]} ({len(named)} files)" if len(named) > 1 else "")
+
+
+def at_row(name: str, row: int) -> str:
+    """The row of a file in words, from 0."""
+    return f"{name}, row {row}" if name else f"row {row}"
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What is stored beside the numbers of the samples.
+
+    target (n,) or None: Labels or numbers.
+    weight (n,) or None
+    feature_names or None: d names.
+    """
+
+    target: NDArray[Any] | None = None
+    weight: FloatArray | None = None
+    feature_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
+
+
+class StoredRows(RowSource):
+    """Rows from files or arrays, which are looked at a block at a time. What `open_rows` returns.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        The number n of rows, and d of columns.
+    origin : Origin
+        Where they come from.
+    beside : Beside
+        What was stored with them.
+    block_rows : int, optional
+        Rows in a block.
+
+    Attributes
+    ----------
+    target : ndarray of shape (n,), or None
+        The labels, or the numbers, that were stored with the rows.
+    weight : ndarray of float64, shape (n,), or None
+        The weights of the rows.
+    origin : Origin
+        Where the rows come from.
+    block_rows : int
+        Rows in a block, at most.
+
+    See Also
+    --------
+    open_rows : What makes one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> rows = qpsvm.open_rows(np.array([[0, 1], [2, 3]], dtype=np.float32), target=1)
+    >>> print(rows.shape, rows.target, rows.where(1))
+    (2, 1) [1. 3.] row 1
+    """
+
+    def __init__(self, shape: tuple[int, int], origin: Origin, beside: Beside, block_rows: int | None = None) -> None:
+        self.n, self.d = shape
+        self.origin = origin
+        self.target, self.weight, self.feature_names = beside.target, beside.weight, beside.feature_names
+        self.block_rows = block_rows or max(LEAST_ROWS, BLOCK_NUMBERS // max(self.d, 1))
+
+    def __repr__(self) -> str:
+        kind = f"sparse, {self.entries} non-zeros" if self.is_sparse else "dense"
+        return f"<{type(self).__name__} {self.n} × {self.d}: {kind}; {self.origin.said()}>"
+
+    def where(self, row: int) -> str:
+        """A row in words, for messages: "part-3.parquet, row 17", counted from 0.
+
+        Parameters
+        ----------
+        row : int
+            Its place among all.
+
+        Returns
+        -------
+        str
+            The file that it is in, and its place there.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> qpsvm.open_rows(np.zeros((3, 2), dtype=np.float32)).where(2)
+        'row 2'
+        """
+        return self.origin.where(row)
+
+    def margins(self, w: FloatArray) -> FloatArray:
+        """X w for w (d,) or (d, r): (n,) or (n, r), block by block into one array."""
+        out = np.empty((self.n, *w.shape[1:]))
+        for block in self.blocks():
+            out[block.rows] = block.margins(w)
+        return out
+
+    def squared_norms(self) -> FloatArray:
+        """‖x_i‖²: (n,)."""
+        out = np.empty(self.n)
+        for block in self.blocks():
+            out[block.rows] = block.squared_norms()
+        return out

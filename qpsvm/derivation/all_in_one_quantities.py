@@ -1,0 +1,212 @@
+"""The letters of a machine that learns several classes in one program, with their values at a result.
+
+Everything is measured again from α and the decision functions of the result; of what it claims only the objective
+values are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.derivation.step import Measurement
+from qpsvm.machines.problem.all_in_one import JointProblem
+from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.solution import Status
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.space.kernels.functions import Precomputed
+
+#: What a residual may be besides the square root of the gap, and how many times that.
+SAME, FACTOR = 1e-6, 100.0
+
+
+class JointLetters:
+    """α, β, w, b, ξ, … over the n samples of positive weight and k classes.
+
+    result: Of this problem.
+    """
+
+    def __init__(self, problem: JointProblem, result: JointResult) -> None:
+        self.problem, self.result = problem, result
+
+    @property
+    def dual(self) -> JointDual:
+        """The dual of the problem."""
+        return self.problem.joint
+
+    @property
+    def label(self) -> IntArray:
+        """y: (n,)."""
+        return self.dual.label
+
+    @property
+    def C(self) -> FloatArray:
+        """C_i: (n,)."""
+        return self.dual.upper
+
+    @cached_property
+    def alpha(self) -> FloatArray:
+        """α: (n, k)."""
+        taking: FloatArray = self.problem.samples.taking_part(self.result.alpha)
+        return taking
+
+    @cached_property
+    def beta(self) -> FloatArray:
+        """β: (n, k)."""
+        return self.dual.beta(self.alpha)
+
+    @cached_property
+    def net(self) -> FloatArray:
+        """Σ_i β_ic of every class: (k,)."""
+        return np.asarray(self.beta.sum(axis=0))
+
+    @cached_property
+    def X(self) -> Any:
+        """The samples as the decision functions take them."""
+        X = self.problem.X
+        if self.problem.samples.takes_all:
+            return X
+        return X[self.problem.rows]
+
+    @property
+    def b(self) -> FloatArray:
+        """The intercepts as the result has them: (k,)."""
+        return self.result.b
+
+    @cached_property
+    def f(self) -> FloatArray:
+        """f_c(x_i) by the result's decision functions, plus σ β where the kernel is K + σI: (n, k)."""
+        return self.result.decision_function(self.X) + self.problem.space.shift * self.beta
+
+    @cached_property
+    def of_alpha(self) -> FloatArray:
+        """Σ_j β_jc K(x_j, x_i), from α alone: (n, k)."""
+        if self.is_linear:
+            found: FloatArray = self.X @ (self.X.T @ self.beta)
+            return found
+        return np.asarray(self.problem.space.gram @ self.beta)
+
+    @cached_property
+    def absorbed(self) -> bool:
+        """Whether a penalised intercept is part of the Gram matrix."""
+        return self.problem.intercept == "penalised" and self.dual.intercept is None
+
+    @cached_property
+    def values_of_alpha(self) -> FloatArray:
+        """`of_alpha` with the intercepts: what f is when it is recovered from α, (n, k)."""
+        return self.of_alpha if self.absorbed else self.of_alpha + self.b
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether w has entries."""
+        return self.problem.space.is_linear
+
+    @cached_property
+    def half_norm(self) -> float:
+        """½Σ‖w_c‖², with ½Σb_c² of a penalised intercept."""
+        if self.is_linear:
+            half = 0.5 * float((self.result.w**2).sum())
+        else:
+            half = 0.5 * float((self.beta * self.of_alpha).sum())
+        return half + (0.5 * float(self.b @ self.b) if self.dual.intercept == "penalised" else 0.0)
+
+    @cached_property
+    def half_norm_of_alpha(self) -> float:
+        """The same of w(α)."""
+        half = 0.5 * float((self.beta * self.of_alpha).sum())
+        return half + (0.5 * float(self.net @ self.net) if self.dual.intercept == "penalised" else 0.0)
+
+    @cached_property
+    def missing(self) -> FloatArray:
+        """t: (n, k)."""
+        return self.dual.missing(self.f)
+
+    @cached_property
+    def xi(self) -> FloatArray:
+        """The slack of every row, the same for all rivals of a sample where they share it: (n, k)."""
+        short = np.maximum(self.missing, 0.0)
+        if self.dual.shared:
+            short = np.broadcast_to(short.max(axis=1)[:, None], short.shape)
+        return np.where(self.dual.own, 0.0, short)
+
+    @cached_property
+    def used(self) -> FloatArray:
+        """What α uses of the price of a slack: Σ_c α_ic in each row of a sample that shares it, else α_ic: (n, k)."""
+        if not self.dual.shared:
+            return self.alpha
+        return np.where(self.dual.own, 0.0, self.alpha.sum(axis=1)[:, None])
+
+    @cached_property
+    def cost(self) -> float:
+        """Σ C ξ."""
+        return float(self.dual.losses(self.missing).sum())
+
+    @property
+    def primal(self) -> float:
+        """P."""
+        return self.half_norm + self.cost
+
+    @property
+    def dual_value(self) -> float:
+        """D."""
+        return self.dual.level * float(self.alpha.sum()) - self.half_norm_of_alpha
+
+    @property
+    def size(self) -> float:
+        """What values are relative to."""
+        return max(abs(self.primal), abs(self.dual_value))
+
+    @cached_property
+    def reach(self) -> float:
+        """What α is relative to."""
+        return float(self.alpha.max()) or float(self.C.max())
+
+    @cached_property
+    def terms(self) -> float:
+        """Σα, what sums of β are relative to."""
+        return float(self.alpha.sum()) or float(self.C.sum())
+
+    @cached_property
+    def size_of_f(self) -> float:
+        """What values of f are relative to."""
+        return max(float(np.abs(self.f).max()), self.dual.level)
+
+    def row(self, place: int) -> str:
+        """The name of a row (i, c), by its place among all rows."""
+        sample, rival = np.divmod(self.dual.places[place], self.dual.k)
+        return f"sample {self.problem.rows[sample]} and the rival {self.problem.classes.tolist()[rival]!r}"
+
+
+def joint_headline(at: JointLetters, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
+    """What the residuals at a result are worth, and whether it is an optimum of the problem."""
+    result = at.result
+    claimed = at.problem.samples.taking_part(result.missing)
+    precomputed = isinstance(at.problem.kernel, Precomputed)
+    off = float(np.abs(at.missing - claimed).max()) / at.size_of_f
+    if off > SAME and not precomputed:
+        return (
+            "NOT OF THIS PROBLEM: at the problem's samples the decision functions of the result differ from its "
+            f"margins by {off:.1e}, relative. The residuals show what it violates"
+        ), False
+    allowed = SAME + FACTOR * float(np.sqrt(result.gap))
+    failing = {tag: found.residual for tag, found in measured.items() if found.residual > allowed}
+    if result.status is not Status.OPTIMAL:
+        return (
+            f"NOT OPTIMAL: status {result.status}, certified relative gap {result.gap:.1e}; the residuals are those of "
+            "the best point so far"
+        ), False
+    if failing:
+        tag = max(failing, key=lambda name: failing[name])
+        return (
+            f"NOT AN OPTIMUM: the result says {result.status} with a relative gap of {result.gap:.1e}, but "
+            f"{len(failing)} of its equations fail, ({tag}) by {failing[tag]:.1e}: it was changed, or is that of "
+            "another problem"
+        ), False
+    return (
+        f"optimal, certified relative gap {result.gap:.1e}; a residual is an equation's violation at this solution, "
+        "relative"
+    ), True

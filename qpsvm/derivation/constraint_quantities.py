@@ -1,0 +1,167 @@
+"""The letters of a machine with rows of a user's: those of its own rows, and λ, g, c, h behind them.
+
+α, ξ and what else has an entry a row are those of the machine alone. β, w(α) and the dual's value have the part of the
+prices too, (USER.2). Rows and prices are the user's own, in the units of the dual: f and w are divided by `size_of_f`.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.derivation.quantities import Letters, P
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.linear_constraints import UserRows
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.result.svm_result import SVMResult
+
+#: By what share of its size the left side of a row may be off: a result is polished far below this.
+SAME_ROWS = 1e-6
+
+
+class RowLetters(Letters[P]):
+    """α, w, b, ξ, … of a result, with p rows ⟨g_j, w⟩ + c_j b ≤ h_j and their prices λ_j.
+
+    problem: With `constraints`.
+    """
+
+    @cached_property
+    def svm(self) -> SVMDual:
+        """The dual of the machine alone, over its own m rows."""
+        users = self.problem.svm.users
+        assert users is not None
+        return users.own
+
+    @cached_property
+    def rows(self) -> UserRows:
+        """The rows as the user wrote them."""
+        return self.problem._textbook_rows
+
+    @cached_property
+    def prices(self) -> FloatArray:
+        """λ in the units of α: (p,)."""
+        return self.user_prices * (self.problem.size_of_f / self.problem.svm.unit)
+
+    @property
+    def user_prices(self) -> FloatArray:
+        """λ as the result has it, in the units of the user's rows: (p,)."""
+        table = self.result.constraints
+        assert table is not None
+        prices: FloatArray = table["price"]
+        return prices
+
+    @cached_property
+    def whole(self) -> FloatArray:
+        """α and λ as the dual is computed with, (USER.4): (m + p,)."""
+        return np.concatenate([self.alpha, self.prices * self.problem._row_scale])
+
+    @cached_property
+    def all_beta(self) -> FloatArray:
+        """Coefficients of the samples and of the rows' points in f: (n + q,)."""
+        return self.problem.svm.beta(self.whole)
+
+    @property
+    def C(self) -> FloatArray:
+        """Upper bounds of α: (m,)."""
+        return self.svm.upper
+
+    @property
+    def intercept_in_kernel(self) -> bool:
+        """Never: with rows, K + 1 does not take the place of K."""
+        return False
+
+    # --- the rows -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def left(self) -> FloatArray:
+        """⟨g_j, w⟩ + c_j b by the result's decision function: (p,)."""
+        Z = self.rows.Z
+        return self._rows_at(Z @ self.w if self.is_linear else self.decision(Z) - self.b)
+
+    @cached_property
+    def left_of_alpha(self) -> FloatArray:
+        """The same by w(α) = Σ α_k s_k φ(x_k) − Σ λ_j g_j: (p,)."""
+        Z = self.rows.Z
+        return self._rows_at(Z @ self.w_of_alpha if self.is_linear else self.kernel_sums(Z))
+
+    def _rows_at(self, products: FloatArray) -> FloatArray:
+        """⟨g_j, w⟩ + c_j b from the products of w with the points, (q,)."""
+        found: FloatArray = self.rows.values(products) + self.rows.c * self.b
+        return found
+
+    def kernel_sums(self, Z: Any) -> FloatArray:
+        """Σ_i β_i K(x_i, z), over samples and points: (k,)."""
+        found: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ self.all_beta
+        return found
+
+    @cached_property
+    def row_sizes(self) -> FloatArray:
+        """What differences in a row are relative to: its bound, the length of g by that of w, and its part of b."""
+        rows = self.rows
+        if self.is_linear:
+            own = np.asarray(abs(rows.Z) @ np.abs(self.w)).ravel()
+        else:
+            own = np.abs(self.decision(rows.Z) - self.b)
+        own = own if rows.mix is None else np.asarray(abs(rows.mix) @ own).ravel()
+        sizes: FloatArray = np.maximum(np.maximum(np.abs(rows.h), own), np.abs(rows.c * self.b))
+        return np.where(sizes > 0.0, sizes, self.level)
+
+    # --- w and the dual -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def u(self) -> FloatArray:
+        """⟨w(α), φ(x_i)⟩: (n,)."""
+        if self.is_linear:
+            u: FloatArray = self.X @ self.w_of_alpha
+            return u
+        return np.asarray((self.problem.space.gram @ self.all_beta)[: self.svm.n])
+
+    @cached_property
+    def w_of_alpha(self) -> FloatArray:
+        """Σ β_i x_i − Gᵀλ: (d,)."""
+        return self.problem.space.weights(self.all_beta)
+
+    @cached_property
+    def half_norm_of_alpha(self) -> float:
+        """½‖w(α)‖², and ½b² of a penalised intercept."""
+        beta = self.all_beta
+        own = self.w_of_alpha @ self.w_of_alpha if self.is_linear else beta @ (self.problem.space.gram @ beta)
+        return 0.5 * (float(own) + self.penalised_b * self.penalised_b)
+
+    @cached_property
+    def _mass(self) -> float:
+        return float(self.problem.svm.beta_size(np.abs(self.whole)).sum())
+
+    @property
+    def dual_point(self) -> FloatArray:
+        """α and λ, as the textbook's dual has them: (m + p,)."""
+        return np.concatenate([self.alpha, self.prices])
+
+    @property
+    def pulls(self) -> list[tuple[str, float, float]]:
+        """Formula and both sides of every equality of the dual."""
+        groups = [group for group in self.problem.svm.groups if not group.ridge]
+        return [(group.formula, float(group.column @ self.whole), group.total) for group in groups]
+
+    @property
+    def rows_agree(self) -> bool:
+        """Whether the rows are kept, and have the left sides that the result says."""
+        table, size = self.result.constraints, self.problem.size_of_f
+        assert table is not None
+        claimed = self.rows.h + (table["value"] - table["bound"]) / size
+        within = SAME_ROWS * self.row_sizes
+        return bool((self.left <= self.rows.h + within).all() and (np.abs(self.left - claimed) <= within).all())
+
+    @property
+    def violated_besides(self) -> dict[str, float]:
+        """What is violated besides the machine's own constraints: a negative price."""
+        k = int(np.argmin(self.prices))
+        return {f"the price of {self.rows.names[k]!r} is {self.prices[k]:.4g}, below 0": -float(self.prices[k])}
+
+
+def letters_of(problem: Problem, result: SVMResult) -> Letters[Any]:
+    """The letters at a result, with those of a user's rows where there are any."""
+    return RowLetters(problem, result) if problem.constraints else Letters(problem, result)

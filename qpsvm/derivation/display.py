@@ -1,0 +1,122 @@
+"""What a derivation shows, as text and numbers: all that the terminal and the page know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: What a residual stays below at a polished optimum. What is shown marks those that are larger.
+HOLDS = 1e-8
+#: What is written between two sides that should stand in a relation and do not.
+FAILS = {"=": "≠", "≤": ">", "≥": "<"}
+#: Digits of both sides: more of them where they differ in no fewer.
+DIGITS = (6, 9, 12, 17)
+#: What is below this is rounding in nearly every problem, of which two digits are enough; all are in `left`, `right`.
+TINY, FEW = 1e-10, 2
+
+
+@dataclass(frozen=True)
+class Code:
+    """A function of the library, for people.
+
+    where: Its name, file and line, such as "CSVM._primal, qpsvm/machines/c_svm.py:117".
+    text: Its source, with the docstring cut to the first line.
+    lines: The numbers of the lines, from 0, that are the equation.
+    excerpt: Of a long function, what is around the equation; None where it is short.
+    """
+
+    where: str
+    text: str
+    lines: tuple[int, ...] = ()
+    excerpt: Code | None = None
+
+
+@dataclass(frozen=True)
+class ShownStep:
+    """One step: its equation, its code and its residual.
+
+    tag, title, text, latex, statement: As in `Step`.
+    code: The function that states the equation, with the lines that are it.
+    measured_by or None: The function that measures it, where that is another.
+    solved: Whether there is a solution to measure.
+    residual: The equation's violation, relative; None where it was not measured.
+    reason: Why there is no residual, or "".
+    left, right or None: Both sides of the equation.
+    relation, of: How they are to stand to each other, and what they are.
+    construction: Why the equation holds for whatever α there is, or "".
+    absent: Whether the step does not exist here: then there is no equation to show, only the reason.
+    proven_text: What is proven of it, for people, such as "proven ≤ 1.3e-17"; empty where no proof was asked
+        for.
+    proven_of: What that is a bound of, or "".
+    """
+
+    tag: str
+    title: str
+    text: str
+    latex: str
+    statement: str
+    code: Code
+    measured_by: Code | None = None
+    solved: bool = False
+    residual: float | None = None
+    reason: str = ""
+    left: float | None = None
+    right: float | None = None
+    relation: str = ""
+    of: str = ""
+    construction: str = ""
+    absent: bool = False
+    proven_text: str = ""
+    proven_of: str = ""
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The numbers of the lines of `code`, from 0, that are the equation."""
+        return self.code.lines
+
+    @property
+    def by_construction(self) -> str:
+        """Why it holds for whatever α there is, as a sentence; or ""."""
+        return f"It holds by construction: {self.construction}." if self.construction else ""
+
+    @property
+    def sides_text(self) -> str:
+        """Both sides for people, such as "2.5 = 2.5" or "1e-16 ≈ 0"; empty where they were not measured."""
+        if self.left is None or self.right is None:
+            return ""
+        holds = self.residual is not None and self.residual <= HOLDS
+        relation = self.relation if holds else FAILS[self.relation]
+        fails = relation != self.relation
+        digits = next((k for k in DIGITS if not fails or f"{self.left:.{k}g}" != f"{self.right:.{k}g}"), DIGITS[-1])
+        left, right = (f"{v:.{FEW if not fails and abs(v) < TINY else digits}g}" for v in (self.left, self.right))
+        return f"{left} {'≈' if relation == '=' and left != right else relation} {right}"
+
+    @property
+    def residual_text(self) -> str:
+        """The residual for people; empty where nothing was solved."""
+        if not self.solved:
+            return ""
+        if not self.residual:
+            return "residual -" if self.residual is None else "residual 0"
+        return f"residual {self.residual:.1e}"
+
+    @property
+    def proven_sentence(self) -> str:
+        """What is proven of it, as a sentence; or ""."""
+        return f"Proven: {self.proven_of}." if self.proven_of else ""
+
+
+@dataclass(frozen=True)
+class ShownDerivation:
+    """All steps under a headline.
+
+    title: The problem with its parameters.
+    headline: What the residuals are worth.
+    trusted: Whether they are those of an optimum of this problem.
+    proven: What is proven of the result as a whole, in sentences; empty without a proof.
+    """
+
+    title: str
+    headline: str
+    trusted: bool
+    steps: tuple[ShownStep, ...]
+    proven: str = ""

@@ -1,0 +1,434 @@
+"""The letters of the equations with their values at a solution: what a residual is written in.
+
+Everything is measured again from α, ξ, ρ and the decision function of the result, so a result that was tampered with
+does not pass. Only the split into kinds, C − α and the claimed objective values are read as the result has them.
+
+Every machine has the letters of its dual, (DUAL.1): some are vectors over the n samples that take part, others over the
+m rows of the dual. Of a two-class machine both are the same. Where f is a multiple of that of the dual, as in an SVDD,
+it is brought back to the units of the dual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.data.rows import RowSource
+from qpsvm.derivation.display import HOLDS
+from qpsvm.derivation.vocabulary import Words
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.reading import split
+from qpsvm.program.losses import loss
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.functions import Linear, Precomputed
+
+#: A sum that is at most this share of its terms is 0 but for rounding. No equation can be checked relative to it.
+VANISHING = 1e-8
+#: Targets whose spread is less than this share of their size are one number, but for rounding.
+SPREAD = 1e-6
+#: New samples on which a decision function is compared: enough to tell two functions apart.
+NEW_SAMPLES = 200
+
+P = TypeVar("P", bound=Problem)
+
+
+class Letters(Generic[P]):
+    """α, w, b, ξ, … of a result. The problem has n samples of positive weight, of d features, and m rows in its dual.
+
+    Where the kernel is a feature map, the samples are the features that it makes, and the kernel of these is linear.
+
+    say: What a person calls the letters of this machine.
+    """
+
+    def __init__(self, problem: P, result: SVMResult) -> None:
+        self.problem = problem
+        self.result = result
+        self.kernel = problem.kernel
+        if isinstance(problem.kernel, FeatureMap):  # then the samples are what it makes of them
+            self.kernel, self.result = Linear(), replace(result, model=result.model.over_features)
+        self.say = Words(problem)
+
+    # --- the dual -----------------------------------------------------------------------------------------------------
+
+    @property
+    def svm(self) -> SVMDual:
+        """The dual of the problem."""
+        return self.problem.svm
+
+    @property
+    def y(self) -> FloatArray:
+        """Signs of the rows, −1/+1: (m,); the labels of a two-class machine."""
+        return self.svm.sign
+
+    @cached_property
+    def alpha(self) -> FloatArray:
+        """Dual variables α: (m,)."""
+        return self.problem._gather(self.result.alpha)
+
+    @cached_property
+    def beta(self) -> FloatArray:
+        """Coefficients of the samples in f, the sums of α_k s_k over their rows: (n,)."""
+        return self.svm.beta(self.alpha)
+
+    @cached_property
+    def total(self) -> float:
+        """Σ |α_i|. It is Σ α_i where no α_i is negative, and a size in any case."""
+        return float(np.abs(self.alpha).sum())
+
+    @cached_property
+    def largest(self) -> float:
+        """max |α_i|, a size likewise."""
+        return float(np.abs(self.alpha).max())
+
+    @cached_property
+    def reach(self) -> float:
+        """How far an α_i may be expected to go, which is never 0: the largest there is, or else the largest bound."""
+        bounds = self.C[np.isfinite(self.C)]
+        return self.largest or float(bounds.max(initial=0.0)) or 1.0
+
+    @cached_property
+    def alpha_without_weight(self) -> float:
+        """The largest |α_i| of a row that takes no part, whose upper bound is 0 too."""
+        takes_part = self.problem._spread(np.ones(self.svm.m)) > 0
+        return float(np.abs(np.where(takes_part, 0.0, self.result.alpha)).max())
+
+    @property
+    def C(self) -> FloatArray:
+        """Upper bounds of α, (m,): C_i, for the ν-SVM a_i, infinite for a hard margin."""
+        return self.problem.upper
+
+    @cached_property
+    def box(self) -> FloatArray:
+        """Sizes of the bounds of α, (m,): C, and `reach` where that is infinite."""
+        return np.where(np.isfinite(self.C), self.C, self.reach)
+
+    @cached_property
+    def eta(self) -> FloatArray:
+        """Multipliers of ξ ≥ 0 as the result has them: C − α, (m,), in the units of α. Infinite where C is."""
+        return self.problem._gather(self.result.upper - self.result.alpha)
+
+    # --- f and what it is to reach ------------------------------------------------------------------------------------
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """f(x_i) by the result's decision function, plus σ β_i where the kernel is K + σI: (n,)."""
+        return self.decision(self.X) + self.problem.space.shift * self.beta
+
+    @cached_property
+    def f(self) -> FloatArray:
+        """f at the sample of each row, or the combination of f that the row is about: (m,)."""
+        return self.svm.at_rows(self.values)
+
+    @cached_property
+    def u(self) -> FloatArray:
+        """Kβ, that is Σ_j β_j K(x_j, x_i), from α alone: (n,)."""
+        if self.is_linear:
+            u: FloatArray = self.X @ self.w_of_alpha
+            return u
+        u = self.problem.space.gram @ self.beta
+        return u - self.b if self.intercept_in_kernel else u
+
+    @cached_property
+    def f_of_alpha(self) -> FloatArray:
+        """The same as `f` from α alone, u + b at the sample of each row: (m,)."""
+        return self.svm.at_rows(self.u + self.b)
+
+    @cached_property
+    def known_yf(self) -> FloatArray:
+        """y f as the result has it, in the units of the dual: (m,)."""
+        gather, size = self.problem._gather, self.problem.size_of_f
+        if self.problem.diagonal:  # f is shown with its level taken off
+            return self.margin + gather(self.result.yf - self.result.margin) / size
+        return gather(self.result.yf) / size
+
+    def decision(self, X: Matrix) -> FloatArray:
+        """f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
+        own = self.problem.diagonal
+        f = self.result.decision_function(X if self.moved is None else X + self.moved)
+        f = f - own * self.kernel.diagonal(X) if own else f
+        return f / self.problem.size_of_f
+
+    @cached_property
+    def multipliers(self) -> dict[str, float]:
+        """The multipliers of the groups as the result has them, by name: b, ρ, ε."""
+        found = {"b": self.b, "rho": self.rho}
+        return {each.multiplier: found.get(each.multiplier, self._extra(each.multiplier)) for each in self.svm.groups}
+
+    def _extra(self, name: str) -> float:
+        return float(self.result.extras.get(name, np.nan))
+
+    @cached_property
+    def margin(self) -> FloatArray:
+        """What s f is to reach, (m,): 1 of a C-SVM, ρ of a ν-SVM, ±t − ε of a regression."""
+        return self.svm.margin(self.multipliers)
+
+    @cached_property
+    def xi(self) -> FloatArray:
+        """Slacks ξ: (m,)."""
+        return self.problem._gather(self.result.xi) / self.problem.size_of_f
+
+    @cached_property
+    def zeta(self) -> FloatArray:
+        """The part of the slack that has a linear price, ζ: (m,); all of ξ where the loss is not curved."""
+        return np.where(np.isfinite(self.C), np.maximum(self.xi - self.svm.curvature * self.box, 0.0), 0.0)
+
+    @property
+    def linear_price(self) -> FloatArray:
+        """What a unit of ζ costs, (m,): C, and 0 where the price has no end."""
+        return np.where(np.isfinite(self.C), self.C, 0.0)
+
+    @cached_property
+    def penalties(self) -> float:
+        """What the Lagrangian takes off for slack: Σ η ζ. Where nothing bounds α, there is no such multiplier."""
+        bounded = np.isfinite(self.C)
+        return float(self.eta[bounded] @ self.zeta[bounded])
+
+    def cost(self, slack: FloatArray) -> float:
+        """What slacks (m,) cost, Σ ψ_k of (LOSS.1): Σ C_i ξ_i where the loss is not curved. Hard rows have none."""
+        hard = np.isinf(self.C) & (self.svm.curvature == 0.0)
+        return float(loss(np.where(hard, 0.0, slack), self.C, self.svm.curvature).sum())
+
+    @property
+    def levels_cost(self) -> float:
+        """What the other variables of the primal cost, Σ e_g μ_g: −νρ of a ν-SVM, 0 of a C-SVM."""
+        return float(sum(group.total * self.multipliers[group.multiplier] for group in self.svm.groups if group.total))
+
+    @property
+    def b(self) -> float:
+        """Intercept; of a ball, μ = (R² − ‖c‖²)/2."""
+        radius = self.result.model.radius
+        if radius is not None:
+            return 0.5 * (radius * radius - float(self.w @ self.w))
+        return self.result.b / self.problem.size_of_f
+
+    @property
+    def rho(self) -> float:
+        """Margin level ρ: 1 except in the ν-SVM."""
+        return self.result.rho
+
+    @property
+    def unit(self) -> float:
+        """The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, 2 of an SVDD, else 1."""
+        return self.result.unit * self.problem.size_of_f
+
+    # --- w ------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def moved(self) -> FloatArray | None:
+        """What is taken away from all samples of a ball, (d,), by (SVDD.19); None where nothing is."""
+        space = self.problem.space
+        return space.origin if space.affine else None
+
+    @property
+    def length(self) -> float:
+        """max ‖φ(x_i)‖, or 1 where all are 0."""
+        return float(np.sqrt(self._largest_square)) or 1.0
+
+    @cached_property
+    def X(self) -> Matrix:
+        """The samples that take part: (n, d)."""
+        if self.moved is not None:
+            return self.problem.space.rows.matrix()
+        if isinstance(self.problem.kernel, FeatureMap):
+            return self.problem.space.samples.matrix()
+        X = self.problem.samples.taken
+        return X.matrix() if isinstance(X, RowSource) else X
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether w is a vector in the space of the samples."""
+        return self.problem.space.is_linear
+
+    @property
+    def intercept_in_kernel(self) -> bool:
+        """Whether K + 1 takes the place of K, as it may for a penalised intercept if K alone is indefinite."""
+        return self.problem.space.computed_intercept != self.problem.intercept
+
+    @property
+    def w(self) -> FloatArray:
+        """Weight vector of a linear machine: (d,)."""
+        w: FloatArray = self.result.w / self.problem.size_of_f
+        return w if self.moved is None else w - self.moved
+
+    @cached_property
+    def w_of_alpha(self) -> FloatArray:
+        """Σ β_i x_i of a linear machine: (d,). Made of x_i − x̄, which changes it only where Σ β_i is not 0."""
+        space = self.problem.space
+        surplus = float(self.beta.sum())
+        w = space.weights(self.beta)
+        return (
+            w
+            if space.origin is None or space.affine or abs(surplus) <= VANISHING * self.total
+            else w + surplus * space.origin
+        )
+
+    @cached_property
+    def half_norm(self) -> float:
+        """½‖w‖² of the result's decision function. A penalised intercept is a weight too, and adds ½b²."""
+        model, size = self.result.model, self.problem.size_of_f
+        if model.w is not None:
+            norm2 = float(self.w @ self.w)
+        else:
+            samples = self.problem.X[model.vectors] if isinstance(model.kernel, Precomputed) else model.vectors
+            values = self.decision(samples) - model.b / size if len(model.coef) else np.zeros(0)
+            norm2 = float(model.coef @ values) / size + self.problem.space.shift * float(self.beta @ self.beta)
+        return 0.5 * (norm2 + self.penalised_b * self.penalised_b)
+
+    @property
+    def penalised_b(self) -> float:
+        """b where it is part of the norm, else 0."""
+        return self.b if self.problem.intercept == "penalised" else 0.0
+
+    @cached_property
+    def half_norm_of_alpha(self) -> float:
+        """½‖w(α)‖² with w(α) = Σ β_i φ(x_i). A penalised intercept adds ½b² here too."""
+        if self.intercept_in_kernel:
+            return 0.5 * float(self.beta @ (self.u + self.b))
+        own = self.w_of_alpha @ self.w_of_alpha if self.is_linear else self.beta @ self.u
+        return 0.5 * (float(own) + self.penalised_b * self.penalised_b)
+
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def dual(self) -> QP:
+        """The textbook's dual, to minimise over α."""
+        return self.problem.qp("dual") if self.moved is None else self.problem.solver_qp("dual").original
+
+    @property
+    def dual_point(self) -> FloatArray:
+        """The variables of the textbook's dual: α, (m,)."""
+        return self.alpha
+
+    @property
+    def pulls(self) -> list[tuple[str, float, float]]:
+        """Formula and both sides of every equality of the dual."""
+        groups = [group for group in self.svm.groups if not group.ridge]
+        return [(group.formula, float(group.column @ self.alpha), group.total) for group in groups]
+
+    @property
+    def violated_besides(self) -> dict[str, float]:
+        """What the dual's point violates besides box and equalities, and by how much: nothing."""
+        return {}
+
+    @property
+    def rows_agree(self) -> bool:
+        """Whether rows of a user's are kept: there are none."""
+        return True
+
+    @cached_property
+    def primal_value(self) -> float:
+        """P(w, b, ξ) with the ξ that (w, b) needs: infinite where a sample may have none and is behind its margin."""
+        short = np.maximum(self.margin - self.y * self.f, 0)
+        hard = np.isinf(self.C) & (self.svm.curvature == 0.0)
+        if (short[hard] > HOLDS * self.level).any():
+            return np.inf
+        return float(self.unit * (self.half_norm + self.cost(short) + self.levels_cost))
+
+    @cached_property
+    def dual_value(self) -> float:
+        """D(α), what the dual maximises: minus the objective of the textbook's dual."""
+        return -self.dual.objective(self.dual_point)
+
+    @cached_property
+    def kind(self) -> NDArray[np.int8]:
+        """0 peripheral, 1 on the margin, 2 at the bound: (m,).
+
+        Of the two rows of a sample, the one with the larger α is what the sample is. The other is on its level only
+        where a tube has no width.
+        """
+        svm = self.svm
+        if svm.rows is None:
+            kind: NDArray[np.int8] = self.problem._gather(self.result.kind)  # type: ignore[arg-type,assignment]
+            return kind
+        of_sample = self.problem.taking_part(self.result.kind)[svm.rows]
+        most = np.full(svm.n, -np.inf)
+        np.maximum.at(most, svm.rows, self.alpha)
+        beyond = self.y * self.f > self.margin + VANISHING * self.level
+        other = np.where(beyond, 0, np.minimum(split(self.alpha, self.C), of_sample))
+        return np.where(self.alpha >= most[svm.rows], of_sample, other).astype(np.int8)
+
+    @property
+    def on_margin(self) -> NDArray[np.bool_]:
+        """Which rows are margin vectors: (m,)."""
+        on_margin: NDArray[np.bool_] = self.kind == 1
+        return on_margin
+
+    @cached_property
+    def new_samples(self) -> Matrix | None:
+        """Samples that nobody trained on, half way between neighbouring rows: (k, d), k ≤ `NEW_SAMPLES`.
+
+        None for a precomputed kernel, which has no values at new samples. None for psd="clip" too, because f at new
+        samples is not made with β there. A single sample has no neighbour.
+        """
+        if isinstance(self.problem.kernel, Precomputed) or self.problem.psd == "clip" or self.X.shape[0] < 2:
+            return None
+        rows = self.X[: NEW_SAMPLES + 1]
+        return (rows[:-1] + rows[1:]) / 2
+
+    # --- sizes --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def terms(self) -> float:
+        """The size of the terms that f sums up, Σ |β_i| · max K_ii. f is rounded relative to them."""
+        return self._mass * self._largest_square
+
+    @cached_property
+    def terms_of_u(self) -> float:
+        """The same of f − b as it is computed: where the kernel is not linear nothing is centred, and b comes off f."""
+        if self.is_linear:
+            return self.terms
+        diagonal = np.abs(self.problem.space.gram.diagonal()).max()
+        return max(self._mass * float(diagonal), self.terms) + abs(self.b)
+
+    @cached_property
+    def terms_of_w(self) -> float:
+        """The size of the terms that w sums up, Σ |β_i| · max ‖φ(x_i)‖."""
+        return self._mass * float(np.sqrt(self._largest_square))
+
+    @cached_property
+    def _mass(self) -> float:
+        """Σ |α_k| over all rows of all samples: at least Σ |β_i|."""
+        return float(self.svm.beta_size(np.abs(self.alpha)).sum())
+
+    @property
+    def _largest_square(self) -> float:
+        """max ‖φ(x_i)‖², which rounding makes negative where all samples are at one place."""
+        return max(float(self.problem.space.centred.diagonal().max()), 0.0)
+
+    @cached_property
+    def level_is_variable(self) -> bool:
+        """Whether ρ is found with w and b, as in the ν-SVM: the dual has no linear term then."""
+        return any(group.multiplier == "rho" for group in self.svm.margins)
+
+    @cached_property
+    def level(self) -> float:
+        """What violations of the margin are relative to: what is to be reached, 1 of a C-SVM and ρ of a ν-SVM.
+
+        Where the hulls of a ν-SVM meet, ρ is 0: then `terms`. Of a regression, how far its targets are spread: to move
+        all of them by one number changes b alone.
+        """
+        if self.svm.mirrored:
+            return max(float(np.ptp(self.problem.labels)), SPREAD * float(np.abs(self.svm.level).max())) or 1.0
+        level = self.rho if self.level_is_variable else float(np.abs(self.margin).max()) or abs(self.b)
+        return (self.terms or 1.0) if level <= VANISHING * self.terms and self.svm.homogeneous else level or 1.0
+
+    @cached_property
+    def size(self) -> float:
+        """What differences of objectives are relative to, as in the certificate: the larger of the finite values."""
+        values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
+        meets = self.svm.homogeneous and self.rho == 0.0  # w is rounding: what it would be, uncancelled
+        floor = 0.5 * self.terms_of_w * self.terms_of_w if meets else 0.0
+        return max(*values, floor) or 1.0 if values else 1.0
+
+
+def share(part: float, whole: float) -> float:
+    """A violation relative to the size of what it violates, with 0/0 = 0. Neither is negative."""
+    return float(part / whole if whole > 0 else part)

@@ -1,0 +1,126 @@
+"""The two sides of an equation as numbers, and its residual: by how much they differ, relative to a size.
+
+A residual is a size, so it is never negative. Rounding may make either side of an equation the larger one, so their
+difference is taken absolutely; of an inequality only what goes the wrong way counts.
+
+An α that was given, as the point that a derivation measures: not repaired, so that what it violates is seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.bounds.certify import evaluate
+from qpsvm.derivation.display import HOLDS
+from qpsvm.derivation.quantities import VANISHING, share
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.reading import svm_result
+from qpsvm.program.solution import Solver, Status
+from qpsvm.result.svm_result import SVMResult
+
+#: By how many roundings of its largest entry a feasible α may differ from the one that it was certified as.
+ROUNDINGS = 64
+
+
+def point_of(problem: Problem, alpha: FloatArray, certified: SVMResult) -> SVMResult:
+    """What to measure at an α (n,): the certified result where that is optimal at this very α, else α as it stands."""
+    rounding = ROUNDINGS * float(np.finfo(float).eps * np.abs(alpha).max())
+    same = bool((np.abs(certified.alpha - alpha) <= rounding).all())
+    return certified if same and certified.status is Status.OPTIMAL else as_it_stands(problem, alpha)
+
+
+def as_it_stands(problem: Problem, alpha: FloatArray) -> SVMResult:
+    """α (n,) with w = w(α), the best b and ρ for that, and ξ. Its values are the objectives': they bound nothing.
+
+    Rows of weight 0 keep the α that they were given.
+    """
+    space = problem.space.uncentred()  # centring is for α with yᵀα = 0
+    with np.errstate(all="ignore"):  # what overflows is shown as infinite
+        point = evaluate(space, problem.svm, problem._gather(alpha))
+        result = svm_result(
+            problem, point, title=problem.title, status=Status.CANDIDATE, backend="none",
+            form="dual", iterations=None, build_time=0.0, solve_time=0.0, solver_gap=point.gap,
+            solver=Solver("no solver", "", "the point was given"),
+        )  # fmt: skip
+    return replace(result, alpha=alpha)
+
+
+Relation = Literal["=", "≤", "≥"]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """An equation or an inequality at a point, as two numbers.
+
+    relation: How they stand to each other where it holds.
+    of: What the two numbers are.
+    scale: What their difference is relative to. Where it is 0, the difference counts as it is.
+    largest or None: The residual of the worst row, where these are the sides of another.
+    """
+
+    left: float
+    relation: Relation
+    right: float
+    of: str
+    scale: float = 1.0
+    largest: float | None = None
+
+    @property
+    def residual(self) -> float:
+        """By how much it does not hold, relative."""
+        if self.largest is not None:
+            return self.largest
+        return share(float(violation(self.left, self.relation, self.right)), self.scale)
+
+
+def violation(left: float | FloatArray, relation: Relation, right: float | FloatArray) -> FloatArray:
+    """By how much the relation does not hold, an entry each; NaN where there is no difference to take."""
+    difference = np.asarray(left) - right
+    if relation == "=":
+        return np.abs(difference)
+    return np.asarray(np.maximum(difference if relation == "≤" else -difference, 0.0))
+
+
+def worst(
+    left: FloatArray,
+    relation: Relation,
+    right: FloatArray | float,
+    of: str,
+    scale: FloatArray | float,
+    names: IntArray | Callable[[int], str] | None = None,
+) -> Sides:
+    """The sides where they differ most. Where they all agree, those of the largest entry, which tell more.
+
+    Shapes: left, right (k,), scale (k,), names (k,).
+    """
+    right, scale = np.broadcast_to(right, left.shape), np.broadcast_to(scale, left.shape)
+    wrong = violation(left, relation, right)
+    errors = np.divide(wrong, scale, out=wrong.copy(), where=scale > 0.0)
+    largest = float(errors.max())
+    i = int(errors.argmax())
+    if relation == "=" and largest <= HOLDS:
+        i = int(np.abs(right).argmax())
+    elif largest == 0.0:  # the inequality that comes nearest to fail
+        i = int((left - right if relation == "≤" else right - left).argmax())
+    name = i if names is None else names(i) if callable(names) else int(names[i])
+    return Sides(float(left[i]), relation, float(right[i]), of.format(i=name), float(scale[i]), largest)
+
+
+def size_of(whole: FloatArray, terms: float = 0.0) -> float:
+    """max |whole_i|, what differences are relative to; one that vanishes beside its terms gives way to them."""
+    size = float(np.abs(whole).max())
+    return size if size > VANISHING * terms else terms
+
+
+def foremost(sides: tuple[Sides, ...]) -> Sides:
+    """Which of several comparisons to show: the first while they all hold, else the one that fails most."""
+    residuals = [each.residual for each in sides]
+    if any(map(math.isnan, residuals)) or max(residuals) <= HOLDS:
+        return sides[0]
+    return sides[residuals.index(max(residuals))]

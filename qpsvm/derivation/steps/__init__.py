@@ -1,0 +1,1 @@
+"""The steps of each machine, and those that several share."""

@@ -1,0 +1,1 @@
+"""The estimators in the place of scikit-learn's own."""

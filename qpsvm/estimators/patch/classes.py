@@ -1,0 +1,262 @@
+"""The estimators in the place of scikit-learn's own: its defaults, and its own class where ours refuses.
+
+Each class here is an estimator of this library that keeps the promise of scikit-learn's class of the same name. It
+solves the same problem by default, and where it cannot (probabilities, an l1 penalty, an indefinite kernel, …), it fits
+scikit-learn's own class, hands every question on to that, and says so in the log.
+
+They stand in a module of their own, under scikit-learn's names, so that a pickle made while `patch_sklearn` was in
+force is read where it is not.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import types
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ClassVar, Self
+
+from sklearn.exceptions import NotFittedError
+from sklearn.svm import _classes as theirs
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from qpsvm import estimators
+from qpsvm.base.errors import (
+    DataError,
+    IndefiniteKernelError,
+    MarginNotFoundError,
+    ParameterError,
+    QPSVMError,
+    SolverError,
+    TooLargeError,
+    UnknownOptionError,
+    UnsupportedError,
+)
+from qpsvm.space.kernels.functions import Kernel
+
+log = logging.getLogger("qpsvm.patch")
+
+#: After these scikit-learn's class is asked, which may take what ours refused, or refuses it in its own words. A proof
+#: that there is no answer (`NotSeparableError`) is not among them, and where none was found (`MarginNotFoundError`) no
+#: other is asked either: LIBSVM would look for one without end.
+HANDED_ON = (
+    UnsupportedError, ParameterError, UnknownOptionError, DataError, IndefiniteKernelError, TooLargeError, SolverError,
+)  # fmt: skip
+
+
+class StandsFor(type):
+    """Of a class in the place of another: an object of that, fitted before or read from a file, is one of this too."""
+
+    def __instancecheck__(cls, thing: object) -> bool:
+        original = vars(cls).get("original")
+        return super().__instancecheck__(thing) or (original is not None and isinstance(thing, original))
+
+
+def with_defaults(init: Callable[..., None], **defaults: Any) -> Callable[..., None]:
+    """The same constructor with other defaults, which its signature shows: scikit-learn reads parameters from it."""
+    assert isinstance(init, types.FunctionType)
+    assert init.__kwdefaults__ is not None
+    made = types.FunctionType(init.__code__, init.__globals__, init.__name__, init.__defaults__, init.__closure__)
+    made.__kwdefaults__ = {**init.__kwdefaults__, **defaults}
+    made.__annotations__, made.__doc__, made.__qualname__ = init.__annotations__, init.__doc__, init.__qualname__
+    return made
+
+
+def either(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of ours, or that of scikit-learn's estimator where that was fitted."""
+
+    @wraps(method)
+    def answered(self: Any, *arguments: Any, **named: Any) -> Any:
+        other = vars(self).get("fallback_")
+        if other is None:
+            return method(self, *arguments, **named)
+        return getattr(other, method.__name__)(*arguments, **named)
+
+    return answered
+
+
+def defaults_of(kind: type) -> dict[str, Any]:
+    """The parameters of an estimator's constructor, with their defaults."""
+    parameters = inspect.signature(kind.__init__).parameters.values()  # type: ignore[misc]
+    return {each.name: each.default for each in parameters if each.default is not each.empty}
+
+
+class StandIn(metaclass=StandsFor):
+    """What they share: the fit that hands on, and the answers of what was fitted instead."""
+
+    #: The class of scikit-learn in whose place this one stands.
+    original: ClassVar[type]
+    #: The estimator of scikit-learn that was fitted instead; None where the fit was taken over.
+    fallback_: Any
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit by this library, or by scikit-learn's own class where this library refuses.
+
+        Shapes: X (n, d), y (n,), sample_weight (n,). Raises QPSVMError.
+        """
+        before = vars(self).keys() - vars(self).get("_learnt", ())
+        refusal = None
+        try:
+            super().fit(X, y, sample_weight)  # type: ignore[misc]
+        except HANDED_ON as error:
+            if self._asks_for_ours() or isinstance(error, MarginNotFoundError):
+                raise
+            refusal = error
+        finally:
+            self._learnt = vars(self).keys() - before
+        if refusal is None:
+            self.fallback_ = None
+            log.info("%s is fitted by qpsvm: certified gap %.1e", type(self).__name__, vars(self)["gap_"])
+            return self
+        return self._fit_theirs(refusal, X, y, sample_weight)
+
+    def _fit_theirs(self, refusal: QPSVMError, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit scikit-learn's own class, and forget what this object has learnt."""
+        why = " ".join(str(refusal).split())
+        log.warning("%s falls back to scikit-learn's own: %s", type(self).__name__, why)
+        for name in self._learnt:
+            del vars(self)[name]
+        fallback = self._of_theirs()
+        fallback.fit(X, y, sample_weight=sample_weight)
+        self.fallback_, self._learnt = fallback, {"fallback_"}
+        return self
+
+    def _asks_for_ours(self) -> bool:
+        """Whether a parameter is given that scikit-learn's class does not have: it could not stand in."""
+        only = defaults_of(self._ours()).keys() - defaults_of(self.original).keys()
+        given = any(not self._is_default(name) for name in only)
+        return given or isinstance(getattr(self, "kernel", None), Kernel)
+
+    def _of_theirs(self) -> Any:
+        """Scikit-learn's estimator with the parameters that were given; of the others with its own defaults."""
+        given = [name for name in defaults_of(self.original) if not self._is_default(name)]
+        return self.original(**{name: getattr(self, name) for name in given})
+
+    def _is_default(self, name: str) -> bool:
+        value, default = getattr(self, name), defaults_of(self._ours())[name]
+        return value is default or (isinstance(value, type(default)) and bool(value == default))
+
+    @classmethod
+    def _ours(cls) -> type:
+        """The class here that a user's class derives from, or that class itself."""
+        return next(kind for kind in cls.__mro__ if "original" in vars(kind))
+
+    def __getattr__(self, name: str) -> Any:
+        """What scikit-learn's estimator has learnt, where that was fitted."""
+        other = vars(self).get("fallback_")
+        if other is None or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(other, name)
+
+
+def _offered(self: Any) -> bool:
+    """Whether there are probabilities; those of scikit-learn only."""
+    if self.probability in (False, "deprecated"):
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
+
+
+class ProbableStandIn(StandIn):
+    """A classifier that has probabilities where scikit-learn's own class was fitted."""
+
+    probability: Any
+
+    def _check_parameters(self) -> None:
+        if self.probability not in (False, "deprecated"):  # before ours warns: scikit-learn's class will
+            raise UnsupportedError(
+                "probability=True: CalibratedClassifierCV(SVC()) would give probabilities of qpsvm's machine"
+            )
+        super()._check_parameters()  # type: ignore[misc]
+
+    @available_if(_offered)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """The probabilities of the classes, by scikit-learn's own class: (m, k)."""
+        return self._fitted_theirs().predict_proba(X)
+
+    @available_if(_offered)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """The logarithms of the probabilities of the classes, by scikit-learn's own class: (m, k)."""
+        return self._fitted_theirs().predict_log_proba(X)
+
+    def _fitted_theirs(self) -> Any:
+        check_is_fitted(self)
+        if self.fallback_ is None:
+            raise NotFittedError("predict_proba is not available when fitted with probability=False")
+        return self.fallback_
+
+
+#: Scikit-learn is about to drop the parameter, and says so where it is given at all.
+NO_PROBABILITIES = defaults_of(theirs.SVC).get("probability", False)
+
+
+class SVC(ProbableStandIn, estimators.SVC):
+    """`qpsvm.estimators.SVC` in the place of `sklearn.svm.SVC`.
+
+    An indefinite kernel matrix, as "sigmoid" may have, is left to scikit-learn, whose answer is another than that of
+    `psd="clip"`.
+    """
+
+    original = theirs.SVC
+    __init__ = with_defaults(estimators.SVC.__init__, psd="raise", probability=NO_PROBABILITIES)
+    predict = either(estimators.SVC.predict)
+    decision_function = either(estimators.SVC.decision_function)
+
+
+class NuSVC(ProbableStandIn, estimators.NuSVC):
+    """`qpsvm.estimators.NuSVC` in the place of `sklearn.svm.NuSVC`."""
+
+    original = theirs.NuSVC
+    __init__ = with_defaults(estimators.NuSVC.__init__, psd="raise", probability=NO_PROBABILITIES)
+    predict = either(estimators.NuSVC.predict)
+    decision_function = either(estimators.NuSVC.decision_function)
+
+
+class LinearSVC(StandIn, estimators.LinearSVC):
+    """`qpsvm.estimators.LinearSVC` in the place of `sklearn.svm.LinearSVC`, with its penalised intercept."""
+
+    original = theirs.LinearSVC
+    __init__ = with_defaults(estimators.LinearSVC.__init__, intercept_scaling=1)
+    predict = either(estimators.LinearSVC.predict)
+    decision_function = either(estimators.LinearSVC.decision_function)
+
+
+class SVR(StandIn, estimators.SVR):
+    """`qpsvm.estimators.SVR` in the place of `sklearn.svm.SVR`."""
+
+    original = theirs.SVR
+    __init__ = with_defaults(estimators.SVR.__init__, psd="raise")
+    predict = either(estimators.SVR.predict)
+
+
+class NuSVR(StandIn, estimators.NuSVR):
+    """`qpsvm.estimators.NuSVR` in the place of `sklearn.svm.NuSVR`."""
+
+    original = theirs.NuSVR
+    __init__ = with_defaults(estimators.NuSVR.__init__, psd="raise")
+    predict = either(estimators.NuSVR.predict)
+
+
+class LinearSVR(StandIn, estimators.LinearSVR):
+    """`qpsvm.estimators.LinearSVR` in the place of `sklearn.svm.LinearSVR`, with its penalised intercept."""
+
+    original = theirs.LinearSVR
+    __init__ = with_defaults(estimators.LinearSVR.__init__, intercept_scaling=1.0)
+    predict = either(estimators.LinearSVR.predict)
+
+
+class OneClassSVM(StandIn, estimators.OneClassSVM):
+    """`qpsvm.estimators.OneClassSVM` in the place of `sklearn.svm.OneClassSVM`."""
+
+    original = theirs.OneClassSVM
+    __init__ = with_defaults(estimators.OneClassSVM.__init__, psd="raise")
+    predict = either(estimators.OneClassSVM.predict)
+    decision_function = either(estimators.OneClassSVM.decision_function)
+    score_samples = either(estimators.OneClassSVM.score_samples)
+
+
+#: Each by its name, which is scikit-learn's.
+CLASSES: dict[str, type] = {
+    kind.__name__: kind for kind in (SVC, NuSVC, LinearSVC, SVR, NuSVR, LinearSVR, OneClassSVM)
+}  # fmt: skip

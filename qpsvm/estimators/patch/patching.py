@@ -1,0 +1,194 @@
+"""`patch_sklearn`: names in scikit-learn's modules that stand for this library's estimators, until they are given back.
+
+A program that says `from sklearn.svm import SVC` afterwards gets `qpsvm.estimators.patch.classes.SVC`. Every module of
+scikit-learn that has the name from there (`sklearn.calibration` has `LinearSVC`) gets it too. `sklearn.svm._classes`
+does not: it is the address under which pickles find scikit-learn's own classes, which they have to go on finding.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Iterable
+from types import ModuleType, TracebackType
+from typing import Self
+
+from sklearn import svm
+
+from qpsvm.base.errors import UnknownOptionError, nearest
+from qpsvm.estimators.patch.classes import CLASSES
+
+log = logging.getLogger("qpsvm.patch")
+
+#: Where scikit-learn defines its classes.
+HOME = "sklearn.svm._classes"
+#: Packages that import scikit-learn's classes in order to have them beside their own.
+KNOW_BOTH = ("qpsvm", "sklearnex", "daal4py")
+#: How many names a message lists.
+LISTED = 5
+
+_lock = threading.RLock()
+#: What stood for each name that is patched, by module.
+_before: dict[str, dict[str, type]] = {}
+
+
+class Patch:
+    """What `patch_sklearn` returns: a context manager that gives back what it took.
+
+    names: The classes that the call put in place; not those that stood there before.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def __repr__(self) -> str:
+        taken = ", ".join(self.names) or "nothing new"
+        return f"<patch of sklearn.svm: {taken}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.names:
+            unpatch_sklearn(self.names)
+
+
+def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
+    """Let programs that import from `sklearn.svm` use this library's estimators.
+
+    What is imported from `sklearn.svm` afterwards is taken over. A module that imported a name before keeps
+    scikit-learn's class; the log says which. Calling it again changes nothing.
+
+    The classes solve scikit-learn's problems with scikit-learn's defaults: `LinearSVC` and `LinearSVR` penalise the
+    intercept. `tol` is the relative gap that is reached, 1e-6 unless it is given, and `max_iter` no limit unless it is
+    given; `random_state` does nothing. Where a fit cannot be taken over, scikit-learn's own class does it, and the
+    logger "qpsvm" says so and why, as a warning; as information it says what is taken over, too.
+
+    Parameters
+    ----------
+    names : str or list of str, optional
+        Of "SVC", "NuSVC", "LinearSVC", "SVR", "NuSVR", "LinearSVR" and "OneClassSVM"; all by default.
+
+    Returns
+    -------
+    Patch
+        A context manager, for a patch that ends with a block.
+
+    Raises
+    ------
+    UnknownOptionError
+        No such class; the message names the nearest.
+
+    See Also
+    --------
+    unpatch_sklearn : Give the names back.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> with qpsvm.patch_sklearn():
+    ...     from sklearn.svm import SVC
+    >>> machine = SVC(C=10).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> print(machine, machine.gap_ <= 1e-6)
+    SVC(C=10) True
+    """
+    wanted = _known(names)
+    with _lock:
+        new = tuple(name for name in wanted if getattr(svm, name) is not CLASSES[name])
+        for name in new:
+            holders = _holders(name, {getattr(svm, name), _original(name)})
+            _before[name] = {where: getattr(module, name) for where, module in holders.items()}
+            for module in holders.values():
+                setattr(module, name, CLASSES[name])
+        if new:
+            log.info("sklearn.svm: %s taken over by qpsvm", ", ".join(new))
+            _tell_of_imports_before(new)
+    return Patch(new)
+
+
+def unpatch_sklearn(names: str | Iterable[str] | None = None) -> None:
+    """Give the names back that `patch_sklearn` took: exactly what was there before.
+
+    Objects that were made meanwhile, and names that a program imported, stay as they are. Where nothing is patched,
+    nothing happens.
+
+    Parameters
+    ----------
+    names : str or list of str, optional
+        The classes to give back; all by default.
+
+    Raises
+    ------
+    UnknownOptionError
+        No such class; the message names the nearest.
+
+    See Also
+    --------
+    patch_sklearn : Take them.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> from sklearn import svm
+    >>> before = svm.SVC
+    >>> patch = qpsvm.patch_sklearn("SVC")
+    >>> qpsvm.unpatch_sklearn()
+    >>> svm.SVC is before
+    True
+    """
+    with _lock:
+        for name in [name for name in _known(names) if name in _before]:
+            before = _before.pop(name)
+            for where, module in _holders(name, {CLASSES[name]}).items():
+                setattr(module, name, before.get(where, before[svm.__name__]))
+
+
+def _known(names: str | Iterable[str] | None) -> list[str]:
+    """The names that are meant.
+
+    Raises UnknownOptionError.
+    """
+    if names is None:
+        return list(CLASSES)
+    wanted = [names] if isinstance(names, str) else list(names)
+    for name in wanted:
+        if name not in CLASSES:
+            raise UnknownOptionError(f"sklearn.svm has no class {name!r} to patch; {nearest(name, CLASSES)}")
+    return wanted
+
+
+def _original(name: str) -> type:
+    """Scikit-learn's own class."""
+    found: type = vars(CLASSES[name])["original"]
+    return found
+
+
+def _holders(name: str, values: set[type]) -> dict[str, ModuleType]:
+    """The modules of scikit-learn in which a name stands for one of these classes, except where it is defined."""
+    return {
+        where: module
+        for where, module in sys.modules.copy().items()
+        if where.partition(".")[0] == "sklearn" and where != HOME and vars(module).get(name) in values
+    }
+
+
+def _tell_of_imports_before(names: tuple[str, ...]) -> None:
+    """Say which modules outside of scikit-learn imported a class before, under any name, and so keep it."""
+    kept = {_original(name) for name in names}.union(*(_before[name].values() for name in names))
+    outside = {id(module): (where, module) for where, module in reversed(sys.modules.copy().items())
+               if where.partition(".")[0] not in ("sklearn", *KNOW_BOTH)}  # fmt: skip
+    found = [
+        f"{where}.{name}"
+        for where, module in reversed(outside.values())
+        for name, value in getattr(module, "__dict__", {}).copy().items()
+        if isinstance(value, type) and value in kept
+    ]
+    if found:
+        listing = ", ".join(found[:LISTED]) + (", …" if len(found) > LISTED else "")
+        log.warning(
+            "imported from scikit-learn before the patch, and left as it is: %s; call patch_sklearn() before such "
+            "imports", listing,
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Faces of the library: the command line, the live page, pictures."""

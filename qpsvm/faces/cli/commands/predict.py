@@ -1,0 +1,137 @@
+"""`predict`: labels, numbers or scores for the rows of another file."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import DataError, ParameterError
+from qpsvm.base.writing import written
+from qpsvm.data.files import Encoding, Table, read_like
+from qpsvm.faces.cli.data import is_label, source
+from qpsvm.faces.cli.data_files import as_stored
+from qpsvm.faces.cli.measures import in_words
+from qpsvm.faces.cli.streamed_rows import parts_of
+from qpsvm.faces.cli.terminal import Ticker, require_writable
+from qpsvm.faces.cli.variants import Learnt
+from qpsvm.result.model import Model, load
+
+#: The column of decision values that stand alone, by what was learnt.
+ALONE = {"numbers": "prediction", "ranks": "score"}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print one label or number a line, or write labels and decision values as CSV: a batch of rows after the other.
+
+    Raises DataError, FileFormatError, FileAccessError.
+    """
+    if options.output not in (None, "-"):
+        require_writable(options.output)
+    model = load(options.model)
+    if not isinstance(model, Model) or "encoding" not in model.metadata:
+        raise DataError(f"{options.model} does not say how a file becomes features; use qpsvm.load(...) in Python")
+    learnt = model.metadata.get("learnt", "numbers" if model.classes is None else "labels")
+    parts = _parts(options, Encoding.from_json(model.metadata["encoding"]))
+    told = Told(model, learnt)
+    if options.output is None:
+        for labels, values in told.each(parts):
+            print("\n".join(map(_number, values) if labels is None else map(str, labels)))
+    elif options.output == "-":  # the same bytes as in a file, whatever the encoding of the terminal
+        sys.stdout.flush()
+        _write(told.each(parts), sys.stdout.buffer, learnt)
+    else:
+        with Ticker("predicting") as ticker, written(options.output) as file:
+            told.ticker = ticker
+            _write(told.each(parts), file, learnt)
+    print(told.in_words(), file=sys.stderr)
+    return 0
+
+
+def _parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[Table]:
+    """The rows of the files, as encoded as those of the model: all at once of a text, else in batches."""
+    given = source(options.file)
+    stored = as_stored(given, options.stream)
+    if stored is None:
+        assert not isinstance(given, tuple)  # several files are stored ones
+        yield read_like(given, encoding, drop_missing=options.drop_missing)
+        return
+    if options.drop_missing:
+        raise ParameterError(
+            f"--drop-missing is of a text file that is read into memory, and {stored.name} is read in blocks: leave it "
+            "out"
+        )
+    for X, y in parts_of(stored, encoding):
+        yield Table(X, y, encoding)
+
+
+class Told:
+    """Predictions as they are made, and what is known of them in the end.
+
+    ticker or None: Where it is said how many rows there were so far.
+    """
+
+    def __init__(self, model: Model, learnt: Learnt) -> None:
+        self.model, self.learnt = model, learnt
+        self.count = self.dropped = 0
+        self.ticker: Ticker | None = None
+        self._answers: list[NDArray[Any]] = []
+        self._known: list[NDArray[Any] | None] = []
+        self._groups: NDArray[Any] | None = None
+
+    def each(self, parts: Iterable[Table]) -> Iterator[tuple[NDArray[Any] | None, FloatArray]]:
+        """The labels, where there are any, and the decision values of each part."""
+        for table in parts:
+            values = self.model.decision_function(table.X)
+            labels = None if self.model.classes is None else self.model.classes[(values > 0).astype(int)]
+            self.count += len(values)
+            if self.ticker is not None:
+                self.ticker.doing = f"{self.count} rows predicted"
+            self.dropped += table.dropped
+            self._answers.append(values if labels is None else labels)
+            self._known.append(None if table.y is None else _known(table.y, self.model))
+            self._groups = table.groups  # only a text that is read at once has any
+            yield labels, values
+
+    def in_words(self) -> str:
+        """How many there were, and how good they are where the target is known."""
+        known = [each for each in self._known if each is not None]
+        target = np.concatenate(known) if known and len(known) == len(self._known) else None
+        quantile = self.model.metadata.get("quantile")
+        worth = in_words(self.learnt, np.concatenate(self._answers), target, self._groups, quantile)
+        left_out = f", {self.dropped} rows with missing values left out" if self.dropped else ""
+        return f"{self.count} predictions{worth and f', {worth}'}{left_out}"
+
+
+def _write(answers: Iterable[tuple[NDArray[Any] | None, FloatArray]], file: IO[bytes], learnt: str) -> None:
+    """Labels, where there are any, and decision values, as CSV under a header; a label with a comma is quoted."""
+    for number, (labels, values) in enumerate(answers):
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if number == 0:
+            writer.writerow((ALONE.get(learnt, "prediction"),) if labels is None else ("label", "decision"))
+        if labels is None:
+            writer.writerows((_number(value),) for value in values)
+        else:
+            writer.writerows((str(label), _number(value)) for label, value in zip(labels, values, strict=True))
+        file.write(text.getvalue().encode())
+
+
+def _number(value: float) -> str:
+    return f"{value:.10g}"
+
+
+def _known(y: NDArray[Any], model: Model) -> NDArray[Any] | None:
+    """The file's target (n,) as the model calls it, or None where it knows other labels."""
+    if model.classes is None:
+        return y if y.dtype.kind in "iuf" else None
+    if "positive" in model.metadata:
+        return np.asarray(model.classes[is_label(y, model.metadata["positive"]).astype(int)])
+    return y if np.isin(np.unique(y), model.classes).all() else None

@@ -1,0 +1,197 @@
+"""`solve`: one problem, its certificate, what it is worth on rows that did not train it, and a model to keep."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.errors import (
+    DataError,
+    InfeasibleConstraintsError,
+    NotSeparableError,
+    ParameterError,
+    QPSVMError,
+    SolverError,
+    UnsupportedError,
+)
+from qpsvm.data.rows import RowSource
+from qpsvm.faces.cli.commands.plot import picture_of, require_picture, write_picture
+from qpsvm.faces.cli.commands.verify import check_options, proved, told
+from qpsvm.faces.cli.data import Sample, read
+from qpsvm.faces.cli.distributed import cluster, labels_of, read_spread
+from qpsvm.faces.cli.distributed import in_words as first_line
+from qpsvm.faces.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
+from qpsvm.faces.cli.options import settle
+from qpsvm.faces.cli.scores import block, compared_labels, confusion, figures, in_words, warnings
+from qpsvm.faces.cli.terminal import Ticker, require_writable
+from qpsvm.faces.cli.variants import VARIANTS
+from qpsvm.machines import Problem
+from qpsvm.program.solution import Status
+from qpsvm.result.model import Model
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
+
+#: Exit codes by status; that of any other status is 1.
+CODES = {Status.OPTIMAL: 0, Status.INTERRUPTED: 130}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Solve, print the summary and the scores, draw, and save the model."""
+    settle(options)
+    _check(options)
+    require_writable(options.save)
+    require_writable(options.checkpoint)
+    require_writable(options.proof)
+    if options.scheduler is not None:
+        return _on_cluster(options)
+    require_picture(options.plot)
+    apart = options.test_size is not None or options.cv is not None
+    whole = read(options, raw=apart)
+    everything = Split(np.arange(whole.table.X.shape[0]), np.arange(0))
+    seed = SEED if options.seed is None else options.seed
+    split = everything if options.test_size is None else held_out(whole, options.test_size, seed)
+    rows = some_rows(whole, split.train) if apart else whole
+    tested = None if options.cv is None else list(folds(rows, options.cv, seed))
+    sample, test = parts(whole, split, options) if apart else (whole, whole)
+    problem = sample.problem(options)
+    draw = None if options.plot is None else picture_of(problem, sample.table.names, options.axes)
+    with told(sample, options):
+        result = _solved(problem, options)
+    model = sample.model(result, problem)
+    print(result.summary())
+    if sample.learnt != "none":  # else the kinds of the vectors say it, and count what is on the boundary
+        print(f"  training    {sample.training(model)}")
+    code = CODES.get(result.status, 1)
+    if options.test_size is not None:
+        print(_held_out(test, model, whole.table.X.shape[0], seed, bool(options.class_weight)))
+    if draw is not None:
+        write_picture(draw(result), options.plot)
+        print(f"  drawn       {options.plot}")
+    if options.save is not None:
+        model.save(options.save)
+        some = "" if options.test_size is None else f", trained on {len(split.train)} rows"
+        print(f"  saved       {options.save}{some}", flush=True)
+    if options.proof is not None and not proved(result, sample, options):
+        code = code or 1
+    if tested is not None and result.status is not Status.INTERRUPTED:
+        said, certified = _cross_validated(rows, tested, options, seed)
+        print(said)
+        code = code or (0 if certified else 1)
+    return code
+
+
+def _on_cluster(options: argparse.Namespace) -> int:
+    """Solve over the workers of a cluster, print the summary and save the model."""
+    with cluster(options.scheduler, options.verbose):
+        with Ticker("asking the workers for what they read", options.verbose):
+            spread = read_spread(options)
+            problem = spread.problem(options)
+        print(first_line(spread, problem))
+        result = _solved(problem, options)
+        learnt = VARIANTS[options.variant].learnt
+        metadata = {**result.model.metadata, "encoding": spread.encoding.to_json(), "learnt": learnt}
+        quantile = getattr(problem, "quantile", None)
+        if quantile is not None:
+            metadata["quantile"] = quantile
+        classes = result.model.classes if learnt != "labels" else labels_of(problem)
+        model = replace(result.model, classes=classes, metadata=metadata)
+        print(result.summary())
+        if options.save is not None:
+            model.save(options.save)
+            print(f"  saved       {options.save}", flush=True)
+    return CODES.get(result.status, 1)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse what would be ignored."""
+    if options.seed is not None and options.test_size is None and options.cv is None:
+        raise ParameterError("--seed is of the rows that --test-size or --cv draws: leave it out, or name one of them")
+    if options.axes is not None and options.plot is None:
+        raise ParameterError("--axes is of the picture that --plot draws: name its file, or leave --axes out")
+    if options.checkpoint is not None and options.cv is not None:
+        raise ParameterError("--checkpoint is of one solve, and --cv asks for several: leave one of them out")
+    check_options(options)
+
+
+def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
+    """The result as it is.
+
+    Raises QPSVMError.
+    """
+    stored = isinstance(problem.X, RowSource)
+    kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": options.checkpoint}
+    with Ticker(f"solving over {problem.n} rows", options.verbose) if stored else nullcontext():
+        result = solve(
+            problem, options.backend, options.form, tol=options.tol, polish=not options.no_polish, check=False,
+            verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter, **kept,
+        )  # fmt: skip
+    if result.error is not None:
+        raise _proven(result.error)
+    return result
+
+
+def _proven(error: QPSVMError) -> QPSVMError:
+    """The error with what is proven of it, where that is a sentence."""
+    if isinstance(error, (NotSeparableError, InfeasibleConstraintsError)):
+        with suppress(UnsupportedError):
+            proof = error.verify()
+            said = {claim.kind: claim.text for claim in proof.claims}
+            if proof:
+                error.args = (f"{error}. Proven: {said.get('hulls', proof.claims[-1].text)}",)
+    return error
+
+
+def _held_out(test: Sample, model: Model, n: int, seed: int, weighed: bool) -> str:
+    """What the model is worth on the rows that were held out."""
+    predicted = model.predict(test.table.X)
+    scores = figures(test, predicted, model.metadata.get("quantile"))
+    words = f"{in_words(scores)}, on {len(predicted)} of {n} rows that did not train (seed {seed})"
+    return block("held out", words, _table(test, predicted), warnings(test, predicted, scores, weighed))
+
+
+def _cross_validated(
+    sample: Sample, tested: Sequence[Split], options: argparse.Namespace, seed: int
+) -> tuple[str, bool]:
+    """What machines that trained on all folds but one are worth on that one, and whether all were certified."""
+    found: list[dict[str, float]] = []
+    rows, answers = [], []
+    gaps, certified = [], 0
+    for number, split in enumerate(tested, 1):
+        train, test = parts(sample, split, options)
+        try:
+            problem = train.problem(options)
+            result = _solved(problem, options)
+        except QPSVMError as error:
+            kind = SolverError if isinstance(error, SolverError) else DataError
+            raise kind(f"without fold {number} of {len(tested)}: {error}") from error
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        model = train.model(result, problem)
+        predicted = model.predict(test.table.X)
+        found.append(figures(test, predicted, model.metadata.get("quantile")))
+        gaps.append(result.gap)
+        certified += result.status is Status.OPTIMAL
+        rows.append(split.test)
+        answers.append(predicted)
+    names = [name for name in found[0] if all(name in each for each in found)]
+    mean = {name: float(np.mean([each[name] for each in found])) for name in names}
+    spread = {name: float(np.std([each[name] for each in found])) for name in names}
+    order = np.argsort(np.concatenate(rows))
+    all_tested = some_rows(sample, np.concatenate(rows)[order])
+    predicted = np.concatenate(answers)[order]
+    words = f"{in_words(mean, spread)} (seed {seed}; {certified} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
+    notes = warnings(all_tested, predicted, mean, bool(options.class_weight))
+    said = block(f"{len(gaps)} folds", words, _table(all_tested, predicted), notes)
+    return said, certified == len(gaps)
+
+
+def _table(sample: Sample, predicted: NDArray[Any]) -> list[str]:
+    """The confusion matrix, where there are labels to confuse."""
+    true = compared_labels(sample)
+    return [] if true is None else confusion(true, predicted, np.unique(np.concatenate([true, predicted])))

@@ -1,0 +1,119 @@
+"""Proofs on the command line: `solve --proof` writes one, and `verify` has it checked without our arithmetic."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from qpsvm.base.errors import FileFormatError, MissingFileError, ParameterError, QPSVMError, UnsupportedError
+from qpsvm.bounds.proof import checker
+from qpsvm.bounds.proof.file import save
+from qpsvm.bounds.proof.proof import Proof
+from qpsvm.data.files import StandardInput
+from qpsvm.faces.cli.data import Sample, source
+from qpsvm.faces.cli.terminal import Ticker
+from qpsvm.result.svm_result import SVMResult
+
+#: Endings of files that the checker does not read.
+UNREAD = (".parquet", ".feather", ".arrow")
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Refuse what a proof could not be of.
+
+    Raises ParameterError.
+    """
+    if options.proof is None:
+        return
+    if options.test_size is not None:
+        raise ParameterError("--proof is of a machine that all rows of the file train: leave --test-size or it out")
+    if options.scheduler is not None:
+        raise ParameterError("--proof is of rows that this process reads: leave --scheduler or it out")
+
+
+def proved(result: SVMResult, sample: Sample, options: argparse.Namespace) -> Proof:
+    """Prove, print the sentences and write the file."""
+    with Ticker(f"proving it of {sample.table.X.shape[0]} rows", options.verbose):
+        proof = result.verify(tol=options.tol)
+    _write(proof, "the numbers of this ", sample, options)
+    return proof
+
+
+@contextmanager
+def told(sample: Sample, options: argparse.Namespace) -> Iterator[None]:
+    """Of an error that proves itself, its proof, where one is asked for."""
+    try:
+        yield
+    except QPSVMError as error:
+        verify = getattr(error, "verify", None)
+        if options.proof is not None and verify is not None:
+            _write(verify(), "the error of this ", sample, options)
+        raise
+
+
+def _write(proof: Proof, of: str, sample: Sample, options: argparse.Namespace) -> None:
+    """Print a proof, and write its file."""
+    first, *rest = str(proof).splitlines()
+    print("\n".join([f"proof of {of}{first}", *rest]))
+    file = _only_file(options)
+    try:
+        save(proof, options.proof, file, None, None if file is None else reading(sample, options))
+    except UnsupportedError as error:
+        print(f"  not written {error}", flush=True)
+        return
+    how = f"python -m qpsvm verify {options.proof} --data {file or 'DATA'}"
+    note = "" if file else ", DATA being the same rows as CSV, LIBSVM or .npy"
+    print(f"  written     {options.proof}; to check it: {how}{note}", flush=True)
+
+
+def _only_file(options: argparse.Namespace) -> str | None:
+    """The file of the data, where it is one that the checker reads."""
+    given = source(options.file)
+    if isinstance(given, (StandardInput, tuple)) or not Path(given).is_file() or given.endswith(UNREAD):
+        return None
+    return given
+
+
+def reading(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
+    """How the file became samples, in the words of the checker."""
+    encoding = sample.table.encoding
+    found: dict[str, Any] = {"kind": encoding.format}
+    if encoding.format == "libsvm":
+        found["first_index"] = encoding.first_index
+    else:
+        found["columns"] = [[column.name, column.categories] for column in encoding.columns]
+        if sample.table.y is not None:
+            found["target"] = encoding.target or options.target
+    if options.drop_missing:
+        found["drop_missing"] = [name for name in (options.groups, options.weights) if name is not None]
+    if encoding.mean is not None and encoding.scale is not None:
+        found["mean"], found["scale"] = encoding.mean.tolist(), encoding.scale.tolist()
+    if sample.classes is not None:
+        negative, positive = sample.classes.tolist()
+        found["labels"] = [None, sample.positive] if sample.against is not None else [negative, positive]
+    return found
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what becomes of each claim: 0 where all are confirmed and are enough, 1 where one is not.
+
+    Raises MissingFileError, FileFormatError.
+    """
+    for path in (options.proof, options.data):
+        if not Path(path).exists():
+            raise MissingFileError(f"{path} does not exist (seen from {Path.cwd()})")
+    lines: list[str] = []
+    try:
+        with Ticker(f"checking {options.proof}", options.verbose):
+            code = checker.check(options.proof, options.data, options.target, lines.append, options.tol)
+    except checker.UnusableError as error:
+        raise FileFormatError(str(error)) from error
+    print("\n".join(lines))
+    last = "refuted: this is no proof of these data" if code else "confirmed, every claim, by whole numbers alone"
+    if code and not any(line.startswith("REFUTED") for line in lines):
+        last = "not confirmed: something is open"
+    print(f"{options.proof}: {last}")
+    return code

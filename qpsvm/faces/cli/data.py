@@ -1,0 +1,217 @@
+"""From the options to the samples and what is known of them."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import IntArray
+from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
+from qpsvm.data.files import StandardInput, Table, read_table
+from qpsvm.data.rows import RowSource, SomeRows
+from qpsvm.faces.cli.data_files import Given, as_stored, read_stored
+from qpsvm.faces.cli.data_files import in_words as in_words_of
+from qpsvm.faces.cli.measures import in_words
+from qpsvm.faces.cli.options import BALANCED
+from qpsvm.faces.cli.terminal import Ticker
+from qpsvm.faces.cli.variants import VARIANTS, Learnt, problem_of
+from qpsvm.machines import Problem
+from qpsvm.result.model import Model
+from qpsvm.result.svm_result import SVMResult
+
+#: Classes whose sizes are printed.
+SHOWN_CLASSES = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A data file as a problem takes it.
+
+    y (n,): The file's labels, or −1 and +1 where `--positive` says which is which; numbers; None where there
+        are none.
+    classes (2,) or None: With `--positive`, the names of −1 and +1.
+    against or None: The label that `--positive` sets against several others.
+    learnt: What the machine learns of y.
+    positive: The same label as the file has it: a number, or text.
+    """
+
+    table: Table
+    y: NDArray[Any] | None
+    classes: NDArray[Any] | None = None
+    against: str | None = None
+    learnt: Learnt = "labels"
+    positive: Any = None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The label of each row in words: (n,)."""
+        assert self.y is not None
+        return self.y if self.classes is None else self.classes[(self.y > 0).astype(int)]
+
+    def problem(self, options: argparse.Namespace, rows: IntArray | slice = slice(None)) -> Problem:
+        """The problem that the options describe, over some of the rows."""
+        beside = (self.y, self.table.groups, self.table.weights)
+        y, groups, weights = (None if each is None else each[rows] for each in beside)
+        return problem_of(rows_of(self.table.X, rows), y, options, groups, weights, self._class_weight(options))
+
+    def _class_weight(self, options: argparse.Namespace) -> dict[Any, float] | str | None:
+        """The weights of the classes, by the labels that the problem is given.
+
+        Raises UnknownOptionError, ParameterError.
+        """
+        given = options.class_weight
+        if not given:
+            return None
+        if BALANCED in given:
+            if len(given) > 1:
+                raise ParameterError("--class-weight balanced says it of all classes: leave the other weights out")
+            return BALANCED
+        found: dict[Any, float] = {}
+        for label, weight in given:
+            chosen = is_label(self.labels, label)
+            if not chosen.any():
+                raise UnknownOptionError(
+                    f"no label {label!r} for --class-weight; {nearest(label, map(str, np.unique(self.labels)))}"
+                )
+            assert self.y is not None
+            key = self.y[chosen][0].item()
+            if key in found:
+                raise ParameterError(f"--class-weight weighs {label} twice")
+            found[key] = weight
+        return found
+
+    def model(self, result: SVMResult, problem: Problem) -> Model:
+        """The decision function. It predicts the file's own labels, and knows how a file becomes features."""
+        metadata = {**result.model.metadata, "encoding": self.table.encoding.to_json(), "learnt": self.learnt}
+        if self.against is not None:
+            metadata["positive"] = self.against
+        quantile = getattr(problem, "quantile", None)
+        if quantile is not None:
+            metadata["quantile"] = quantile
+        classes = result.model.classes if self.classes is None else self.classes
+        return replace(result.model, classes=classes, metadata=metadata)
+
+    def training(self, model: Model) -> str:
+        """How well the model does on the rows that trained it, in words."""
+        target = self.labels if self.learnt == "labels" else self.y
+        quantile = model.metadata.get("quantile")
+        return in_words(self.learnt, model.predict(self.table.X), target, self.table.groups, quantile)
+
+
+def source(name: str | Sequence[str]) -> Given:
+    """The data of a command: a file, where - is standard input, or several."""
+    if isinstance(name, str) or len(name) == 1:
+        only = name if isinstance(name, str) else name[0]
+        return StandardInput() if only == "-" else only
+    return tuple(name)
+
+
+def rows_of(X: Any, rows: IntArray | slice) -> Any:
+    """Some rows of samples, which stay where they are stored where they are not in memory; in ascending order."""
+    if not isinstance(X, RowSource):
+        return X[rows]
+    if isinstance(rows, slice):
+        return X if rows == slice(None) else SomeRows(X, np.arange(X.n)[rows])
+    return X if len(rows) == X.n else SomeRows(X, rows)
+
+
+def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = False) -> Sample:
+    """Read the data file and print what is in it, by default on standard output.
+
+    Raises DataError, ParameterError, UnknownOptionError.
+    """
+    start = time.perf_counter()
+    variant = VARIANTS[options.variant]
+    of_classes = "machines of two classes"
+    belongings = (("positive", "labels", of_classes), ("class_weight", "labels", of_classes),
+                  ("groups", "ranks", "a ranking"))  # fmt: skip
+    for option, learnt, who in belongings:
+        if getattr(options, option) and variant.learnt != learnt:
+            flag = f"--{option.replace('_', '-')}"
+            raise ParameterError(
+                f"{flag} belongs to {who}, and the variant here is {options.variant}: leave {flag} out, or "
+                "choose another variant"
+            )
+    for flag, given in (("--weights", options.weights), ("--class-weight", options.class_weight)):
+        if given and options.variant == "hard":
+            raise ParameterError(f"{flag} has no effect on a hard margin, where no slack is paid for: leave it out")
+    given = source(options.file)
+    found = as_stored(given, getattr(options, "stream", False))
+    if found is not None:
+        with Ticker(f"reading {found.name}"):
+            table = read_stored(found, options, raw)
+    else:
+        assert not isinstance(given, tuple)  # several files are stored ones
+        table = read_table(
+            given, target=options.target, drop=options.drop, drop_missing=options.drop_missing,
+            standardise=options.standardise and not raw, wanted=variant.target, groups=options.groups,
+            weights=options.weights,
+        )  # fmt: skip
+    if options.positive is not None and table.y is not None:
+        sample = _against_rest(table, table.y, options.positive)
+    else:
+        sample = Sample(table, table.y, learnt=variant.learnt)
+    left_out = f"; {table.dropped} rows with missing values left out" if table.dropped else ""
+    n, d = table.X.shape
+    print(f"{in_words_of(given)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
+    for note in table.notes:
+        print(f"  note        {note}", file=out)
+    if options.verbose:
+        print(f"  read in     {time.perf_counter() - start:.2f} s", file=out)
+    if variant.learnt == "labels":
+        _check_classes(sample, in_words_of(given))
+    return sample
+
+
+def _target_in_words(sample: Sample) -> str:
+    """What there is to learn, for the first line that is printed."""
+    y, groups = sample.y, sample.table.groups
+    if sample.learnt == "none" or y is None:
+        return "no target needed" if y is None else "the target is not used"
+    if sample.learnt != "labels":
+        within = "" if groups is None or sample.learnt != "ranks" else f", {len(np.unique(groups))} groups"
+        return f"target from {y.min():.6g} to {y.max():.6g}, mean {y.mean():.6g}{within}"
+    classes, counts = np.unique(sample.labels, return_counts=True)
+    pairs = list(zip(classes, counts, strict=True))
+    balance = ", ".join(f"{label}: {count}" for label, count in pairs[:SHOWN_CLASSES])
+    return f"labels {balance}{', ...' if len(pairs) > SHOWN_CLASSES else ''}"
+
+
+def _check_classes(sample: Sample, name: object) -> None:
+    classes = np.unique(sample.labels)
+    if len(classes) > 2:
+        numbers = classes.dtype.kind in "iuf" and len(classes) > SHOWN_CLASSES
+        hint = "; for a target of numbers, take a regression, such as --variant epsilon-svr" if numbers else ""
+        raise DataError(
+            f"a machine takes two classes, and {name} has {len(classes)}: set one against all others by "
+            f"--positive LABEL, such as --positive {classes[0]}{hint}"
+        )
+
+
+def is_label(y: NDArray[Any], label: str) -> NDArray[np.bool_]:
+    """Which of the labels (n,) are the one that a user wrote, (n,): numbers by value, text by its letters."""
+    if y.dtype.kind not in "iuf":
+        return np.asarray(y.astype(str) == label)
+    try:
+        return np.asarray(y == float(label))
+    except ValueError:
+        return np.zeros(len(y), dtype=np.bool_)
+
+
+def _against_rest(table: Table, y: NDArray[Any], positive: str) -> Sample:
+    """Put the label `positive` on the positive side, and the other label, or all others, on the negative side."""
+    labels, chosen = np.unique(y), is_label(y, positive)
+    if not chosen.any():
+        raise UnknownOptionError(f"no label {positive!r}; {nearest(positive, map(str, labels))}")
+    rest = np.unique(y[~chosen])
+    signs = np.where(chosen, 1, -1)
+    if len(rest) == 1:
+        return Sample(table, signs, np.array([rest[0], y[chosen][0]], dtype=y.dtype))
+    name = str(y[chosen][0])
+    return Sample(table, signs, np.array([f"not {name}", name]), name, positive=y[chosen][0].item())

@@ -1,0 +1,255 @@
+"""Data files that are no text, or too large for memory: opened as rows that are looked at a block at a time.
+
+Samples that are small once they are decoded are taken into memory, so that every command can use them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import DataTypeError, ParameterError, UnknownOptionError
+from qpsvm.base.resources.limits import available_memory
+from qpsvm.data.files import Column, Encoding, StandardInput, Table
+from qpsvm.data.files.columns import as_dense, moments, standardised
+from qpsvm.data.files.sheet import Sheet, feature_columns, no_target, whole
+from qpsvm.data.rows import RowSource, Standardised
+from qpsvm.data.rows import standardised as by_blocks
+from qpsvm.data.sources.arrays import width_of
+from qpsvm.data.sources.decoding.arrow import files
+from qpsvm.data.sources.decoding.delimited import head_of
+from qpsvm.data.sources.decoding.libsvm import LibsvmRows
+from qpsvm.data.sources.decoding.spool import Place, spooled
+from qpsvm.data.sources.opening import open_rows
+from qpsvm.data.sources.paths import MARKS, expanded, one_format, with_content
+from qpsvm.data.sources.stored import StoredRows
+from qpsvm.faces.cli.terminal import Ticker
+from qpsvm.faces.cli.variants import VARIANTS
+
+#: Share of the memory that is available from which on a text file is read in blocks unasked: as cells and numbers it
+#: takes a few times its size.
+TEXT_SHARE = 0.25
+#: Numbers up to which samples are taken into memory, where nobody asks for blocks: 256 MB.
+HELD = 1 << 25
+#: Endings of files that are no text.
+ENDINGS = (".npy", ".parquet", ".feather", ".arrow")
+#: What of a LIBSVM file cannot be named.
+LIBSVM_HAS = {
+    "target": "whose lines begin with the label", "drop": "whose features have numbers",
+    "groups": "whose groups are the qid of its lines", "weights": "whose lines have no weights",
+}  # fmt: skip
+
+#: What is said of sparse rows that are read in blocks.
+SCALED = "sparse columns are divided by their deviations, and their means are not subtracted"
+#: What a command is given as its data.
+Given = str | StandardInput | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Files of one format.
+
+    name: What messages call them.
+    form: "npy", "parquet", "feather", "csv" or "libsvm".
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    form: str
+
+    def names(self) -> list[str]:
+        """The columns: by name, or of an array by place from 0.
+
+        Raises FileFormatError, MissingExtraError.
+        """
+        if self.form == "npy":
+            return [str(j) for j in range(width_of(self.paths[0]))]
+        if self.form == "csv":
+            return head_of(self.paths[0])[0].names
+        return list(files(self.paths[:1], self.form).schema.names)
+
+
+def as_stored(given: Given, stream: bool) -> Stored | None:
+    """The files of a command that are to be opened as rows; None where one text is read into memory.
+
+    Raises ParameterError, MissingFileError, FileFormatError.
+    """
+    if isinstance(given, StandardInput):
+        if stream:
+            raise ParameterError("--stream reads a file in blocks, again and again: write standard input to one first")
+        return None
+    if isinstance(given, str) and not (stream or _is_store(given)):
+        return None
+    paths = with_content(expanded(given if isinstance(given, str) else list(given)))
+    return Stored(in_words(given), tuple(paths), one_format(paths))
+
+
+def in_words(given: Given) -> str:
+    """What messages call the data of a command."""
+    if not isinstance(given, tuple):
+        return str(given)
+    return given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
+
+
+def _is_store(name: str) -> bool:
+    """Whether a name stands for several files, or for one that is no text or would not fit into memory."""
+    path = Path(name)
+    if path.is_dir():
+        return True
+    if not path.is_file():
+        return glob.has_magic(name) and not path.exists()
+    if name.endswith(ENDINGS):
+        return True
+    try:
+        with path.open("rb") as file:
+            mark = file.read(max(map(len, MARKS)))
+    except OSError:
+        return False  # whoever reads it says why not
+    return mark.startswith(tuple(MARKS)) or os.path.getsize(path) > TEXT_SHARE * available_memory()
+
+
+def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
+    """The samples of some files, with the target and weights that options name.
+
+    Raises ParameterError, QPSVMError.
+    """
+    if options.drop_missing:
+        raise ParameterError(
+            f"--drop-missing is of a text file that is read into memory, and {found.name} is read in blocks: leave "
+            "such rows out when you write the file"
+        )
+    source, encoding = _libsvm(found, options) if found.form == "libsvm" else _columns(found, options)
+    y = _target(source.target, options, found.name)
+    held = not getattr(options, "stream", False) and source.entries <= HELD
+    X: Any = source.matrix().copy() if held else source  # a copy, of what may be a map of the file, is ours to change
+    notes = () if held else ("the rows stay where they are stored, and are read in blocks",)
+    table = Table(X, y, encoding, notes=notes, weights=source.weight)
+    return table if raw or not options.standardise else standardised_by(table, *moments_of(X, found.name), found.name)
+
+
+def moments_of(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each column of X (n, d), in memory or not: (d,), (d,).
+
+    Of sparse rows that are not in memory, the mean is given as 0: to subtract it would fill in the zeros.
+
+    Raises ParameterError.
+    """
+    if isinstance(X, RowSource):
+        with Ticker(f"standardising {name}"):
+            found = by_blocks(X)
+        return found.mean, found.scale
+    return moments(as_dense(X, name))
+
+
+def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str) -> Table:
+    """The table with its columns less their means, divided by their deviations.
+
+    An array is changed in place; of rows that are not in memory, each block is made anew in every pass.
+
+    Raises DataError, ParameterError.
+    """
+    table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
+    X: Any = table.X
+    if not isinstance(X, RowSource):
+        return standardised(table, name)
+    notes = (*table.notes, SCALED) if X.is_sparse and SCALED not in table.notes else table.notes
+    return replace(table, X=Standardised(X, mean, scale), notes=notes)
+
+
+def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
+    for option, why in LIBSVM_HAS.items():
+        if getattr(options, option):
+            raise ParameterError(f"{found.name} is a LIBSVM file, {why}: leave out --{option}")
+    decoder = LibsvmRows(found.paths)
+    source = spooled(decoder, Place.of(None), True)
+    return source, Encoding("libsvm", None, (), source.d, first_index=decoder.first_index)
+
+
+def columns_of(found: Stored, options: argparse.Namespace) -> tuple[list[str], str | None, str | None]:
+    """The columns of files that are features, that of the target and that of the weights, as options name them.
+
+    The columns of an array are called by their places from 0; its target and weights may be .npy files of their own.
+
+    Raises ParameterError, UnknownOptionError, DataError.
+    """
+    if options.groups is not None:
+        raise ParameterError("--groups is of a text file that is read into memory: leave it out, or take one")
+    variant, names = VARIANTS[options.variant], found.names()
+    apart = {"target": options.target, "weights": options.weights}
+    own = {option: name for option, name in apart.items() if name is not None and _is_array(name, found)}
+    beside = {option: _name_in(name, names, found) for option, name in apart.items() if name and option not in own}
+    sheet = Sheet(found.paths[0], b"", ",", {name: j for j, name in enumerate(names)})
+    if options.target is None and variant.learnt != "none":
+        raise no_target(sheet, variant.target)
+    used = feature_columns(sheet, beside, [_name_in(name, names, found) for name in options.drop])
+    target, weights = ({**beside, **own}.get(option) for option in apart)
+    return used, target, weights
+
+
+def _columns(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
+    """The rows of files whose columns are named, or numbered."""
+    used, target, weights = columns_of(found, options)
+    if found.form == "npy":
+        places = [int(name) for name in used]
+        source = open_rows(list(found.paths), _place(target), places, _place(weights))
+    else:
+        source = open_rows(list(found.paths), target, used if options.drop else None, weights)
+    text = source.target is not None and source.target.dtype.kind not in "iufb"
+    return source, encoding_of(found, used, target, text)
+
+
+def encoding_of(found: Stored, used: Sequence[str], target: str | None, text: bool) -> Encoding:
+    """How files whose columns are numbers became features."""
+    form = "npy" if found.form == "npy" else "csv"
+    named = None if target is None or _is_array(target, found) else target
+    return Encoding(form, named, tuple(map(Column, used)), len(used), text_labels=text)
+
+
+def _is_array(name: str, found: Stored) -> bool:
+    """Whether the target or weights of an array stand in a file of their own."""
+    return found.form == "npy" and name.endswith(".npy")
+
+
+def _name_in(name: str, names: list[str], found: Stored) -> str:
+    """The name of a column: of an array its place, which may be counted from the end.
+
+    Raises UnknownOptionError.
+    """
+    if found.form != "npy":
+        return name
+    place = name.removeprefix("-")
+    if not place.isdecimal() or not -len(names) <= int(name) < len(names):
+        raise UnknownOptionError(
+            f"{found.name} is an array, whose columns have numbers from 0 to {len(names) - 1}, and not {name!r}; a "
+            ".npy file of its own may be named too"
+        )
+    return names[int(name)]
+
+
+def _place(name: str | None) -> str | int | None:
+    """The column of an array, or a file of its own, as `open_rows` takes it."""
+    return name if name is None or not name.isdecimal() else int(name)
+
+
+def _target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> NDArray[Any] | None:
+    """The target as text files have it: integers where all are whole.
+
+    Raises DataTypeError.
+    """
+    if y is None:
+        return None
+    if VARIANTS[options.variant].target == "numbers" and y.dtype.kind not in "iufb":
+        raise DataTypeError(
+            f"{name}: the target {options.target!r} holds text, such as {y[0].item()!r}, where the variant "
+            f"{options.variant} needs numbers; machines of two classes take labels"
+        )
+    return whole(np.asarray(y, dtype=np.float64)) if y.dtype.kind == "f" else y

@@ -1,0 +1,298 @@
+"""The options that several commands share, and which of them belong together.
+
+argparse as this command line wants it: it takes no abbreviations, and refuses with an error of ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
+from qpsvm.faces.cli.variants import VARIANTS, takers
+
+#: Negative numbers: argparse takes them for values, though they begin as options do.
+_NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
+
+
+#: The option that takes several values, each a label and a number.
+WEIGHTS, BALANCED = "--class-weight", "balanced"
+_WEIGHT = re.compile(r"[^=]+=[-+]?[\d.]\S*$")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that wants options written in full, and raises an error instead of ending the process."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **how)
+        self.commands: dict[str, Parser] = {}
+        #: How many of the arguments are options; what comes behind them is kept as `program`, unread.
+        self.own: Callable[[Sequence[str]], int] = len
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse has to say.
+
+        Raises ParameterError.
+        """
+        raise ParameterError(f"{message} (see {self.prog} --help)")
+
+    def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        """Look for unknown options and commands first, where argparse would only say that something is missing.
+
+        Raises UnknownOptionError, ParameterError.
+        """
+        args = sys.argv[1:] if args is None else args
+        args, program = args[: self.own(args)], args[self.own(args) :]
+        if WEIGHTS in self._option_string_actions:
+            args = _joined(args)
+        for text in args:
+            if text == "--":
+                break
+            if text.startswith("-") and text != "-" and not _NEGATIVE_NUMBER.match(text):
+                self._check_option(text.partition("=")[0], text)
+            elif self.commands:
+                if text not in self.commands:
+                    raise UnknownOptionError(f"no command {text!r}; {nearest(text, self.commands)}")
+                break  # what follows is the command's
+        found, rest = super().parse_known_args(args, namespace)
+        if self.own is not len:
+            found.program = program
+        return found, rest
+
+    def _check_option(self, name: str, text: str) -> None:
+        known = self._option_string_actions
+        if text in known or name in known or " " in text:  # text with a blank is a value to argparse
+            return
+        hint = "; ".join(["", *did_you_mean(name, known)])
+        raise UnknownOptionError(f"there is no option {name}{hint} (see {self.prog} --help)")
+
+
+def _joined(args: Sequence[str]) -> list[str]:
+    """The arguments with `--class-weight A=1 -1=2` as `--class-weight=A=1 --class-weight=-1=2`.
+
+    So any number of them may follow, and a label may be a negative number, as in LIBSVM files.
+    """
+    found: list[str] = []
+    follows = False
+    for place, text in enumerate(args):
+        if text == "--":
+            return [*found, *args[place:]]
+        follows = text == WEIGHTS or (follows and (text == BALANCED or _WEIGHT.match(text) is not None))
+        following = args[place + 1] if place + 1 < len(args) else ""
+        if text == WEIGHTS and (following == BALANCED or _WEIGHT.match(following)):
+            continue
+        found.append(f"{WEIGHTS}={text}" if follows and text != WEIGHTS else text)
+    return found
+
+
+def file_name(text: str) -> str:
+    """The name of a file.
+
+    Raises ArgumentTypeError.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("expected the name of a file, got ''")
+    return text
+
+
+def word(known: Iterable[str]) -> Callable[[str], str]:
+    """A reader of one of these words; of another, it names the nearest."""
+    words = tuple(known)
+
+    def read(text: str) -> str:
+        if text not in words:
+            raise argparse.ArgumentTypeError(f"unknown {text!r}; {nearest(text, words)}")
+        return text
+
+    return read
+
+
+def among(words: Sequence[str]) -> dict[str, Any]:
+    """How argparse is told of an option that is one of these words."""
+    return {"type": word(words), "choices": words}
+
+
+def name(text: str) -> str:
+    """The name of a column or label.
+
+    Raises ArgumentTypeError.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("expected a name, got ''")
+    return text
+
+
+#: Names of the kernels.
+KERNELS = ("linear", "rbf", "polynomial", "sigmoid")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An option that has an effect only for some variants, or only for some kernels.
+
+    option: Its name without the dashes.
+    default: Its value where it is not given.
+    owner: What decides whether it has an effect.
+    takers: The variants or kernels that it belongs to.
+    """
+
+    option: str
+    default: Any
+    owner: str
+    takers: tuple[str, ...]
+
+
+BOUND = (
+    Bound("C", 1.0, "variant", takers("C")),
+    Bound("nu", 0.5, "variant", takers("nu")),
+    Bound("lam", 0.01, "variant", takers("lam")),
+    Bound("epsilon", 0.1, "variant", takers("epsilon")),
+    Bound("quantile", 0.5, "variant", takers("quantile")),
+    Bound("width", 0.5, "variant", takers("width")),
+    Bound("loss", "absolute", "variant", takers("loss")),
+    Bound("intercept", "free", "variant", takers("intercept")),
+    Bound("gamma", "scale", "kernel", ("rbf", "polynomial", "sigmoid")),
+    Bound("degree", 3.0, "kernel", ("polynomial",)),
+    Bound("coef0", 0.0, "kernel", ("polynomial", "sigmoid")),
+)
+#: Parameters of the machines that are numbers, and what they are.
+PARAMETERS = {
+    "C": "price of slack",
+    "nu": "bound on the share of errors, or of rows outside",
+    "lam": "weight of the norm",
+    "epsilon": "half the width of the tube, in units of the target",
+    "quantile": "share of the targets that is to lie below f",
+    "width": "slack up to which the price is its square",
+}
+#: Parameters whose values are words: no grid varies them.
+WORDS = ("loss", "intercept")
+
+
+def settle(options: argparse.Namespace) -> None:
+    """Give absent options their defaults, and refuse an option that would be ignored.
+
+    Raises ParameterError.
+    """
+    if options.kernel is None:
+        options.kernel = VARIANTS[options.variant].kernel
+    for bound in BOUND:
+        chosen = getattr(options, bound.owner)
+        if getattr(options, bound.option) is None:
+            setattr(options, bound.option, bound.default)
+        elif chosen not in bound.takers:
+            *others, last = bound.takers
+            takers = f"{', '.join(others)} or {last}" if others else last
+            raise ParameterError(
+                f"--{bound.option} belongs to the {bound.owner} {takers}, and the {bound.owner} here is {chosen}: "
+                f"leave --{bound.option} out, or choose another {bound.owner}"
+            )
+
+
+def class_weight(text: str) -> str | tuple[str, float]:
+    """The word "balanced", or a label and its weight.
+
+    Raises ArgumentTypeError.
+    """
+    label, equals, weight = text.rpartition("=")
+    if equals and label:
+        try:
+            return label, float(weight)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"the weight of {label} must be a number, got {weight!r}") from None
+    if text != BALANCED:
+        raise argparse.ArgumentTypeError(f"expected balanced or LABEL=WEIGHT, such as yes=10, got {text!r}")
+    return BALANCED
+
+
+def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how: Any) -> None:
+    """Add the options that say which file is read, and how."""
+    group = parser.add_argument_group("data")
+    what = (
+        "CSV file with a header, LIBSVM file (both may be packed by gzip, bzip2 or xz; - is standard input), Parquet, "
+        "Feather or .npy; a folder or a pattern such as 'part-*.parquet' stands for its files"
+    )
+    group.add_argument(name_or_flag, type=file_name, **how, help=what)
+    group.add_argument(
+        "--target", type=name, metavar="COLUMN",
+        help="the column of labels, or numbers; of an array its place, or a .npy file",
+    )  # fmt: skip
+    group.add_argument(
+        "--positive", type=name, metavar="LABEL", help="the label on the positive side, with all others on the negative"
+    )
+    group.add_argument("--groups", type=name, metavar="COLUMN", help="of a ranking: rows of one group are compared")
+    group.add_argument("--weights", type=name, metavar="COLUMN", help="what each row weighs; a row of 0 takes no part")
+    group.add_argument(
+        "--class-weight", type=class_weight, action="append", metavar="WEIGHT",
+        help="balanced (each class weighs the same), or LABEL=WEIGHT, what a row of that class weighs (repeatable)",
+    )  # fmt: skip
+    group.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out (repeatable)")
+    group.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
+    group.add_argument(
+        "--standardise", "--standardize", action="store_true", help="give each column mean 0 and deviation 1"
+    )
+
+
+def add_stream(parser: argparse.ArgumentParser) -> None:
+    """Add the option that leaves samples where they are stored."""
+    parser.add_argument(
+        "--stream", action="store_true",
+        help="read in blocks of rows, for files that memory does not hold (by itself where they are large)",
+    )  # fmt: skip
+
+
+def add_problem(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which support vector machine."""
+    group = parser.add_argument_group("problem")
+    add_variant(group)
+    add_parameters(group)
+
+
+def add_variant(group: argparse._ArgumentGroup, *name_or_flag: str) -> None:
+    """Add the option, or the argument, that names the machine."""
+    how: dict[str, Any] = {} if name_or_flag else {"default": "c"}
+    what = f"{', '.join(VARIANTS)}{'' if name_or_flag else '; default c'}"
+    group.add_argument(*(name_or_flag or ("--variant",)), type=word(VARIANTS), metavar="VARIANT", help=what, **how)
+
+
+def _of(option: str) -> str:
+    """The variants that have an option, in words."""
+    return f"variant {', '.join(takers(option))}"
+
+
+def add_parameters(
+    group: argparse._ArgumentGroup, number: Callable[[str], Any] = float, rule: Callable[[str], Any] = str
+) -> None:
+    """Add the parameters of variant and kernel. Those in `BOUND` are None until `settle` has seen them.
+
+    `number` and `rule` read a parameter, and γ, from its text.
+    """
+    for option, what in PARAMETERS.items():
+        default = next(bound.default for bound in BOUND if bound.option == option)
+        group.add_argument(f"--{option}", type=number, help=f"{what} ({_of(option)}; default {default:g})")
+    group.add_argument("--loss", **among(("absolute", "squared")), help=f"{_of('loss')}; default absolute")
+    group.add_argument("--intercept", **among(("free", "penalised", "none")), help=f"{_of('intercept')}; default free")
+    group.add_argument("--kernel", **among(KERNELS), help="default: linear; of one-class rbf")
+    group.add_argument("--gamma", type=rule, help="a number, scale (default) or auto (every kernel but linear)")
+    group.add_argument("--degree", type=number, help="of the polynomial (default 3)")
+    group.add_argument("--coef0", type=number, help="of polynomial and sigmoid (default 0)")
+    group.add_argument("--psd", **among(("raise", "clip", "shift")), help="for an indefinite kernel; default raise")
+
+
+def add_solver(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how it is solved."""
+    group = parser.add_argument_group("solver")
+    group.add_argument("--form", **among(("dual", "primal")), help="default: what the backend certifies best")
+    group.add_argument("--tol", type=float, default=1e-6, help="relative gap to reach, rounding included (1e-6)")
+    group.add_argument("--max-iter", type=int, metavar="N", help="iterations of the solver")
+    group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds in all, certificate included")
+    group.add_argument("--no-polish", action="store_true", help="certify the solver's own point")
+    group.add_argument("--verbose", action="store_true", help="show the solver's progress")
+
+
+def add_backend(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says which solver."""
+    parser.add_argument("--backend", default="auto", help="a name from `backends`, or auto (default)")

@@ -1,0 +1,220 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+from qpsvm import __version__
+from qpsvm.faces.cli.commands import compare, derive, grid, listing, patch, play, predict, solve
+from qpsvm.faces.cli.commands import verify as proving
+from qpsvm.faces.cli.held_out import fold_count, seed, share
+from qpsvm.faces.cli.options import (
+    Parser,
+    add_backend,
+    add_data,
+    add_parameters,
+    add_problem,
+    add_solver,
+    add_stream,
+    add_variant,
+    file_name,
+    name,
+    word,
+)
+from qpsvm.faces.play.server import PORT
+
+PROGRAM = "python -m qpsvm"
+EXAMPLES = """examples:
+  python -m qpsvm
+      every installed backend on scikit-learn's breast_cancer
+  python -m qpsvm solve heart_scale --C 10 --kernel rbf --gamma scale
+      a LIBSVM file: the labels are in it
+  python -m qpsvm solve possum.csv --target sex --drop case --drop-missing --standardise --save model.npz
+      a CSV file: a text column becomes one 0/1 column for each category
+  python -m qpsvm predict model.npz possum.csv --drop-missing
+  python -m qpsvm solve heart_scale --C 10 --proof proof.json
+  python -m qpsvm verify proof.json --data heart_scale
+      a theorem about the very numbers of the result, and a check of it by whole numbers alone
+  python -m qpsvm solve 'part-*.parquet' --target y --standardise --save model.npz
+      more rows than memory holds: Parquet, Feather, .npy, and text with --stream are read in blocks
+  python -m qpsvm solve heart_scale --test-size 0.25 --cv 5 --class-weight balanced --plot heart.png
+      the scores on rows that did not train, the confusion matrix, and a picture
+  python -m qpsvm solve housing_scale --variant epsilon-svr --epsilon 0.5 --C 10 --kernel rbf
+      regression: the target is a number; nu-svr and quantile-svr are others
+  python -m qpsvm solve possum.csv --drop case --drop-missing --variant one-class --nu 0.1 --standardise
+      what is new: no target is needed; svdd is the ball around the rows
+  python -m qpsvm solve results.csv --target points --groups race --variant ranking
+      an order: rows of one group are compared with each other
+  python -m qpsvm compare heart_scale --variant nu --nu 0.3 --kernel rbf
+  python -m qpsvm compare heart_scale --backend osqp,libsvm --repeat 5 --format csv > table.csv
+  python -m qpsvm cross-validate heart_scale --kernel rbf --C 0.1,1,10 --gamma 0.01,0.1,1 --save model.npz
+      the accuracy of nine machines on five folds, and the best of them
+  python -m qpsvm derive c --data heart_scale --C 10 --html derivation.html
+      the derivation of the dual, each equation beside its code and measured on this data
+  python -m qpsvm play --data heart_scale --C 10 --axes x1 x8
+      a page in the browser on which samples are dragged and everything is solved again
+  xzcat a9a.xz | python -m qpsvm solve -
+      standard input, CSV or LIBSVM
+  python -m qpsvm patch train.py
+      a program of yours that imports from sklearn.svm, run on these estimators
+  python -m qpsvm backends
+"""
+
+
+def make_parser() -> Parser:
+    """The parser. Of the options that it returns, `options.run(options)` runs the command that was asked for."""
+    parser = Parser(
+        prog=PROGRAM, description="Support vector machines as explicit quadratic programs, certified.", epilog=EXAMPLES
+    )
+    parser.add_argument("--version", action="version", version=f"qpsvm {__version__}")
+    parser.set_defaults(run=compare.demonstrate)
+    commands = parser.add_subparsers(title="commands", metavar="", parser_class=Parser)
+    parser.commands = commands.choices
+
+    solving = commands.add_parser("solve", help="solve one problem on a file", epilog=EXAMPLES)
+    add_data(solving, nargs="+")
+    add_stream(solving)
+    group = solving.add_argument_group("solve on several machines, or in several sittings")
+    group.add_argument(
+        "--scheduler", type=name, metavar="ADDRESS",
+        help="a Dask cluster whose workers read the files: tcp://host:port, local:N for N workers here, or threads",
+    )  # fmt: skip
+    group.add_argument(
+        "--checkpoint", type=file_name, metavar="FILE", help="keep the state of the solve here, and go on from it"
+    )
+    add_problem(solving)
+    add_solver(solving)
+    add_backend(solving)
+    group = solving.add_argument_group("score on rows that do not train")
+    group.add_argument(
+        "--test-size", type=share, metavar="SHARE",
+        help="hold out this share of the rows, such as 0.25: of each class in proportion, of a ranking whole groups",
+    )  # fmt: skip
+    group.add_argument("--cv", type=fold_count, metavar="FOLDS", help="score on so many folds of the rows that train")
+    group.add_argument("--seed", type=seed, metavar="N", help="of the draw of rows; default 0")
+    group = solving.add_argument_group("what is written")
+    group.add_argument("--plot", type=file_name, metavar="FILE", help="a picture: .png, .svg or .pdf")
+    group.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the picture shows")
+    group.add_argument("--save", type=file_name, metavar="MODEL", help="write the decision function to this .npz file")
+    group.add_argument(
+        "--proof", type=file_name, metavar="FILE",
+        help="prove how far from the optimum these very numbers are, whatever was rounded; `verify` checks this file",
+    )  # fmt: skip
+    solving.set_defaults(run=solve.run)
+
+    predicting = commands.add_parser("predict", help="predict with a saved model")
+    predicting.add_argument("model", type=file_name, help="an .npz file that `solve --save` wrote")
+    predicting.add_argument("file", type=file_name, nargs="+", help="files with the same columns; - is standard input")
+    add_stream(predicting)
+    predicting.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
+    predicting.add_argument(
+        "--output", type=file_name, metavar="FILE",
+        help="write a CSV file of labels and decision values, not one label a line; - is standard output",
+    )  # fmt: skip
+    predicting.set_defaults(run=predict.run)
+
+    verifying = commands.add_parser(
+        "verify", help="check a proof that `solve --proof` wrote", description="Check every claim of a proof file with "
+        "whole numbers and fractions alone, by qpsvm/bounds/proof/checker.py, which runs without\nthis library, too. Exit "
+        "code 0: all are confirmed, and they say that alpha is feasible and how large the gap is;\n1: one of these is "
+        "refuted or open; 2: a file cannot be used.",
+    )  # fmt: skip
+    verifying.add_argument("proof", type=file_name, help="a .json file")
+    verifying.add_argument(
+        "--data", type=file_name, required=True, metavar="FILE",
+        help="the samples: CSV, LIBSVM (both may be packed by gzip, bzip2 or xz), or .npy",
+    )  # fmt: skip
+    verifying.add_argument(
+        "--target", type=name, metavar="COLUMN", help="where the proof does not name it: a column, or a .npy file"
+    )
+    verifying.add_argument(
+        "--tol", type=float, help="what the relative gap is to be at most, whatever the proof claims"
+    )
+    verifying.add_argument("--verbose", action="store_true", help="show progress")
+    verifying.set_defaults(run=proving.run)
+
+    comparing = commands.add_parser("compare", help="every backend on one file", epilog=EXAMPLES)
+    add_data(comparing)
+    add_problem(comparing)
+    add_solver(comparing)
+    group = comparing.add_argument_group("comparison")
+    group.add_argument(
+        "--backend", type=compare.names, action="append", metavar="NAME",
+        help="names from `backends`, or auto, with commas between them (repeatable); default all",
+    )  # fmt: skip
+    group.add_argument("--repeat", type=int, default=1, metavar="N", help="times are medians of N solves; default 1")
+    group.add_argument(
+        "--format",
+        type=word(compare.FORMATS),
+        default="text",
+        metavar="FORMAT",
+        help="text (default), csv, json, latex",
+    )
+    comparing.set_defaults(run=compare.run)
+
+    for command, what, action in (
+        ("path", "one problem for many parameters", grid.run_path),
+        ("cross-validate", "score many parameters on rows that did not train them", grid.run_cross_validate),
+    ):
+        gridding = commands.add_parser(command, help=what, epilog=EXAMPLES)
+        add_data(gridding)
+        group = gridding.add_argument_group("problem: values with commas between them span the grid")
+        add_variant(group)
+        add_parameters(group, grid.numbers, grid.words)
+        group = gridding.add_argument_group("solver")
+        group.add_argument("--tol", type=float, default=1e-6, help="relative gap to reach, rounding included (1e-6)")
+        group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds for each point")
+        group.add_argument("--n-jobs", type=int, metavar="N", help="processes; -1 is one for each core")
+        group.add_argument("--verbose", action="store_true", help="show progress")
+        if command == "cross-validate":
+            group = gridding.add_argument_group("folds")
+            group.add_argument("--folds", type=int, default=5, help="stratified where there are classes; default 5")
+            group.add_argument("--shuffle", action="store_true", help="draw the folds at random")
+            group.add_argument("--seed", type=int, help="of the draw")
+            group.add_argument(
+                "--scoring", help="one of scikit-learn's scorers; default accuracy, r2 of a regression, and of a "
+                "quantile its pinball loss, negative",
+            )  # fmt: skip
+            group.add_argument("--plot", type=file_name, metavar="FILE", help="draw the scores: .png, .svg or .pdf")
+            group.add_argument("--save", type=file_name, metavar="MODEL", help="train the best on all rows")
+        gridding.set_defaults(run=action)
+
+    deriving = commands.add_parser(
+        "derive", help="the derivation, equation by equation, measured on a file", epilog=EXAMPLES
+    )
+    add_variant(deriving.add_argument_group("machine"), "variant")
+    add_data(deriving, "--data", dest="file", required=True, metavar="FILE")
+    add_parameters(deriving.add_argument_group("problem"))
+    add_solver(deriving)
+    add_backend(deriving)
+    deriving.add_argument(
+        "--html", type=file_name, metavar="PAGE", help="write a page that opens in a browser without a network"
+    )
+    deriving.add_argument(
+        "--proven", action="store_true", help="beside each residual what is proven of it, whatever was rounded"
+    )
+    deriving.set_defaults(run=derive.run)
+
+    playing = commands.add_parser(
+        "play", help="a page to drag samples on, solved and certified as they move", epilog=EXAMPLES
+    )
+    add_data(playing, "--data", dest="file", metavar="FILE")
+    playing.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the page shows")
+    add_problem(playing)
+    playing.add_argument("--port", type=int, default=PORT, metavar="P", help=f"0 for any free one; default {PORT}")
+    playing.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
+    playing.set_defaults(run=play.run, verbose=False)
+
+    patching = commands.add_parser(
+        "patch", help="run a program of yours with qpsvm in the place of sklearn.svm", usage=patch.USAGE,
+        epilog=patch.EPILOG, description="Run a program in which `from sklearn.svm import SVC` is qpsvm's estimator. "
+        "What qpsvm cannot do is left to\nscikit-learn's own class, and a line on standard error says so.",
+    )  # fmt: skip
+    patching.add_argument(
+        "--only", type=name, metavar="NAMES", help="classes to take over, with commas between them; default all"
+    )
+    patching.add_argument("--verbose", action="store_true", help="say of each fit whether it is taken over")
+    patching.own = patch.own_arguments
+    patching.set_defaults(run=patch.run)
+
+    listed = commands.add_parser("backends", help="what is installed, and what it can take")
+    listed.set_defaults(run=listing.run)
+    return parser

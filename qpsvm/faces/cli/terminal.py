@@ -1,0 +1,232 @@
+r"""Our own letters on a terminal or pipe that cannot hold them: ν becomes nu, ≥ becomes >=.
+
+Whatever else the encoding cannot hold, such as the letters of a user's labels, becomes an escape like \xe4. So two
+texts that differ still differ.
+
+Under a limit of the address space (`ulimit -v`), memory that is short ends in a sentence of ours.
+
+How far a long command is: a line on the terminal that is alive, and gone when the work is done.
+
+Where standard error is no terminal nothing is shown, so that what is piped stays as it is. With `--verbose` the same is
+said on standard output, a line every two seconds.
+
+Files that a command writes: asked for before the work, so that nothing is computed for nothing.
+"""
+
+from __future__ import annotations
+
+import codecs
+import logging
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.errors import FileFormatError
+from qpsvm.base.resources.progress import EVERY, PROGRESS
+
+#: What is printed instead of each letter outside ASCII that this library writes.
+SPELT = {
+    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "eps", "ζ": "zeta", "η": "eta", "θ": "theta",
+    "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau",
+    "φ": "phi", "ψ": "psi", "ω": "omega", "ℓ": "ell", "Σ": "Sum", "Δ": "Delta", "Θ": "Theta", "Π": "Pi", "Ω": "Omega",
+    "∂": "d", "∇": "grad", "½": "1/2", "¼": "1/4", "√": "sqrt", "∞": "inf", "ᵀ": "'", "′": "'",
+    "⁻": "^-", "⁺": "^+", "⁰": "^0", "¹": "^1", "²": "^2", "³": "^3", "⁴": "^4", "⁵": "^5", "⁶": "^6", "⁷": "^7",
+    "⁸": "^8", "⁹": "^9", "₀": "_0", "₁": "_1", "₂": "_2", "₃": "_3", "₊": "+", "₋": "-", "ᵢ": "_i",
+    "×": "x", "·": "*", "∘": "*", "−": "-", "±": "+-", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "≪": "<<", "≫": ">>",
+    "∈": "in", "∑": "Sum", "→": "->", "←": "<-", "⇔": "<=>", "⇒": "=>", "‖": "||", "⟨": "<", "⟩": ">",
+    "…": "...", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "°": "degrees",
+}  # fmt: skip
+HANDLER = "qpsvm-letters"
+
+
+def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Spell out what cannot be encoded, with a blank to words and numbers beside it, or escape it."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text, written = error.object, ""
+    for k in range(error.start, error.end):
+        word = SPELT.get(text[k])
+        if word is None:
+            written += text[k].encode("ascii", "backslashreplace").decode("ascii")
+            continue
+        if written.endswith("^-"):  # 10⁻⁶ is 10^-6
+            word = word.removeprefix("^")
+        before = written or text[max(k - 1, 0) : k]
+        apart = word[0].isalnum() and before[-1:].isalnum()
+        after = SPELT.get(text[k + 1], text[k + 1]) if k + 1 < len(text) else ""
+        joined = len(word) > 1 and word[-1].isalnum() and after[:1].isalnum() and text[k + 1] not in SPELT
+        written += " " * apart + word + " " * joined
+    return written, error.end
+
+
+codecs.register_error(HANDLER, _spell)
+
+
+@contextmanager
+def readable(stream: Any) -> Iterator[None]:
+    """While the block runs, the text stream takes every letter.
+
+    A stream that cannot be reconfigured, such as one that a caller put in its place, is left alone.
+    """
+    before = getattr(stream, "errors", None)
+    if before is None or not hasattr(stream, "reconfigure"):
+        yield
+        return
+    stream.reconfigure(errors=HANDLER)
+    try:
+        yield
+    finally:
+        stream.reconfigure(errors=before)
+
+
+#: Bytes that the BLAS of NumPy and that of SciPy take together for buffers, at their first product: measured, and
+#: rounded up.
+BLAS_BYTES = 1 << 27
+#: Rows and columns of a product that is large enough to need the buffers.
+SIDE = 256
+
+
+def take_buffers_first() -> None:
+    """Where the address space is limited, let BLAS take its buffers while there is room for them.
+
+    OpenBLAS ends the process where it cannot have its buffers. Once it has them, whatever else is too large raises
+    `MemoryError`.
+
+    Raises MemoryError.
+    """
+    try:
+        import resource
+    except ImportError:  # not a Unix system: no such limit
+        return
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return
+    from scipy.linalg.blas import dgemm
+
+    np.empty(BLAS_BYTES, dtype=np.uint8)
+    X = np.ones((SIDE, SIDE))
+    X @ X
+    dgemm(1.0, X, X)
+
+
+#: Seconds between two looks of the line, and before the first: what is over sooner shows none.
+REDRAWN = 0.5
+
+
+class Ticker:
+    """Shows, while the block runs, what is being done, for how long, and what a solver says of its progress.
+
+    doing: What is being done, in words. It may be set to something else as the work goes on.
+    verbose: Say it on standard output.
+    """
+
+    def __init__(self, doing: str, verbose: bool = False) -> None:
+        self.doing = doing
+        self._verbose = verbose
+        self._drawn = not verbose and sys.stderr is not None and sys.stderr.isatty()
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._heard = _Heard()
+
+    def __enter__(self) -> Ticker:
+        self._began = time.perf_counter()
+        if self._drawn or self._verbose:
+            self._heard.listen()
+            self._thread = threading.Thread(target=self._tick, name="qpsvm line", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._heard.leave()
+        if self._drawn:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+    def _tick(self) -> None:
+        while not self._done.wait(REDRAWN if self._drawn else EVERY):
+            seconds = time.perf_counter() - self._began
+            line = f"{self.doing}, {seconds:.0f} s{self._heard.in_words(seconds)}"
+            if self._drawn:
+                width = shutil.get_terminal_size().columns - 1
+                sys.stderr.write(f"\r\033[K{line[:width]}")
+                sys.stderr.flush()
+            else:
+                print(f"qpsvm: {line}", flush=True)
+
+
+class _Heard(logging.Handler):
+    """The last that a solver has said of its progress."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self._last: logging.LogRecord | None = None
+        self._level = logging.NOTSET
+
+    def listen(self) -> None:
+        """From now on."""
+        self._level = PROGRESS.level
+        PROGRESS.setLevel(logging.DEBUG)
+        PROGRESS.addHandler(self)
+
+    def leave(self) -> None:
+        """No more."""
+        PROGRESS.removeHandler(self)
+        PROGRESS.setLevel(self._level)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record in the place of the one before."""
+        self._last = record
+
+    def in_words(self, seconds: float) -> str:
+        """Pass, gap, and rows a second."""
+        if self._last is None:
+            return ""
+        said = self._last.__dict__
+        counted = "" if said["passes"] is None else f", pass {said['passes']}"
+        speed = ""
+        if said["passes"] and said["rows"] and seconds > 0.0:
+            speed = f", {_short(said['passes'] * said['rows'] / seconds)} rows/s"
+        return f", {said['stage']}{counted}, gap {said['gap']:.1e}{speed}"
+
+
+def _short(value: float) -> str:
+    """A large number in few letters."""
+    for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:.3g}"
+
+
+def require_writable(path: str | None) -> None:
+    """Refuse a file that cannot be written, before anything else is done.
+
+    Raises FileFormatError.
+    """
+    if path is None:
+        return
+    file = Path(os.path.realpath(path))
+    folder = file.parent
+    if file.is_dir():
+        why = "it is a directory"
+    elif not folder.is_dir():
+        why = f"there is no directory {folder}"
+    elif file.exists() and not os.access(file, os.W_OK):
+        why = "permission denied"
+    elif (file.is_file() or not file.exists()) and not os.access(folder, os.W_OK):
+        why = f"permission denied in {folder}, where the new file is completed before it takes its name"
+    else:
+        return
+    raise FileFormatError(f"cannot write {path}: {why}")

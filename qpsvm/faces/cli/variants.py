@@ -1,0 +1,112 @@
+"""The machines under the words of the command line: what each learns from, and which options are its own."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from qpsvm.base.errors import ParameterError
+from qpsvm.data.files import Target
+from qpsvm.machines import (
+    CSVM,
+    SVDD,
+    EpsilonSVR,
+    HardMargin,
+    HuberHinge,
+    NuSVM,
+    NuSVR,
+    OneClass,
+    PrimalHinge,
+    Problem,
+    QuantileSVR,
+    Ranking,
+    SquaredHinge,
+)
+from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
+
+#: What a machine makes of the target: two classes, a number for each row, an order of the rows, or nothing.
+Learnt = Literal["labels", "numbers", "ranks", "none"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A machine of the command line.
+
+    learnt: What it learns from a row beside its features.
+    own: Its parameters, which are options and arguments of the class.
+    kernel: Its kernel where none is asked for.
+    """
+
+    machine: type[Problem]
+    learnt: Learnt
+    own: tuple[str, ...]
+    kernel: str = "linear"
+
+    @property
+    def target(self) -> Target:
+        """How the target of a file is read for it."""
+        return "numbers" if self.learnt == "ranks" else self.learnt
+
+
+VARIANTS = {
+    "c": Variant(CSVM, "labels", ("C", "intercept")),
+    "nu": Variant(NuSVM, "labels", ("nu",)),
+    "hard": Variant(HardMargin, "labels", ()),
+    "hinge": Variant(PrimalHinge, "labels", ("lam", "intercept")),
+    "squared-hinge": Variant(SquaredHinge, "labels", ("C", "intercept")),
+    "huber-hinge": Variant(HuberHinge, "labels", ("C", "width", "intercept")),
+    "epsilon-svr": Variant(EpsilonSVR, "numbers", ("C", "epsilon", "loss", "intercept")),
+    "nu-svr": Variant(NuSVR, "numbers", ("C", "nu")),
+    "quantile-svr": Variant(QuantileSVR, "numbers", ("C", "quantile", "intercept")),
+    "one-class": Variant(OneClass, "none", ("nu",), "rbf"),
+    "svdd": Variant(SVDD, "none", ("nu",)),
+    "ranking": Variant(Ranking, "ranks", ("C",)),
+}
+
+
+def takers(parameter: str) -> tuple[str, ...]:
+    """The variants that have a parameter."""
+    return tuple(word for word, variant in VARIANTS.items() if parameter in variant.own)
+
+
+def problem_of(
+    X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None, class_weight: Any = None
+) -> Problem:
+    """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights.
+
+    Raises ParameterError.
+    """
+    kernel = _kernel(options)
+    if options.psd is not None and kernel.is_psd:
+        raise ParameterError(
+            f"--psd is for an indefinite kernel, and {kernel} is positive semidefinite by construction: leave it out"
+        )
+    variant = VARIANTS[options.variant]
+    own = {name: getattr(options, name) for name in variant.own}
+    if own.get("intercept") == "none":
+        own["intercept"] = None
+    if variant.learnt == "ranks":
+        own["groups"] = groups
+    samples = (X,) if variant.learnt == "none" else (X, y)
+    machine: Any = variant.machine
+    if weights is not None:
+        own["sample_weight"] = weights
+    if class_weight is not None:
+        own["class_weight"] = class_weight
+    problem: Problem = machine(*samples, **own, kernel=kernel, psd=options.psd or "raise")
+    return problem
+
+
+def _kernel(options: argparse.Namespace) -> Kernel:
+    try:
+        gamma: Any = float(options.gamma)
+    except ValueError:
+        gamma = options.gamma
+    if options.kernel == "rbf":
+        return RBF(gamma)
+    if options.kernel == "polynomial":
+        return Polynomial(options.degree, gamma, options.coef0)
+    if options.kernel == "sigmoid":
+        return Sigmoid(gamma, options.coef0)
+    return Linear()

@@ -1,0 +1,279 @@
+"""The machines that a page can choose, and how it writes about each.
+
+A new machine is an entry of `MACHINES`. What a machine makes of a sample's coordinates is `learnt`: two classes have
+labels, a regression takes the last coordinate as the target, novelty detection takes all of them and no label.
+
+A parameter of a machine or kernel, as a page shows and checks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.faces.play.reply import symbols as letters
+from qpsvm.faces.play.reply.checks import as_choice, as_number, as_object, as_whole
+from qpsvm.faces.play.reply.symbols import Letter
+from qpsvm.machines import (
+    CSVM,
+    SVDD,
+    EpsilonSVR,
+    HardMargin,
+    HuberHinge,
+    NuSVM,
+    NuSVR,
+    OneClass,
+    PrimalHinge,
+    Problem,
+    QuantileSVR,
+    SquaredHinge,
+)
+from qpsvm.space.kernels.functions import Kernel
+
+#: What a positive parameter may be, far beyond what a slider shows.
+POSITIVE = (1e-12, 1e12)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a machine or kernel.
+
+    name, symbol: The name of the library's argument, and how it is written in an equation.
+    scale: How a control moves through its values.
+    low, high: The ends of the control.
+    accepts: What a request may ask for, which is more than a control shows.
+    step: 1 for whole numbers.
+    choices: The values of a choice.
+    """
+
+    name: str
+    symbol: str
+    scale: Literal["log", "linear", "choice"]
+    default: Any
+    low: float | None = None
+    high: float | None = None
+    accepts: tuple[float, float] = POSITIVE
+    step: float | None = None
+    choices: tuple[Any, ...] | None = None
+
+    def checked(self, value: Any, where: str) -> Any:
+        """A value that a request gives, or a `RequestError` that names the field."""
+        place = f"{where}.{self.name}"
+        if self.choices is not None:
+            return as_choice(value, place, self.choices)
+        low, high = self.accepts
+        return as_whole(value, place, int(low), int(high)) if self.step == 1 else as_number(value, place, low, high)
+
+    def to_json(self) -> dict[str, Any]:
+        """For the page."""
+        return {
+            "name": self.name, "symbol": self.symbol, "scale": self.scale, "low": self.low, "high": self.high,
+            "default": self.default, "step": self.step, "choices": None if self.choices is None else list(self.choices),
+        }  # fmt: skip
+
+
+def settings(parameters: tuple[Parameter, ...], given: Any, where: str) -> dict[str, Any]:
+    """A value for every parameter, the default where none is given; a `RequestError` for what is not one of them."""
+    wanted = as_object(given, where, [parameter.name for parameter in parameters])
+    return {
+        each.name: each.checked(wanted[each.name], where) if each.name in wanted else each.default
+        for each in parameters
+    }
+
+
+#: What a machine learns from a point: its class, its last coordinate, or that it is there.
+Learnt = Literal["labels", "numbers", "none"]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine that a page can choose.
+
+    kind: Called with X, the target if it has one, the parameters by their names, kernel and psd.
+    bound, share: The upper bound of α, as a person writes it, "" where there is none; and α as a share of it.
+    tags: The equations behind "box" and behind each group of rows of the dual.
+    tighter: What makes its margin narrower, or "" where nothing does.
+    level: What y f is on the margin: 1, or ρ where the machine finds it.
+    eta: What the bound less α is, as a multiplier.
+    curved: Whether the price of slack grows with it.
+    shared: Whether the bounds of α, or ν, depend on how many samples there are: without one, all others may do
+        more.
+    value, path, against: What complementarity draws, where an optimum lies, in words, and against what. By
+        default those of two classes.
+    letters: The table of the selected sample. By default that of two classes.
+    width, correct, balance: The two figures beside primal, dual and gap; and the equality that a user's α has
+        to meet.
+    box: The bounds of the dual.
+    squared: The same with the parameter `loss` at "squared".
+    """
+
+    title: str
+    kind: type[Problem]
+    bound: str
+    share: str
+    tags: Mapping[str, str]
+    parameters: tuple[Parameter, ...] = ()
+    tighter: str = ""
+    level: str = "1"
+    eta: str = "η"
+    learnt: Learnt = "labels"
+    curved: bool = False
+    shared: bool = False
+    value: str = "y f"
+    path: str = ""
+    against: str = ""
+    letters: tuple[Letter, ...] = ()
+    width: str = ""
+    correct: str = "correct"
+    balance: str = "yᵀα"
+    box: str = ""
+    squared: Machine | None = None
+
+    def __post_init__(self) -> None:
+        twice = "2" if self.level == "1" else f"2{self.level}"
+        written = {
+            "path": letters.on_path(self.level, self.bound), "against": self.share, "width": f"width {twice}/‖w‖",
+            "letters": letters.two_class(self.bound, self.level, self.eta),
+            "box": f"0 ≤ α_i ≤ {self.bound}" if self.bound else "α_i ≥ 0",
+        }  # fmt: skip
+        for name, text in written.items():
+            if not getattr(self, name):
+                object.__setattr__(self, name, text)
+
+    @property
+    def tube(self) -> bool:
+        """Whether what is near f is free: of the regressions, all but the quantile."""
+        return self.learnt == "numbers" and self.kind is not QuantileSVR
+
+    @property
+    def kinds(self) -> tuple[str, str, str]:
+        """The three kinds of samples in words."""
+        first, second, third = self.kind.kinds.words
+        return first, second, self.kind.kinds.curved if self.curved and not self.bound else third
+
+    def under(self, values: Mapping[str, Any]) -> Machine:
+        """How it is written with these parameters."""
+        return self.squared if self.squared is not None and values.get("loss") == "squared" else self
+
+    def data(self, points: FloatArray, labels: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """The machine's own arguments, X (n, d) and a target (n,) if it has one, of points and labels (n,)."""
+        if self.learnt == "numbers":
+            return points[:, :-1], points[:, -1]
+        return (points, labels) if self.learnt == "labels" else (points,)
+
+    def make(
+        self, points: FloatArray, labels: NDArray[Any], values: Mapping[str, Any], kernel: Kernel, psd: str
+    ) -> Problem:
+        """The problem over points with labels (n,); raises what the library does."""
+        given = {name: None if value == "none" else value for name, value in values.items()}
+        make: Any = self.kind
+        problem: Problem = make(*self.data(points, labels), **given, kernel=kernel, psd=psd)
+        return problem
+
+    def to_json(self) -> dict[str, Any]:
+        """For the page, but for its name."""
+        return {
+            "title": self.title, "bound": self.bound, "share": self.share, "level": self.level, "eta": self.eta,
+            "learnt": self.learnt, "kinds": list(self.kinds), "value": self.value, "path": self.path,
+            "against": self.against,
+            "letters": [list(letter) for letter in self.letters], "width": self.width, "correct": self.correct,
+            "balance": self.balance, "sides": self.kind.sides, "tube": self.tube,
+            "parameters": [parameter.to_json() for parameter in self.parameters],
+            "squared": None if self.squared is None else self.squared.to_json(),
+        }  # fmt: skip
+
+
+PRICE = Parameter("C", "C", "log", 1.0, 0.01, 1000.0)
+NU = Parameter("nu", "ν", "linear", 0.5, 0.01, 1.0, accepts=(1e-12, 1.0))
+INTERCEPT = Parameter("intercept", "b", "choice", "free", choices=("free", "penalised", "none"))
+
+EPSILON_SVR = Machine(
+    "ε-SVR", EpsilonSVR, "C", "|β| / C", {"balance": "ESVR.5", "box": "ESVR.7"},
+    (
+        PRICE, Parameter("epsilon", "ε", "linear", 0.1, 0.0, 2.0, accepts=(0.0, 1e12)),
+        Parameter("loss", "loss", "choice", "absolute", choices=("absolute", "squared")), INTERCEPT,
+    ),
+    learnt="numbers", value="t − f", path="β is 0 inside the tube, between −C and C on an edge, and −C or C beyond it",
+    against="β / C", letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ",
+    box="0 ≤ α⁺_i, α⁻_i ≤ C",
+)  # fmt: skip
+
+MACHINES: dict[str, Machine] = {
+    "hard": Machine("hard margin", HardMargin, "", "α / largest α", {"balance": "HARD.5", "box": "HARD.6"}),
+    "c": Machine(
+        "C-SVM", CSVM, "C", "α / C", {"balance": "CSVM.5", "box": "CSVM.7"}, (PRICE, INTERCEPT), "raise C"
+    ),
+    "nu": Machine(
+        "ν-SVM", NuSVM, "1/n", "nα", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"}, (NU,), "lower ν", "ρ",
+        shared=True,
+    ),
+    "hinge": Machine(
+        "hinge loss, regularised", PrimalHinge, "1/(λn)", "λnα", {"balance": "PHINGE.5", "box": "PHINGE.7"},
+        (Parameter("lam", "λ", "log", 0.01, 1e-5, 10.0), INTERCEPT), "lower λ", eta="η/λ",
+        shared=True,
+    ),
+    "squared-hinge": Machine(
+        "squared hinge", SquaredHinge, "", "α / largest α", {"balance": "SQHINGE.5", "box": "SQHINGE.7"},
+        (PRICE, INTERCEPT), "raise C", curved=True, path="α is 0, or y f = 1 − α/(2C)",
+        letters=letters.curved("C (ξ − α/(2C))²"),
+    ),
+    "huber-hinge": Machine(
+        "Huber hinge", HuberHinge, "C", "α / C", {"balance": "HUBER.5", "box": "HUBER.7"},
+        (PRICE, Parameter("width", "h", "log", 0.5, 0.01, 10.0), INTERCEPT), "raise C", curved=True,
+        path="α is 0, or y f = 1 − hα/C, or α is C", letters=letters.curved(bound="C"),
+    ),
+    "epsilon-svr": replace(EPSILON_SVR, squared=replace(
+        EPSILON_SVR, bound="", share="|β| / largest |β|", against="β / largest |β|", curved=True,
+        letters=letters.two_sided("", "", squared=True),
+        path="β is 0 inside the tube, and 2C times what is beyond it", box="α⁺_i, α⁻_i ≥ 0",
+    )),
+    "nu-svr": Machine(
+        "ν-SVR", NuSVR, "C", "|β| / C", {"balance": "NUSVR.5", "nu": "NUSVR.6", "box": "NUSVR.8"}, (PRICE, NU),
+        shared=True, learnt="numbers", value="t − f", path=EPSILON_SVR.path, against="β / C",
+        letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ", box=EPSILON_SVR.box,
+    ),
+    "quantile-svr": Machine(
+        "quantile", QuantileSVR, "Cτ", "|β| / bound", {"balance": "QSVR.5", "box": "QSVR.7"},
+        (PRICE, Parameter("quantile", "τ", "linear", 0.5, 0.01, 0.99, accepts=(1e-9, 1.0 - 1e-9)), INTERCEPT),
+        learnt="numbers", value="t − f", path="β is Cτ above f, −C(1 − τ) below it, and between the two on it",
+        against="β / larger bound",
+        letters=letters.two_sided("Cτ", "C(1 − τ)", ""), width="‖w‖", correct="below f", balance="1ᵀβ",
+        box="0 ≤ α⁺_i ≤ Cτ, 0 ≤ α⁻_i ≤ C(1 − τ)",
+    ),
+    "one-class": Machine(
+        "one-class", OneClass, "1", "α", {"mass": "ONE.5", "box": "ONE.7"}, (NU,), shared=True, learnt="none",
+        value="f",
+        path="α is 0 inside, between 0 and 1 on the boundary, and 1 outside", letters=letters.enclosing("1"),
+        width="ρ", correct="outside", balance="1ᵀα",
+    ),
+    "svdd": Machine(
+        "SVDD", SVDD, "1/(νn)", "νnα", {"mass": "SVDD.5", "box": "SVDD.8"}, (NU,), shared=True, learnt="none",
+        value="f",
+        path="α is 0 inside, between 0 and 1/(νn) on the ball, and 1/(νn) outside",
+        letters=letters.enclosing("1/(νn)"), width="radius R", correct="outside", balance="1ᵀα",
+    ),
+}  # fmt: skip
+
+
+def alphas(machine: str, n: int) -> int:
+    """How many α a machine has over n points."""
+    return MACHINES[machine].kind.sides * n
+
+
+def labelled(machine: str) -> bool:
+    """Whether a machine has two classes."""
+    return MACHINES[machine].learnt == "labels"
+
+
+def toy(machine: str, values: Mapping[str, Any], kernel: Kernel, psd: str = "raise") -> Problem:
+    """A machine over four points."""
+    return MACHINES[machine].make(TOY_POINTS, TOY_LABELS, values, kernel, psd)
+
+
+#: Four points on which every machine can be made, to ask what it is like.
+TOY_POINTS, TOY_LABELS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]]), np.array([-1.0, 1.0, -1.0, 1.0])

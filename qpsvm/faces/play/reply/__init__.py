@@ -1,0 +1,1 @@
+"""What the server answers to a state of the page, part by part."""

@@ -1,0 +1,216 @@
+"""Two numbers of a result beside primal, dual and gap: how wide, and how many.
+
+The dual QP as numbers: P, q, rows and box of a small problem, a heat map of P where it is larger; and the primal.
+
+The equations of a machine with their code, and the residual of each at a result.
+
+The samples of a result, one by one: α, ξ, η, y f, the share of the gap, and which product is violated.
+
+Complementary slackness is two products for each α, α (y f − ρ + ξ) and (C − α) ξ; where slack has a price that is
+curved, the second is C (ξ − α/(2C))² or Huber's. They are never negative, and their sum is the sample's term g_i of
+the gap, (CERT.1). A regression has two α a sample, and the products are summed over both.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.errors import MissingExtraError
+from qpsvm.derivation import Step, derive
+from qpsvm.derivation.page import mathml
+from qpsvm.faces.play.catalogue import KERNELS
+from qpsvm.faces.play.finite import number, numbers
+from qpsvm.faces.play.machines import MACHINES, Machine, toy
+from qpsvm.faces.play.reply.verdicts import Products, verdicts
+from qpsvm.faces.play.request import State
+from qpsvm.machines import EpsilonSVR, Problem
+from qpsvm.program.losses import gap_term
+from qpsvm.result.svm_result import SVMResult
+
+
+def width(problem: Problem, result: SVMResult, machine: Machine, norm: float) -> float | None:
+    """2ρ/‖w‖ of two classes, the tube 2ε, ρ, the radius R, or ‖w‖: what the machine's `width` names."""
+    if machine.learnt == "labels":
+        return 2.0 * result.rho / norm if norm > 0.0 else None
+    if machine.learnt == "none":
+        return next(iter(result.extras.values()))
+    return 2.0 * half_tube(problem, result) if machine.tube else norm
+
+
+def half_tube(problem: Problem, result: SVMResult) -> float:
+    """ε of a regression: how far f may be from t at no price; 0 of a quantile."""
+    if isinstance(problem, EpsilonSVR):
+        return problem.epsilon
+    return max(result.extras.get("epsilon", 0.0), 0.0)
+
+
+def counted(problem: Problem, result: SVMResult, machine: Machine) -> float:
+    """The share of the samples that are classified right, beyond the tube, below the quantile, or outside."""
+    if machine.learnt == "labels":
+        return float(np.mean((result.yf * problem.y > 0.0) == (problem.y > 0.0)))
+    third = result.kind == 2
+    if machine.learnt == "numbers" and not machine.tube:
+        assert result.target is not None
+        third &= result.target < result.yf[: len(result.kind)]
+    if machine.learnt == "none":
+        third &= result.xi > 0.0  # where w = 0, f is 0 everywhere
+    return float(np.mean(third)) if len(third) else math.nan
+
+
+#: Variables up to which every number is shown; and cells of the heat map a side.
+MOST_SHOWN, MOST_CELLS = 14, 48
+#: Samples up to which the primal is written out, too: of a kernel that takes a Cholesky factor, at every drag.
+MOST_WRITTEN = 120
+
+
+def quadratic(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
+    """The dual of a problem, with what its rows are at the result's α."""
+    qp, machine = problem.qp("dual"), MACHINES[state.machine].under(state.parameters)
+    n, small = qp.n, qp.n <= MOST_SHOWN
+    P = qp.P.dense()
+    lower, upper = qp.bounds
+    A = None if qp.A is None else as_dense(qp.A)
+    rows = []
+    for name, group in qp.constraints.items():
+        if A is None or qp.b is None:
+            continue
+        for k in range(group.rows.start, group.rows.stop):
+            rows.append({
+                "name": name, "text": group.formula, "tag": machine.tags.get(name, ""),
+                "coefficients": numbers(A[k]) if small else None, "sense": "=", "right": number(float(qp.b[k])),
+                "left": number(float(A[k] @ result.alpha)),
+            })  # fmt: skip
+    box = {"text": machine.box, "tag": machine.tags.get("box", ""), "lower": numbers(lower) if small else None,
+           "upper": numbers(upper) if small and np.isfinite(upper).any() else None}  # fmt: skip
+    return {
+        "form": "dual", "text": str(qp), "variables": _variables(n, machine.kind.sides), "objective": qp.formula,
+        "n": n, "P": numbers(P) if small else None, "heat": None if small else _heat(P),
+        "q": numbers(qp.q) if small else None, "rows": rows, "box": box, "objective_tag": problem.dual_tag,
+        "primal": str(problem.qp("primal")) if problem.n <= MOST_WRITTEN else "",
+    }  # fmt: skip
+
+
+def _variables(n: int, sides: int) -> list[str]:
+    """The names of n α; of a regression, those above f and then those below."""
+    signs = ("",) if sides == 1 else ("⁺", "⁻")
+    return [f"α{sign}{i}" for sign in signs for i in range(n // sides)]
+
+
+def _heat(P: FloatArray) -> dict[str, Any]:
+    """P in blocks of nearly equal size, each with the mean of its entries: at most `MOST_CELLS` a side."""
+    n = len(P)
+    k = min(n, MOST_CELLS)
+    starts = np.arange(k) * n // k
+    sizes = np.diff(np.append(starts, n))
+    sums = np.add.reduceat(np.add.reduceat(P, starts, axis=0), starts, axis=1)
+    return {"n": k, "values": numbers((sums / np.outer(sizes, sizes)).ravel())}
+
+
+#: Machines with their parameters and kernels whose equations are kept.
+KEPT = 64
+
+
+def measured(problem: Problem, result: SVMResult, alpha: FloatArray | None = None) -> dict[str, Any]:
+    """Both sides of each equation by its tag, at a result; or at an α (n,) as it stands, feasible or not."""
+    derivation = derive(problem, result) if alpha is None else derive(problem, alpha=alpha)
+    return {"headline": derivation.headline, "trusted": derivation.shown().trusted, "steps": derivation.sides()}
+
+
+def equations(state: State) -> dict[str, Any]:
+    """The equations, which change only with machine and kernel."""
+    values = {name: value for name, value in state.parameters.items() if name != "nu"}  # any ν has the same equations
+    known = _equations(state.machine, json.dumps(values), state.kernel, json.dumps(dict(state.kernel_parameters)))
+    return {"machine": state.machine, "steps": list(known)}
+
+
+@lru_cache(maxsize=KEPT)
+def _equations(machine: str, parameters: str, kernel: str, kernel_parameters: str) -> tuple[dict[str, Any], ...]:
+    values = json.loads(kernel_parameters)
+    problem = toy(machine, json.loads(parameters), KERNELS[kernel].make(values), values.get("psd", "raise"))
+    return tuple(_shown(step) for step in derive(problem))
+
+
+def _shown(step: Step) -> dict[str, Any]:
+    shown = step.shown()
+    code = shown.code.excerpt or shown.code
+    return {
+        "tag": step.tag, "title": step.title, "text": step.text, "statement": step.statement, "latex": step.latex,
+        "mathml": "" if step.absent else _mathml(step.latex), "absent": step.absent,
+        "construction": shown.by_construction, "where": shown.code.where, "code": code.text, "lines": list(code.lines),
+    }  # fmt: skip
+
+
+def _mathml(latex: str) -> str:
+    """The equation for a browser, "" where the package that makes it is not installed."""
+    try:
+        return mathml(latex)
+    except MissingExtraError:
+        return ""
+
+
+def table(result: SVMResult, machine: Machine) -> dict[str, Any]:
+    """Everything about each sample, as columns of n entries."""
+    products = _products(result)
+    margin_product, slack_product = (_by_sample(part, result) for part in products)
+    own = _two_sided(result) if machine.learnt == "numbers" else _one_sided(result)
+    return own | {
+        "kind": [int(kind) for kind in result.kind], "gap": numbers(result.kkt["residual"]),
+        "margin_product": numbers(margin_product), "slack_product": numbers(slack_product),
+        "verdict": verdicts(result, machine, Products(margin_product, slack_product)),
+    }  # fmt: skip
+
+
+def _products(result: SVMResult) -> tuple[FloatArray, FloatArray]:
+    """Both products of every α: (m,) each."""
+    alpha, xi = result.alpha, result.xi
+    with np.errstate(invalid="ignore", over="ignore"):
+        slack = gap_term(alpha, xi, result.upper, result.curvature)
+        return alpha * np.maximum(result.yf - result.margin, 0.0), slack
+
+
+def _by_sample(values: FloatArray, result: SVMResult) -> FloatArray:
+    """Values of all α, (m,), summed over those of each sample: (n,)."""
+    sums: FloatArray = values.reshape(-1, len(result.kind)).sum(axis=0) if len(values) else values
+    return sums
+
+
+def _one_sided(result: SVMResult) -> dict[str, Any]:
+    return {
+        "alpha": numbers(result.alpha), "upper": numbers(result.upper), "share": numbers(_shares(result)),
+        "xi": numbers(result.xi), "eta": numbers(result.kkt["eta"]), "yf": numbers(result.yf),
+    }  # fmt: skip
+
+
+def _two_sided(result: SVMResult) -> dict[str, Any]:
+    """α is β = α⁺ − α⁻ here, and what it is drawn against t − f."""
+    n, target = len(result.kind), result.target
+    assert target is not None
+    beta, f, upper = result.coef, result.yf[:n], result.upper
+    shares = _shares(result)
+    return {
+        "alpha": numbers(beta), "alpha_above": numbers(result.alpha[:n]), "alpha_below": numbers(result.alpha[n:]),
+        "upper": numbers(upper[:n]), "lower": numbers(-upper[n:]), "share": numbers(np.maximum(shares[:n], shares[n:])),
+        "signed": numbers(beta / full_size(result)), "xi": numbers(_by_sample(result.xi, result)), "f": numbers(f),
+        "target": numbers(target), "value": numbers(target - f),
+    }  # fmt: skip
+
+
+def full_size(result: SVMResult) -> float:
+    """What is drawn as a whole α: the largest bound; where nothing bounds it, the largest α."""
+    bounded = result.upper[np.isfinite(result.upper)]
+    size = bounded.max(initial=0.0) if len(bounded) else np.abs(result.alpha).max(initial=0.0)
+    return float(size) or 1.0
+
+
+def _shares(result: SVMResult) -> FloatArray:
+    """α/C; where nothing bounds α, α/max α: (m,)."""
+    largest = float(result.alpha.max(initial=0.0)) or 1.0
+    sizes = np.where(np.isfinite(result.upper) & (result.upper > 0.0), result.upper, largest)
+    shares: FloatArray = result.alpha / sizes
+    return shares

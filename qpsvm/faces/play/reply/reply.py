@@ -1,0 +1,230 @@
+"""`reply`: from what a page asks to what it shows. A pure function: it never raises, and never trusts.
+
+The picture of complementarity: where α against y f (or t − f, or f) is at an optimum, as points of one path.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.vectors import EPS
+from qpsvm.base.errors import QPSVMError, UnsupportedError
+from qpsvm.faces.play import catalogue
+from qpsvm.faces.play.finite import number, numbers, run
+from qpsvm.faces.play.machines import MACHINES, Machine
+from qpsvm.faces.play.reply.parts import counted, equations, full_size, half_tube, measured, quadratic, table, width
+from qpsvm.faces.play.reply.plane import plane
+from qpsvm.faces.play.reply.summary import failure, fault, sentence, verdict_on_yours
+from qpsvm.faces.play.request import Request, State, id_of, program, read_request
+from qpsvm.faces.play.scenes import SCENES
+from qpsvm.faces.play.start import Start, default_start
+from qpsvm.machines import Problem
+from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
+from qpsvm.solve.call import solve
+
+#: A path that goes on for ever, upwards or downwards.
+TOP, BOTTOM = "top", "bottom"
+Point = tuple[float, float | str]
+
+
+def path(problem: Problem, result: SVMResult, machine: Machine) -> dict[str, Any]:
+    """The path from end to end: points (share of α, value), and the least share that is drawn."""
+    sides = machine.learnt == "numbers"
+    points = _two_sided(result, half_tube(problem, result)) if sides else _one_sided(result)
+    return {
+        "low": -1.0 if sides else 0.0,
+        "path": [[share, at if isinstance(at, str) else number(at)] for share, at in points],
+    }
+
+
+def _one_sided(result: SVMResult) -> list[Point]:
+    """α = 0 beyond the margin, then along it, and α at its bound behind it, or further and further behind."""
+    level = float(result.margin[0]) if len(result.margin) else result.rho
+    bounded = bool(np.isfinite(result.upper).all())
+    drop = float(result.curvature.max(initial=0.0)) * full_size(result)
+    end: list[Point] = [(1.0, BOTTOM)] if bounded else []
+    return [(0.0, TOP), (0.0, level), (1.0, level - drop), *end]
+
+
+def _two_sided(result: SVMResult, epsilon: float) -> list[Point]:
+    """β from below f to above it, with the tube of half the width ε between."""
+    n, full = len(result.kind), full_size(result)
+    below, above = (float(side.max()) for side in (result.upper[n:], result.upper[:n]))
+    if not np.isfinite(above):
+        drop = float(result.curvature.max()) * full
+        return [(-1.0, -epsilon - drop), (0.0, -epsilon), (0.0, epsilon), (1.0, epsilon + drop)]
+    down, up = -below / full, above / full
+    return [(down, BOTTOM), (down, -epsilon), (0.0, -epsilon), (0.0, epsilon), (up, epsilon), (up, TOP)]
+
+
+#: Seconds that a solve may take, the imports of the first one among them, and the relative gap to reach.
+SECONDS, TOL = 4.0, 1e-6
+#: From this share of its bound on, α counts as changed.
+CHANGED = 1e-6
+#: What a fault of this library may be. The page gets a sentence, and the log the rest.
+FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+log = logging.getLogger(__name__)
+
+
+def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
+    """Answer a page's request.
+
+    Parameters
+    ----------
+    message : object
+        As JSON gives it: {"id": 7, "ask": "solve", "state": {…}, …}.
+    start : Start, optional
+        What the page shows first. By default a scene.
+
+    Returns
+    -------
+    dict
+        JSON can hold it, with None for numbers that are not finite. Where something is wrong, its key "error" says
+        what, in a sentence.
+
+    Examples
+    --------
+    What is wrong with a request is said in a sentence, and nothing is raised:
+
+    >>> import qpsvm.play
+    >>> answer = qpsvm.faces.play.reply.reply({"id": 2, "ask": "solve", "state": {"points": []}})
+    >>> print(answer["error"]["sentence"])
+    state lacks the key 'labels'.
+    """
+    try:
+        return _answer(message, start)
+    except QPSVMError as error:
+        return failure(id_of(message), error)
+    except FAULTS:
+        log.exception("qpsvm play: a request failed")
+        return fault(id_of(message))
+
+
+def _answer(message: Any, start: Start | None) -> dict[str, Any]:
+    began = time.perf_counter()
+    request = read_request(message)
+    if request.state is None:
+        return {"id": request.id, **_catalogue(start or default_start())}
+    if request.ask == "steps":
+        return {"id": request.id, **equations(request.state)}
+    if request.ask == "program":
+        return {"id": request.id, "python": program(request.state, TOL, SECONDS)}
+    problem: Problem | None = None
+    try:
+        problem = request.state.problem()
+        if request.ask == "run":
+            return {"id": request.id, **run(problem, request.solver)}
+        answer = _solved(request, request.state, problem)
+    except QPSVMError as error:
+        return failure(request.id, error, request, problem)
+    return {**answer, "ms": 1e3 * (time.perf_counter() - began)}
+
+
+def _catalogue(start: Start) -> dict[str, Any]:
+    scenes = [{"name": name, "title": scene.title, "try": list(scene.tries), "state": scene.state.to_json()}
+              for name, scene in SCENES.items()]  # fmt: skip
+    return {
+        "version": _version(),
+        **catalogue.to_json(),
+        "scenes": scenes,
+        "kinds": list(KINDS_IN_WORDS),
+        **start.to_json(),
+    }
+
+
+def _version() -> str:
+    """The version that is installed, "" where the library is not installed but only there."""
+    try:
+        return version("qpsvm")
+    except PackageNotFoundError:
+        return ""
+
+
+def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
+    """The answer to "solve"."""
+    held = request.alpha
+    result = solve(problem, tol=TOL, check=False, time_limit=SECONDS) if held is None else problem.at(held, TOL)
+    if result.error is not None:
+        raise result.error
+    norm = norm_of(problem, result)
+    answer = {"id": request.id, **_summary(problem, result, norm)}
+    machine = MACHINES[state.machine].under(state.parameters)
+    answer |= {"width": number(width(problem, result, machine, norm)), "accuracy": counted(problem, result, machine)}
+    shown, changed = table(result, machine), 0.0 if held is None else repair_of(result, held)
+    answer |= {
+        "yours": held is not None,
+        "sentence": sentence(result, machine, norm) if held is None
+        else verdict_on_yours(result, machine, changed > CHANGED),
+        "repaired": number(changed),
+        "sum": number(_balance(state, result.alpha if held is None else held)),
+        "alpha": numbers(result.alpha), "pair": path(problem, result, machine),
+        "samples": shown, "rest": number(result.gap - sum(each or 0.0 for each in shown["gap"])),
+    }  # fmt: skip
+    if "plane" in request.show:
+        answer["plane"] = plane(request, state, problem, result)
+    if "qp" in request.show:
+        answer["qp"] = quadratic(state, problem, result)
+    if "derivation" in request.show:
+        try:
+            answer["derivation"] = measured(problem, result, held)
+        except UnsupportedError as error:  # a machine whose steps nobody has listed
+            answer["derivation"] = {"headline": str(error), "trusted": False, "steps": {}}
+    return answer
+
+
+def _summary(problem: Problem, result: SVMResult, norm: float) -> dict[str, Any]:
+    """What is said of the result as a whole, with ‖w‖."""
+    w = result.w if problem.space.is_linear else None
+    return {
+        "title": problem.title, "status": str(result.status), "message": result.message,
+        "primal": number(result.primal), "dual": number(result.dual), "gap": number(result.gap), "tol": TOL,
+        "rounding": number(result.rounding), "b": number(result.b), "b_interval": numbers(result.b_interval),
+        "rho": number(result.rho), "w": None if w is None else numbers(w), "norm": number(norm),
+        "backend": result.backend, "form": result.form, "iterations": result.iterations,
+        "counts": [int((result.kind == kind).sum()) for kind in range(len(KINDS_IN_WORDS))],
+    }  # fmt: skip
+
+
+def _balance(state: State, alpha: FloatArray) -> float:
+    """What the machine's `balance` is at an α: yᵀα, 1ᵀα⁺ − 1ᵀα⁻ or 1ᵀα."""
+    learnt, n = MACHINES[state.machine].learnt, len(state.points)
+    if learnt == "labels":
+        return float(state.labels @ alpha)
+    return float(alpha[:n].sum() - alpha[n:].sum())
+
+
+def repair_of(result: SVMResult, alpha: FloatArray) -> float:
+    """How far α (n,) is from the one that was judged, in units of C; of the largest α where nothing bounds it."""
+    upper = result.upper
+    change = float(np.abs(result.alpha - alpha).max())
+    size = float(upper.max()) if np.isfinite(upper).all() else float(np.abs([alpha, result.alpha]).max())
+    return change / size if size > 0.0 else change
+
+
+def norm_of(problem: Problem, result: SVMResult) -> float:
+    """‖w‖ of w = Σ β_i φ(x_i); 0 where it is no more than the rounding of this sum: nothing is left of it then."""
+    K, coefficients = problem.space.centred, result.coef
+    rounding = len(coefficients) * EPS
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes null
+        terms = np.abs(coefficients) @ np.sqrt(np.maximum(K.diagonal(), 0.0))
+        if problem.space.is_linear:
+            norm = float(np.linalg.norm(result.w))
+            return 0.0 if norm <= rounding * terms else norm
+        square = coefficients @ (K @ coefficients)
+        return 0.0 if np.isfinite(square) and square <= rounding * terms**2 else float(np.sqrt(square))

@@ -1,0 +1,263 @@
+"""A request as the page sends it, and as the rest of this room takes it: every key, type, size and range is checked.
+
+Nothing that comes from a page is used before it has passed here.
+
+A state as a Python program that makes the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.words import shown
+from qpsvm.faces.play import catalogue
+from qpsvm.faces.play.catalogue import KERNELS
+from qpsvm.faces.play.machines import MACHINES, alphas, labelled, settings
+from qpsvm.faces.play.reply.checks import RequestError, as_choice, as_items, as_number, as_numbers, as_object, as_whole
+from qpsvm.machines import Problem
+
+#: What a state may hold: so many points, and so many numbers in all.
+MOST_POINTS, MOST_NUMBERS = 1000, 20_000
+#: The largest coordinate. Beyond it the squares that a polynomial kernel takes are no ordinary numbers.
+LARGEST = 1e9
+#: The largest α that a user may hold.
+LARGEST_ALPHA = 1e15
+#: Whole numbers that JavaScript holds exactly.
+LARGEST_ID = 2**53
+#: Points of the plane a side.
+FEWEST_TICKS, MOST_TICKS, TICKS = 8, 96, 56
+#: The parts of an answer to "solve" that can be left out.
+SHOWS = ("plane", "qp", "derivation")
+#: The keys of a request by what it asks, besides "id" and "ask".
+KEYS = {
+    "catalogue": (),
+    "solve": ("state", "box", "grid", "show", "alpha"),
+    "steps": ("state",),
+    "run": ("state", "solver"),
+    "program": ("state",),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What the user has set.
+
+    points (n, d): Of a regression the last coordinate is the target, and the plane's vertical axis.
+    labels (n,): −1 and +1; they wait where a machine has no classes.
+    axes: The features that the plane shows.
+    machine, kernel: Names of the catalogue.
+    parameters, kernel_parameters: All of them, those that were not given at their defaults.
+    """
+
+    points: FloatArray
+    labels: FloatArray
+    axes: tuple[int, int] = (0, 1)
+    machine: str = "c"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    kernel: str = "linear"
+    kernel_parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def psd(self) -> str:
+        """What to do where the Gram matrix is indefinite."""
+        return str(self.kernel_parameters.get("psd", "raise"))
+
+    def problem(self, classes: Sequence[Any] | NDArray[Any] = (-1, 1)) -> Problem:
+        """The problem; raises what the library does.
+
+        Raises RequestError.
+        """
+        if not labelled(self.machine) and not len(self.points):
+            raise RequestError("there is no sample: add one", "state.points")
+        for label in (1, -1) if labelled(self.machine) else ():
+            if not (self.labels == label).any():
+                raise RequestError(
+                    f"class {label:+d} has no point: add one, or flip one of the other class", "state.labels"
+                )
+        kernel = catalogue.KERNELS[self.kernel].make(self.kernel_parameters)
+        machine = MACHINES[self.machine]
+        y = np.asarray(classes)[(self.labels > 0).astype(int)]
+        return machine.make(self.points, y, self.parameters, kernel, self.psd)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the page holds it."""
+        return {
+            "points": self.points.tolist(), "labels": [int(label) for label in self.labels], "axes": list(self.axes),
+            "machine": self.machine, "parameters": dict(self.parameters),
+            "kernel": {"name": self.kernel, **self.kernel_parameters},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What a page asks: a state, and what it wants to know about it.
+
+    id: Comes back in the answer.
+    ask: A key of `KEYS`.
+    state: None where nothing of it is asked for.
+    box: The part of the plane that is shown; chosen around the points where it is None.
+    grid: Points of the plane a side, at which f is evaluated.
+    show: Which of `SHOWS`.
+    alpha (n,) or None: An α that is to be certified as it is; then nothing is solved.
+    solver: Whose run is asked for.
+    """
+
+    id: int
+    ask: str
+    state: State | None = None
+    box: tuple[float, float, float, float] | None = None
+    grid: int = TICKS
+    show: tuple[str, ...] = SHOWS
+    alpha: FloatArray | None = None
+    solver: str = ""
+
+
+def read_request(message: Any) -> Request:
+    """Check a message.
+
+    Raises RequestError.
+    """
+    every = {"id", "ask"}.union(*KEYS.values())
+    whole = as_object(message, "the request", sorted(every), required=("id", "ask"))
+    number = as_whole(whole.pop("id"), "id", -LARGEST_ID, LARGEST_ID)
+    ask = as_choice(whole.pop("ask"), "ask", KEYS)
+    foreign = next((key for key in whole if key not in KEYS[ask]), None)
+    if foreign is not None:
+        raise RequestError(f"a request for {ask!r} has no key {foreign!r}; leave it out", foreign)
+    if ask == "catalogue":
+        return Request(number, ask)
+    if "state" not in whole:
+        raise RequestError(f"a request for {ask!r} needs the key 'state'", "state")
+    state = read_state(whole["state"])
+    if ask == "run":
+        return Request(number, ask, state, solver=as_choice(whole.get("solver"), "solver", catalogue.solvers()))
+    if ask != "solve":
+        return Request(number, ask, state)
+    alpha = whole.get("alpha")
+    count = alphas(state.machine, len(state.points))
+    return Request(
+        number, ask, state, _box(whole.get("box")),
+        as_whole(whole.get("grid", TICKS), "grid", FEWEST_TICKS, MOST_TICKS), _show(whole.get("show", list(SHOWS))),
+        None if alpha is None else np.array(as_numbers(alpha, "alpha", count, -LARGEST_ALPHA, LARGEST_ALPHA)),
+    )  # fmt: skip
+
+
+def id_of(message: Any) -> int | None:
+    """The id of a message that may be wrong otherwise; None where it has none."""
+    try:
+        return as_whole(message["id"], "id", -LARGEST_ID, LARGEST_ID) if isinstance(message, Mapping) else None
+    except (KeyError, RequestError):
+        return None
+
+
+def read_state(value: Any) -> State:
+    """Check a state, wherever it comes from: a page, an address or a file.
+
+    Raises RequestError.
+    """
+    known = ("points", "labels", "axes", "machine", "parameters", "kernel")
+    machine = as_choice(as_object(value, "state", known).get("machine", "c"), "state.machine", MACHINES)
+    whole = as_object(value, "state", known, required=("points", "labels") if labelled(machine) else ("points",))
+    points = _points(whole["points"])
+    n, d = points.shape
+    whole.setdefault("labels", [1] * n)
+    labels = [as_choice(_plain(label), f"state.labels[{i}]", (1, -1))
+              for i, label in enumerate(as_items(whole["labels"], "state.labels", MOST_POINTS, n))]  # fmt: skip
+    kernel = as_object(whole.get("kernel", {"name": "linear"}), "state.kernel", _kernel_keys(), required=("name",))
+    name = as_choice(kernel.pop("name"), "state.kernel.name", catalogue.KERNELS)
+    return State(
+        points, np.array(labels, dtype=np.float64), _axes(whole.get("axes", [0, 1]), d, machine), machine,
+        settings(MACHINES[machine].parameters, whole.get("parameters", {}), "state.parameters"),
+        name, settings(catalogue.KERNELS[name].parameters, kernel, "state.kernel"),
+    )  # fmt: skip
+
+
+def _plain(label: Any) -> Any:
+    """A whole number where JSON has 1.0 for 1."""
+    return int(label) if isinstance(label, float) and label.is_integer() else label
+
+
+def _kernel_keys() -> list[str]:
+    return ["name", *{p.name: None for each in catalogue.KERNELS.values() for p in each.parameters}]
+
+
+def _points(value: Any) -> FloatArray:
+    """The points, (n, d); (0, 2) where there are none."""
+    rows = as_items(value, "state.points", MOST_POINTS)
+    if not rows:
+        return np.zeros((0, 2))
+    d = len(as_items(rows[0], "state.points[0]", MOST_NUMBERS))
+    if d < 2:
+        raise RequestError(f"state.points[0] must have at least 2 numbers, got {d}", "state.points[0]")
+    if len(rows) * d > MOST_NUMBERS:
+        raise RequestError(
+            f"state.points may hold {MOST_NUMBERS} numbers in all, got {len(rows)} rows of {d}", "state.points"
+        )
+    return np.array([as_numbers(row, f"state.points[{i}]", d, -LARGEST, LARGEST) for i, row in enumerate(rows)])
+
+
+def _axes(value: Any, d: int, machine: str) -> tuple[int, int]:
+    first, second = (as_whole(axis, f"state.axes[{i}]", 0, d - 1)
+                     for i, axis in enumerate(as_items(value, "state.axes", 2, 2)))  # fmt: skip
+    if first == second:
+        raise RequestError(f"state.axes must be two different features, got {first} twice", "state.axes")
+    if MACHINES[machine].learnt == "numbers" and second != d - 1:
+        raise RequestError(f"the vertical axis of a regression is its target, {d - 1}, got {second}", "state.axes[1]")
+    return first, second
+
+
+def _box(value: Any) -> tuple[float, float, float, float] | None:
+    if value is None:
+        return None
+    x0, x1, y0, y1 = (as_number(end, f"box[{i}]", -10 * LARGEST, 10 * LARGEST)
+                      for i, end in enumerate(as_items(value, "box", 4, 4)))  # fmt: skip
+    if not (x0 < x1 and y0 < y1):
+        raise RequestError(f"box must be [x0, x1, y0, y1] with x0 < x1 and y0 < y1, got {shown(value)}", "box")
+    return x0, x1, y0, y1
+
+
+def _show(value: Any) -> tuple[str, ...]:
+    parts = [as_choice(part, f"show[{i}]", SHOWS) for i, part in enumerate(as_items(value, "show", len(SHOWS)))]
+    return tuple(dict.fromkeys(parts))
+
+
+def program(state: State, tol: float, seconds: float) -> str:
+    """The program: it runs as it is, and says so where the problem has no solution.
+
+    It solves as the page does, whose time limit rules out some solvers: another one may end at another optimum.
+    """
+    machine, kernel = MACHINES[state.machine], KERNELS[state.kernel]
+    values = {name: None if value == "none" else value for name, value in state.parameters.items()}
+    made = {name: value for name, value in state.kernel_parameters.items() if name != "psd"}
+    arguments = [*_arguments(values), f"kernel=qpsvm.{kernel.kind.__name__}({', '.join(_arguments(made))})"]
+    if state.psd != "raise":
+        arguments.append(f"psd={state.psd!r}")
+    X, *target = machine.data(state.points, state.labels)
+    rows = ",\n".join(f"    {[float(value) for value in row]!r}" for row in X.tolist())
+    name = "t" if machine.learnt == "numbers" else "y"
+    values_of = [float(value) if name == "t" else int(value) for value in target[0]] if target else []
+    samples = f"X, {name}" if target else "X"
+    given = f"{name} = np.array({values_of!r})\n" if target else ""
+    return f"""import numpy as np
+
+import qpsvm
+
+X = np.array([
+{rows},
+])
+{given}
+problem = qpsvm.{machine.kind.__name__}({samples}, {", ".join(arguments)})
+result = qpsvm.solve(problem, check=False, tol={tol!r}, time_limit={seconds!r})
+print(problem.qp("dual"))
+print(result.summary())
+"""
+
+
+def _arguments(values: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value!r}" for name, value in values.items()]

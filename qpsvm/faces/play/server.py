@@ -1,0 +1,372 @@
+"""The server of the page: three files and a WebSocket, on this computer only.
+
+The work is done in threads, so that messages are read while a solve runs: of the solves that wait on a connection, the
+newest is answered and the others are dropped.
+
+Who may speak with the server: the page that it served itself, and nobody else's.
+
+A page of a foreign site may send requests to 127.0.0.1, and a foreign name may be made to point there (DNS rebinding).
+The first has another Origin, the second another Host. Both are refused before anything is looked at. What is served may
+load nothing from elsewhere.
+
+Messages as text: one JSON object comes in, one goes out; and of several that wait, the newest is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import socket
+import threading
+import webbrowser
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from qpsvm.base.errors import MissingExtraError, ParameterError, install
+from qpsvm.faces.play.catalogue import KERNELS
+from qpsvm.faces.play.machines import MACHINES
+from qpsvm.faces.play.reply.checks import RequestError
+from qpsvm.faces.play.reply.reply import reply
+from qpsvm.faces.play.reply.summary import failure, fault
+from qpsvm.faces.play.request import id_of
+from qpsvm.faces.play.start import Start, default_start
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.websockets import WebSocket
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+#: The names of this computer under which the page may be open.
+NAMES = ("127.0.0.1", "localhost")
+#: How a WebSocket is closed that breaks the rules: RFC 6455, 7.4.1.
+POLICY_VIOLATION = 1008
+
+
+def headers(port: int) -> dict[str, str]:
+    """The headers of every page: nothing from elsewhere, no text that is evaluated, nothing kept, no foreign frame."""
+    sockets = " ".join(f"ws://{name}:{port}" for name in NAMES)
+    policy = {
+        "default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "img-src": "'self' data:",
+        "font-src": "'self'", "connect-src": f"'self' {sockets}", "base-uri": "'none'", "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }  # fmt: skip
+    return {
+        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+    }  # fmt: skip
+
+
+def refuse(kind: str, headers: Mapping[str, list[str]], port: int) -> str:
+    """Why a request may not be answered, in words; "" where it may."""
+    hosts = [f"{name}:{port}" for name in NAMES] + (list(NAMES) if port == 80 else [])
+    host, origin = headers.get("host", []), headers.get("origin", [])
+    if len(host) != 1 or host[0].lower() not in hosts:
+        return f"this server answers to the host {hosts[0]} only"
+    own = [f"http://{name}" for name in hosts]
+    if (origin or kind == "websocket") and (len(origin) != 1 or origin[0].lower() not in own):
+        return "this server answers its own page only"
+    return ""
+
+
+class Guard:
+    """An ASGI application in front of another one: it lets in what may come, and adds the headers to what goes out."""
+
+    def __init__(self, app: App, port: int) -> None:
+        self.app = app
+        self.port = port
+        self._headers = [(name.lower().encode(), value.encode()) for name, value in headers(port).items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, refuse, or hand on."""
+        kind = scope["type"]
+        if kind not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        found: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        why = refuse(kind, found, self.port)
+
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", []), *self._headers]}
+            await send(message)
+
+        if not why:
+            await self.app(scope, receive, send_with_headers)
+        elif kind == "websocket":
+            await receive()  # the handshake, which is then refused
+            await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": why})
+        else:
+            kind_of_text = [(b"content-type", b"text/plain; charset=utf-8")]
+            await send_with_headers({"type": "http.response.start", "status": 403, "headers": kind_of_text})
+            await send({"type": "http.response.body", "body": f"{why}\n".encode()})
+
+
+#: Characters that a message may have: the largest state with an α takes less than half.
+LONGEST = 1_000_000
+#: Messages that may wait besides the newest "solve".
+MOST_WAITING = 32
+
+
+def parse(text: str | None) -> Any:
+    """The value that a message holds.
+
+    Raises RequestError.
+    """
+    if text is None:
+        raise RequestError("a message must be text, and this one is binary")
+    if len(text) > LONGEST:
+        raise RequestError(f"a message may have {LONGEST} characters, got {len(text)}: take fewer points")
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise RequestError("the message is nested too deep") from None
+    except json.JSONDecodeError as error:
+        raise RequestError(f"the message is no JSON: {error}") from None
+    except ValueError:  # what is left of JSON's grammar is a number that Python does not read
+        raise RequestError("the message has a number of too many digits") from None
+
+
+def refusal(error: RequestError, message: Any = None) -> str:
+    """The answer to a message that is not looked at, or could not be read."""
+    return json.dumps(failure(id_of(message), error))
+
+
+def answer(message: Any, start: Start | None = None) -> str:
+    """The answer to a message, as text."""
+    try:
+        return json.dumps(reply(message, start), allow_nan=False)
+    except ValueError:  # a number that is not finite, which JSON does not have
+        return json.dumps(fault(id_of(message)))
+
+
+@dataclass
+class Waiting:
+    """What one connection has asked and not yet been answered: of "solve", only the newest."""
+
+    messages: deque[Any] = field(default_factory=deque)
+
+    def put(self, message: Any) -> bool:
+        """Add a message; False where too many wait."""
+        if _is_solve(message):
+            kept = [other for other in self.messages if not _is_solve(other)]
+            self.messages = deque([*kept, message])
+            return True
+        if len(self.messages) >= MOST_WAITING:
+            return False
+        self.messages.append(message)
+        return True
+
+    def take(self) -> Any:
+        """The message that has waited longest."""
+        return self.messages.popleft()
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+
+def _is_solve(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("ask") == "solve"
+
+
+HOST = "127.0.0.1"
+PORT = 8765
+#: The files of the page, and their types. No icon is served: browsers ask for one all the same.
+PAGE = {
+    "index.html": "text/html; charset=utf-8",
+    "play.mjs": "text/javascript; charset=utf-8",
+    "play.css": "text/css; charset=utf-8",
+}
+ICON = "favicon.ico"
+#: Solves that run at a time, over all connections.
+WORKERS = 4
+#: Bytes of a message at which the connection is closed without an answer; a letter has four at the most.
+LARGEST_FRAME = 4 * LONGEST
+#: Seconds that open pages get to say goodbye when the server ends.
+GOODBYE = 1
+
+
+def page_file(name: str) -> bytes | None:
+    """The content of a file of the page; None for any other name."""
+    return files("qpsvm.faces.play").joinpath("page", name).read_bytes() if name in PAGE else None
+
+
+def application(start: Start, port: int) -> App:
+    """The ASGI application: the page at "/", its files beside it, messages at "/ws".
+
+    Raises MissingExtraError.
+    """
+    try:
+        from starlette.applications import Starlette
+        from starlette.responses import Response as Answer
+        from starlette.routing import Route, WebSocketRoute
+    except ImportError as error:
+        raise _missing("starlette") from error
+    workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="qpsvm-play")
+
+    async def file(request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
+        if name == ICON:
+            return Answer(status_code=204)
+        content = page_file(name)
+        if content is None:
+            return Answer("there is no such page\n", status_code=404, media_type="text/plain")
+        return Answer(content, media_type=PAGE[name])
+
+    async def messages(connection: WebSocket) -> None:
+        await converse(connection, start, workers)
+
+    routes = [Route("/", file), Route("/{name}", file), WebSocketRoute("/ws", messages)]
+    app = Starlette(routes=routes)
+    app.router.redirect_slashes = False  # what is not there is not there
+    return Guard(app, port)
+
+
+async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecutor) -> None:
+    """Answer the messages of one page until it leaves."""
+    await connection.accept()
+    waiting, arrived = Waiting(), asyncio.Event()
+    answering = asyncio.create_task(_answer_all(connection, start, workers, waiting, arrived))
+    try:
+        while True:
+            frame = await connection.receive()
+            if frame["type"] == "websocket.disconnect":
+                break
+            refused = _put(waiting, frame.get("text"))
+            arrived.set()
+            if refused and not await _send(connection, refused):
+                break
+    finally:
+        answering.cancel()
+        with suppress(asyncio.CancelledError):
+            await answering
+
+
+def _put(waiting: Waiting, text: str | None) -> str:
+    """Let a message wait for its answer; what to answer at once where it may not, else ""."""
+    try:
+        message = parse(text)
+    except RequestError as error:
+        return refusal(error)
+    if waiting.put(message):
+        return ""
+    return refusal(RequestError("too many requests wait: ask again when some are answered"), message)
+
+
+async def _answer_all(
+    connection: WebSocket, start: Start, workers: ThreadPoolExecutor, waiting: Waiting, arrived: asyncio.Event
+) -> None:
+    """Answer what waits, one message after the other, in a thread."""
+    loop = asyncio.get_running_loop()
+    while True:
+        while waiting:
+            text = await loop.run_in_executor(workers, answer, waiting.take(), start)
+            if not await _send(connection, text):
+                return
+        arrived.clear()
+        await arrived.wait()
+
+
+async def _send(connection: WebSocket, text: str) -> bool:
+    """Send a message; False where the page has left meanwhile."""
+    from starlette.websockets import WebSocketDisconnect
+
+    try:
+        await connection.send_text(text)
+    except (WebSocketDisconnect, RuntimeError):  # the second one where the connection is closed already
+        return False
+    return True
+
+
+def listening(port: int) -> socket.socket:
+    """A socket on this computer only, which takes connections already.
+
+    Raises ParameterError.
+    """
+    if not 0 <= port <= 65535:
+        raise ParameterError(f"--port must be a number from 0 to 65535, got {port}")
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":  # so that a port is free as soon as its server has ended; elsewhere it would be shared
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((HOST, port))
+        bound.listen()
+    except OSError as error:
+        bound.close()
+        why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror or error}"
+        raise ParameterError(f"port {port} {why}; choose another with --port, or a free one with --port 0") from None
+    return bound
+
+
+def warm_up(start: Start) -> None:
+    """Answer once what a page will ask first, so that everything is imported when it does."""
+    state = start.state.to_json()
+    reply({"id": 0, "ask": "catalogue"}, start)
+    reply({"id": 0, "ask": "steps", "state": state})
+    small = {"points": [[0, 0], [1, 1], [0, 1], [1, 2]], "labels": [-1, 1, -1, 1]}
+    for machine in MACHINES:
+        for kernel in KERNELS:
+            reply({"id": 0, "ask": "solve", "state": {**small, "machine": machine, "kernel": {"name": kernel}}})
+
+
+def server_of(start: Start, bound: socket.socket) -> uvicorn.Server:
+    """The server of a page, over a socket that takes connections already: `run(sockets=[bound])` serves.
+
+    Raises MissingExtraError.
+    """
+    try:
+        import uvicorn
+        import websockets  # noqa: F401  (what uvicorn speaks WebSocket with)
+    except ImportError as error:
+        raise _missing(error.name or "uvicorn") from error
+    app: Any = application(start, bound.getsockname()[1])
+    config = uvicorn.Config(
+        app, log_level="warning", ws_max_size=LARGEST_FRAME, ws_per_message_deflate=False, server_header=False,
+        proxy_headers=False, lifespan="off", timeout_graceful_shutdown=GOODBYE,
+    )  # fmt: skip
+    return uvicorn.Server(config)
+
+
+def open_browser(address: str) -> None:
+    """Show the page, or say that nothing here can."""
+    with suppress(webbrowser.Error):
+        if webbrowser.open(address):
+            return
+    print(f"qpsvm play: no browser could be opened; open {address} in one", flush=True)
+
+
+def serve(start: Start | None = None, port: int = PORT, browser: bool = True) -> None:
+    """Serve the page until Ctrl-C.
+
+    Raises MissingExtraError, ParameterError.
+    """
+    start = start or default_start()
+    with listening(port) as bound:
+        server = server_of(start, bound)
+        warm_up(start)
+        address = f"http://{HOST}:{bound.getsockname()[1]}/"
+        print(f"qpsvm play: {address}   (Ctrl-C ends it)", flush=True)
+        if browser:
+            threading.Thread(target=open_browser, args=(address,), daemon=True).start()
+        with suppress(KeyboardInterrupt):  # how a server ends
+            server.run(sockets=[bound])
+    print("qpsvm play: ended", flush=True)
+
+
+def _missing(package: str) -> MissingExtraError:
+    return MissingExtraError(f"the page needs the package {package!r}, which is not installed; run: {install('play')}")

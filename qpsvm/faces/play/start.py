@@ -1,0 +1,174 @@
+"""What a page shows first: a scene, or the samples of a problem that the user has in Python or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import as_dense
+from qpsvm.base.arrays.vectors import common_value
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.faces.play.catalogue import KERNELS
+from qpsvm.faces.play.machines import MACHINES
+from qpsvm.faces.play.reply.checks import RequestError
+from qpsvm.faces.play.request import MOST_POINTS, State, read_state
+from qpsvm.faces.play.scenes import SCENES
+from qpsvm.machines import Problem
+
+#: The name of a regression's target among the features.
+TARGET = "t"
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """The state that a page begins with.
+
+    Attributes
+    ----------
+    state : State
+        Points, labels, machine, kernel and axes.
+    features : tuple of str, or None
+        Names of the columns.
+    classes : (str, str)
+        The names of −1 and +1.
+
+    Examples
+    --------
+    >>> from qpsvm.faces.play.start import start_of
+    >>> import qpsvm
+    >>> start = start_of(qpsvm.CSVM([[0.0, 0.0], [2.0, 2.0]], ["no", "yes"], C=10))
+    >>> print(start.classes, start.state.machine)
+    ('no', 'yes') c
+    """
+
+    state: State
+    features: tuple[str, ...] | None = None
+    classes: tuple[str, str] = ("-1", "+1")
+
+    def to_json(self) -> dict[str, Any]:
+        """The start as the catalogue has it.
+
+        Returns
+        -------
+        dict
+            JSON can hold it.
+
+        Examples
+        --------
+        >>> from qpsvm.faces.play.start import default_start
+        >>> list(default_start().to_json())
+        ['start', 'features', 'classes']
+        """
+        return {
+            "start": self.state.to_json(), "features": None if self.features is None else list(self.features),
+            "classes": list(self.classes),
+        }  # fmt: skip
+
+    def on_axes(self, names: Sequence[str]) -> Start:
+        """The same with two features chosen by their names, or by their numbers from 0.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of the horizontal and the vertical axis.
+
+        Returns
+        -------
+        Start
+            With other axes.
+
+        Raises
+        ------
+        UnknownOptionError
+            No such feature; names the nearest.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> from qpsvm.faces.play.start import start_of
+        >>> start = start_of(qpsvm.CSVM([[0.0, 1.0, 0.0], [2.0, 2.0, 5.0]], [0, 1]))
+        >>> start.on_axes(["2", "0"]).to_json()["start"]["axes"]
+        [2, 0]
+        """
+        known = list(self.features or map(str, range(self.state.points.shape[1])))
+        for name in names:
+            if name not in known and not (name.isdecimal() and int(name) < len(known)):
+                raise UnknownOptionError(f"no feature {name!r}; {nearest(name, known)}")
+        axes = [known.index(name) if name in known else int(name) for name in names]
+        return replace(self, state=read_state({**self.state.to_json(), "axes": axes}))
+
+
+def default_start(machine: str | None = None) -> Start:
+    """The first scene; for a machine without classes, the first of its own, or of one that learns the same."""
+    states = [scene.state for scene in SCENES.values()]
+    learnt = MACHINES[machine].learnt if machine in MACHINES else "labels"
+    alike = [state for state in states if MACHINES[state.machine].learnt == learnt]
+    own = [state for state in alike if state.machine == machine and learnt != "labels"]
+    return Start((own or alike)[0])
+
+
+def start_of(problem: Problem) -> Start:
+    """The page's view of a problem.
+
+    Raises ParameterTypeError, UnsupportedError, RequestError.
+    """
+    if not isinstance(problem, Problem):
+        raise ParameterTypeError(f"a page shows a problem such as CSVM(X, y), got {shown(problem)}")
+    machine = next((name for name, each in MACHINES.items() if type(problem) is each.kind), None)
+    kernel = next((name for name, each in KERNELS.items() if type(problem.kernel) is each.kind), None)
+    if machine is None or kernel is None:
+        what = f"the machine {type(problem).__name__}" if machine is None else f"the kernel {problem.kernel}"
+        known = [each.kind.__name__ for each in (MACHINES if machine is None else KERNELS).values()]
+        raise UnsupportedError(f"the page does not have {what}; it has {', '.join(known)}")
+    n, d = problem.X.shape
+    if n > MOST_POINTS:
+        raise UnsupportedError(
+            f"the page takes {MOST_POINTS} rows at the most, this problem has {n}: give some of them"
+        )
+    learnt = MACHINES[machine].learnt
+    if d < 2 and learnt != "numbers":
+        raise UnsupportedError(
+            "the page shows a plane, and this problem has one feature: add a column, of zeros if need be"
+        )
+    if common_value(problem.sample_weight) != 1.0 and (problem.sample_weight != 1.0).any():
+        raise UnsupportedError("the page knows no sample weights: leave them out")
+    if problem.constraints:
+        raise UnsupportedError("the page knows no constraints: leave them out")
+    held = {field.name: getattr(problem.kernel, field.name) for field in fields(problem.kernel)}  # type: ignore[arg-type]
+    if any(parameter.name == "psd" for parameter in KERNELS[kernel].parameters):
+        held["psd"] = problem.psd
+    points = as_dense(problem.X)
+    if learnt == "numbers":
+        points = np.column_stack([points, problem.t])
+    shown_state = {
+        "points": points.tolist(), "labels": problem.y.tolist() if learnt == "labels" else [1] * n,
+        "axes": [0, d if learnt == "numbers" else 1], "machine": machine,
+        "parameters": {each.name: _value(problem, each.name) for each in MACHINES[machine].parameters},
+        "kernel": {"name": kernel, **held},
+    }  # fmt: skip
+    try:
+        state = read_state(shown_state)
+    except RequestError as error:
+        raise RequestError(f"the page cannot show this problem: {error}", error.field) from None
+    names = problem.feature_names
+    named = None if names is None else (*names, *([TARGET] if learnt == "numbers" else []))
+    if learnt != "labels":
+        return Start(state, named)
+    low, high = (str(label) for label in problem.classes)
+    return Start(state, named, (low, high))
+
+
+def _value(problem: Problem, name: str) -> Any:
+    """A parameter of a problem as the page holds it."""
+    value = getattr(problem, name)
+    if value is None:
+        return "none"
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        if not (value == value[0]).all():
+            raise UnsupportedError(f"the page has one {name} for all samples, this problem has one for each")
+        return float(value[0])
+    return value

@@ -1,0 +1,82 @@
+"""The page as a widget for Jupyter and marimo: the same module, with the kernel in place of a server.
+
+>>> import qpsvm
+>>> playground = qpsvm.Playground(qpsvm.HardMargin([[0.0, 0.0], [2.0, 2.0]], [0, 1]))
+>>> playground.state = {**playground.state, "points": [[0, 0], [4, 4]]}  # as a user drags a point on the page
+>>> print(playground.problem.title, playground.result.w.round(6))
+hard margin, kernel Linear() [0.25 0.25]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from qpsvm.base.errors import MissingExtraError, install
+from qpsvm.faces.play.reply.reply import reply
+from qpsvm.faces.play.request import read_state
+from qpsvm.faces.play.start import default_start, start_of
+from qpsvm.machines import Problem
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
+
+#: The package that is not installed, if one is not: the class is there all the same, for `help` and for `getattr`.
+_absent: str | None = None
+try:
+    import anywidget
+    import traitlets
+except ImportError as error:
+    _absent = error.name or "anywidget"
+
+if TYPE_CHECKING or _absent is None:
+    Widget = anywidget.AnyWidget
+    state_of_page, checks_state = traitlets.Dict().tag(sync=True), traitlets.validate("state")
+else:
+    Widget, state_of_page, checks_state = object, {}, staticmethod
+
+
+class Playground(Widget):
+    """A page in a notebook, on which samples are dragged, solved and certified.
+
+    state: What the user has set: points, labels, axes, machine, parameters, kernel. It follows the page; a
+        state that is assigned is checked, and the page follows it.
+    """
+
+    _esm = files("qpsvm.faces.play").joinpath("page", "play.mjs").read_text(encoding="utf-8")
+    _css = files("qpsvm.faces.play").joinpath("page", "play.css").read_text(encoding="utf-8")
+    state = state_of_page
+
+    def __init__(self, problem: Problem | None = None) -> None:
+        if _absent is not None:
+            raise MissingExtraError(
+                f"qpsvm.Playground needs the package {_absent!r}, which is not installed; run: {install('play')}"
+            )
+        self._start = default_start() if problem is None else start_of(problem)
+        named = None if problem is None else problem.samples.classes
+        self._labels = (-1, 1) if named is None else named
+        super().__init__(state=self._start.state.to_json())
+        self.on_msg(self._answer)
+
+    @checks_state
+    def _checked(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
+        """A state in full, with the defaults of what it leaves out."""
+        return read_state(proposal["value"]).to_json()
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the page shows now, with the labels of the problem that it began with.
+
+        Raises QPSVMError.
+        """
+        return read_state(self.state).problem(self._labels)
+
+    @property
+    def result(self) -> SVMResult:
+        """Its result, as `qpsvm.solve` gives it; raises what that does."""
+        return solve(self.problem)
+
+    def _answer(self, widget: object, message: Any, buffers: object) -> None:
+        """Answer a message of the page."""
+        del widget, buffers
+        self.send(reply(message, self._start))

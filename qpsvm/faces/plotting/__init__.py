@@ -1,0 +1,27 @@
+"""Pictures of problems and their results, on Matplotlib (extra `plot`).
+
+Every function takes `ax=` and returns it. It never shows or saves, and changes no global setting. The pictures can be
+read in grey and without colour vision: classes differ in shape and in the colour of the edge, kinds of samples in fill,
+lines in style. Legends stand below the axes. In a figure of your own, `layout="constrained"` makes room for them; in a
+small one, pass `legend=False`.
+
+>>> import qpsvm
+>>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
+>>> ax = qpsvm.faces.plotting.boundary(problem, qpsvm.solve(problem), resolution=20)
+>>> ax.figure.savefig("boundary.png")
+"""
+
+from qpsvm.faces.plotting.boundary import boundary
+from qpsvm.faces.plotting.decisions import decisions
+from qpsvm.faces.plotting.duality import duality
+from qpsvm.faces.plotting.hulls import hulls
+from qpsvm.faces.plotting.multipliers import complementarity, gap, multipliers
+from qpsvm.faces.plotting.novelty import novelty
+from qpsvm.faces.plotting.path import path
+from qpsvm.faces.plotting.scores import scores
+from qpsvm.faces.plotting.tube import quantiles, tube
+
+__all__ = [
+    "boundary", "complementarity", "decisions", "duality", "gap", "hulls", "multipliers", "novelty", "path",
+    "quantiles", "scores", "tube",
+]  # fmt: skip

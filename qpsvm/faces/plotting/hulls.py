@@ -1,0 +1,370 @@
+"""The dual as geometry: the closest points of two reduced convex hulls.
+
+Reduced convex hulls in the plane: a vertex is found from a direction, and an edge from two vertices.
+
+    (HULL.1)  reduced hull:  {Σ a_i x_i : Σ a_i = 1, 0 ≤ a_i ≤ μ_i}, the convex hull where no μ_i is below 1
+    (HULL.2)  furthest point in a direction: fill a_i up to μ_i, in the order of how far the x_i reach, until the sum
+              is 1
+    (HULL.3)  w = A (p − m) with p = Σ₊ a_i x_i, m = Σ₋ a_i x_i, a_i = α_i/A and A = Σ₊ α_i = Σ₋ α_i: p and m are the
+              closest points of the reduced hulls with μ_i = C_i/A, and ‖w‖ = A ‖p − m‖
+    (HULL.4)  for a hard margin ‖p − m‖ = 2/‖w‖, the margin, and f = 0 bisects the segment; otherwise
+              f(p) = ρ − Σ₊ a_iξ_i and f(m) = −(ρ − Σ₋ a_iξ_i): f = 0 is perpendicular to the segment but need not
+              bisect it
+
+Sources: Bennett & Bredensteiner, *Duality and geometry in SVM classifiers*, ICML (2000); Crisp & Burges, *A geometric
+interpretation of ν-SVM classifiers*, NIPS (2000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.checks import as_flag
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.errors import (
+    DataError,
+    MarginNotFoundError,
+    NotSeparableError,
+    ParameterError,
+    ParameterTypeError,
+    UnsupportedError,
+)
+from qpsvm.faces.plotting.style import (
+    BLACK,
+    CLASSES,
+    EDGE,
+    GREY,
+    PURPLE,
+    SAMPLE,
+    SHAPES,
+    legend_below,
+    marker_proxy,
+    new_axes,
+    plain,
+    set_title,
+)
+from qpsvm.faces.plotting.view import View, view_of
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.pairing import check_pair
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Linear
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: A point is a vertex, and not rounding, where it reaches beyond an edge by this share of the samples' range.
+NOTICED = 1e-9
+
+
+def furthest(points: FloatArray, caps: FloatArray, directions: FloatArray) -> FloatArray:
+    """Where the reduced hull of points (n, 2) with caps μ (n,) reaches furthest in one direction (2,), or in k of them.
+
+    Shapes: points (n, 2), caps (n,), directions (2,).
+    """
+    order = np.argsort(-(points @ np.atleast_2d(directions).T), axis=0, kind="stable")
+    filled = np.minimum(np.cumsum(caps[order], axis=0), 1.0)  # (HULL.2)
+    weights = filled.copy()
+    weights[1:] -= filled[:-1]
+    reached = [(weights * points[order, j]).sum(axis=0) / filled[-1] for j in range(2)]
+    vertices: FloatArray = np.column_stack(reached).reshape(directions.shape)
+    return vertices
+
+
+def reduced_hull(points: FloatArray, caps: FloatArray, noticed: float = NOTICED) -> FloatArray:
+    """The vertices of (HULL.1), counterclockwise.
+
+    Shapes: points (n, 2), caps (n,) → (v, 2).
+    """
+    tolerance = noticed * float(np.ptp(points, axis=0).max())
+    origin = points.mean(axis=0)  # an offset would take the digits that the shape needs
+    points = points - origin
+    vertices = furthest(points, caps, np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)]))
+    waiting = np.ones(len(vertices), dtype=np.bool_)  # edges to look behind, by the vertex at which they begin
+    while waiting.any():
+        rows = np.flatnonzero(waiting)
+        beyond, found = _beyond(points, caps, vertices[rows], np.roll(vertices, -1, axis=0)[rows], tolerance)
+        waiting[rows] = beyond
+        vertices = np.insert(vertices, rows[beyond] + 1, found[beyond], axis=0)
+        waiting = np.insert(waiting, rows[beyond] + 1, True)
+    apart = np.abs(vertices - np.roll(vertices, 1, axis=0)).max(axis=1) > tolerance
+    hull: FloatArray = (vertices[apart] if apart.any() else vertices[:1]) + origin
+    return hull
+
+
+def _beyond(
+    points: FloatArray, caps: FloatArray, start: FloatArray, stop: FloatArray, tolerance: float
+) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Which edges from `start` to `stop`, (k, 2) each, have a vertex behind them, (k,), and those vertices, (k, 2)."""
+    edge = stop - start
+    length = np.hypot(*edge.T)
+    outward = np.column_stack([edge[:, 1], -edge[:, 0]])
+    found = furthest(points, caps, outward)
+    reach = np.einsum("kj,kj->k", outward, found - start)
+    new = (found != start).any(axis=1) & (found != stop).any(axis=1)
+    return (length > tolerance) & (reach > tolerance * length) & new, found
+
+
+#: A boundary is the segment's bisector where it passes the middle closer than this share of the segment's length.
+BISECTS = 1e-6
+#: Size of the mark where hulls meet, in points². The mark is open, because a sample may lie there.
+STAR = 300
+#: Closest points are one point where they are nearer than this share of the samples' range.
+ONE_POINT = 1e-7
+
+#: What `solve` raises where there is no margin to draw: two points of the hulls that are one, or look so.
+ERRORS = (NotSeparableError, MarginNotFoundError)
+HullsError = NotSeparableError | MarginNotFoundError
+
+
+def hulls(
+    problem: Problem,
+    result: SVMResult | HullsError,
+    *,
+    names: Sequence[str] | None = None,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the reduced convex hulls of both classes, their closest points, and the boundary between them.
+
+    Parameters
+    ----------
+    problem : Problem
+        With two features, a linear kernel and a free intercept.
+    result : SVMResult, NotSeparableError or MarginNotFoundError
+        Of that problem. Where the hulls meet, `solve` raises the error, and their common point is drawn.
+    names : (str, str), optional
+        Names of the features.
+    legend : bool, default=True
+        Whether a legend stands below the axes.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+        With equal units in both directions, so that right angles look right; as in `boundary`, unless the ranges of
+        the features differ too much, which the title then says.
+
+    Raises
+    ------
+    UnsupportedError
+        Another kernel or number of features, or an intercept that is not free: no such picture exists.
+    ParameterError
+        Every α is 0.
+    DataError
+        The result or error is not of this problem.
+    MissingExtraError
+        Matplotlib is not installed.
+
+    Notes
+    -----
+    In the point of its class, a sample has at most the share μ_i = C_i/Σ₊α, (HULL.1). This is 1 for a hard margin and
+    2/(νn) for a ν-SVM; a C-SVM has that of the ν which belongs to its C. (HULL.3) and (HULL.4) tie the two points to
+    the boundary.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.HardMargin([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
+    >>> ax = qpsvm.faces.plotting.hulls(problem, qpsvm.solve(problem))
+    >>> ax.get_aspect()
+    1.0
+
+    Where the hulls meet, the error is the picture's data:
+
+    >>> problem = qpsvm.HardMargin([[0.0, 0.0], [2.0, 2.0], [0.0, 2.0], [2.0, 0.0]], [0, 0, 1, 1])
+    >>> try:
+    ...     qpsvm.solve(problem)
+    ... except qpsvm.NotSeparableError as error:
+    ...     ax = qpsvm.faces.plotting.hulls(problem, error)
+    """
+    error = result if isinstance(result, ERRORS) else getattr(result, "error", None)
+    meeting = error if isinstance(error, ERRORS) else None
+    _check(problem, result)
+    as_flag(legend, "legend")
+    view = view_of(problem, None, names)
+    shares = _meeting(problem, meeting) if meeting is not None else _shares(problem, result)
+    ax = new_axes(ax, view.size)
+    handles = _draw_hulls(ax, problem, view, shares)
+    if meeting is None and isinstance(result, SVMResult):
+        handles += _draw_lines(ax, result, view, shares)
+    handles.append(_draw_points(ax, view, shares))
+    units = view.frame(ax)
+    reduced = f"reduced convex hulls: no weight above {shares.caps.max():.3g}"
+    set_title(ax, problem.title, "convex hulls" if shares.full else reduced, units)
+    if legend:
+        which = "the common" if isinstance(meeting, NotSeparableError) else "a closest"
+        used = marker_proxy("o", BLACK, "0.6", f"part of {which} point")
+        legend_below(ax, [*handles, used])
+    return ax
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Which of the m samples that take part are in a point, μ_i of (HULL.3), (m,) each, and the two points, (2,)."""
+
+    used: NDArray[np.bool_]
+    caps: FloatArray
+    plus: FloatArray
+    minus: FloatArray
+
+    @property
+    def full(self) -> bool:
+        """Whether the hulls are not reduced."""
+        return bool((self.caps >= 1.0).all())
+
+
+def _check(problem: Problem, result: SVMResult | HullsError) -> None:
+    if isinstance(result, ERRORS):
+        if not isinstance(problem, Problem):
+            raise ParameterTypeError(f"hulls takes the problem first, got {type(problem).__name__}")
+    else:
+        check_pair(problem, result)
+    d = problem.X.shape[1]
+    if not isinstance(problem.kernel, Linear) or d != 2:
+        raise UnsupportedError(
+            f"hulls are drawn in the plane of two features, for a linear kernel; here the kernel is {problem.kernel} "
+            f"on {d} feature{'s' if d > 1 else ''}; boundary(problem, result) draws f"
+        )
+    if problem.intercept != "free":
+        raise UnsupportedError(
+            f"the intercept is {problem.intercept!r}: without yᵀα = 0 the classes' sums of α differ, so the dual is "
+            'not the distance between hulls; use intercept="free"'
+        )
+
+
+def _shares(problem: Problem, result: SVMResult | HullsError) -> Shares:
+    assert isinstance(result, SVMResult)  # the other case has its own shares
+    y, alpha = problem.labels, result.alpha[problem.rows]
+    total = float(alpha.sum()) / 2
+    if not total > 0:
+        raise ParameterError("every α is 0, so there are no closest points to draw")
+    a = alpha / np.where(y > 0, alpha[y > 0].sum(), alpha[y < 0].sum())  # (HULL.3)
+    used = result.kind[problem.rows] > 0  # a solver's own point may have a trace of every sample in it
+    return _with_points(problem, a, used, np.minimum(problem.upper / total, 1.0))
+
+
+def _meeting(problem: Problem, error: HullsError) -> Shares:
+    """The shares of the common point, which must be one of this problem's hulls."""
+    advice = "give the error that solve(problem) raised"
+    if len(error.u) != problem.n:
+        raise DataError(f"the error is over {len(error.u)} rows, the problem has {problem.n}: {advice}")
+    u, v = error.u[problem.rows], error.v[problem.rows]
+    own = [np.where(problem.labels > 0, u, 0.0), np.where(problem.labels < 0, v, 0.0)]
+    X = problem.X[problem.rows]
+    X = as_dense(X) - X.mean(axis=0)  # an offset would take the digits
+    apart = float(np.hypot(*((own[0] - own[1]) @ X)))
+    short = max(abs(float(side.sum()) - 1.0) for side in own)
+    if short > ONE_POINT or apart > ONE_POINT * float(np.hypot(*X.T).max()):
+        raise DataError(
+            "the error is of another problem: its weights u and v give two points of the classes' hulls, "
+            f"{apart:.3g} apart, and no common one: {advice}"
+        )
+    a = u + v
+    return _with_points(problem, a, a > 0, np.ones(len(a)))
+
+
+def _with_points(problem: Problem, a: FloatArray, used: NDArray[np.bool_], caps: FloatArray) -> Shares:
+    y, X = problem.labels, problem.X[problem.rows]
+    return Shares(used, caps, (a * (y > 0)) @ X, (a * (y < 0)) @ X)
+
+
+def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[Any]:
+    """The samples and hulls of both classes, and the reduced hulls where these are others."""
+    handles = []
+    for side, (shape, color, label) in enumerate(zip(SHAPES, CLASSES, problem.classes, strict=True)):
+        members = (problem.labels > 0) == bool(side)
+        points, name = view.points[members], "convex hull" if shares.full else "reduced hull"
+        vertices = reduced_hull(points, shares.caps[members])
+        handles += ax.fill(
+            *vertices.T,
+            facecolor=(color, 0.18),
+            edgecolor=color,
+            linestyle=("--", "-")[side],
+            linewidth=1.4,
+            zorder=1,
+            label=f"{name}, class {plain(label)}",
+        )
+        if not shares.full:
+            whole = reduced_hull(points, np.ones(len(points)))
+            ax.fill(*whole.T, fill=False, edgecolor=color, linestyle=":", linewidth=0.9, zorder=1)
+        used = shares.used[members]
+        for chosen, fill in ((~used, "white"), (used, color)):
+            ax.scatter(
+                points[chosen, 0],
+                points[chosen, 1],
+                s=SAMPLE,
+                c=fill,
+                marker=shape,
+                edgecolors=color,
+                linewidths=EDGE,
+                zorder=3,
+            )
+    return handles
+
+
+def _draw_points(ax: Axes, view: View, shares: Shares) -> Any:
+    """The closest points and the segment between them, or the one point where the hulls meet."""
+    apart = float(np.hypot(*(shares.plus - shares.minus)))
+    if apart <= ONE_POINT * float(np.ptp(view.points, axis=0).max()):
+        x, y = shares.plus
+        return ax.scatter(
+            x,
+            y,
+            s=STAR,
+            marker="*",
+            facecolors="none",
+            edgecolors=PURPLE,
+            linewidths=2.0,
+            zorder=6,
+            label="the hulls meet",
+        )
+    ends = np.array([shares.plus, shares.minus]).T
+    return ax.plot(
+        *ends,
+        color=PURPLE,
+        linewidth=2.2,
+        marker="D",
+        markeredgecolor=BLACK,
+        zorder=6,
+        label=f"closest points, {apart:.4g} apart",
+    )[0]
+
+
+def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: Shares) -> list[Any]:
+    """f = 0, f = ±ρ, and the segment's bisector where it is not f = 0."""
+    w, gap = result.w, shares.plus - shares.minus
+    reach = float(np.hypot(*np.ptp(view.points, axis=0)))
+    apart = float(np.hypot(*gap))
+    if apart <= ONE_POINT * reach:
+        return []
+    middle = (shares.plus + shares.minus) / 2
+    along = 2 * reach * np.array([-w[1], w[0]]) / float(np.hypot(*w))
+    handles = []
+    for level in (0.0, -result.rho, result.rho):
+        foot = middle - w * (float(w @ middle) + result.b - level) / float(w @ w)
+        line = ax.plot(
+            *np.array([foot - along, foot + along]).T,
+            color=BLACK,
+            linestyle="--" if level else "-",
+            linewidth=1.0 if level else 1.7,
+            zorder=2,
+            label="margins" if level else "boundary, f = 0",
+        )
+        handles += line if level <= 0 else []
+    shift = abs(float(w @ middle) + result.b) / float(np.hypot(*w))
+    if shift > BISECTS * apart:
+        handles += ax.plot(
+            *np.array([middle - along, middle + along]).T,
+            color=GREY,
+            linestyle=":",
+            linewidth=1.5,
+            zorder=2,
+            label="perpendicular bisector",
+        )
+    return handles

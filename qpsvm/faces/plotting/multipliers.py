@@ -1,0 +1,266 @@
+"""The dual variables, sample by sample.
+
+Complementary slackness as one picture: every sample lies on a path of three straight pieces.
+
+Certified gap against iterations: how solvers approach the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.checks import as_flag, as_real_vector, as_tolerance
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import DataError
+from qpsvm.faces.plotting.style import (
+    BLACK,
+    CURVES,
+    GREY,
+    PURPLE,
+    SKY,
+    draw_samples,
+    legend_below,
+    line_proxy,
+    new_axes,
+    plain,
+    say_what,
+)
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.pairing import check_pair
+from qpsvm.result.svm_result import SVMResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Free space above and below the samples, as a share of their range.
+ROOM = 0.08
+
+
+def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True, ax: Axes | None = None) -> Axes:
+    """Draw y_i f(x_i) against α_i/C_i: α = 0 above the margin, α between 0 and C on it, α = C below.
+
+    Parameters
+    ----------
+    problem : Problem
+        Whose samples are drawn.
+    result : SVMResult
+        Of that problem. A sample is as far from the path as it is from its optimality condition.
+    legend : bool, default=True
+        Whether a legend stands below the axes.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+        A hard margin has no C, so its horizontal axis is α_i/max α. Rows of weight 0 are left out.
+
+    Raises
+    ------
+    DataError
+        The result is not of this problem.
+    ParameterTypeError
+        An argument of another type.
+    MissingExtraError
+        Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
+    >>> ax = qpsvm.faces.plotting.multipliers(problem, qpsvm.solve(problem))
+    >>> ax.figure.savefig("complementarity.png")
+    """
+    check_pair(problem, result)
+    as_flag(legend, "legend")
+    ax = new_axes(ax)
+    rows = problem.rows[result.upper[problem.rows] > 0]  # under other weights, other rows may take part
+    if not len(rows):
+        raise DataError("no row of positive weight takes part in the result: give the result of solve(problem)")
+    alpha, upper, yf = result.alpha[rows], result.upper[rows], result.yf[rows]
+    bounded = bool(np.isfinite(upper).all())
+    share = alpha / upper if bounded else alpha / (alpha.max() or 1.0)
+    low, high = min(float(yf.min()), result.rho), max(float(yf.max()), result.rho)
+    room = ROOM * (high - low) or 1.0
+    corners = [(0.0, high + room), (0.0, result.rho), (1.0, result.rho), (1.0, low - room)]
+    ax.plot(*zip(*(corners if bounded else corners[:3]), strict=True), color=SKY, linewidth=7, alpha=0.5, zorder=1,
+            solid_joinstyle="miter")  # fmt: skip
+    ax.axhline(0.0, color=BLACK, linewidth=0.8, linestyle=":", zorder=0)
+    handles = draw_samples(ax, problem, result, np.column_stack([share, yf]), rows)
+    ax.set_ylim(low - room, high + room)
+    ax.set_xlabel("dual variable, $\\alpha_i / C_i$" if bounded else "dual variable, $\\alpha_i / \\max\\,\\alpha$")
+    ax.set_ylabel("margin of the sample, $y_i f(x_i)$")
+    say_what(ax, problem, result)
+    if legend:
+        path = line_proxy(SKY, "-", f"optimal, margin at {result.rho:.3g}")
+        below = [line_proxy(BLACK, ":", "errors lie below")] if low - room < 0 else []
+        legend_below(ax, [*handles, path, *below])
+    return ax
+
+
+#: Smaller gaps are rounding, and are drawn at this value, because a logarithmic axis has no 0.
+SMALLEST = float(np.finfo(float).eps)
+#: Markers along a curve.
+MARKERS = 12
+
+
+def gap(
+    history: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    tol: float | None = None,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the relative gap against iterations, for one or several named runs.
+
+    Parameters
+    ----------
+    history : array_like, shape (k, 2), or mapping of name to such
+        Rows (iteration, gap). Infinite gaps are left out: no feasible point was known yet. Gaps below 2e-16 are drawn
+        at 2e-16.
+    tol : float, optional
+        The tolerance that was asked for, drawn as a line.
+    legend : bool, default=True
+        Whether a legend stands below the axes, where there is more than one line.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+        With a logarithmic vertical axis.
+
+    Raises
+    ------
+    DataError
+        A history has another shape or type, or there is none; an iteration is not finite; a gap is NaN or negative.
+    ParameterError
+        A tolerance that is not positive and finite.
+    MissingExtraError
+        Matplotlib is not installed.
+
+    Examples
+    --------
+    The gap of a textbook method after 1, 2, 4, … steps:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
+    >>> steps = [1, 2, 4, 8]
+    >>> runs = [qpsvm.solve(problem, "dual_ascent", max_iter=k, polish=False, check=False) for k in steps]
+    >>> ax = qpsvm.faces.plotting.multipliers({"dual ascent": [(k, run.gap) for k, run in zip(steps, runs)]}, tol=1e-6)
+    >>> ax.get_yscale()
+    'log'
+    """
+    runs = history if isinstance(history, Mapping) else {"gap": history}
+    if not runs:
+        raise DataError("there is no run to draw: history is an empty mapping")
+    if tol is not None:
+        tol = as_tolerance(tol)
+    as_flag(legend, "legend")
+    rows = {str(name): _rows(run, str(name)) for name, run in runs.items()}
+    ax = new_axes(ax, (6.4, 4.4))
+    for k, (name, pairs) in enumerate(rows.items()):
+        color, style, marker = CURVES[k % len(CURVES)]
+        pairs = pairs[np.isfinite(pairs[:, 1])]
+        ax.plot(
+            pairs[:, 0],
+            np.maximum(pairs[:, 1], SMALLEST),
+            color=color,
+            linestyle=style,
+            marker=marker,
+            markersize=5,
+            markevery=max(1, len(pairs) // MARKERS),
+            linewidth=1.5,
+            label=plain(name),
+        )
+    if tol is not None:
+        ax.axhline(tol, color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label=f"tolerance {tol:g}")
+    ax.set_yscale("log")
+    ax.set_xlabel("iterations")
+    ax.set_ylabel("certified relative gap")
+    if legend and (len(rows) > 1 or tol is not None):
+        legend_below(ax)
+    return ax
+
+
+def _rows(run: ArrayLike, name: str) -> FloatArray:
+    """A history as rows (iteration, gap), checked: (k, 2)."""
+    pairs = as_real_vector(run, f"history {name!r}")
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
+        raise DataError(f"{name}: a history has rows (iteration, gap), shape (k, 2); got shape {pairs.shape}")
+    wrong = ~np.isfinite(pairs[:, 0]) | ~(pairs[:, 1] >= 0)
+    if wrong.any():
+        k = int(wrong.argmax())
+        raise DataError(
+            f"{name}: row {k} is ({pairs[k, 0]:g}, {pairs[k, 1]:g}); iterations must be finite, gaps neither NaN nor "
+            "negative"
+        )
+    return pairs
+
+
+def multipliers(
+    problem: Problem, result: SVMResult, *, sort: bool = True, legend: bool = True, ax: Axes | None = None
+) -> Axes:
+    """Draw α_i for each sample, by kind, between the lines 0 and C_i.
+
+    Parameters
+    ----------
+    problem : Problem
+        Whose samples are drawn.
+    result : SVMResult
+        Of that problem.
+    sort : bool, default=True
+        The largest α first; otherwise in the order of the rows. Rows of weight 0 are left out.
+    legend : bool, default=True
+        Whether a legend stands below the axes.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+        One marker a sample, by kind.
+
+    Raises
+    ------
+    DataError
+        The result is not of this problem.
+    ParameterTypeError
+        An argument of another type.
+    MissingExtraError
+        Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
+    >>> ax = qpsvm.faces.plotting.multipliers(problem, qpsvm.solve(problem))
+    >>> ax.figure.savefig("multipliers.png")
+    """
+    check_pair(problem, result)
+    as_flag(sort, "sort")
+    as_flag(legend, "legend")
+    ax = new_axes(ax, (7.2, 4.4))
+    rows = problem.rows
+    if sort:
+        rows = rows[np.lexsort((-result.kind[rows], -result.alpha[rows]))]
+    place = np.arange(len(rows)) if sort else rows
+    alpha, upper = result.alpha[rows], result.upper[rows]
+    ax.vlines(place, 0.0, alpha, colors=GREY, linewidth=0.9, zorder=1)
+    handles = draw_samples(ax, problem, result, np.column_stack([place, alpha]), rows)
+    ax.axhline(0.0, color=BLACK, linewidth=1.0, zorder=2)
+    if np.isfinite(upper).all():
+        common = np.ptp(upper) == 0
+        ax.hlines(upper, place - 0.5, place + 0.5, colors=PURPLE, linestyles="-", linewidth=1.4, zorder=2)
+        label = f"upper bound C = {upper[0]:.4g}" if common else "upper bounds $C_i$"
+        handles.append(line_proxy(PURPLE, "-", label))
+    ax.set_xlabel("samples, largest $\\alpha_i$ first" if sort else "sample (row of X)")
+    ax.set_ylabel("dual variable $\\alpha_i$")
+    say_what(ax, problem, result)
+    if legend:
+        legend_below(ax, handles)
+    return ax

@@ -1,0 +1,198 @@
+"""What changes with C (or λ, or ν): a quantity of the solutions along a path, as a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.checks import as_flag
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, NoWeightVectorError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.faces.plotting.style import BLACK, CURVES, legend_below, new_axes, set_title
+from qpsvm.faces.plotting.view import feature_names
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.pairing import check_pair
+from qpsvm.many.grid.parameters import family, path_values
+from qpsvm.many.grid.path import solve_path
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Linear
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Shown = Literal["margin", "norm", "objective", "vectors", "coefficients"]
+#: Quantities that change by orders of magnitude along a path.
+OVER_DECADES = ("margin", "norm", "objective")
+#: Values that reach over such a factor are drawn on a logarithmic axis.
+DECADE = 10.0
+#: Coefficients that a legend names one by one.
+NAMED_CURVES = len(CURVES)
+
+
+def path(
+    problem: Problem,
+    values: ArrayLike,
+    *,
+    show: Shown = "margin",
+    results: Sequence[SVMResult] | None = None,
+    names: Sequence[str] | None = None,
+    legend: bool = True,
+    ax: Axes | None = None,
+    **options: Any,
+) -> Axes:
+    """Draw a quantity of the solution against C, λ or ν.
+
+    Parameters
+    ----------
+    problem : CSVM, PrimalHinge or NuSVM
+        Its own C, λ or ν is not used.
+    values : array_like, shape (k,)
+        Of C, λ or ν.
+    show : "margin", "norm", "objective", "vectors" or "coefficients"
+        The width 2ρ/‖w‖ of the margin; ‖w‖; the certified primal value; how many samples are support vectors, on the
+        margin and at the bound; or the entries of w, for a linear kernel.
+    results : sequence of SVMResult, optional
+        What `solve_path(problem, values)` returned. With it, several pictures need one path only.
+    names : sequence of str, optional
+        Names of the d features, for "coefficients".
+    legend : bool, default=True
+        Whether a legend stands below the axes, where there are several curves.
+    ax : Axes, optional
+        By default those of a new figure.
+    **options
+        For `qpsvm.solve`.
+
+    Returns
+    -------
+    Axes
+        C and λ are on a logarithmic axis, and so are margins, norms and objectives that are positive and change
+        tenfold. Where ρ = 0, as in a ν-SVM whose hulls meet, w is 0: crosses on the horizontal axis mark these values.
+        No margin exists there, and no kind of a sample, so that those curves begin beyond them.
+
+    Raises
+    ------
+    UnsupportedError
+        A hard margin, which has nothing to vary.
+    UnknownOptionError
+        No such quantity to show; names the nearest.
+    NoWeightVectorError
+        Coefficients of a kernel that is not linear.
+    ParameterError
+        A value that is not positive and finite, or no vector of them.
+    DataError
+        The results are not of this problem, or not one for each value; or names are not one for each feature.
+    MissingExtraError
+        Matplotlib is not installed.
+
+    See Also
+    --------
+    qpsvm.solve_path : The results alone.
+
+    Examples
+    --------
+    One path, two pictures:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
+    >>> values = [0.1, 1.0, 10.0]
+    >>> results = qpsvm.solve_path(problem, values)
+    >>> ax = qpsvm.faces.plotting.path(problem, values, show="margin", results=results)
+    >>> ax = qpsvm.faces.plotting.path(problem, values, show="vectors", results=results)
+    >>> ax.get_xscale()
+    'log'
+    """
+    if not isinstance(show, str) or show not in get_args(Shown):
+        raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(show, get_args(Shown))}")
+    as_flag(legend, "legend")
+    _, letter = family(problem)
+    at = path_values(values)
+    if show == "coefficients" and not isinstance(problem.kernel, Linear):
+        raise NoWeightVectorError(
+            f"w of {problem.kernel} lies in its feature space, not in that of the samples; choose another show=, or "
+            "Linear() as kernel"
+        )
+    labels = feature_names(names, problem.X.shape[1])
+    if results is not None:
+        _check_results(problem, results, at, letter)
+    ax = new_axes(ax, (6.4, 4.8))
+    results = solve_path(problem, at, **options) if results is None else results
+    curves = _quantities(problem, results, show, labels)
+    for k, (name, heights) in enumerate(curves.items()):
+        color, style, marker = CURVES[k % len(CURVES)]
+        ax.plot(at, heights, color=color, linestyle=style, marker=marker, markersize=4.5, linewidth=1.5, label=name)
+    flat = at[[result.rho == 0 for result in results]]
+    if len(flat):
+        ax.plot(flat, np.zeros(len(flat)), "x", color=BLACK, transform=ax.get_xaxis_transform(), clip_on=False,
+                label="ρ = 0: w = 0, no margin")  # fmt: skip
+    if letter != "ν":
+        ax.set_xscale("log")
+    if show in OVER_DECADES and _over_decades(np.concatenate(list(curves.values()))):
+        ax.set_yscale("log")
+    ax.set_xlabel(letter)
+    ax.set_ylabel(AXES[show])
+    set_title(ax, f"{type(problem).__name__}, kernel {problem.kernel}")
+    if legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES:
+        legend_below(ax)
+    return ax
+
+
+def _over_decades(heights: FloatArray) -> bool:
+    """Whether values are positive and one is at least ten times another."""
+    known = heights[np.isfinite(heights)]
+    return bool(len(known)) and known.min() > 0 and known.max() >= DECADE * known.min()
+
+
+def _check_results(problem: Problem, results: Sequence[SVMResult], at: FloatArray, letter: str) -> None:
+    if not isinstance(results, Sequence):
+        raise ParameterTypeError(f"results must be what solve_path(problem, values) returned, got {shown(results)}")
+    if len(results) != len(at):
+        raise DataError(f"there are {len(results)} results for {len(at)} values of {letter}")
+    for result in results:
+        check_pair(problem, result)
+
+
+#: What the vertical axis says.
+AXES = {
+    "margin": "margin, 2ρ/‖w‖",
+    "norm": "‖w‖",
+    "objective": "objective (primal)",
+    "vectors": "number of samples",
+    "coefficients": "coefficient of w",
+}
+
+
+def norm(problem: Problem, result: SVMResult) -> float:
+    """‖w‖. In feature space it follows from ‖w‖² = Σ α_i y_i (f(x_i) − b)."""
+    if result.model.w is not None:
+        return float(np.linalg.norm(result.model.w))
+    square = float(result.alpha @ (result.yf - result.b * problem.y))
+    return float(np.sqrt(max(square, 0.0)))
+
+
+def _quantities(
+    problem: Problem, results: Sequence[SVMResult], show: Shown, labels: list[str] | None
+) -> dict[str, FloatArray]:
+    """The curves by name, (k,) each, for k results."""
+    norms = np.array([norm(problem, result) for result in results])
+    if show == "norm":
+        return {"norm": norms}
+    if show == "margin":
+        rho = np.array([result.rho for result in results])
+        return {"margin": np.divide(2 * rho, norms, out=np.full(len(norms), np.nan), where=norms > 0)}
+    if show == "objective":
+        return {"objective": np.array([result.primal for result in results])}
+    if show == "vectors":
+        counted = {
+            "support vectors": [len(result.support) for result in results],
+            "on the margin": [len(result.on_margin) for result in results],
+            "at the bound": [len(result.at_bound) for result in results],
+        }
+        apart = np.array([result.rho != 0 for result in results])  # else y f = ρ = 0 everywhere, which says nothing
+        return {name: np.where(apart, counts, np.nan) for name, counts in counted.items()}
+    W = np.array([result.w for result in results])
+    labels = labels or [f"$w_{{{j + 1}}}$" for j in range(W.shape[1])]
+    return {label: W[:, j] for j, label in enumerate(labels)}

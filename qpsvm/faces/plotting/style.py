@@ -1,0 +1,230 @@
+"""What the pictures share: axes, colours, and markers whose edge and shape say the class, whose fill says the kind.
+
+Colours are those of Okabe & Ito, *Color Universal Design* (2008), which people with any colour vision tell apart.
+
+Texts that fit: titles and labels are broken where they are too long, and a legend stands below what it explains.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.errors import MissingExtraError, ParameterTypeError, install
+from qpsvm.machines import Problem
+from qpsvm.program.solution import Status
+from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Characters in a line of somebody else's label, and the lines after which it is cut: about half a page across.
+LINE, LINES = 30, 3
+#: A number with more digits than a title needs.
+LONG_NUMBER = re.compile(r"\d+\.\d{4,}(?:e[+-]?\d+)?")
+
+
+def plain(text: object) -> str:
+    """A label that shows somebody else's text as it is. Matplotlib reads $…$ as a formula and hides _… in legends."""
+    shown = str(text)
+    if max(map(len, shown.splitlines()), default=0) > LINE:
+        shown = "\n".join(textwrap.wrap(shown, LINE, max_lines=LINES, placeholder=" …"))
+    escaped = shown.replace("$", "\\$")
+    return f" {escaped}" if escaped.startswith("_") else escaped
+
+
+def set_title(ax: Axes, *lines: str) -> None:
+    """Write the lines that are not empty above the axes, broken where the figure ends, long numbers cut to 4 digits."""
+    shown = [LONG_NUMBER.sub(lambda number: f"{float(number[0]):.4g}", line) for line in lines if line]
+    title = ax.set_title("\n".join(shown).replace("$", "\\$"), fontsize="medium")
+    fit(title, room_across(ax))
+
+
+def set_labels(ax: Axes, across: str, up: str) -> None:
+    """Name both axes, broken where the figure ends."""
+    fit(ax.set_ylabel(up), room_up(ax))
+    fit(ax.set_xlabel(across), room_across(ax))
+
+
+def fit(text: Any, room: float) -> None:
+    """Break lines between words until the text is no longer than `room`, in pixels, or no further break helps."""
+    lines = text.get_text().split("\n")
+    longest = max(map(len, lines))
+    while (length := max(text.get_window_extent().size)) > room and longest > 1:
+        longest = min(longest - 1, int(longest * room / length))
+        broken = [part for line in lines for part in textwrap.wrap(line, max(longest, 1), break_long_words=False)]
+        if len(broken) == len(" ".join(lines).split()):
+            longest = 1
+        text.set_text("\n".join(broken))
+
+
+def legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -> None:
+    """Draw the legend below the axes and their labels, in as many columns as there is room for."""
+    from matplotlib.transforms import ScaledTranslation
+
+    handles = ax.get_legend_handles_labels()[0] if handles is None else handles
+    if not handles:
+        return
+    figure = ax.figure
+    drop = ScaledTranslation(0.0, -depth_of_labels(ax), figure.dpi_scale_trans)
+    for count in range(columns, 0, -1):
+        legend = ax.legend(
+            handles=handles,
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            bbox_transform=ax.transAxes + drop,
+            ncols=count,
+            frameon=False,
+            fontsize="small",
+        )
+        if legend.get_window_extent().width <= room_across(ax):
+            return
+
+
+def depth_of_labels(ax: Axes) -> float:
+    """How far ticks, numbers and label of the horizontal axis reach below the axes: in inches."""
+    box = ax.xaxis.get_tightbbox()
+    return 0.0 if box is None else max(0.0, float(ax.bbox.y0 - box.y0) / float(ax.figure.dpi))
+
+
+def room_across(ax: Axes) -> float:
+    """How wide a text over or below the axes may be, in pixels: as their columns of the figure, but for the labels."""
+    place = ax.get_subplotspec()
+    if place is None:
+        return float(ax.bbox.width)
+    top = place.get_topmost_subplotspec()
+    beside = ax.yaxis.get_tightbbox()  # what lies left of the axes moves their centre, at which the text stands
+    columns = float(ax.figure.bbox.width) * len(top.colspan) / top.get_gridspec().ncols
+    return columns - (0.0 if beside is None else max(0.0, float(ax.bbox.x0 - beside.x0)))
+
+
+def room_up(ax: Axes) -> float:
+    """How long a text beside the axes may be: as their rows of the figure, in pixels."""
+    place = ax.get_subplotspec()
+    if place is None:
+        return float(ax.bbox.height)
+    top = place.get_topmost_subplotspec()
+    return float(ax.figure.bbox.height) * len(top.rowspan) / top.get_gridspec().nrows
+
+
+BLACK, GREY = "black", "0.45"
+ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
+#: Kinds of samples in the order of `result.kind`: name and fill. No class has these colours, and in grey print they are
+#: white, black and grey.
+KINDS = tuple(zip(KINDS_IN_WORDS, ("white", BLACK, ORANGE), strict=True))
+#: Shapes and colours of the two classes, in sort order: of the edges of samples, and of areas.
+SHAPES, CLASSES = ("^", "o"), (VERMILION, BLUE)
+#: Opacity of the colour on the side of each class: in grey print the side of f > 0 is the darker one.
+SHADES = (0.08, 0.16)
+SIDES = tuple(zip(CLASSES, SHADES, strict=True))
+#: Curves, one after the other: colour, line style, marker.
+CURVES = (
+    (BLUE, "-", "o"), (VERMILION, "--", "s"), (GREEN, "-.", "^"), (ORANGE, ":", "D"), (PURPLE, "-", "v"),
+    (SKY, "--", "P"), (BLACK, "-.", "X"),
+)  # fmt: skip
+#: Sizes of markers in points²: samples, and the rings around support vectors. Width of a sample's edge, in points.
+SAMPLE, RING, EDGE = 34, 120, 1.2
+
+
+def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 5.2)) -> Axes:
+    """The axes given, or those of a new figure that makes room for a legend below them.
+
+    Raises MissingExtraError, ParameterTypeError.
+    """
+    try:
+        from matplotlib import pyplot
+        from matplotlib.axes import Axes as Kind
+    except ImportError as error:
+        raise MissingExtraError(
+            f"qpsvm.plotting needs Matplotlib, which is not installed; run: {install('plot')}"
+        ) from error
+    if ax is None:
+        created: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
+        return created
+    if not isinstance(ax, Kind):
+        raise ParameterTypeError(f"ax must be a Matplotlib Axes, got {type(ax).__name__}; of several pass one, axes[0]")
+    return ax
+
+
+def say_what(ax: Axes, problem: Problem, result: SVMResult, *notes: str) -> None:
+    """Write above the axes what was solved, or that it was not."""
+    other = "" if result.title == problem.title else f"the numbers are those of a result of {result.title}"
+    said = "" if result.status is Status.OPTIMAL else f"not solved: {result.status}"
+    set_title(ax, problem.title, other, *notes, said)
+
+
+def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray, rows: IntArray) -> list[Any]:
+    """Draw samples by kind (fill) and class (shape and edge).
+
+    Shapes: points (m, 2), rows (m,).
+    """
+    kind, positive = result.kind[rows], problem.y[rows] > 0
+    for k, (_, fill) in enumerate(KINDS):
+        for side, shape in enumerate(SHAPES):
+            chosen = (kind == k) & (positive == bool(side))
+            if chosen.any():
+                ax.scatter(
+                    points[chosen, 0],
+                    points[chosen, 1],
+                    s=SAMPLE,
+                    c=fill,
+                    marker=shape,
+                    linewidths=EDGE,
+                    edgecolors=CLASSES[side],
+                    zorder=3 + k,
+                )
+    counts = np.bincount(kind, minlength=len(KINDS))
+    classes = [f"class {plain(label)}" for label in problem.classes]
+    names = [f"{name} ({count})" for name, count in zip(result.kind_words, counts, strict=True)]
+    fills = [fill for _, fill in KINDS]
+    return [
+        *(marker_proxy("s", GREY, fill, name) for name, fill, count in zip(names, fills, counts, strict=True) if count),
+        *(
+            marker_proxy(shape, edge, "white", label)
+            for shape, edge, label in zip(SHAPES, CLASSES, classes, strict=True)
+        ),
+    ]
+
+
+def marker_proxy(marker: str, edge: str, fill: str, label: str) -> Any:
+    """A marker for the legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D(
+        [],
+        [],
+        linestyle="",
+        marker=marker,
+        markerfacecolor=fill,
+        markeredgecolor=edge,
+        markeredgewidth=EDGE,
+        label=label,
+    )
+
+
+def side_proxies(problem: Problem) -> list[Any]:
+    """The shading of both sides of the boundary, for the legend."""
+    from matplotlib.patches import Patch
+
+    return [
+        Patch(facecolor=side, edgecolor=side[0], linewidth=0.5, label=f"{sign}: predicts {plain(label)}")
+        for side, sign, label in zip(SIDES, ("f < 0", "f > 0"), problem.classes, strict=True)
+    ]
+
+
+def line_proxy(color: str, style: str, label: str) -> Any:
+    """A line for the legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=color, linestyle=style, label=label)
+
+
+def draw_rings(ax: Axes, points: FloatArray, label: str) -> Any:
+    """Rings around points (m, 2)."""
+    return ax.scatter(
+        points[:, 0], points[:, 1], s=RING, facecolors="none", edgecolors=BLACK, linewidths=0.9, zorder=7, label=label
+    )

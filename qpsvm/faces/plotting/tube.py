@@ -1,0 +1,281 @@
+"""A regression: its curve with the tube around it, and several quantiles as a fan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qpsvm.base.arrays.checks import as_flag
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.faces.plotting.style import (
+    BLACK,
+    BLUE,
+    CURVES,
+    EDGE,
+    GREY,
+    KINDS,
+    SAMPLE,
+    legend_below,
+    marker_proxy,
+    new_axes,
+    say_what,
+    set_labels,
+    set_title,
+)
+from qpsvm.faces.plotting.view import View, feature_names, view_of
+from qpsvm.machines import Problem, QuantileSVR
+from qpsvm.machines.problem.pairing import check_pair
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Precomputed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Points of a curve.
+CURVE_POINTS = 400
+#: Opacity of the tube, and of the band between two quantiles.
+SHADE = 0.15
+
+
+def tube(
+    problem: Problem,
+    result: SVMResult,
+    *,
+    feature: int | None = None,
+    names: Sequence[str] | None = None,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the curve of a regression, the tube of half width ε around it, and the samples by kind.
+
+    Parameters
+    ----------
+    problem : EpsilonSVR, NuSVR or QuantileSVR
+        Whose samples are drawn. A quantile has a tube without width.
+    result : SVMResult
+        Of that problem.
+    feature : int, optional
+        The column of X to show, of several: the others are held at their medians, and all samples are projected on it.
+        Without it, targets are drawn against predictions where there are several features.
+    names : sequence of str, optional
+        Names of all d features.
+    legend : bool, default=True
+        Whether a legend stands below the axes.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+        Targets over x, or over f(x).
+
+    Raises
+    ------
+    MissingExtraError
+        Matplotlib is not installed.
+    UnsupportedError
+        The machine is no regression; or a feature of a precomputed kernel is asked for.
+    ParameterError, ParameterTypeError
+        A feature that does not exist, or an argument of another type.
+    DataError
+        The result is not of this problem, or there are not as many names as features.
+
+    See Also
+    --------
+    quantiles : Several quantiles in one picture.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.EpsilonSVR([[0.0], [1.0], [2.0], [3.0]], [0.1, 0.8, 2.3, 2.9], epsilon=0.2)
+    >>> ax = qpsvm.faces.plotting.tube(problem, qpsvm.solve(problem), names=["hours"])
+    >>> print(ax.get_xlabel(), "|", ax.get_ylabel())
+    hours | target t
+    """
+    check_pair(problem, result)
+    as_flag(legend, "legend")
+    _check_regression(problem)
+    view = _line(problem, feature, names)
+    ax = new_axes(ax)
+    epsilon = _half_width(problem, result)
+    rows, t = problem.rows, problem.t
+    if view is None:
+        across = result.yf[rows]  # f of the samples: the first half of s∘f
+        ends = np.array([min(across.min(), t[rows].min()), max(across.max(), t[rows].max())])
+        curve, words = (ends, ends), "t = f(x)"
+        set_labels(ax, "prediction f(x)", "target t")
+    else:
+        across, x = view.points[:, 0], view.ticks(0, CURVE_POINTS)
+        curve, words = (x, view.values(result, x[:, None])), "f(x)"
+        set_labels(ax, view.names[0], "target t")
+    handles = _draw_tube(ax, *curve, epsilon, words)
+    handles += _draw_kinds(ax, problem, result, np.column_stack([across, t[rows]]))
+    say_what(ax, problem, result, view.note if view is not None else "")
+    if legend:
+        legend_below(ax, handles)
+    return ax
+
+
+def quantiles(
+    problems: Sequence[Problem],
+    results: Sequence[SVMResult],
+    *,
+    feature: int | None = None,
+    names: Sequence[str] | None = None,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw several quantiles of the same samples as a fan, and how many samples lie below each.
+
+    Parameters
+    ----------
+    problems : sequence of QuantileSVR
+        Over the same samples.
+    results : sequence of SVMResult
+        One for each.
+    feature : int, optional
+        The column of X to show, needed where there are several: the others are held at their medians.
+    names : sequence of str, optional
+        Names of all d features.
+    legend : bool, default=True
+        Whether a legend stands below the axes.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+        Targets over x, with a curve for each quantile and the band between the outermost.
+
+    Raises
+    ------
+    MissingExtraError
+        Matplotlib is not installed.
+    UnsupportedError
+        A machine that is no quantile; or the kernel is precomputed.
+    ParameterError, ParameterTypeError
+        No problems, several features and no choice among them, or an argument of another type.
+    DataError
+        Not as many results as problems, a result of another problem, or problems over other samples.
+
+    See Also
+    --------
+    tube : One regression with its tube.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> X, t = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.5, 1.0, 3.0]
+    >>> problems = [qpsvm.QuantileSVR(X, t, C=10, quantile=tau) for tau in (0.1, 0.5, 0.9)]
+    >>> ax = qpsvm.plotting.quantiles(problems, [qpsvm.solve(problem) for problem in problems])
+    >>> print([line.get_label() for line in ax.lines])
+    ['τ = 0.1, 0 % below', 'τ = 0.5, 25 % below', 'τ = 0.9, 50 % below']
+    """
+    as_flag(legend, "legend")
+    machines = _checked_fan(problems, results)
+    order = np.argsort([machine.quantile for machine in machines], kind="stable")
+    first = machines[0]
+    view = _line(first, feature, names)
+    if view is None:
+        raise ParameterError(
+            f"the samples have {first.X.shape[1]} features and a fan shows one: pass feature=j with 0 <= j < "
+            f"{first.X.shape[1]}; the others are held at their medians"
+        )
+    ax = new_axes(ax)
+    x, t, rows = view.ticks(0, CURVE_POINTS), first.t, first.rows
+    weight = first.sample_weight[rows]
+    ax.scatter(view.points[:, 0], t[rows], s=SAMPLE / 2, c="white", edgecolors=GREY, linewidths=EDGE / 2, zorder=2)
+    curves = []
+    for place, k in enumerate(order):
+        color, style, _ = CURVES[place % len(CURVES)]
+        f = view.values(results[k], x[:, None])
+        below = float(weight[t[rows] < results[k].yf[rows] - np.finfo(float).eps ** 0.5 * np.abs(t).max()].sum())
+        label = f"τ = {machines[k].quantile:g}, {100 * below / weight.sum():.0f} % below"
+        curves.append((f, ax.plot(x, f, color=color, linestyle=style, linewidth=1.6, zorder=3, label=label)[0]))
+    if len(curves) > 1:
+        ax.fill_between(x, curves[0][0], curves[-1][0], color=BLUE, alpha=SHADE, linewidth=0, zorder=1)
+    set_labels(ax, view.names[0], "target t")
+    titles = {machine.title.split(", τ")[0] + f", kernel {machine.kernel}" for machine in machines}
+    set_title(ax, *sorted(titles), view.note)
+    if legend:
+        legend_below(ax, [line for _, line in curves])
+    return ax
+
+
+def _check_regression(problem: Problem) -> None:
+    if problem.shown_target is None:
+        raise UnsupportedError(
+            f"a tube is of a regression, and {type(problem).__name__} has no numbers as target; "
+            "boundary(problem, result) draws two classes"
+        )
+
+
+def _checked_fan(problems: Sequence[Problem], results: Sequence[SVMResult]) -> list[QuantileSVR]:
+    if isinstance(problems, Problem) or isinstance(results, SVMResult):
+        raise ParameterTypeError("quantiles takes a sequence of problems and one of their results")
+    machines = [problem for problem in problems if isinstance(problem, QuantileSVR)]
+    if len(machines) < len(problems):
+        raise UnsupportedError("a fan is of QuantileSVR problems; tube(problem, result) draws other regressions")
+    if not machines:
+        raise ParameterError("there is no quantile to draw")
+    if len(machines) != len(results):
+        raise DataError(f"there are {len(machines)} problems and {len(results)} results")
+    for machine, result in zip(machines, results, strict=True):
+        check_pair(machine, result)
+        if machine.n != machines[0].n or not np.array_equal(machine.t, machines[0].t):
+            raise DataError("the quantiles of a fan are of the same samples and targets")
+    return machines
+
+
+def _line(problem: Problem, feature: int | None, names: Sequence[str] | None) -> View | None:
+    """The one feature to show; None where there are several and none is chosen, or a precomputed kernel has none."""
+    d = int(problem.X.shape[1])
+    if feature is None:
+        return view_of(problem, None, names) if d == 1 and not isinstance(problem.kernel, Precomputed) else None
+    if isinstance(feature, bool) or not isinstance(feature, (int, np.integer)):
+        raise ParameterTypeError(f"feature must be an integer, got {shown(feature)}")
+    if not 0 <= feature < d:
+        raise ParameterError(f"feature must be from 0 to {d - 1}, got {feature}")
+    if d == 1:
+        return view_of(problem, None, names)
+    plane = view_of(problem, (int(feature), 0 if feature else 1), None)
+    texts = feature_names(names, d)
+    name = texts[feature] if texts is not None else f"feature {feature}"
+    dense = as_dense(problem.X[problem.rows])
+    note = f"{d - 1} other feature{'s' if d > 2 else ''} held at the median"
+    return View((int(feature),), plane.base, dense[:, [feature]], [name], note)
+
+
+def _half_width(problem: Any, result: SVMResult) -> float:
+    """ε: given, or found; 0 of a quantile."""
+    return float(result.extras.get("epsilon", getattr(problem, "epsilon", 0.0)))
+
+
+def _draw_tube(ax: Axes, x: FloatArray, f: FloatArray, epsilon: float, words: str) -> list[Any]:
+    """The curve, and the tube around it where it has a width: their handles for the legend."""
+    handles: list[Any] = [*ax.plot(x, f, color=BLUE, linewidth=1.8, zorder=2, label=words)]
+    if epsilon > 0.0:
+        band = ax.fill_between(x, f - epsilon, f + epsilon, color=BLUE, alpha=SHADE, linewidth=0, zorder=0)
+        band.set_label(f"tube, ε = {epsilon:.3g}")
+        for side in (f - epsilon, f + epsilon):
+            ax.plot(x, side, color=BLACK, linestyle="--", linewidth=0.9, zorder=1)
+        handles.append(band)
+    return handles
+
+
+def _draw_kinds(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray) -> list[Any]:
+    """Samples (n, 2) by kind, in fill; their handles for the legend."""
+    handles, words = [], problem.kinds.words
+    for k, (name, (_, fill)) in enumerate(zip(words, KINDS, strict=True)):
+        chosen = result.kind[problem.rows] == k
+        if chosen.any():
+            ax.scatter(
+                points[chosen, 0], points[chosen, 1], s=SAMPLE, c=fill, edgecolors=GREY, linewidths=EDGE, zorder=3 + k
+            )
+            name = problem.kinds.curved if k == 2 and not np.isfinite(result.upper).all() else name
+            handles.append(marker_proxy("o", GREY, fill, f"{name} ({int(chosen.sum())})"))
+    return handles

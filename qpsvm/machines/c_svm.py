@@ -1,0 +1,213 @@
+"""The soft margin: C-SVM (Cortes & Vapnik 1995), from primal to dual and back.
+
+Derivation
+----------
+f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a slack ξ_i, at a price C_i for each unit.
+
+    (CSVM.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart, so that a small ‖w‖ is a wide margin
+    (CSVM.2)  primal:  minimise ½‖w‖² + Σ C_i ξ_i, plus ½b² where b is penalised,  over w, b, ξ  subject to  y_i f(x_i)
+              ≥ 1 − ξ_i,  ξ_i ≥ 0
+    (CSVM.3)  Lagrangian:  L = ½‖w‖² + Σ C_i ξ_i − Σ α_i (y_i f(x_i) − 1 + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0;  plus ½b² where
+              b is penalised
+    (CSVM.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+    (CSVM.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with ½b² in the objective
+    (CSVM.6)  ∂L/∂ξ_i = 0:  η_i = C_i − α_i
+    (CSVM.7)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ C_i
+    (CSVM.8)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i) = 0  and  (C_i − α_i) ξ_i = 0
+    (CSVM.9)  substitution of (CSVM.4) to (CSVM.6):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j),  with K + 1 for K
+              where the intercept is penalised
+    (CSVM.10)  dual:  minimise ½αᵀQα − 1ᵀα  subject to  0 ≤ α_i ≤ C_i  and, for a free intercept,  yᵀα = 0,  with Q_ij =
+               y_i y_j K(x_i, x_j);  plus ½(yᵀα)² where b is penalised, that is K + 1 for K
+    (CSVM.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
+    (CSVM.12)  b is recovered:  the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with 0 < α_i < C_i; it is
+               the multiplier of yᵀα = 0.  A penalised one is yᵀα
+    (CSVM.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  0 < α_i < C_i and y_i f = 1, on the margin;
+               α_i = C_i and y_i f ≤ 1, inside the margin or on the wrong side
+    (CSVM.14)  strong duality:  the optimal values of (CSVM.2) and (CSVM.10) differ in sign only
+    (CSVM.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (CSVM.16)  weak duality:  for every α of (CSVM.10) and every w, b, ξ of (CSVM.2),  P(w, b, ξ) − D(α) =
+               ½‖w − w(α)‖² + Σ [(C_i − α_i) ξ_i + α_i (y_i f(x_i) − 1 + ξ_i)] ≥ 0,  plus ½(b − yᵀα)² where b is
+               penalised
+
+Implementation
+--------------
+`_primal` is (CSVM.2), `_dual` is (CSVM.10); `_certify` measures (CSVM.8) sample by sample, see `certificate`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.errors import ParameterError, UnsupportedError
+from qpsvm.data.samples import ClassWeight, original_labels, two_classes
+from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.reading import check_result
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import SVMDual, intercept_group
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Linear
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.operators import Diagonal, Operator
+
+
+class CSVM(Problem):
+    """Soft-margin SVM with penalty C.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
+    C : float or array_like, shape (n,), default=1
+        Price of a unit of slack, positive; one for all samples or one each.
+    kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    sample_weight : array_like, shape (n,), optional
+        C_i = C · s_i.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+    intercept : "free", "penalised" or None, default="free"
+        Outside the norm, inside it, or absent.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
+
+    Raises
+    ------
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+
+    See Also
+    --------
+    NuSVM : With ν, a share of the samples, instead of C.
+    PrimalHinge : With λ in front of the norm instead of C.
+    HardMargin : No slack at all.
+
+    References
+    ----------
+    Cortes & Vapnik, *Support-vector networks*, Machine Learning 20 (1995).
+
+    Examples
+    --------
+    With little to pay for it, the margin reaches beyond the nearest samples:
+
+    >>> import qpsvm
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> for C in (0.05, 1):
+    ...     result = qpsvm.solve(qpsvm.CSVM(X, y, C=C))
+    ...     print(result.w.round(6), result.xi.round(6))
+    [0.3] [0.4 0.7 0.7 0.4]
+    [1.] [0. 0. 0. 0.]
+    """
+
+    dual_tag, own = "CSVM.10", ("C",)
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        C: float | ArrayLike = 1.0,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        constraints: Any = None,
+        *,
+        intercept: Intercept = "free",
+        class_weight: ClassWeight = None,
+    ) -> None:
+        samples = two_classes(X, y, sample_weight, class_weight)
+        super().__init__(samples, kernel, as_intercept(intercept), psd, constraints)
+        self._keep(C=C)
+
+    def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
+        self.C = prices(C, self.samples)
+
+    @remembered
+    def title(self) -> str:
+        """The machine with its parameters."""
+        intercept = "" if self.intercept == "free" else f", intercept {self.intercept or 'absent'}"
+        return f"C-SVM, C = {price_in_words(self.C)}{intercept}, kernel {self.kernel}"
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        y = self.labels
+        return SVMDual(  # (CSVM.10)
+            gram=gram, sign=y, level=repeated(1.0, len(y)), upper=self._prices(), curvature=repeated(0.0, len(y)),
+            groups=intercept_group(y, kept), team=self.samples.team,
+        )  # fmt: skip
+
+    def _prices(self) -> FloatArray:
+        """C_i = C · s_i of the samples that take part."""
+        return taking_prices(self.C, self.samples)
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        y = self.labels
+        kept = self.computed_intercept
+        m, penalty = int(kept is not None), float(kept == "penalised")
+        return QP(  # (CSVM.2)
+            P=Diagonal(np.concatenate([np.ones(r), np.full(m, penalty), np.zeros(n)])),
+            q=np.concatenate([np.zeros(r + m), self._prices()]),
+            G=margin_rows(Z, y, [*([-y[:, None]] if m else []), -sp.eye_array(n)]), h=-np.ones(n),
+            lb=np.concatenate([np.full(r + m, -np.inf), np.zeros(n)]),
+            variables={"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {}), "xi": slice(r + m, r + m + n)},
+            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i" if m else "y_i wᵀx_i ≥ 1 − ξ_i"),
+            formula=f"½ {'(‖w‖² + b²)' if penalty else '‖w‖²'} + Σ C_i ξ_i", title=f"{self.title}: primal (CSVM.2)",
+        )  # fmt: skip
+
+    def equivalent_nu_svm(self, result: SVMResult) -> Problem:
+        """The ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).
+
+        Parameters
+        ----------
+        result : SVMResult
+            Of this problem.
+
+        Returns
+        -------
+        NuSVM
+            With weights proportional to C_i; its α is this one divided by Σ C_i, its ρ is 1/Σ C_i.
+
+        Raises
+        ------
+        ParameterError
+            All α are 0.
+        UnsupportedError
+            The intercept is not free, as that of a ν-SVM is.
+        ParameterTypeError, DataError
+            Not a result, or over other rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], C=0.1)
+        >>> result = qpsvm.solve(problem)
+        >>> twin = problem.equivalent_nu_svm(result)
+        >>> same = qpsvm.solve(twin)
+        >>> print(round(twin.nu, 6), np.allclose(same.w / same.rho, result.w))
+        0.875 True
+        """
+        check_result(self.samples, result)
+        if self.intercept != "free":
+            raise UnsupportedError(f"a ν-SVM has a free intercept, this problem has {self.intercept!r}")
+        penalties = self.C * self.sample_weight
+        nu = float(result.alpha.sum() / penalties.sum())
+        if not nu > 0:
+            raise ParameterError("every α is 0, so no ν > 0 belongs to this result")
+        machine: Any = Problem.machines["NuSVM"]  # by name: its file imports this one
+        twin: Problem = machine(self.X, original_labels(self.samples), nu, self.kernel, penalties, self.psd)
+        twin.samples = replace(twin.samples, feature_names=self.feature_names)
+        return twin

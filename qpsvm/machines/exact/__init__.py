@@ -1,0 +1,1 @@
+"""Machines and results in rational numbers: the programs that proofs are about."""

@@ -1,0 +1,115 @@
+"""A problem as a proof file has it: what a stranger needs to state the same machine over the same data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.types import as_dense
+from qpsvm.base.arrays.vectors import common_value
+from qpsvm.bounds.proof.checker import SEVERAL
+from qpsvm.bounds.proof.file import Recorded
+from qpsvm.data.rows import Mapped, RowSource, as_row_source
+from qpsvm.machines.exact.constraints import coefficients
+from qpsvm.machines.problem.constraints import ValueConstraints
+from qpsvm.machines.problem.replaced import kernel_parameters, own_parameters
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.saving.archive import as_json
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+
+#: The kernels of a proof file, by their classes.
+KERNELS: dict[type[Kernel], str] = {
+    Linear: "linear", Polynomial: "polynomial", RBF: "rbf", Sigmoid: "sigmoid", Precomputed: "precomputed",
+}  # fmt: skip
+#: Machines whose equality is not that of an intercept.
+OF_THEIR_OWN = {"OneClass", "SVDD", "Ranking"}
+#: Machines that learn from the features alone.
+UNTAUGHT = {"OneClass", "SVDD"}
+
+
+def recorded(problem: Any, result: SVMResult | JointResult | None = None) -> Recorded:
+    """What a file says of the machine and its samples."""
+    machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _parameters(problem)}
+    machine["kernel"], X, why = _kernel(problem)
+    if problem.samples.classes is not None:
+        machine["classes"] = as_json({"labels": problem.samples.classes.tolist()}, "the classes")["labels"]
+    weights = problem.sample_weight
+    if common_value(weights) != 1.0 and bool((np.asarray(weights) != 1.0).any()):
+        machine["weights"] = np.asarray(weights).tolist()
+    if problem.constraints:
+        machine["rows"] = _rows(problem)
+        why = why or ("rows of your own beside a ball are not in it" if problem.affine else "")
+    if hasattr(problem, "pairs"):
+        machine["pairs"] = np.asarray(problem.pairs).tolist()
+    target = np.zeros(X.n) if machine["name"] in UNTAUGHT else np.asarray(problem.samples.target)
+    return Recorded(machine, X, target, {} if result is None else _plane(problem, result), why)
+
+
+def _plane(problem: Any, result: SVMResult | JointResult) -> dict[str, Any]:
+    """The numbers of a result, as its user has them."""
+    w = result.model.w
+    if isinstance(result, JointResult):
+        own = problem.samples.taking_part(result.coef).T if w is None else w
+        return {"coef" if w is None else "w": own.tolist(), "b": result.b.tolist()}
+    if result.model.radius is not None:
+        return {"centre": result.centre.tolist(), "radius": result.radius}
+    found: dict[str, Any] = {"coef": coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
+    found["multipliers"] = {
+        name: float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
+        for name in (group.multiplier for group in problem.outlined.groups)
+    }
+    return found
+
+
+def _rows(problem: Any) -> dict[str, Any]:
+    """The user's rows as the user wrote them: their points, and of each the factors, c (None is their sum) and h."""
+    rows = problem._textbook_rows
+    mix = sp.eye_array(rows.p, format="csr") if rows.mix is None else rows.mix
+    sums = np.concatenate([np.full(len(item.h), isinstance(item, ValueConstraints)) for item in problem.constraints])
+    each = []
+    for k in range(rows.p):
+        row = mix[[k]]
+        factors = [[j, a] for j, a in zip(row.indices.tolist(), row.data.tolist(), strict=True)]
+        each.append([factors, None if sums[k] else float(rows.c[k]), float(rows.h[k])])
+    return {"names": list(rows.names), "points": as_dense(rows.Z).tolist(), "each": each}
+
+
+def _parameters(problem: Any) -> dict[str, Any]:
+    """The machine's own parameters, and whether b is free, penalised or absent."""
+    found = {name: each.tolist() if isinstance(each, np.ndarray) else each
+             for name, each in own_parameters(problem).items()}  # fmt: skip
+    if type(problem).__name__ in SEVERAL:
+        found["intercept"] = problem.intercept
+    elif type(problem).__name__ not in OF_THEIR_OWN:
+        ridge = [group.ridge for group in problem.outlined.groups if group.multiplier == "b"]
+        found["intercept"] = None if not ridge else "penalised" if ridge[0] else "free"
+    checked: dict[str, Any] = as_json(found, "the parameters")
+    return checked
+
+
+def _kernel(problem: Any) -> tuple[dict[str, Any], RowSource, str]:
+    """The kernel with its parameters as numbers, the rows that it is of, and why a file cannot have it, or nothing.
+
+    Of a map of features these are the rows, and of a kernel that is repaired, or the user's own, its matrix.
+    """
+    kernel, X = problem.kernel, as_row_source(problem.X)
+    if isinstance(kernel, FeatureMap) and type(problem).__name__ not in SEVERAL:
+        return {"name": "linear"}, Mapped(X, kernel), ""
+    name = KERNELS.get(type(kernel))
+    if isinstance(kernel, Linear):
+        return {"name": name}, X, ""
+    if name is None or problem.space.shift or problem.space.clipped:
+        some = not problem.samples.takes_all or problem.constraints
+        why = (
+            f"the matrix of {kernel} goes into it only where all rows have a weight, and none is your own"
+            if some
+            else ""
+        )
+        return {"name": "precomputed"}, as_row_source(problem.space.gram.dense()), why
+    values = kernel_parameters(kernel)
+    odd = name == "polynomial" and not float(values["degree"]).is_integer()
+    return {"name": name, **values}, X, f"no checker computes the powers of {kernel}" if odd else ""

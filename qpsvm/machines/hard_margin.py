@@ -1,0 +1,271 @@
+"""The hard margin: the widest slab between two classes that can be separated (Vapnik 1982; Boser, Guyon & Vapnik 1992).
+
+Derivation
+----------
+f(x) = ⟨w, φ(x)⟩ + b.
+
+    (HARD.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart, so that the smallest ‖w‖ is the widest margin
+    (HARD.2)  primal:  minimise ½‖w‖²  over w, b  subject to  y_i f(x_i) ≥ 1
+    (HARD.3)  Lagrangian:  L = ½‖w‖² − Σ α_i (y_i f(x_i) − 1),  α ≥ 0
+    (HARD.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+    (HARD.5)  ∂L/∂b = 0:  yᵀα = 0
+    (HARD.6)  dual feasibility:  α_i ≥ 0
+    (HARD.7)  complementary slackness:  α_i (y_i f(x_i) − 1) = 0
+    (HARD.8)  substitution of (HARD.4) and (HARD.5):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)
+    (HARD.9)  dual:  minimise ½αᵀQα − 1ᵀα  subject to  yᵀα = 0,  α ≥ 0,  with Q_ij = y_i y_j K(x_i, x_j)
+    (HARD.10)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
+    (HARD.11)  b is recovered:  −(min₊ u + max₋ u)/2 with u = K(α∘y), the middle between the classes, which is the mean
+               of y_i − u_i over the samples with α_i > 0
+    (HARD.12)  two kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  α_i > 0 and y_i f = 1, on the margin
+    (HARD.13)  strong duality:  ½‖w‖² = Σ α_i − ½‖w‖², hence the margin is 2/√(Σ α_i)
+    (HARD.14)  certificate, free of scale: with u = K(α∘y) and δ = (min₊ u − max₋ u)/2 > 0 the point w(α)/δ is feasible,
+               P = ‖w(α)‖²/(2δ²); and α·t with t = 1ᵀα/‖w(α)‖² is the best multiple, D = (1ᵀα)²/(2‖w(α)‖²)
+    (HARD.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (HARD.16)  weak duality:  for every α of (HARD.9) and every w, b of (HARD.2),  P(w) − D(α) =
+               ½‖w − w(α)‖² + Σ α_i (y_i f(x_i) − 1) ≥ 0
+
+δ > 0 says that the classes can be separated. Otherwise the nearest points of their hulls decide, see `separability`;
+where these are as near as rounding, what can be proven exactly does, see `proof.hulls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.errors import DataError, NotSeparableError, QPSVMError, SolverError
+from qpsvm.base.resources.progress import Clock
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.bounds.polish import TEACHING_ROWS
+from qpsvm.bounds.restoration import infeasible
+from qpsvm.data.rows import RowSource, as_row_source
+from qpsvm.data.samples import two_classes
+from qpsvm.machines.infeasible.evidence import with_rows, without_margin
+from qpsvm.machines.infeasible.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
+from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution, Status
+from qpsvm.program.svm_dual import SVMDual, intercept_group
+from qpsvm.space.kernels.functions import Linear, Precomputed
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.operators import Diagonal, Operator
+
+#: Rows, and entries of their coordinates, up to which the linear program takes no longer than the nearest points.
+FEW_ROWS, FEW_ENTRIES = 1000, 10_000
+#: Where squares are no longer ordinary numbers, classes that can be separated look as if they were one point.
+SMALLEST_VALUE = 1e-150
+#: How a search ends that does not decide.
+UNDECIDED = {
+    "time_limit": (Status.TIME_LIMIT, "within the time limit"),
+    "interrupted": (Status.INTERRUPTED, "before it was interrupted"),
+    "iteration_limit": (Status.INACCURATE, "in as many rounds as it is worth"),
+}
+
+
+class HardMargin(Problem):
+    """Hard-margin SVM: every sample on its side of the margin.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
+    kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+
+    Raises
+    ------
+    DataError, DataTypeError, ParameterError
+        See `Problem`. `solve` raises `NotSeparableError` where the hulls of the classes meet, and `MarginNotFoundError`
+        where they are too near to tell.
+
+    See Also
+    --------
+    CSVM : With slack, for classes that cannot be separated.
+
+    References
+    ----------
+    Boser, Guyon & Vapnik, *A training algorithm for optimal margin classifiers*, COLT (1992).
+
+    Examples
+    --------
+    Two points (0, 0) and (2, 2): the margin is as wide as they are apart, 2/‖w‖ = √8.
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.HardMargin([[0.0, 0.0], [2.0, 2.0]], [0, 1]))
+    >>> print(result.w.round(6), round(result.b, 6))
+    [0.5 0.5] -1.0
+    >>> bool(np.isclose(2 / np.linalg.norm(result.w), np.sqrt(8)))
+    True
+    """
+
+    dual_tag = "HARD.9"
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        psd: PSDRule = "raise",
+        constraints: Any = None,
+    ) -> None:
+        super().__init__(two_classes(X, y), kernel, "free", psd, constraints)
+        blocks = as_row_source(self.X).blocks()
+        largest = max(float(max(part.max(), -part.min())) for part in (block.matrix for block in blocks))
+        if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
+            raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")
+        self._keep()
+
+    def _keep(self) -> None:  # type: ignore[override]
+        self._hulls: HullDistance | None = None  # of these samples, for this kernel
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters."""
+        return f"hard margin, kernel {self.kernel}"
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        y = self.labels
+        return SVMDual(  # (HARD.9); its certificate is (HARD.14)
+            gram=gram, sign=y, level=repeated(1.0, self.n), upper=repeated(np.inf, self.n),
+            curvature=repeated(0.0, self.n), groups=intercept_group(y, kept), team=self.samples.team,
+        )  # fmt: skip
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        y = self.labels
+        return QP(  # (HARD.2)
+            P=Diagonal(np.append(np.ones(r), 0.0)), q=np.zeros(r + 1),
+            G=margin_rows(Z, y, [-y[:, None]]), h=-np.ones(n),
+            variables={"w": slice(0, r), "b": slice(r, r + 1)},
+            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1"),
+            formula="½ ‖w‖²", title=f"{self.title}: primal (HARD.2)",
+        )  # fmt: skip
+
+    def hulls(self, hint: FloatArray | None = None, stopped: Callable[[], str | None] = lambda: None) -> HullDistance:
+        """Where the hulls of the classes meet, or how far they are apart: found once, and kept if it was found.
+
+        Parameters
+        ----------
+        hint : ndarray, shape (rows that take part,), optional
+            An α, positive where the classes come close.
+        stopped : callable, optional
+            Asked now and then: why to stop ("time_limit", "interrupted"), or None. The answer is then `undecided`.
+
+        Returns
+        -------
+        HullDistance
+            Over the rows that take part.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qpsvm.HardMargin([[0.0], [1.0], [3.0]], [0, 0, 1]).hulls().meet
+        False
+        >>> hulls = qpsvm.HardMargin([[0.0], [1.0], [2.0]], [0, 1, 0]).hulls()
+        >>> print(hulls.meet, hulls.u.round(6), hulls.v.round(6))
+        True [0. 1. 0.] [0.5 0.  0.5]
+        """
+        if self._hulls is None:
+            found = self._search(np.zeros(len(self.labels)) if hint is None else hint, stopped)
+            if found.undecided in ("time_limit", "interrupted"):
+                return found
+            self._hulls = found
+        return self._hulls
+
+    def _search(self, hint: FloatArray, stopped: Callable[[], str | None]) -> HullDistance:
+        """By a shared sample, the linear program where that is small, or the nearest points."""
+        outside = isinstance(self.kernel, Precomputed) or isinstance(self.X, RowSource)
+        shared = None if outside else shared_sample(self.X, self.labels)
+        if shared:
+            return shared
+        small = self.n <= FEW_ROWS and self.n * self.space.coordinates.shape[1] <= FEW_ENTRIES
+        if small and not stopped():
+            with suppress(SolverError):  # HiGHS has its bad days, on numbers of many sizes
+                return hull_distance(self.space.coordinates, self.labels)
+        return nearest_hulls(self.space, self.labels, hint, stopped)
+
+    def _judge(
+        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
+    ) -> tuple[Certificate, Status, str, QPSVMError | None]:
+        if self.constraints:
+            return self._judge_with_rows(certificate, solution, tol, polished, clock)
+        stopped = (clock or Clock()).stopped
+        hulls: HullDistance | None = None
+        if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= FEW_ROWS):
+            hulls = self.hulls(certificate.alpha, stopped)
+            if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # a margin of rounding
+                error = without_margin(self, hulls.u, hulls.v, hulls.distance)
+                if isinstance(error, NotSeparableError):
+                    return replace(certificate, gap=np.inf), Status.INFEASIBLE, str(error), error
+                if np.isinf(certificate.gap):
+                    return certificate, Status.NUMERICAL_ERROR, str(error), error
+            certificate = self._better(certificate, hulls, tol, polished)
+        result, status, message, error2 = super()._judge(certificate, solution, tol, polished, clock)
+        if np.isinf(result.gap) and hulls is not None:
+            status, why = _undecided(hulls)
+            message = f"{why} {message}".strip()
+        return result, status, message, error2
+
+    def _judge_with_rows(
+        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
+    ) -> tuple[Certificate, Status, str, QPSVMError | None]:
+        """The same beside a user's rows: where no point keeps margin and rows, a linear program has the proof."""
+        if np.isinf(certificate.gap):
+            held = self._held
+            weights = held.room.farkas
+            if weights is not None:
+                error: QPSVMError = with_rows(
+                    infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale), self
+                )
+                if not weights[self.n :].any():  # the classes alone cannot be separated
+                    u, v = (np.where(self.labels * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
+                    error = without_margin(self, u / u.sum(), v / v.sum(), 0.0)
+                    if not isinstance(error, NotSeparableError):
+                        return certificate, Status.NUMERICAL_ERROR, str(error), error
+                return certificate, Status.INFEASIBLE, str(error), error
+        return super()._judge(certificate, solution, tol, polished, clock)
+
+    def _polished(
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+    ) -> Certificate:
+        """A point that separates nothing is not polished where that takes long, or is no use: the hulls say more."""
+        if np.isinf(certificate.gap) and not self.constraints:
+            many = len(self.labels) > TEACHING_ROWS
+            if many or self.hulls(certificate.alpha, (clock or Clock()).stopped).meet:
+                return certificate
+        return super()._polished(certificate, tol, clock, each)
+
+    def _better(self, certificate: Certificate, hulls: HullDistance, tol: float, polished: bool) -> Certificate:
+        """The certificate at the nearest points, where that is the better one."""
+        if hulls.distance == np.inf:  # the search had no time to find any
+            return certificate
+        explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
+        start = self._certify(hulls.u + hulls.v, explicit)
+        better = self._counted(self._polished(start, tol) if polished and not hulls.undecided else start, tol)
+        return better if better.gap < certificate.gap else certificate
+
+
+def _undecided(hulls: HullDistance) -> tuple[Status, str]:
+    """The status and the words where there is neither a margin nor a proof that there is none."""
+    if hulls.undecided:
+        status, until = UNDECIDED[hulls.undecided]
+        return status, f"whether the classes can be separated was not decided {until}."
+    return Status.NUMERICAL_ERROR, (
+        f"the hulls of the classes come as near as {hulls.distance:.1e} of the data's size, too near to be told apart "
+        "at working precision: a margin, if there is one, is no larger."
+    )

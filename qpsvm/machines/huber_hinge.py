@@ -1,0 +1,184 @@
+"""Huber's hinge: slack costs its square up to a width h, and grows linearly beyond it (Chapelle 2007).
+
+Derivation
+----------
+f(x) = ⟨w, φ(x)⟩ + b. A sample may stay behind the margin by ξ_i + ζ_i: the part ξ_i costs C_i ξ_i²/(2h), the part ζ_i
+costs C_i for each unit. Up to h the first is the cheaper one, beyond h the second, so that the loss of a slack t is
+C_i t²/(2h) for t ≤ h and C_i (t − h/2) from there on: smooth where the hinge has its kink, and never steeper than it.
+
+    (HUBER.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart
+    (HUBER.2)  primal:  minimise ½‖w‖² + Σ C_i (ξ_i²/(2h) + ζ_i), plus ½b² where b is penalised,  over w, b, ξ, ζ
+               subject to y_i f(x_i) ≥ 1 − ξ_i − ζ_i,  ξ_i, ζ_i ≥ 0
+    (HUBER.3)  Lagrangian:  L = ½‖w‖² + Σ C_i (ξ_i²/(2h) + ζ_i) − Σ α_i (y_i f(x_i) − 1 + ξ_i + ζ_i) − Σ η_i ζ_i, α, η ≥
+               0; ξ_i ≥ 0 needs no multiplier, since 0 is as feasible as a negative ξ_i, and costs less;  plus ½b² where
+               b is penalised
+    (HUBER.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+    (HUBER.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with ½b² in the objective
+    (HUBER.6)  ∂L/∂ξ_i = 0 and ∂L/∂ζ_i = 0:  ξ_i = hα_i/C_i  and  η_i = C_i − α_i
+    (HUBER.7)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ C_i
+    (HUBER.8)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i + ζ_i) = 0  and  (C_i − α_i) ζ_i = 0
+    (HUBER.9)  substitution of (HUBER.4) to (HUBER.6):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j) − ½ Σ hα_i²/C_i,
+               with K + 1 for K where the intercept is penalised
+    (HUBER.10)  dual:  minimise ½αᵀ(Q + D)α − 1ᵀα  subject to  0 ≤ α_i ≤ C_i  and, for a free intercept,  yᵀα = 0,  with
+                Q_ij = y_i y_j K(x_i, x_j)  and  D the diagonal matrix of h/C_i;  plus ½(yᵀα)² where b is penalised,
+                that is K + 1 for K
+    (HUBER.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
+    (HUBER.12)  b is recovered:  the mean of y_i (1 − hα_i/C_i) − Σ_j α_j y_j K(x_j, x_i) over the samples with
+                0 < α_i < C_i for a free intercept;  yᵀα for a penalised one
+    (HUBER.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  0 < α_i < C_i and y_i f = 1 − hα_i/C_i,
+                where the loss is a curve;  α_i = C_i and y_i f ≤ 1 − h, on its slope
+    (HUBER.14)  strong duality:  the optimal values of (HUBER.2) and (HUBER.10) differ in sign only
+    (HUBER.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (HUBER.16)  weak duality:  for every α of (HUBER.10) and every w, b, ξ, ζ of (HUBER.2),  P(w, b, ξ, ζ) − D(α) =
+                ½‖w − w(α)‖² + Σ [C_i (ξ_i − hα_i/C_i)²/(2h) + (C_i − α_i) ζ_i + α_i (y_i f(x_i) − 1 + ξ_i + ζ_i)]
+                ≥ 0,  plus ½(b − yᵀα)² where b is penalised
+    (HUBER.17)  between the hinges:  C_i (t − h/2) ≤ ψ_i(t) ≤ min(C_i t, C_i t²/(2h)) for the price ψ_i of a slack t ≥
+                0, so that for h → 0 it is (CSVM.2), and as soon as no slack is above h, (SQHINGE.2) with C_i/(2h) for
+                C_i
+
+Implementation
+--------------
+`_primal` is (HUBER.2), `_dual` is (HUBER.10), with the diagonal of D as `curvature`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.checks import as_positive
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.data.samples import ClassWeight, two_classes
+from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.machines.problem.parameters import as_intercept, bends, price_in_words, prices, taking_prices
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import SVMDual, intercept_group
+from qpsvm.result.svm_result import Kinds
+from qpsvm.space.kernels.functions import Linear
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.operators import Diagonal, Operator
+
+
+class HuberHinge(Problem):
+    """Soft-margin SVM whose slack costs C ξ²/(2h) up to a width h, and C (ξ − h/2) beyond.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
+    C : float or array_like of shape (n,), default=1.0
+        Price of a unit of slack beyond the width, positive.
+    width : float, default=0.5
+        Slack h, positive, up to which its price grows with it.
+    kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    sample_weight : array_like, shape (n,), optional
+        C_i = C · s_i.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+    intercept : "free", "penalised" or None, default="free"
+        Outside the norm, inside it, or absent.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
+
+    Raises
+    ------
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+
+    See Also
+    --------
+    CSVM : What it is for a width near 0.
+    SquaredHinge : What it is for a large one, (HUBER.17).
+
+    References
+    ----------
+    Chapelle, *Training a support vector machine in the primal*, Neural Computation 19 (2007): his loss with h/2 for h,
+    which begins at y f = 1 + h/2 there and at 1 here.
+
+    Examples
+    --------
+    Within the width, α is in proportion to the slack, (HUBER.6), and beyond it, α is C:
+
+    >>> import qpsvm
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1]
+    >>> result = qpsvm.solve(qpsvm.HuberHinge(X, y, C=1, width=0.5))
+    >>> print(result.xi.round(6))
+    [0.175 0.725 0.175 0.    1.55 ]
+    >>> print(result.alpha.round(6))
+    [0.35 1.   0.35 0.   1.  ]
+    """
+
+    kinds: ClassVar[Kinds] = Kinds(
+        ("peripheral", "curve", "slope"),
+        ("beyond the margin", "behind it within the width", "behind it beyond the width"),
+    )
+    dual_tag, own = "HUBER.10", ("C", "width")
+    curved_term = "½ Σ hα_i²/C_i"
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        C: float | ArrayLike = 1.0,
+        width: float = 0.5,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        intercept: Intercept = "free",
+        constraints: Any = None,
+        *,
+        class_weight: ClassWeight = None,
+    ) -> None:
+        super().__init__(
+            two_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd, constraints
+        )
+        self._keep(C=C, width=width)
+
+    def _keep(self, *, C: float | ArrayLike, width: float) -> None:  # type: ignore[override]
+        self.C = prices(C, self.samples)
+        self.width = as_positive(width, "width")
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters."""
+        return f"Huber hinge, C = {price_in_words(self.C)}, h = {self.width:g}, kernel {self.kernel}"
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        y, C = self.labels, self._prices()
+        return SVMDual(  # (HUBER.10)
+            gram=gram, sign=y, level=repeated(1.0, len(y)), upper=C,
+            curvature=bends(self.width, C), groups=intercept_group(y, kept), team=self.samples.team,
+        )  # fmt: skip
+
+    def _prices(self) -> FloatArray:
+        """C_i = C · s_i of the samples that take part."""
+        return taking_prices(self.C, self.samples)
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        y, C = self.labels, self._prices()
+        kept = self.computed_intercept
+        m, penalty = int(kept is not None), float(kept == "penalised")
+        variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {})}
+        variables |= {"xi": slice(r + m, r + m + n), "zeta": slice(r + m + n, r + m + 2 * n)}
+        inner, slack = "(wᵀx_i + b)" if m else "wᵀx_i", -sp.eye_array(n)
+        return QP(  # (HUBER.2)
+            P=Diagonal(np.concatenate([np.ones(r), np.full(m, penalty), C / self.width, np.zeros(n)])),
+            q=np.concatenate([np.zeros(r + m + n), C]),
+            G=margin_rows(Z, y, [*([-y[:, None]] if m else []), slack, slack]), h=-np.ones(n),
+            lb=np.concatenate([np.full(r + m, -np.inf), np.zeros(2 * n)]), variables=variables,
+            constraints=margin_group(n, f"y_i {inner} ≥ 1 − ξ_i − ζ_i"),
+            formula=f"½ {'(‖w‖² + b²)' if penalty else '‖w‖²'} + Σ C_i (ξ_i²/(2h) + ζ_i)",
+            title=f"{self.title}: primal (HUBER.2)",
+        )  # fmt: skip

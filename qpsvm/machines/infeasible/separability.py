@@ -1,0 +1,308 @@
+"""Can two classes be separated? A linear program or the nearest points of the hulls answer, with a proof either way.
+
+    (SEP.1)  minimise t  over u, v ≥ 0, t  subject to  1ᵀu = 1, 1ᵀv = 1,  |Σ u_i z_i − Σ v_j z_j| ≤ t in each coordinate
+
+t = 0: u and v are convex weights whose combinations meet, so no hyperplane separates the classes (theorem of the
+alternative, Bennett & Mangasarian 1992). t > 0: the multipliers of the coordinates are a separating direction. The
+coordinates are centred, those of sparse rows too, and scaled one by one first: neither changes whether the hulls meet.
+HiGHS solves (SEP.1)
+exactly where it is small. With more rows or coordinates, `nearest_points` takes a fraction of the time, and can be
+stopped. Of very many rows, only those that matter are looked at:
+
+    (SEP.2)  on rows S: the hulls of S meet, and with them those of all rows; or w separates S. Then S grows by the rows
+             that w puts on the wrong side of its margin, until there are none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import lstsq
+
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.arrays.words import outline
+from qpsvm.base.errors import SolverError
+from qpsvm.machines.infeasible.nearest_points import nearest_points
+from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
+
+#: Hulls closer than this share of the largest centred norm meet at working precision.
+MEETING = 1e-8
+#: Up to so many times as far apart they are looked at again: what coordinates leave out of K is as large.
+NEARLY = 100.0
+#: The smallest tolerance that HiGHS takes.
+FINEST = 1e-10
+#: Squared norms that centring brings down to this share of what they were are rounding.
+ROUNDING = 8.0 * float(np.finfo(float).eps)
+#: Pairs of rows with one fingerprint that are compared; entries whose fingerprints are made at a time.
+CANDIDATES, FINGERPRINT_ENTRIES = 10, 1_000_000
+#: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
+WHOLE_ROWS, FEWEST_ADDED = 1500, 200
+#: Entries of sparse rows that are centred at a time: 80 MB.
+DENSE_ENTRIES = 10_000_000
+#: A margin over all rows that is this share of the margin over S is as good; and how often S may grow.
+AS_GOOD, ROUNDS = 1.0 - 1e-6, 100
+
+
+@dataclass(frozen=True, eq=False)
+class HullDistance:
+    """Points of the two convex hulls and how far apart they are.
+
+    u, v (n,): Convex weights over the positive and the negative rows, zero elsewhere.
+    distance: ‖Σ u_i z_i − Σ v_j z_j‖ / max_i ‖z_i − z̄‖.
+    direction (r,): A direction that separates where the hulls do not meet, in the coordinates given; empty
+        where it is only known as Σ u_i z_i − Σ v_j z_j.
+    undecided or None: Why the search ended before it knew ("time_limit", "interrupted", "iteration_limit");
+        then the weights and the distance are the best that it had.
+    """
+
+    u: FloatArray
+    v: FloatArray
+    distance: float
+    direction: FloatArray
+    undecided: str | None = None
+
+    def __repr__(self) -> str:
+        return outline("HullDistance", **vars(self))
+
+    @property
+    def meet(self) -> bool:
+        """Whether the hulls meet as far as doubles tell: no proof that they do."""
+        return self.distance < MEETING
+
+
+def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
+    """The simplest proof of all, for any kernel: the same sample in both classes. None where there is none.
+
+    Shapes: X (n, d), y (n,).
+    """
+    sums = _fingerprints(X)
+    positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    one, other = np.sort(sums[positive]), np.sort(sums[negative])
+    alike = one[other[np.minimum(np.searchsorted(other, one), len(other) - 1)] == one]
+    for fingerprint in alike[:CANDIDATES]:  # a chance in 2⁶⁴ that they are not the same
+        i, j = (int(rows[np.flatnonzero(sums[rows] == fingerprint)[0]]) for rows in (positive, negative))
+        if np.array_equal(as_dense(X[[i]]), as_dense(X[[j]])):
+            u, v = np.zeros(len(y)), np.zeros(len(y))
+            u[i] = v[j] = 1.0
+            return HullDistance(u, v, 0.0, np.zeros(0))
+    return None
+
+
+def _fingerprints(X: Matrix) -> NDArray[np.uint64]:
+    """A whole number for each row, the same for rows of the same values: Σ_j (bits of x_ij)·(odd number of j), (n,)."""
+    n, d = X.shape
+    odd = np.random.default_rng(0).integers(0, 2**63, size=d, dtype=np.uint64) * 2 + 1
+    sums = np.zeros(n, dtype=np.uint64)
+    if sp.issparse(X):
+        rows = np.repeat(np.arange(n), np.diff(X.indptr))
+        np.add.at(sums, rows, _mixed(X.data) * odd[X.indices])
+        return sums
+    step = max(FINGERPRINT_ENTRIES // max(d, 1), 1)
+    for i in range(0, n, step):
+        sums[i : i + step] = (_mixed(X[i : i + step]) * odd).sum(axis=1, dtype=np.uint64)
+    return sums
+
+
+def _mixed(values: FloatArray) -> NDArray[np.uint64]:
+    """The bits of numbers, high ones brought down where a product keeps them; 0 for 0 and −0."""
+    bits = (values + 0.0).view(np.uint64)
+    return bits ^ (bits >> np.uint64(32))
+
+
+def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
+    """Solve (SEP.1) by HiGHS and sharpen its answer.
+
+    Shapes: Z (n, r), y (n,). Raises SolverError.
+    """
+    from scipy.optimize import linprog
+
+    if sp.issparse(Z):  # what is centred when dense is centred here
+        Z = as_dense(Z)
+        Z = Z - np.clip(Z.mean(axis=0), Z.min(axis=0), Z.max(axis=0))  # equal samples are then 0, every digit
+    centred = Z - Z.mean(axis=0)
+    sizes = np.abs(centred).max(axis=0)
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    n, r = centred.shape
+    difference = (y[:, None] * (centred / sizes)).T
+    column = np.full((r, 1), -1.0)
+    A_ub = np.vstack([np.hstack([difference, column]), np.hstack([-difference, column])])
+    classes = np.vstack([np.append(y > 0, False), np.append(y < 0, False)]).astype(np.float64)
+    answer = linprog(
+        np.append(np.zeros(n), 1.0), A_ub=A_ub, b_ub=np.zeros(2 * r), A_eq=classes, b_eq=np.ones(2), method="highs",
+        options={"primal_feasibility_tolerance": FINEST, "dual_feasibility_tolerance": FINEST},
+    )  # fmt: skip
+    if answer.x is None:
+        raise SolverError(f"HiGHS did not solve the separability problem: {answer.message}")
+    weights = _sharpened(np.maximum(answer.x[:n], 0.0), difference, y)
+    multipliers = answer.ineqlin.marginals
+    direction = (multipliers[r:] - multipliers[:r]) / sizes
+    u, v = np.where(y > 0, weights, 0.0), np.where(y < 0, weights, 0.0)
+    reach, gap = float((centred * centred).sum(axis=1).max()), float(np.linalg.norm(centred.T @ (u - v)))
+    return HullDistance(u, v, _relative(gap, reach, float(np.abs(Z).max()) ** 2), _oriented(direction, centred, y))
+
+
+def nearest_hulls(
+    space: FeatureSpace, y: FloatArray, hint: FloatArray, stopped: Callable[[], str | None]
+) -> HullDistance:
+    """(SEP.2): the nearest points of the hulls, by a set of rows that grows where there are many.
+
+    Shapes: y (n,), hint (n,).
+    """
+    rows = _first_rows(y, hint)
+    for _ in range(ROUNDS):
+        why = stopped()
+        if why:
+            return _uniform(y, why)
+        Z = _coordinates(space, rows)
+        points = nearest_points(Z, y[rows], stopped)
+        beta = np.zeros(len(y))
+        beta[rows] = points.x * y[rows]
+        if points.stopped or points.upper < MEETING * _longest(Z) or len(rows) == len(y):
+            found = _measured(space, y, beta, points.upper, points.stopped)
+            return _again(space, y, rows, found, stopped)
+        added = _misplaced(space.centred @ beta, y, rows)
+        if not len(added):
+            return _measured(space, y, beta, points.upper, None)
+        rows = np.union1d(rows, added)
+    return _measured(space, y, beta, points.upper, "iteration_limit")
+
+
+def _again(
+    space: FeatureSpace, y: FloatArray, rows: IntArray, found: HullDistance, stopped: Callable[[], str | None]
+) -> HullDistance:
+    """Hulls that are nearly as close as rounding lets tell, with coordinates that leave out less of K: the closer."""
+    if found.meet or found.undecided or space.is_linear or found.distance >= NEARLY * MEETING:
+        return found
+    points = nearest_points(_coordinates(space, rows, finest=True), y[rows], stopped)
+    beta = np.zeros(len(y))
+    beta[rows] = points.x * y[rows]
+    finer = _measured(space, y, beta, points.upper, points.stopped)
+    return finer if finer.distance < found.distance else found
+
+
+def _first_rows(y: FloatArray, hint: FloatArray) -> IntArray:
+    """S to begin with: the largest entries of the hint, and of each class every k-th row besides."""
+    if len(y) <= WHOLE_ROWS:
+        return np.arange(len(y))
+    order = np.argsort(-hint, kind="stable")[: min(WHOLE_ROWS, int(np.count_nonzero(hint > 0)))]
+    rest = max(WHOLE_ROWS - len(order), FEWEST_ADDED)
+    parts = [np.flatnonzero(y == sign) for sign in (1.0, -1.0)]
+    return np.unique(np.concatenate([order, *(part[:: max(2 * len(part) // rest, 1)] for part in parts)]))
+
+
+def _misplaced(values: FloatArray, y: FloatArray, rows: IntArray) -> IntArray:
+    """The rows that a direction puts furthest on the wrong side of its margin over S, at most half as many as S has.
+
+    None where the margin over all rows is as good as that over S.
+    """
+    signed = y * values
+    levels = np.where(y > 0, signed[rows][y[rows] > 0].min(), signed[rows][y[rows] < 0].min())
+    margin = float(levels[y > 0][0] + levels[y < 0][0])
+    everywhere = float(signed[y > 0].min() + signed[y < 0].min())
+    if everywhere >= AS_GOOD * margin > 0:
+        return np.zeros(0, dtype=np.intp)
+    excess = levels - signed
+    outside = np.flatnonzero(excess > 0)
+    most = max(len(rows) // 2, FEWEST_ADDED)
+    return outside[np.argsort(-excess[outside], kind="stable")[:most]]
+
+
+def _coordinates(space: FeatureSpace, rows: IntArray, finest: bool = False) -> FloatArray:
+    """Explicit coordinates of some rows, centred, in as few dimensions as they span: (s, r)."""
+    if space.is_linear and space.rows.d <= len(rows):
+        Z = as_dense(space.rows.take(rows))
+    elif space.is_linear and space.samples.is_sparse and space.rows.d * len(rows) <= DENSE_ENTRIES:
+        part = as_dense(space.rows.take(rows))
+        part -= part.mean(axis=0)
+        Z = pivoted_cholesky(part @ part.T, finest)
+    else:
+        Z = pivoted_cholesky(space.centred.block(rows, rows), finest)
+    centred: FloatArray = Z - Z.mean(axis=0)
+    return centred
+
+
+def _longest(Z: FloatArray) -> float:
+    return float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max()))
+
+
+def _uniform(y: FloatArray, why: str) -> HullDistance:
+    """Nothing is known: the means of the classes stand in for their nearest points."""
+    u, v = (y > 0) / (y > 0).sum(), (y < 0) / (y < 0).sum()
+    return HullDistance(u, v, float("inf"), np.zeros(0), why)
+
+
+def _measured(space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: float, why: str | None) -> HullDistance:
+    """The weights with their distance, measured over all rows: in the coordinates of w, else by the Gram matrix."""
+    n = len(y)
+    u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+    if space.is_linear and space.samples.is_sparse and space.samples.team.alone:
+        w, squares = _by_parts(space, beta)
+        distance = float(np.linalg.norm(w))
+    elif space.is_linear:
+        w = space.weights(beta)
+        mean = space.rows.means()
+        squares = space.centred.diagonal() - 2.0 * space.rows.margins(mean) + float(mean @ mean)
+        distance = float(np.linalg.norm(w))
+    else:
+        w = np.zeros(0)
+        central = space.centred @ np.full(n, 1.0 / n)
+        squares = space.centred.diagonal() - 2.0 * central + central.mean()
+        distance = max(distance, math.sqrt(max(float(beta @ (space.centred @ beta)), 0.0)))
+    size = 0.0 if space.is_linear else float(space.centred.diagonal().max())
+    return HullDistance(u, v, _relative(distance, float(np.max(squares)), size), w, why)
+
+
+def _by_parts(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Σβ_i (x_i − x̄), (d,), and ‖x_i − x̄‖², (n,), of sparse rows that are centred some at a time."""
+    mean, squares = space.samples.means(), np.zeros(space.n)
+    w, step = np.zeros(len(mean)), max(DENSE_ENTRIES // (10 * len(mean)), 1)
+    for i in range(0, space.n, step):
+        part = as_dense(space.samples.take(slice(i, i + step))) - mean
+        squares[i : i + step] = np.einsum("ij,ij->i", part, part)
+        w += beta[i : i + step] @ part
+    return w, squares
+
+
+def _relative(distance: float, reach: float, size: float) -> float:
+    """A distance in units of the data: of the largest squared norm after centring, `reach`, and before, `size`.
+
+    What centring leaves of samples that are all one point is rounding: they are nowhere near or far from each other.
+    """
+    if reach <= ROUNDING * size:
+        return ROUNDING if reach > 0 else 0.0
+    return distance / math.sqrt(reach) if reach > 0 else 0.0
+
+
+def _sharpened(weights: FloatArray, difference: FloatArray, y: FloatArray) -> FloatArray:
+    """Correct convex weights (n,) on their support so that the sums are 1 and the points meet, to rounding."""
+    weights = _normalised(weights, y)
+    support = np.flatnonzero(weights > 0)
+    part = difference[:, support]
+    system = np.vstack([part, y[support] > 0, y[support] < 0])
+    target = np.concatenate([np.zeros(len(part)), [1.0, 1.0]])
+    correction = lstsq(system, target - system @ weights[support], cond=1e-13)[0]
+    corrected = weights.copy()
+    corrected[support] += correction
+    if (corrected < 0).any():
+        return weights
+    corrected = _normalised(corrected, y)
+    better = np.linalg.norm(difference @ corrected) <= np.linalg.norm(difference @ weights)
+    return corrected if better else weights
+
+
+def _normalised(weights: FloatArray, y: FloatArray) -> FloatArray:
+    out = weights.copy()
+    for sign in (1.0, -1.0):
+        out[y == sign] /= out[y == sign].sum()
+    return out
+
+
+def _oriented(direction: FloatArray, Z: FloatArray, y: FloatArray) -> FloatArray:
+    """The direction or its negative, whichever puts the positive class on the larger side."""
+    values = Z @ direction
+    return direction if values[y > 0].mean() >= values[y < 0].mean() else -direction

@@ -1,0 +1,251 @@
+"""The ν-SVM (Schölkopf, Smola, Williamson & Bartlett 2000): the margin level ρ is a variable, ν bounds fractions.
+
+Derivation
+----------
+With a_i = s_i/Σs (1/n without weights) and f(x) = ⟨w, φ(x)⟩ + b:
+
+    (NUSVM.1)  margin:  the hyperplanes f = −ρ and f = +ρ are 2ρ/‖w‖ apart; ρ is a variable, which −νρ makes large
+    (NUSVM.2)  primal:  minimise ½‖w‖² − νρ + Σ a_i ξ_i  over w, b, ρ, ξ  subject to  y_i f(x_i) ≥ ρ − ξ_i,  ξ_i ≥ 0
+    (NUSVM.3)  Lagrangian:  L = ½‖w‖² − νρ + Σ a_i ξ_i − Σ α_i (y_i f(x_i) − ρ + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
+    (NUSVM.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+    (NUSVM.5)  ∂L/∂b = 0:  yᵀα = 0
+    (NUSVM.6)  ∂L/∂ρ = 0:  1ᵀα = ν
+    (NUSVM.7)  ∂L/∂ξ_i = 0:  η_i = a_i − α_i
+    (NUSVM.8)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ a_i
+    (NUSVM.9)  complementary slackness:  α_i (y_i f(x_i) − ρ + ξ_i) = 0  and  (a_i − α_i) ξ_i = 0
+    (NUSVM.10)  substitution of (NUSVM.4) to (NUSVM.7):  L = −½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)
+    (NUSVM.11)  dual:  minimise ½αᵀQα  subject to  yᵀα = 0,  1ᵀα = ν,  0 ≤ α_i ≤ a_i,  Q_ij = y_i y_j K(x_i, x_j)
+    (NUSVM.12)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
+    (NUSVM.13)  b and ρ are recovered: with s = ρ − b and t = ρ + b the primal splits, s is the quantile of u = K(α∘y)
+                over the positive class at level ν/2, t that of −u over the negative one; ρ = (s + t)/2, b = (t − s)/2
+    (NUSVM.14)  three kinds of samples:  α_i = 0 and y_i f ≥ ρ, peripheral;  0 < α_i < a_i and y_i f = ρ, on the
+                margin;  α_i = a_i and y_i f ≤ ρ, inside the margin or on the wrong side
+    (NUSVM.15)  strong duality:  the optimal values of (NUSVM.2) and (NUSVM.11) differ in sign only
+    (NUSVM.16)  both sums fixed means ν/2 in each class, so ν ≤ ν_max = 2·min(S₊, S₋)/S, with S the sums of weights
+    (NUSVM.17)  what ν bounds, by (NUSVM.6) and (NUSVM.14):  the share of weight with y_i f < ρ is at most ν, the share
+                of weight that supports is at least ν
+    (NUSVM.18)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (NUSVM.19)  weak duality:  for every α of (NUSVM.11) and every w, b, ρ, ξ of (NUSVM.2),  P(w, b, ρ, ξ) − D(α) =
+                ½‖w − w(α)‖² + Σ [(a_i − α_i) ξ_i + α_i (y_i f(x_i) − ρ + ξ_i)] ≥ 0
+
+ρ ≥ 0 is not asked for: it holds at the optimum, because w = 0, ρ = 0 is feasible with value 0. The constraint on the
+sum is an equality; with ≥ ν, which has the same optimum, solvers drift where ρ ≈ 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.checks import as_positive
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.errors import InfeasibleNuError, ParameterError
+from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.data.samples import ClassWeight, original_labels, shares_of, two_classes
+from qpsvm.machines.c_svm import CSVM
+from qpsvm.machines.infeasible.evidence import with_sums
+from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.machines.problem.reading import check_result
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Linear
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.operators import Diagonal, Operator
+
+
+class NuSVM(Problem):
+    """Soft-margin SVM with ν instead of C.
+
+    Where the reduced hulls meet, the optimum is w = 0. Its value is 0, and no gap can be relative to that. A result
+    counts as optimal there if no entry of w(α) is more than the rounding of its own sum; then w, b and ρ are 0. The gap
+    is ‖w(α)‖²/(Σ α_i ‖φ(x_i)‖)²: the objective in units of what it would be if nothing cancelled.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
+    nu : float, default=0.5
+        In (0, ν_max], ν_max = 2·min(S₊, S₋)/S ≤ 1: at most this share of the weights has y f < ρ, at least this share
+        belongs to support vectors.
+    kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    sample_weight : array_like, shape (n,), optional
+        A sample counts with its share a_i = s_i/Σs; 1/n without weights.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
+
+    Raises
+    ------
+    InfeasibleNuError
+        ν > ν_max; carries ν_max.
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+
+    See Also
+    --------
+    CSVM : A price of slack instead of ν.
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson & Bartlett, *New support vector algorithms*, Neural Computation 12 (2000).
+
+    Examples
+    --------
+    What ν bounds, (NUSVM.17):
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> result = qpsvm.solve(qpsvm.NuSVM(X, y, nu=0.3, kernel="rbf"))
+    >>> bool(np.mean(result.xi > 1e-9) <= 0.3 <= len(result.support) / 60)
+    True
+    """
+
+    dual_tag, own = "NUSVM.11", ("nu",)
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        nu: float = 0.5,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        constraints: Any = None,
+        *,
+        class_weight: ClassWeight = None,
+    ) -> None:
+        super().__init__(two_classes(X, y, sample_weight, class_weight), kernel, "free", psd, constraints)
+        self._keep(nu=nu)
+
+    def _keep(self, *, nu: float) -> None:  # type: ignore[override]
+        nu = as_positive(nu, "nu")
+        if nu > 1:
+            raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
+        team = self.samples.team
+        nu_max = largest_nu(self.sample_weight, self.y, team)
+        if nu > nu_max * (1 + 1e-12 + team.count(self.n) * np.finfo(float).eps):
+            raise with_sums(InfeasibleNuError(nu, nu_max), self)
+        self.nu = min(nu, nu_max)
+        self.nu_max = nu_max
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters."""
+        return f"ν-SVM, ν = {self.nu:g}, kernel {self.kernel}"
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        y, n = self.labels, len(self.labels)
+        ones = repeated(-1.0, n)  # negative, so that the multiplier is +ρ
+        margin = Group("nu", "rho", ones, -self.nu, formula="−1ᵀα = −ν")  # (NUSVM.6)
+        return SVMDual(  # (NUSVM.11)
+            gram=gram, sign=y, level=repeated(0.0, n), upper=self._shares(), curvature=repeated(0.0, n),
+            groups=(*intercept_group(y, kept), margin), team=self.samples.team,
+        )  # fmt: skip
+
+    def _shares(self) -> FloatArray:
+        """a_i = s_i/Σs of the samples that take part."""
+        s = self.taking_part(self.sample_weight)
+        return shares_of(s, self.samples.team)
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        y = self.labels
+        return QP(  # (NUSVM.2)
+            P=Diagonal(np.concatenate([np.ones(r), np.zeros(2 + n)])),
+            q=np.concatenate([np.zeros(r + 1), [-self.nu], self._shares()]),
+            G=margin_rows(Z, y, [-y[:, None], np.ones((n, 1)), -sp.eye_array(n)]), h=np.zeros(n),
+            lb=np.concatenate([np.full(r + 2, -np.inf), np.zeros(n)]),
+            variables={
+                "w": slice(0, r), "b": slice(r, r + 1), "rho": slice(r + 1, r + 2), "xi": slice(r + 2, r + 2 + n)
+            },
+            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ ρ − ξ_i"),
+            formula="½ ‖w‖² − νρ + Σ a_i ξ_i", title=f"{self.title}: primal (NUSVM.2)",
+        )  # fmt: skip
+
+    def in_own_units(self, alpha: FloatArray) -> FloatArray:
+        """Scale α to Σα = ν, (NUSVM.6).
+
+        Parameters
+        ----------
+        alpha : ndarray, shape (n,)
+            Of a problem with margin level 1.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            In the same proportions.
+        """
+        return alpha * (self.nu / max(self.samples.team.sum(float(alpha.sum())), np.finfo(float).tiny))
+
+    def _note(self, certificate: Certificate) -> str:
+        note = super()._note(certificate)
+        if certificate.rho == 0.0 and np.isfinite(certificate.gap):  # set by `Counting` alone
+            note = (
+                "rho is 0: the reduced convex hulls meet as far as doubles can tell, the optimal w is 0, and f carries "
+                f"no information. {note}"
+            )
+        return note.strip()
+
+    def equivalent_c_svm(self, result: SVMResult) -> CSVM:
+        """The C-SVM with the same decision function up to the factor ρ: C = 1/(nρ), with weights s_i/(ρ Σs).
+
+        Parameters
+        ----------
+        result : SVMResult
+            Of this problem.
+
+        Returns
+        -------
+        CSVM
+            Its f is that of this problem divided by ρ.
+
+        Raises
+        ------
+        ParameterError
+            ρ is 0: the reduced hulls meet, and no C-SVM is equivalent.
+        ParameterTypeError, DataError
+            Not a result, or over other rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> problem = qpsvm.NuSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], nu=0.5)
+        >>> result = qpsvm.solve(problem)
+        >>> same = qpsvm.solve(problem.equivalent_c_svm(result))
+        >>> print(round(result.rho, 6), np.allclose(same.w, result.w / result.rho))
+        0.75 True
+        """
+        check_result(self.samples, result)
+        if not result.rho > 0:
+            raise ParameterError(
+                f"rho is 0 (measured {result.rho:.1e}): the reduced convex hulls meet, w = 0, and no C-SVM is "
+                f"equivalent to nu = {self.nu:g}; choose a larger nu"
+            )
+        C = 1.0 / (result.rho * float(self.sample_weight.sum()))
+        machine = CSVM(self.X, original_labels(self.samples), C, self.kernel, self.sample_weight, self.psd)
+        machine.samples = replace(machine.samples, feature_names=self.feature_names)
+        return machine
+
+
+def largest_nu(s: FloatArray, y: FloatArray, team: Team = ALONE) -> float:
+    """ν_max of (NUSVM.16) for weights and labels, (n,) each, of all members of a team."""
+    above, below, whole = team.sums(float(s[y > 0].sum()), float(s[y < 0].sum()), float(s.sum()))
+    return 2 * min(float(above), float(below)) / float(whole)  # (NUSVM.16)

@@ -1,0 +1,211 @@
+"""The ν-SVR (Schölkopf et al. 2000): the width of the tube is a variable, ν bounds fractions.
+
+Derivation
+----------
+f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻, as in an ε-SVR; C is scaled as in LIBSVM.
+
+    (NUSVR.1)  loss:  C_i max(0, |t_i − f(x_i)| − ε), where ε is a variable that costs ν ΣC_i a unit
+    (NUSVR.2)  primal:  minimise ½‖w‖² + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i)  over w, b, ε, ξ, ξ*  subject to t_i − f(x_i) ≤ ε
+               + ξ_i,  f(x_i) − t_i ≤ ε + ξ*_i,  ξ, ξ* ≥ 0;  ε ≥ 0 need not be asked for, as a negative ε saves ν ΣC_i a
+               unit and costs ΣC_i or more
+    (NUSVR.3)  Lagrangian:  L = ½‖w‖² + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i) − Σ α⁺_i (ε + ξ_i − t_i + f(x_i))
+               − Σ α⁻_i (ε + ξ*_i + t_i − f(x_i)) − Σ (η_i ξ_i + η*_i ξ*_i),  α⁺, α⁻, η, η* ≥ 0
+    (NUSVR.4)  ∂L/∂w = 0:  w = Σ β_i φ(x_i)
+    (NUSVR.5)  ∂L/∂b = 0:  Σ α⁺_i − Σ α⁻_i = 1ᵀβ = 0
+    (NUSVR.6)  ∂L/∂ε = 0:  Σ α⁺_i + Σ α⁻_i = ν ΣC_i
+    (NUSVR.7)  ∂L/∂ξ_i = 0:  η_i = C_i − α⁺_i,  η*_i = C_i − α⁻_i
+    (NUSVR.8)  dual feasibility:  α ≥ 0 and η ≥ 0, that is 0 ≤ α⁺_i ≤ C_i and 0 ≤ α⁻_i ≤ C_i
+    (NUSVR.9)  complementary slackness:  α⁺_i (ε + ξ_i − t_i + f(x_i)) = 0  and  (C_i − α⁺_i) ξ_i = 0, and so below f
+    (NUSVR.10)  substitution of (NUSVR.4) to (NUSVR.7):  L = tᵀβ − ½ βᵀKβ
+    (NUSVR.11)  dual:  minimise ½ βᵀKβ − tᵀβ  subject to  1ᵀβ = 0,  1ᵀ(α⁺ + α⁻) = ν ΣC_i,  0 ≤ α⁺_i, α⁻_i ≤ C_i
+    (NUSVR.12)  w is recovered from α:  f(x) = Σ β_i K(x_i, x) + b
+    (NUSVR.13)  b and ε are recovered:  by (NUSVR.5) and (NUSVR.6) each side has the mass ½ν ΣC_i, and the primal
+                splits: b + ε is the quantile of t − u, with u = Kβ, that leaves this mass above, ε − b that of u − t;
+                weights C_i
+    (NUSVR.14)  three kinds of samples:  α⁺_i = α⁻_i = 0 and |t_i − f| ≤ ε, inside the tube;  0 < α_i < C_i and
+                |t_i − f| = ε, on its edge;  α_i = C_i and |t_i − f| ≥ ε, beyond it
+    (NUSVR.15)  strong duality:  the optimal values of (NUSVR.2) and (NUSVR.11) differ in sign only
+    (NUSVR.16)  what ν bounds, by (NUSVR.6) and (NUSVR.14):  the share of weight C_i beyond the tube is at most ν, the
+                share that is beyond it or on its edge is at least ν
+    (NUSVR.17)  linear kernel only:  w = Σ β_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (NUSVR.18)  weak duality:  for every α of (NUSVR.11) and every w, b, ε, ξ, ξ* of (NUSVR.2),  P − D =
+                ½‖w − w(α)‖² + Σ [(C_i − α⁺_i) ξ_i + α⁺_i (ε + ξ_i − t_i + f(x_i))] + the same below f  ≥ 0
+
+ε ≥ 0 is not asked for: ε < 0 would save ν ΣC_i a unit and cost ΣC_i or more, so that for ν < 1 it never pays. For ν = 1
+it may cost the same, and no negative ε is given. Beyond 1, ε would pay itself, and the best tube would have none: such
+a ν is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.data.samples import numbers
+from qpsvm.machines.epsilon_svr import EpsilonSVR
+from qpsvm.machines.problem.parameters import as_share, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.reading import check_result
+from qpsvm.machines.problem.regression import Regression, free_above, sharing, tube_groups, tube_rows, tube_variables
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import Group, SVMDual
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Linear
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.operators import Diagonal, Operator
+
+
+class NuSVR(Regression):
+    """Regression with ν instead of ε: at most this share of the samples lies beyond the tube, at least as many support.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    t : array_like of shape (n,), or str
+        Targets: any finite numbers. Of a file also the name of a column.
+    C : float or array_like of shape (n,), default=1.0
+        Price of a unit beyond the tube, positive.
+    nu : float, default=0.5
+        In (0, 1]: of ΣC_i, what samples beyond the tube may have at most.
+    kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    sample_weight : array_like, shape (n,), optional
+        C_i = C · s_i.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+
+    Raises
+    ------
+    InfeasibleNuError
+        ν > 1; carries the limit.
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+
+    See Also
+    --------
+    EpsilonSVR : With ε given, instead of ν.
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson & Bartlett, *New support vector algorithms*, Neural Computation 12 (2000); the scaling
+    of C is that of Chang & Lin, *Training ν-support vector regression*, Neural Computation 14 (2002).
+
+    Examples
+    --------
+    What ν bounds, (NUSVR.16), and the tube that comes of it:
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, (60, 1))
+    >>> t = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
+    >>> result = qpsvm.solve(qpsvm.NuSVR(X, t, C=10, nu=0.3, kernel=qpsvm.RBF(0.5)))
+    >>> missed = np.abs(t - result.predict(X))
+    >>> bool(np.mean(missed > result.epsilon + 1e-9) <= 0.3 <= len(result.support) / 60)
+    True
+    """
+
+    dual_tag, own = "NUSVR.11", ("C", "nu")
+
+    def __init__(
+        self,
+        X: Any,
+        t: ArrayLike | None = None,
+        C: float | ArrayLike = 1.0,
+        nu: float = 0.5,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        constraints: Any = None,
+    ) -> None:
+        super().__init__(numbers(X, t, sample_weight), kernel, "free", psd, constraints)
+        self._keep(C=C, nu=nu)
+
+    def _keep(self, *, C: float | ArrayLike, nu: float) -> None:  # type: ignore[override]
+        self.C, self.nu = prices(C, self.samples), as_share(nu, feasible=True)
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters."""
+        return f"ν-SVR, C = {price_in_words(self.C)}, ν = {self.nu:g}, kernel {self.kernel}"
+
+    @property
+    def _still(self) -> FloatArray:
+        return np.tile(0.5 * self.nu * self._prices(), 2)  # (NUSVR.6), half on either side
+
+    def _half_width(self, certificate: Certificate) -> float:
+        return max(certificate.multipliers["epsilon"], 0.0)
+
+    def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
+        found, epsilon = dict(certificate.intervals), self._half_width(certificate)
+        if "epsilon" in found:
+            low, high = found["epsilon"]
+            found["epsilon"] = max(min(low, epsilon), 0.0), max(high, epsilon)
+        return {"epsilon": epsilon}, found
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        C = np.tile(self._prices(), 2)
+        mass = self.nu * self.samples.team.sum(float(C[: len(C) // 2].sum()))
+        width = Group("nu", "epsilon", repeated(1.0, len(C)), mass, formula="1ᵀα⁺ + 1ᵀα⁻ = ν ΣC_i")  # (NUSVR.6)
+        return self._two_sided(gram, kept, 0.0, C, repeated(0.0, len(C)), (width,))  # (NUSVR.11)
+
+    def _prices(self) -> FloatArray:
+        """C_i = C · s_i of the samples that take part."""
+        return taking_prices(self.C, self.samples)
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        t, C, ones = self.labels, self._prices(), np.ones((n, 1))
+        return QP(  # (NUSVR.2)
+            P=Diagonal(np.concatenate([np.ones(r), np.zeros(2 + 2 * n)])),
+            q=np.concatenate([np.zeros(r + 1), [self.nu * float(C.sum())], C, C]),
+            G=tube_rows(Z, ones, ones), h=np.concatenate([-t, t]), lb=free_above(r + 2, n),
+            variables=tube_variables(n, r, "b", "epsilon"), constraints=tube_groups(n, "free", "ε + "),
+            formula="½ ‖w‖² + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i)", title=f"{self.title}: primal (NUSVR.2)",
+        )  # fmt: skip
+
+    def equivalent_epsilon_svr(self, result: SVMResult) -> EpsilonSVR:
+        """The ε-SVR with the same f: ε is the width that the result found, C is the same (Chang & Lin 2002).
+
+        Parameters
+        ----------
+        result : SVMResult
+            Of this problem.
+
+        Returns
+        -------
+        EpsilonSVR
+            The α found here is optimal there, too.
+
+        Raises
+        ------
+        ParameterTypeError, DataError
+            Not a result, or over other rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> problem = qpsvm.NuSVR([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.5, 1.5, 3.0], C=0.2, nu=0.75)
+        >>> result = qpsvm.solve(problem)
+        >>> twin = problem.equivalent_epsilon_svr(result)
+        >>> print(round(twin.epsilon, 6), np.allclose(qpsvm.solve(twin).w, result.w))
+        0.25 True
+        """
+        check_result(self.samples, result)
+        twin: EpsilonSVR = sharing(
+            EpsilonSVR(
+                self.X, self.t, self.C, result.epsilon, kernel=self.kernel, sample_weight=self.sample_weight,
+                psd=self.psd,
+            ),
+            self,
+        )  # fmt: skip
+        return twin

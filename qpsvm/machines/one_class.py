@@ -1,0 +1,215 @@
+"""The one-class SVM (Schölkopf et al. 2001): a plane that parts most samples from the origin, as far out as can be.
+
+Derivation
+----------
+With the weights s_i (1 without), S = Σs_i and f(x) = ⟨w, φ(x)⟩ − ρ:
+
+    (ONE.1)  plane:  f = 0 is ρ/‖w‖ away from the origin; ρ is a variable, which −νSρ makes large, and a sample on the
+             side of the origin pays for the slack ξ_i that takes it there
+    (ONE.2)  primal:  minimise ½‖w‖² − νSρ + Σ s_i ξ_i  over w, ρ, ξ  subject to  ⟨w, φ(x_i)⟩ ≥ ρ − ξ_i,  ξ_i ≥ 0
+    (ONE.3)  Lagrangian:  L = ½‖w‖² − νSρ + Σ s_i ξ_i − Σ α_i (⟨w, φ(x_i)⟩ − ρ + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
+    (ONE.4)  ∂L/∂w = 0:  w = Σ α_i φ(x_i)
+    (ONE.5)  ∂L/∂ρ = 0:  1ᵀα = νS
+    (ONE.6)  ∂L/∂ξ_i = 0:  η_i = s_i − α_i
+    (ONE.7)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ s_i
+    (ONE.8)  complementary slackness:  α_i (⟨w, φ(x_i)⟩ − ρ + ξ_i) = 0  and  (s_i − α_i) ξ_i = 0
+    (ONE.9)  substitution of (ONE.4) to (ONE.6):  L = −½ Σ_ij α_i α_j K(x_i, x_j)
+    (ONE.10)  dual:  minimise ½αᵀQα  subject to  1ᵀα = νS,  0 ≤ α_i ≤ s_i,  Q_ij = K(x_i, x_j)
+    (ONE.11)  w is recovered from α:  f(x) = Σ α_i K(x_i, x) − ρ
+    (ONE.12)  ρ is recovered:  a weighted quantile of u = Kα, Σ of s_i over u_i < ρ at most νS, over u_i ≤ ρ at least;
+              where samples have 0 < α_i < s_i, all of them have u_i = ρ, and ρ is their mean
+    (ONE.13)  three kinds of samples:  α_i = 0 and f ≥ 0, inside;  0 < α_i < s_i and f = 0, on the boundary;  α_i = s_i
+              and f ≤ 0, outside
+    (ONE.14)  strong duality:  the optimal values of (ONE.2) and (ONE.10) differ in sign only
+    (ONE.15)  what ν bounds, by (ONE.5) and (ONE.13):  the share of weight with f < 0 is at most ν, the share of weight
+              that supports is at least ν
+    (ONE.16)  linear kernel only:  w = Σ α_i x_i has one weight a feature, and f(x) = wᵀx − ρ
+    (ONE.17)  weak duality:  for every α of (ONE.10) and every w, ρ, ξ of (ONE.2),  P(w, ρ, ξ) − D(α) =
+              ½‖w − w(α)‖² + Σ [(s_i − α_i) ξ_i + α_i (⟨w, φ(x_i)⟩ − ρ + ξ_i)] ≥ 0
+    (ONE.18)  the origin among the samples:  w = 0, ρ = 0 is feasible with the value 0, so that the optimum is at most
+              0, and 0 exactly where Σ α_i φ(x_i) = 0 for some α of (ONE.10)
+    (ONE.19)  ν = 1:  α = s is the only feasible point, and every ρ ≥ max u_i is as good
+
+f = ⟨w, φ(x)⟩ + b with b = −ρ is what the machines have in common. Samples may not be centred: 1ᵀα is not 0, and the
+origin has a meaning. Where all K(x, x) are one number, as for an RBF kernel, the same samples are outside of the
+smallest ball of `SVDD`, (SVDD.20).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.data.samples import unlabelled
+from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.machines.problem.regression import Enclosing
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import Group, SVMDual
+from qpsvm.space.kernels.functions import RBF
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.operators import Diagonal, Operator
+
+#: How far K(x, x) may differ between samples, relative, where it is one number: a few roundings.
+CONSTANT = 1e-14
+
+
+class OneClass(Enclosing):
+    """One-class SVM: f(x) = ⟨w, φ(x)⟩ − ρ, negative for at most a share ν of the samples.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    nu : float, default=0.5
+        In (0, 1]: at most this share of the weights is outside, at least this share belongs to support vectors.
+    kernel : Kernel, str or callable, default=RBF()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    sample_weight : array_like, shape (n,), optional
+        A unit outside costs s_i.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+
+    Raises
+    ------
+    InfeasibleNuError
+        ν > 1.
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+
+    See Also
+    --------
+    SVDD : The smallest ball around most samples, whatever the origin.
+    NuSVM : Two classes, and ν.
+
+    Notes
+    -----
+    Where the origin is in the reduced hull of the samples, as it may be with a linear kernel, the optimum is w = 0,
+    and its value is 0, (ONE.18). A result counts as optimal there if no entry of w(α) is more than the rounding of its
+    own sum. Move the samples away from the origin, or take another kernel.
+
+    References
+    ----------
+    Schölkopf, Platt, Shawe-Taylor, Smola & Williamson, *Estimating the support of a high-dimensional distribution*,
+    Neural Computation 13 (2001).
+
+    Examples
+    --------
+    What ν bounds, (ONE.15), and what is said of new samples:
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> X = np.random.default_rng(0).standard_normal((60, 2))
+    >>> result = qpsvm.solve(qpsvm.OneClass(X, nu=0.2, kernel=qpsvm.RBF(0.1)))
+    >>> bool(np.mean(result.xi > 1e-9) <= 0.2 <= len(result.support) / 60)
+    True
+    >>> print(result.predict([[0.0, 0.0], [9.0, 9.0]]))
+    [ 1 -1]
+    """
+
+    letters: ClassVar[Mapping[str, str]] = {"b": "rho"}
+    dual_tag = "ONE.10"
+
+    def __init__(
+        self,
+        X: Any,
+        nu: float = 0.5,
+        kernel: Any = RBF(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        constraints: Any = None,
+    ) -> None:
+        super().__init__(unlabelled(X, sample_weight), kernel, None, psd, constraints)  # Σα ≠ 0: nothing may be centred
+        self._keep(nu=nu)
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters."""
+        return f"one-class SVM, ν = {self.nu:g}, kernel {self.kernel}"
+
+    def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
+        low, high = certificate.b_interval  # (ONE.12), (ONE.19)
+        return {"rho": 0.0 - certificate.b}, {"rho": (0.0 - high, 0.0 - low)}
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        del kept
+        s = self.taking_part(self.sample_weight)
+        n = len(s)
+        ones = np.ones(n)
+        mass = self.nu * self.samples.team.sum(float(s.sum()))
+        plane = Group("mass", "b", ones, mass, formula="1ᵀα = ν Σs_i")  # (ONE.5)
+        return SVMDual(  # (ONE.10)
+            gram=gram, sign=ones, level=repeated(0.0, n), upper=s, curvature=repeated(0.0, n), groups=(plane,),
+            team=self.samples.team,
+        )  # fmt: skip
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        s = self.taking_part(self.sample_weight)
+        return QP(  # (ONE.2)
+            P=Diagonal(np.concatenate([np.ones(r), np.zeros(1 + n)])),
+            q=np.concatenate([np.zeros(r), [-self.nu * float(s.sum())], s]),
+            G=margin_rows(Z, np.ones(n), [np.ones((n, 1)), -sp.eye_array(n)]), h=np.zeros(n),
+            lb=np.concatenate([np.full(r + 1, -np.inf), np.zeros(n)]),
+            variables={"w": slice(0, r), "rho": slice(r, r + 1), "xi": slice(r + 1, r + 1 + n)},
+            constraints=margin_group(n, "wᵀx_i ≥ ρ − ξ_i"),
+            formula="½ ‖w‖² − ν Σs_i ρ + Σ s_i ξ_i", title=f"{self.title}: primal (ONE.2)",
+        )  # fmt: skip
+
+    def equivalent_svdd(self) -> Problem:
+        """The SVDD with the same samples inside and outside: for kernels whose K(x, x) is one number, (SVDD.20).
+
+        Returns
+        -------
+        SVDD
+            With the same ν. Its α is this one divided by ν Σs; its f is 2/(ν Σs) times this one.
+
+        Raises
+        ------
+        UnsupportedError
+            K(x, x) differs between samples: says of which.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> X = np.random.default_rng(0).standard_normal((30, 2))
+        >>> plane = qpsvm.OneClass(X, nu=0.2, kernel=qpsvm.RBF(0.5))
+        >>> ball = plane.equivalent_svdd()
+        >>> one, other = qpsvm.solve(plane), qpsvm.solve(ball)
+        >>> print(np.allclose(one.alpha / (0.2 * 30), other.alpha), np.allclose(one.yf / 3, other.yf))
+        True True
+        """
+        check_constant_diagonal(self)
+        machine: Any = Problem.machines["SVDD"]  # by name: its file imports this one
+        twin: Problem = machine(self.X, self.nu, self.kernel, self.sample_weight, self.psd)
+        twin.samples = replace(twin.samples, feature_names=self.feature_names)
+        return twin
+
+
+def check_constant_diagonal(problem: Problem) -> None:
+    """That a plane and a ball are the same for the kernel of a problem.
+
+    Raises UnsupportedError.
+    """
+    diagonal = problem.space.gram.diagonal()
+    least, most = int(np.argmin(diagonal)), int(np.argmax(diagonal))
+    low, high = float(diagonal[least]), float(diagonal[most])
+    if high - low > CONSTANT * high:
+        rows = problem.rows
+        raise UnsupportedError(
+            f"a one-class SVM and an SVDD are the same where K(x, x) is one number; with {problem.kernel} it is "
+            f"{low:g} at row {rows[least]} and {high:g} at row {rows[most]}; take an RBF kernel, or divide K(x, z) by "
+            "the square root of K(x, x) K(z, z)"
+        )

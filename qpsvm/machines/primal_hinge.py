@@ -1,0 +1,198 @@
+"""Regularised hinge loss, λ in front of the norm: the C-SVM as empirical risk minimisation.
+
+Derivation
+----------
+f(x) = ⟨w, φ(x)⟩ + b, and p_i = s_i/Σs (1/n without weights).
+
+    (PHINGE.1)  primal:  minimise (λ/2)‖w‖² + Σ p_i max(0, 1 − y_i f(x_i)), plus (λ/2)b² where b is penalised:  a norm
+                that regularises a mean loss
+    (PHINGE.2)  as a QP:  minimise (λ/2)‖w‖² + Σ p_i ξ_i, plus (λ/2)b² where b is penalised:  the maximum becomes a
+                slack, ξ_i ≥ 0 and ξ_i ≥ 1 − y_i f(x_i)
+    (PHINGE.3)  Lagrangian, with λα_i for the multipliers of the margin rows, and λη_i for those of ξ_i ≥ 0:
+                L = (λ/2)‖w‖² + Σ p_i ξ_i − Σ λα_i (y_i f(x_i) − 1 + ξ_i) − Σ λη_i ξ_i,  α, η ≥ 0;
+                plus (λ/2)b² where b is penalised
+    (PHINGE.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i), the representer theorem
+    (PHINGE.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with (λ/2)b² in the objective
+    (PHINGE.6)  ∂L/∂ξ_i = 0:  η_i = p_i/λ − α_i
+    (PHINGE.7)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ p_i/λ
+    (PHINGE.8)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i) = 0  and  (p_i/λ − α_i) ξ_i = 0
+    (PHINGE.9)  substitution of (PHINGE.4) to (PHINGE.6):  L = λ(Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)), with K + 1
+                for K where the intercept is penalised
+    (PHINGE.10)  dual:  minimise λ(½αᵀQα − 1ᵀα)  subject to  0 ≤ α_i ≤ p_i/λ  and, for a free intercept,  yᵀα = 0,  with
+                 Q_ij = y_i y_j K(x_i, x_j);  plus λ½(yᵀα)² where b is penalised, that is K + 1 for K
+    (PHINGE.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
+    (PHINGE.12)  b is recovered:  the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with 0 < α_i < p_i/λ for a
+                 free intercept;  yᵀα for a penalised one
+    (PHINGE.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, no loss;  0 < α_i < p_i/λ and y_i f = 1, at the kink of
+                 the loss;  α_i = p_i/λ and y_i f ≤ 1, on its slope
+    (PHINGE.14)  strong duality:  the optimal values of (PHINGE.2) and (PHINGE.10) differ in sign only
+    (PHINGE.15)  divided by λ, (PHINGE.2) is (CSVM.2) with C_i = s_i/(λ Σs), that is C = 1/(λn)
+    (PHINGE.16)  the multiplier of the margin row i of (PHINGE.2) is λα_i, and that of ξ_i ≥ 0 is λη_i
+    (PHINGE.17)  a penalised intercept is a feature of ones behind φ, so K + 1 stands for K and no balance row is left.
+                 (A certificate and polishing keep b apart, as the multiplier of yᵀα − b = 0: where C is large, the sum
+                 Σ α_i y_i loses the digits of b.)
+    (PHINGE.18)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (PHINGE.19)  weak duality:  for every α of (PHINGE.10) and every w, b, ξ of (PHINGE.2),  P(w, b, ξ) − D(α) =
+                 λ(½‖w − w(α)‖² + Σ [(p_i/λ − α_i) ξ_i + α_i (y_i f(x_i) − 1 + ξ_i)]) ≥ 0,  plus λ½(b − yᵀα)² where b
+                 is penalised
+
+Source: representer theorem and penalised intercept, Shalev-Shwartz et al., *Pegasos* (2011), section 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.checks import as_positive
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import repeated, times
+from qpsvm.data.samples import ClassWeight, original_labels, shares_of, two_classes
+from qpsvm.machines.c_svm import CSVM
+from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.machines.problem.parameters import as_intercept
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import SVMDual, intercept_group
+from qpsvm.space.kernels.functions import Linear
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.operators import Diagonal, Operator
+
+
+class PrimalHinge(Problem):
+    """Regularised hinge loss: (λ/2)‖w‖² + mean hinge loss.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
+    lam : float, default=0.01
+        The factor λ of the norm, positive.
+    kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    intercept : "free", "penalised" or None, default="free"
+        Outside the norm, inside it, or absent.
+    sample_weight : array_like, shape (n,), optional
+        The loss is the weighted mean.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
+
+    Raises
+    ------
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+
+    See Also
+    --------
+    CSVM : A price of slack instead of λ.
+
+    References
+    ----------
+    Shalev-Shwartz et al., *Pegasos: primal estimated sub-gradient solver for SVM*, Mathematical Programming 127 (2011).
+
+    Examples
+    --------
+    The objective is what a person computes from w and b:
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([-1, -1, 1, 1])
+    >>> result = qpsvm.solve(qpsvm.PrimalHinge(X, y, lam=0.25))
+    >>> loss = np.maximum(0, 1 - y * (X @ result.w + result.b)).mean()
+    >>> print(round(result.primal, 6), np.isclose(0.25 / 2 * result.w @ result.w + loss, result.primal))
+    0.125 True
+    """
+
+    dual_tag, unit_letter, own = "PHINGE.10", "λ", ("lam",)
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        lam: float = 0.01,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        intercept: Intercept = "free",
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        constraints: Any = None,
+        *,
+        class_weight: ClassWeight = None,
+    ) -> None:
+        super().__init__(
+            two_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd, constraints
+        )
+        self._keep(lam=lam)
+
+    def _keep(self, *, lam: float) -> None:  # type: ignore[override]
+        self.lam = as_positive(lam, "lam")
+
+    @remembered
+    def shares(self) -> FloatArray:
+        """Shares s_i/Σs of the rows that take part."""
+        s = self.taking_part(self.sample_weight)
+        return shares_of(s, self.samples.team)
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters."""
+        return f"primal hinge loss, lambda = {self.lam:g}, intercept {self.intercept}, kernel {self.kernel}"
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        y, n = self.labels, len(self.labels)
+        return SVMDual(  # (PHINGE.10); K + 1 for K, (PHINGE.17), is the Gram matrix that a QP is given
+            gram=gram, sign=y, level=repeated(1.0, n), upper=times(1.0 / self.lam, self.shares),
+            curvature=repeated(0.0, n), groups=intercept_group(y, kept), unit=self.lam,
+            team=self.samples.team,
+        )  # fmt: skip
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        y = self.labels
+        kept = self.computed_intercept
+        m = 0 if kept is None else 1
+        penalty = self.lam if kept == "penalised" else 0.0
+        variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {}), "xi": slice(r + m, r + m + n)}
+        return QP(  # (PHINGE.2)
+            P=Diagonal(np.concatenate([np.full(r, self.lam), np.full(m, penalty), np.zeros(n)])),
+            q=np.concatenate([np.zeros(r + m), self.shares]),
+            G=margin_rows(Z, y, [*([-y[:, None]] if m else []), -sp.eye_array(n)]), h=-np.ones(n),
+            lb=np.concatenate([np.full(r + m, -np.inf), np.zeros(n)]), variables=variables,
+            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i" if m else "y_i wᵀx_i ≥ 1 − ξ_i"),
+            formula=f"(λ/2) {'(‖w‖² + b²)' if penalty else '‖w‖²'} + Σ s_i ξ_i / Σs",
+            title=f"{self.title}: primal (PHINGE.2)",
+        )  # fmt: skip
+
+    def equivalent_c_svm(self) -> CSVM:
+        """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.15).
+
+        Returns
+        -------
+        CSVM
+            Its objective is this one divided by λ.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> problem = qpsvm.PrimalHinge([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], lam=0.5)
+        >>> twin = problem.equivalent_c_svm()
+        >>> print(twin.C, np.allclose(qpsvm.solve(twin).w, qpsvm.solve(problem).w))
+        [0.5 0.5 0.5 0.5] True
+        """
+        C = 1.0 / (self.lam * float(self.sample_weight.sum()))  # (PHINGE.15)
+        y = original_labels(self.samples)
+        machine = CSVM(self.X, y, C, self.kernel, self.sample_weight, self.psd, intercept=self.intercept)
+        machine.samples = replace(machine.samples, feature_names=self.feature_names)
+        return machine

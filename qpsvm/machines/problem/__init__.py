@@ -1,0 +1,1 @@
+"""What the machines have in common: samples, hyperparameters, linear constraints, the two QPs."""

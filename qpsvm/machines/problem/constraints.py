@@ -1,0 +1,536 @@
+"""Rows of your own: linear inequalities that the weights, or values of f, have to keep.
+
+    (OWN.1)  G w + c b ≤ h:  `Constraints`, of a linear kernel
+    (OWN.2)  A f(Z) ≤ h:  `ValueConstraints`, of any kernel:  rows of g_j = Σ_l A_jl φ(z_l), c_j = Σ_l A_jl
+
+What they add to any machine, of the objective P, the Lagrangian L₀ and the dual (DUAL.1), whose rows k have the signs
+s_k and the levels ℓ_k:
+
+    (OWN.3)  primal:  minimise P(w, b, ξ)  subject to the machine's own constraints and  ⟨g_j, w⟩ + c_j b ≤ h_j
+    (OWN.4)  Lagrangian:  L = L₀ + Σ λ_j (⟨g_j, w⟩ + c_j b − h_j),  λ ≥ 0, where λ_j is the price in the units of P and
+             h
+    (OWN.5)  ∂L/∂w = 0:  w = Σ α_k s_k φ(x_k) − Σ λ_j g_j;  λ_j/λ stands for λ_j in a machine with λ, (PHINGE.2), here
+             and in (OWN.6) and (OWN.11)
+    (OWN.6)  ∂L/∂b = 0:  Σ α_k s_k − Σ c_j λ_j = e, that is what it is without rows, 0 for most machines, νS of a
+             one-class SVM, 1 of a ball;  b itself where b is penalised
+    (OWN.7)  dual feasibility:  λ_j ≥ 0, which nothing bounds above;  0 ≤ α_k ≤ U_k as without rows
+    (OWN.8)  complementary slackness:  λ_j (h_j − ⟨g_j, w⟩ − c_j b) = 0;  the others as without rows
+    (OWN.9)  substitution of (OWN.5) and (OWN.6):  L = ℓᵀα − ½Σ δ_k α_k² − ½‖w(α, λ)‖² − Σ h_j λ_j,  with −½b(α, λ)²
+             where b is penalised, and λ times all but the last in a machine with λ
+    (OWN.10)  dual:  minimise the same with its sign turned  over α, λ  subject to (OWN.6) and (OWN.7)
+    (OWN.11)  f is recovered from α and λ:  f(x) = Σ α_k s_k K(x_k, x) − Σ λ_j ⟨g_j, φ(x)⟩ + b
+    (OWN.12)  strong duality:  the optimal values of (OWN.3) and (OWN.10) differ in sign only
+
+Of a ball, f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b − K(x, x) with w = 2c and b = 2μ. So h_j + Σ_l A_jl K(z_l, z_l) is
+the bound of a row of values, w is 2(Σ α_k φ(x_k) − Σ λ_j g_j), and (OWN.9) begins with Σ α_k K(x_k, x_k) − ¼‖w(α, λ)‖².
+
+An equality is two rows. What users want most has a constructor of its own: signs of weights, monotony, budgets, bounds,
+a covariance with a group that is to be small, an order of f at given points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_positive, as_real_vector, feature_names
+from qpsvm.base.arrays.frozen import frozen, is_ours
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.words import outline
+from qpsvm.base.errors import DataError, ParameterError
+
+
+def _names(names: Sequence[str] | None, p: int) -> tuple[str, ...] | None:
+    """Checked names of p rows."""
+    if names is None:
+        return None
+    found = (names,) if isinstance(names, str) else tuple(str(name) for name in names)
+    if len(found) != p:
+        raise DataError(f"names has {len(found)} entries for {p} rows")
+    return found
+
+
+def _vector(values: ArrayLike, name: str, p: int) -> FloatArray:
+    """One number for all rows, or one each: (p,)."""
+    return (
+        np.full(p, float(as_real_vector(values, name))) if np.ndim(values) == 0 else as_finite_vector(values, name, p)
+    )
+
+
+def _own(matrix: Matrix) -> Matrix:
+    """A matrix that is no caller's: a copy, which is small beside the samples."""
+    return matrix if is_ours(matrix) else frozen(matrix.copy())
+
+
+def _checked(h: FloatArray, name: str) -> FloatArray:
+    if not np.isfinite(h).all():
+        raise DataError(f"{name} has a value that is not finite")
+    return frozen(h)
+
+
+class Constraints:
+    """Rows over the weights of a linear machine: G w + c b ≤ h.
+
+    Parameters
+    ----------
+    G : array_like or SciPy sparse, shape (p, d)
+        A row for each inequality.
+    h : float or array_like, shape (p,)
+        Its bound.
+    c : float or array_like, shape (p,), default=0
+        What b counts in it.
+    names : sequence of str, optional
+        Of the rows, all different; "row 0", … where absent.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        Shapes that do not fit, values that are not finite or no numbers.
+
+    See Also
+    --------
+    ValueConstraints : Rows over values of f, for any kernel.
+
+    Examples
+    --------
+    The weight of the first feature may not be negative, and that is what it costs:
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> X = np.array([[3.0, 0.0], [2.0, 1.0], [1.0, 3.0], [0.0, 4.0]])
+    >>> free = qpsvm.solve(qpsvm.CSVM(X, [0, 0, 1, 1]))
+    >>> rows = qpsvm.Constraints([[-1.0, 0.0]], 0.0, names=["w0 ≥ 0"])
+    >>> held = qpsvm.solve(qpsvm.CSVM(X, [0, 0, 1, 1], constraints=rows))
+    >>> print(free.w.round(4), held.w.round(4) + 0.0, held.status)
+    [-0.4  0.8] [0. 1.] optimal
+    >>> print({name: round(price, 4) for name, price in held.constraint_multipliers.items()})
+    {'w0 ≥ 0': 0.5}
+    """
+
+    def __init__(self, G: Any, h: ArrayLike, c: ArrayLike = 0.0, names: Sequence[str] | None = None) -> None:
+        self.G: Matrix = _own(as_matrix(G, "G"))
+        p = self.G.shape[0]
+        self.h = _checked(_vector(h, "h", p), "h")
+        self.c = _checked(_vector(c, "c", p), "c")
+        self.names = _names(names, p)
+
+    def __repr__(self) -> str:
+        return outline("Constraints", **vars(self))
+
+    @classmethod
+    def equal(cls, G: Any, h: ArrayLike, c: ArrayLike = 0.0, names: Sequence[str] | None = None) -> Constraints:
+        """G w + c b = h, as two rows each.
+
+        Parameters
+        ----------
+        G : array_like or SciPy sparse, shape (p, d)
+            As for `Constraints`.
+        h, c : float or array_like, shape (p,)
+            As for `Constraints`.
+        names : sequence of str, optional
+            As for `Constraints`; the rows are called "name ≤" and "name ≥".
+
+        Returns
+        -------
+        Constraints
+            Of 2p rows. No pair of floats (w, b) keeps an equality to the last bit: a result keeps it up to the rounding
+            of its own evaluation.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> rows = qpsvm.Constraints.equal([[1.0, 1.0]], 1.0, names=["budget"])
+        >>> print(rows.names, rows.h)
+        ('budget ≤', 'budget ≥') [ 1. -1.]
+        """
+        one = cls(G, h, c, names)
+        both = sp.csr_array(sp.vstack([one.G, -one.G])) if sp.issparse(one.G) else np.concatenate([one.G, -one.G])
+        called = None if one.names is None else [f"{name} {way}" for way in "≤≥" for name in one.names]
+        return cls(both, np.concatenate([one.h, -one.h]), np.concatenate([one.c, -one.c]), called)
+
+    @classmethod
+    def signs(cls, X: Any, signs: Mapping[Any, int]) -> Constraints:
+        """Known signs of weights.
+
+        Parameters
+        ----------
+        X : array_like, SciPy sparse or data frame, shape (n, d)
+            The samples: how many features there are, and what they are called.
+        signs : mapping of int or str to +1 or -1
+            Of columns, by number, or by name in a data frame.
+
+        Returns
+        -------
+        Constraints
+            A row for each.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> rows = qpsvm.Constraints.signs(np.zeros((1, 3)), {0: +1, 2: -1})
+        >>> print(rows.G, rows.names)
+        [[-1.  0.  0.]
+         [ 0.  0.  1.]] ('w[0] ≥ 0', 'w[2] ≤ 0')
+        """
+        width, names = _columns(X)
+        G, called = np.zeros((len(signs), width)), []
+        for k, (column, sign) in enumerate(signs.items()):
+            if sign not in (-1, 1):
+                raise ParameterError(f"the sign of column {column!r} must be +1 or -1, got {sign!r}")
+            G[k, _place(column, width, names)] = -float(sign)
+            called.append(f"w[{column}] {'≥' if sign > 0 else '≤'} 0")
+        return cls(G, 0.0, names=called)
+
+    @classmethod
+    def monotone(cls, X: Any, increasing: Sequence[Any] = (), decreasing: Sequence[Any] = ()) -> Constraints:
+        """f rises, or falls, with some features: their weights have that sign.
+
+        Parameters
+        ----------
+        X : array_like, SciPy sparse or data frame, shape (n, d)
+            The samples.
+        increasing, decreasing : sequences of int or str
+            Columns.
+
+        Returns
+        -------
+        Constraints
+            A row for each.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> print(qpsvm.Constraints.monotone(np.zeros((1, 3)), increasing=[1]).names)
+        ('w[1] ≥ 0',)
+        """
+        return cls.signs(X, {**dict.fromkeys(increasing, 1), **dict.fromkeys(decreasing, -1)})
+
+    @classmethod
+    def bounds(cls, X: Any, bounds: Mapping[Any, tuple[float | None, float | None]]) -> Constraints:
+        """Weights within bounds.
+
+        Parameters
+        ----------
+        X : array_like, SciPy sparse or data frame, shape (n, d)
+            The samples.
+        bounds : mapping of int or str to (float or None, float or None)
+            The least and the largest weight of columns.
+
+        Returns
+        -------
+        Constraints
+            A row for each bound.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> print(qpsvm.Constraints.bounds(np.zeros((1, 2)), {0: (None, 0.5)}).names)
+        ('w[0] ≤ 0.5',)
+        """
+        width, names = _columns(X)
+        rows, limits, called = [], [], []
+        for column, ends in bounds.items():
+            for sign, end in zip((-1.0, 1.0), ends, strict=True):
+                if end is not None:
+                    row = np.zeros(width)
+                    row[_place(column, width, names)] = sign
+                    rows.append(row)
+                    limits.append(sign * end)
+                    called.append(f"w[{column}] {'≤' if sign > 0 else '≥'} {end:g}")
+        return cls(np.array(rows).reshape(-1, width), np.array(limits), names=called)
+
+    @classmethod
+    def budget(cls, costs: ArrayLike, limit: float, name: str = "budget") -> Constraints:
+        """costs · w ≤ limit.
+
+        Parameters
+        ----------
+        costs : array_like, shape (d,)
+            Of a unit of each weight.
+        limit : float
+            What all may cost together.
+        name : str
+            Of the row.
+
+        Returns
+        -------
+        Constraints
+            One row.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> print(qpsvm.Constraints.budget([1.0, 2.0], 3.0).h)
+        [3.]
+        """
+        return cls(np.atleast_2d(np.asarray(costs, dtype=float)), limit, names=[name])
+
+    @classmethod
+    def covariance(cls, X: Any, group: ArrayLike, limit: float, name: str = "covariance") -> Constraints:
+        """|cov(group, f)| ≤ limit over samples: a linear notion of fairness between groups.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (n, d)
+            Samples, those of training for example.
+        group : array_like, shape (n,)
+            A number for each sample; True and False count as 1 and 0.
+        limit : float
+            Not negative; 0 is an equality.
+        name : str
+            The rows are called "name ≤" and "name ≥".
+
+        Returns
+        -------
+        Constraints
+            Two rows, in which b has no part.
+
+        References
+        ----------
+        Zafar, Valera, Gomez Rodriguez & Gummadi, *Fairness constraints*, AISTATS (2017).
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> rows = qpsvm.Constraints.covariance([[0.0, 1.0], [2.0, 1.0]], [False, True], 0.1)
+        >>> print(rows.G, rows.h)
+        [[ 0.5  0. ]
+         [-0.5 -0. ]] [0.1 0.1]
+        """
+        matrix = as_matrix(X)
+        g = np.asarray(matrix.T @ _centred(group, matrix.shape[0])).ravel()
+        return cls(np.array([g, -g]), _limit(limit), names=[f"{name} ≤", f"{name} ≥"])
+
+
+class ValueConstraints:
+    """Rows over values of f at points: A f(Z) ≤ h, for any kernel.
+
+    Parameters
+    ----------
+    Z : array_like or SciPy sparse, shape (q, d)
+        The points.
+    A : array_like or SciPy sparse, shape (p, q), or None
+        A row for each inequality; the identity where None.
+    h : float or array_like, shape (p,)
+        Its bound.
+    names : sequence of str, optional
+        Of the rows, all different; "row 0", … where absent.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        Shapes that do not fit, values that are not finite or no numbers.
+
+    See Also
+    --------
+    Constraints : Rows over the weights of a linear machine.
+
+    Examples
+    --------
+    A prediction that may not be larger than 1 at x = 2:
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> X, t = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 1.0, 2.0, 1.0])
+    >>> rows = qpsvm.ValueConstraints([[2.0]], None, 1.0, names=["f(2) ≤ 1"])
+    >>> result = qpsvm.solve(qpsvm.EpsilonSVR(X, t, C=10.0, kernel=qpsvm.RBF(1.0), constraints=rows))
+    >>> print(result.status, result.predict([[2.0]]).round(6), result.constraint_multipliers["f(2) ≤ 1"] > 0)
+    optimal [1.] True
+    """
+
+    def __init__(self, Z: Any, A: Any, h: ArrayLike, names: Sequence[str] | None = None) -> None:
+        self.Z: Matrix = _own(as_matrix(Z, "Z"))
+        q = self.Z.shape[0]
+        self.A = frozen(sp.csr_array(sp.eye_array(q)) if A is None else sp.csr_array(as_matrix(A, "A", q), copy=True))
+        p = self.A.shape[0]
+        self.h = _checked(_vector(h, "h", p), "h")
+        self.names = _names(names, p)
+
+    def __repr__(self) -> str:
+        return outline("ValueConstraints", **vars(self))
+
+    @remembered
+    def sums(self) -> FloatArray:
+        """What b counts in each row, Σ_l A_kl, rounded once: (p,)."""
+        A = self.A
+        return np.array([math.fsum(A.data[i:j].tolist()) for i, j in zip(A.indptr[:-1], A.indptr[1:], strict=True)])
+
+    @classmethod
+    def ordered(cls, lower: Any, upper: Any, by: float = 0.0, names: Sequence[str] | None = None) -> ValueConstraints:
+        """f(lower_k) + by ≤ f(upper_k) for pairs of points.
+
+        Parameters
+        ----------
+        lower, upper : array_like or SciPy sparse, shape (p, d)
+            The points, pair by pair.
+        by : float
+            How much f rises at least.
+        names : sequence of str, optional
+            Of the rows.
+
+        Returns
+        -------
+        ValueConstraints
+            A row for each pair.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> rows = qpsvm.ValueConstraints.ordered([[0.0]], [[1.0]])
+        >>> print(rows.A.toarray(), rows.h)
+        [[ 1. -1.]] [-0.]
+        """
+        below, above = as_matrix(lower, "lower"), as_matrix(upper, "upper")
+        p = below.shape[0]
+        if above.shape != below.shape:
+            raise DataError(f"lower has shape {below.shape} and upper {above.shape}: they are pairs of points")
+        Z = sp.vstack([below, above]) if sp.issparse(below) or sp.issparse(above) else np.concatenate([below, above])
+        return cls(Z, sp.hstack([sp.eye_array(p), -sp.eye_array(p)]), np.full(p, -float(by)), names)
+
+    @classmethod
+    def monotone(cls, Z: Any, column: int, step: float, increasing: bool = True) -> ValueConstraints:
+        """f(z) ≤ f(z + step·e) for a feature's direction e: f rises with it as far as these points can tell.
+
+        Parameters
+        ----------
+        Z : array_like, shape (p, d)
+            Where.
+        column : int
+            The feature.
+        step : float
+            How far the second point of each pair is, positive.
+        increasing : bool
+            Whether f rises; it falls where False.
+
+        Returns
+        -------
+        ValueConstraints
+            A row for each point.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> rows = qpsvm.ValueConstraints.monotone([[0.0, 5.0], [1.0, 5.0]], 0, 1.0)
+        >>> print(rows.Z)
+        [[0. 5.]
+         [1. 5.]
+         [1. 5.]
+         [2. 5.]]
+        """
+        points = as_matrix(Z, "Z")
+        dense = points.toarray() if sp.issparse(points) else points
+        moved = dense.copy()
+        moved[:, column] += as_positive(step, "step")
+        names = [f"{'rising' if increasing else 'falling'} in {column} at {k}" for k in range(len(dense))]
+        return cls.ordered(*((dense, moved) if increasing else (moved, dense)), names=names)
+
+    @classmethod
+    def covariance(cls, X: Any, group: ArrayLike, limit: float, name: str = "covariance") -> ValueConstraints:
+        """|cov(group, f)| ≤ limit over samples, for any kernel.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (n, d)
+            Samples.
+        group : array_like, shape (n,)
+            A number for each.
+        limit : float
+            Not negative; 0 is an equality.
+        name : str
+            The rows are called "name ≤" and "name ≥".
+
+        Returns
+        -------
+        ValueConstraints
+            Two rows.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> print(qpsvm.ValueConstraints.covariance([[0.0], [2.0]], [0, 1], 0.1).A.toarray())
+        [[-0.25  0.25]
+         [ 0.25 -0.25]]
+        """
+        matrix = as_matrix(X)
+        a = _centred(group, matrix.shape[0])
+        return cls(matrix, np.array([a, -a]), _limit(limit), names=[f"{name} ≤", f"{name} ≥"])
+
+    @classmethod
+    def between(cls, Z: Any, low: float | None = None, high: float | None = None) -> ValueConstraints:
+        """low ≤ f(z) ≤ high at every point.
+
+        Parameters
+        ----------
+        Z : array_like or SciPy sparse, shape (q, d)
+            The points.
+        low, high : float, optional
+            At least one of them.
+
+        Returns
+        -------
+        ValueConstraints
+            A row for each point and bound.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> print(qpsvm.ValueConstraints.between([[0.0]], low=0.0).names)
+        ('f(z[0]) ≥ 0',)
+        """
+        points = as_matrix(Z, "Z")
+        q = points.shape[0]
+        ends = [(sign, end) for sign, end in ((-1.0, low), (1.0, high)) if end is not None]
+        if not ends:
+            raise ParameterError("between needs low, or high")
+        A = sp.vstack([sign * sp.eye_array(q) for sign, _ in ends])
+        names = [f"f(z[{k}]) {'≤' if sign > 0 else '≥'} {end:g}" for sign, end in ends for k in range(q)]
+        return cls(points, A, np.repeat([sign * end for sign, end in ends], q), names)
+
+
+#: Bits of the largest share of a group's covariance: so many rows can be added up without rounding besides.
+GRID = 40
+
+
+def _limit(limit: float) -> float:
+    if not (np.isfinite(limit) and limit >= 0.0):
+        raise ParameterError(f"limit must be finite and not negative, got {limit!r}")
+    return float(limit)
+
+
+def _centred(group: ArrayLike, n: int) -> FloatArray:
+    """(group − its mean)/n: (n,)."""
+    values = as_finite_vector(np.asarray(group, dtype=float), "group", n)
+    shares: FloatArray = (values - values.mean()) / n
+    largest = int(np.abs(shares).argmax())
+    if shares[largest]:  # on a grid whose sums are exact, so that b has no part in a row, not even by rounding
+        grid = 2.0 ** (math.frexp(shares[largest])[1] - GRID)
+        shares = np.round(shares / grid) * grid
+        shares[largest] -= math.fsum(shares.tolist())
+    return shares
+
+
+def _columns(X: Any) -> tuple[int, tuple[str, ...] | None]:
+    """How many columns X has, and what they are called in a data frame."""
+    names = feature_names(X)
+    return (len(names) if names is not None else as_matrix(X).shape[1]), names
+
+
+def _place(column: Any, width: int, names: tuple[str, ...] | None) -> int:
+    """The number of a column that is given by number or name."""
+    if isinstance(column, str):
+        if names is None or column not in names:
+            raise ParameterError(f"there is no column {column!r}: {'X has no names' if names is None else list(names)}")
+        return names.index(column)
+    place = int(column)
+    if not -width <= place < width:
+        raise ParameterError(f"column {place} is not among the {width} of X")
+    return place % width

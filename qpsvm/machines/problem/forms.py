@@ -1,0 +1,234 @@
+"""The two QPs of a machine, and their scaling for a solver: all that follows from its `SVMDual`.
+
+    (FORM.1)  dual:  minimise unit · (DUAL.1) over α
+    (FORM.2)  primal:  minimise unit · (½‖w‖² + eᵀμ + ½Σ R_g μ_g² + the cost of slack)
+              subject to  s_k⟨w, z_r(k)⟩ + Σ_g E_kg μ_g ≥ ℓ_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
+    (FORM.3)  slack costs U ξ where δ = 0,  ξ²/(2δ) where U = ∞,  ξ²/(2δ) + U ζ between the two;  hard rows have none
+    (FORM.4)  scaling:  α in units of a typical one, primal variables and rows in units of the level
+
+The multipliers of the groups have the names that the machine gives them. The slacks are called "xi" and "zeta", the
+margin rows "margin". A regression has slacks "xi" and "xi_star", for its rows "above" and "below" f.
+
+The two QPs of a machine with a user's rows, (USER.2): rows of the primal, and a block of prices in the dual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import common_value, repeated, times
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.base.resources.communicator import Team
+from qpsvm.machines.problem.linear_constraints import UserRows
+from qpsvm.program.qp import QP, Rows
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.statement import Statement
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.space.operators import Dense, Diagonal, LowRank, Operator
+
+Form = Literal["dual", "primal"]
+#: The prices of a user's rows in the dual, and the rows in the primal: the user's own, and as a solver gets them.
+PRICES, SCALED_PRICES, ROWS, SCALED_ROWS = "lambda", "scaled_lambda", "constraints", "scaled_constraints"
+#: What the slacks of a primal are called, and the rows whose multipliers are α.
+SLACKS, LEVEL_ROWS = ("xi", "xi_star", "zeta"), ("margin", "above", "below")
+#: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
+LARGEST_BOX = 1e3
+#: Smallest unit of α handed to a solver: its square and the inverse of that are still ordinary numbers.
+SMALLEST_UNIT = 1e-60
+
+
+def dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
+    """(FORM.1): the QP over α, with a row for every group that is an equality."""
+    m, equalities = svm.m, svm.groups
+    rows = {group.name: Rows("A", slice(k, k + 1), group.formula) for k, group in enumerate(equalities)}
+    one = len(equalities) == 1
+    A = equalities[0].column[None, :] if one else np.array([group.column for group in equalities])
+    return QP(
+        P=svm.matrix if svm.unit == 1.0 else svm.matrix.congruence(repeated(np.sqrt(svm.unit), m)),
+        q=times(-svm.unit, svm.level),
+        A=A if equalities else None, b=np.array([group.total for group in equalities]) if equalities else None,
+        lb=repeated(0.0, m), ub=None if np.isinf(svm.upper).all() else svm.upper,
+        variables={"alpha": slice(0, m)}, constraints=rows, formula=formula, title=title, statement=Statement(svm),
+    )  # fmt: skip
+
+
+def primal_qp(svm: SVMDual, Z: Matrix, formula: str, margin: str, title: str) -> QP:
+    """(FORM.2) with the slacks of (FORM.3), for samples Z (n, r) in explicit coordinates.
+
+    Shapes: Z (n, r).
+    """
+    m, r, q = svm.m, Z.shape[1], len(svm.groups)
+    rows = svm.mix @ Z if svm.mix is not None else Z if svm.rows is None else Z[svm.rows]
+    quadratic = np.flatnonzero(svm.curvature > 0.0)
+    linear = np.flatnonzero(np.isfinite(svm.upper))
+    first = np.flatnonzero((svm.curvature > 0.0) | np.isfinite(svm.upper))  # rows with ξ
+    second = np.intersect1d(quadratic, linear)  # rows with ζ as well
+    curvature, price = svm.curvature[first], np.where(svm.curvature > 0.0, 0.0, svm.upper)[first]
+    variables = {"w": slice(0, r)}
+    variables |= {group.multiplier: slice(r + k, r + k + 1) for k, group in enumerate(svm.groups)}
+    free = r + q
+    if len(first):
+        variables["xi"] = slice(free, free + len(first))
+    if len(second):
+        variables["zeta"] = slice(free + len(first), free + len(first) + len(second))
+    bends = np.divide(1.0, curvature, out=np.zeros(len(first)), where=curvature > 0.0)
+    ridges, totals = (np.array([getattr(g, name) for g in svm.groups]) for name in ("ridge", "total"))
+    d = [np.ones(r), ridges, bends, np.zeros(len(second))]
+    costs = [np.zeros(r), totals, price, svm.upper[second]]
+    others = [-group.column[:, None] for group in svm.groups]
+    others += [-sp.eye_array(m, format="csc")[:, part] for part in (first, second) if len(part)]
+    return QP(
+        P=Diagonal(svm.unit * np.concatenate(d)), q=svm.unit * np.concatenate(costs),
+        G=margin_rows(rows, svm.sign, others), h=-np.asarray(svm.level + 0.0),
+        lb=np.concatenate([np.full(free, -np.inf), np.zeros(len(first) + len(second))]),
+        variables=variables, constraints=margin_group(m, margin), formula=formula, title=title,
+    )  # fmt: skip
+
+
+def margin_rows(Z: Matrix, sign: FloatArray, others: list[Matrix]) -> Matrix:
+    """−s_k z_kᵀ beside further columns, CSC: the left-hand side of 's_k f(x_k) ≥ …' written as Gx ≤ h."""
+    weights = sp.csc_array(-(sp.diags_array(sign) @ Z)) if sp.issparse(Z) else sp.csc_array(-sign[:, None] * Z)
+    return sp.hstack([weights, *(sp.csc_array(block) for block in others)], format="csc")
+
+
+def margin_group(m: int, formula: str) -> dict[str, Rows]:
+    """The one group of inequality rows that every primal has, "margin"."""
+    return {"margin": Rows("G", slice(0, m), formula)}
+
+
+def alpha_unit(svm: SVMDual, kappa: float) -> float:
+    """A typical size of α: what K and δ make of a level, or U where that limits α, but at least a thousandth of U.
+
+    Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
+    """
+    finite = svm.upper[np.isfinite(svm.upper)] if common_value(svm.upper) is None else svm.upper
+    if not svm.team.alone:
+        largest = _mean(svm.upper[np.isfinite(svm.upper)], svm.team, np.inf)
+    else:
+        largest = float(finite.mean() if common_value(finite) is None else finite[0]) if len(finite) else np.inf
+    if svm.homogeneous:
+        sizes = [size for size in (largest, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
+        return max(min(sizes, default=1.0), SMALLEST_UNIT)
+    bend = (
+        (float(svm.curvature.mean()) if svm.team.alone else _mean(svm.curvature, svm.team, 0.0)) if svm.curved else 0.0
+    )
+    unit = min(level_size(svm) / (kappa + bend), largest)
+    return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
+
+
+def level_size(svm: SVMDual) -> float:
+    """The size of the levels: their common value, else the largest."""
+    common = svm.common_level
+    return abs(common) if common is not None else svm.team.most(float(np.abs(svm.level).max(initial=0.0)))
+
+
+def _mean(values: FloatArray, team: Team, default: float) -> float:
+    """The mean of all members' numbers; the default where there are none."""
+    added, count = team.sums(float(values.sum()), len(values))
+    return float(added) / count if count else default
+
+
+def scaling(
+    svm: SVMDual, kappa: float, form: Form, letters: Mapping[str, str] | None = None
+) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them; `letters` as in `Problem`."""
+    users, svm = svm.users, svm if svm.users is None else svm.users.own
+    unit = alpha_unit(svm, kappa)
+    level = unit * kappa if svm.homogeneous else level_size(svm)
+    price = svm.unit * unit * level
+    objective = 1.0 / price if price > 0.0 else np.inf  # which `QP.scaled` refuses
+    if form == "dual":
+        prices = {SCALED_PRICES: unit} if users else {}
+        rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
+        return {"alpha": unit, **prices}, rows, objective
+    names = [*SLACKS, *(group.multiplier for group in svm.groups)]
+    variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
+    variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
+    return variables, dict.fromkeys([*LEVEL_ROWS, SCALED_ROWS], 1.0 / level) if level != 1.0 else {}, objective
+
+
+def read_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str, ...] = ("margin",)) -> Form:
+    """The form of which a solution is, read off the variables' names where it is not said.
+
+    The rows of a primal whose multipliers are α have these names.
+
+    Raises ParameterTypeError, DataError.
+    """
+    if not isinstance(solution, QPSolution):
+        raise ParameterTypeError(f"interpret takes the QPSolution of a QP of this problem, got {shown(solution)}")
+    qp = solution.qp
+    form = check_form(form or ("dual" if "alpha" in qp.variables else "primal"))
+    if form == "dual":
+        parts = [qp.variables["alpha"]] if "alpha" in qp.variables else []
+    else:
+        parts = [qp.constraints[name].rows for name in names if name in qp.constraints]
+    if sum(part.stop - part.start for part in parts) != n:
+        raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {n} rows")
+    return form
+
+
+def check_form(form: str) -> Form:
+    """Check the name of a form.
+
+    Raises UnknownOptionError.
+    """
+    if not isinstance(form, str) or form not in get_args(Form):
+        raise UnknownOptionError(f"unknown form {shown(form)}; {nearest(form, get_args(Form))}")
+    return form  # type: ignore[return-value]
+
+
+def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool, letters: Mapping[str, str]) -> QP:
+    """A primal with the rows behind its margin rows.
+
+    Shapes: g (p, r).
+    """
+    assert qp.G is not None
+    assert qp.h is not None
+    p, b = rows.p, letters.get("b", "b")
+    left = sp.lil_array((p, qp.n))
+    left[:, qp.variables[letters.get("w", "w")]] = g  # (OWN.3)
+    if b in qp.variables:
+        left[:, qp.variables[b]] = (-rows.c if b == "rho" else rows.c)[:, None]
+    start = len(qp.h)
+    group = Rows("G", slice(start, start + p), _formula(rows, b in qp.variables))
+    return replace(
+        qp, G=sp.csc_array(sp.vstack([sp.csc_array(qp.G), sp.csc_array(left)])), h=np.concatenate([qp.h, rows.h]),
+        constraints={**qp.constraints, ROWS if own else SCALED_ROWS: group},
+    )  # fmt: skip
+
+
+def _formula(rows: UserRows, with_b: bool) -> str:
+    """What the group says, and what the first of its rows are called."""
+    text = "Gw + cb ≤ h" if with_b else "Gw ≤ h"
+    return f"{text}: {', '.join(rows.names[:3])}{', …' if rows.p > 3 else ''}"
+
+
+def split_prices(qp: QP, svm: SVMDual, own: bool) -> QP:
+    """The dual with a block of its own for the prices of the rows."""
+    assert svm.users is not None
+    m = svm.users.own.m
+    return replace(qp, variables={"alpha": slice(0, m), PRICES if own else SCALED_PRICES: slice(m, svm.m)})
+
+
+def read_prices(parts: Mapping[str, FloatArray], rows: UserRows) -> FloatArray:
+    """λ (p,) as it is computed with, from blocks by name of either kind of QP."""
+    for name in (SCALED_PRICES, SCALED_ROWS):
+        if name in parts:
+            return parts[name]
+    return parts[PRICES if PRICES in parts else ROWS] * rows.scale
+
+
+def with_ones(gram: Operator, ones: FloatArray) -> Operator:
+    """A Gram matrix with a feature behind φ that is `ones` (n,): where the intercept is penalised."""
+    if isinstance(gram, LowRank):
+        Z = gram.Z
+        column = ones[:, None]
+        return LowRank(sp.csr_array(sp.hstack([Z, sp.csr_array(column)])) if sp.issparse(Z) else np.hstack([Z, column]))
+    return Dense(gram.dense() + np.outer(ones, ones))

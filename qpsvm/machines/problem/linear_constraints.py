@@ -1,0 +1,253 @@
+"""A user's rows over a machine's own samples: what the dual, both QPs and the certificate are given of them.
+
+    (USER.1)  ⟨g_k, w⟩ + c_k b ≤ h_k,  g_k = Σ_l A_kl φ(z_l),  c_k = Σ_l A_kl of a row of values;  where w is a vector,
+              z_k = g_k, A = I and c are the user's own
+    (USER.2)  in the primal they are rows beside the margin; in the dual (DUAL.9) each is a sample of weight −1 with a
+              price p_k ≥ 0, in the units of α:  w = Σ α_i s_i φ(x_i) − Σ p_k g_k,  and  Σ α_i s_i − cᵀp is what
+              Σ α_i s_i is without rows:  0 or e of a free b, b itself of a penalised one
+    (USER.3)  complementary slackness:  p_k (h_k − ⟨g_k, w⟩ − c_k b) = 0;  the price that a user reads, λ_k = u p_k with
+              the unit u of the objective over that of f (λ of (PHINGE.2), 1 of the others), is what the optimum falls
+              by for a small unit of h_k
+    (USER.4)  computed with are 2^−e_k times these, as long as the samples: exact in floats, and p_k is 2^e_k times
+
+f may be a multiple of that of the dual and have −K(x, x) besides, as in an SVDD: then h is (h + AK_zz)/2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.rounding import gamma
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
+from qpsvm.data.rows import RowSource, Stacked, as_row_source
+from qpsvm.machines.problem.constraints import Constraints, ValueConstraints
+from qpsvm.program.svm_dual import Group, SVMDual, Users
+from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.space.operators import Diagonal, Operator
+
+#: Rows of values whose length is measured by kernel values between all their points.
+MOST_POINTS = 2000
+#: Below this share of what it would be without cancellation, the length of a row of values is rounding.
+NO_LENGTH = 1e-7
+#: Numbers up to which rows are compared with each other.
+COMPARED = 10_000_000
+#: The largest power of two that a row is multiplied or divided by.
+LARGEST_EXPONENT = 300
+
+
+@dataclass(frozen=True, eq=False)
+class UserRows:
+    """The rows (USER.1) of one problem.
+
+    names: Of the p rows.
+    Z (q, d): The points z, or g itself.
+    mix (p, q): A; None for the identity.
+    c, h, h_radius (p,): In the units of f as the dual has it; how far h may be off, which is 0 where it is the
+        user's own.
+    scale (p,): 2^e of (USER.4): 1 where the rows are the user's own.
+    counts (q,): What b counts at each of the points: 1, but for those that are g itself.
+    asked (p,): h as the user wrote it, of f itself.
+    """
+
+    names: tuple[str, ...]
+    Z: Matrix
+    mix: sp.csr_array | None
+    c: FloatArray
+    h: FloatArray
+    h_radius: FloatArray
+    scale: FloatArray
+    counts: FloatArray
+    asked: FloatArray
+
+    def __post_init__(self) -> None:
+        for part in vars(self).values():
+            frozen(part)
+
+    @property
+    def p(self) -> int:
+        """Number of rows."""
+        return len(self.names)
+
+    def scaled(self, lengths: FloatArray, usual: float) -> UserRows:
+        """(USER.4), for the lengths of g, (p,), and that of a sample."""
+        size = np.maximum(lengths, np.abs(self.c) * usual)
+        with np.errstate(divide="ignore"):
+            exponents = np.where(size > 0.0, np.round(np.log2(np.where(size > 0.0, size, 1.0) / usual)), 0.0)
+        scale = np.exp2(np.clip(exponents, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+        mix, Z = self.mix, self.Z
+        if mix is None:
+            Z = sp.csr_array(sp.diags_array(1.0 / scale) @ Z) if sp.issparse(Z) else Z / scale[:, None]
+        else:
+            mix = sp.csr_array(sp.diags_array(1.0 / scale) @ mix)
+        counts = self.counts / scale if mix is None else self.counts
+        return UserRows(
+            self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale, counts,
+            self.asked,
+        )  # fmt: skip
+
+    def behind(self, X: Matrix | RowSource) -> Matrix | RowSource:
+        """The samples X (n, d) with the points behind them: (n + q, d)."""
+        if isinstance(X, RowSource):
+            Z = as_dense(self.Z)
+            return Stacked([X, as_row_source(sp.csr_array(Z) if X.is_sparse else Z)])
+        if sp.issparse(X) or sp.issparse(self.Z):
+            return sp.csr_array(sp.vstack([sp.csr_array(X), sp.csr_array(self.Z)]))
+        return np.concatenate([X, self.Z])
+
+    def ones(self, n: int) -> FloatArray:
+        """What a feature of ones is at n samples and at the points, where b is a weight of it: (n + q,)."""
+        return np.concatenate([np.ones(n), self.counts])
+
+    def values(self, rows: Matrix) -> Matrix:
+        """g in coordinates, (p, r), from those of the points, (q, r)."""
+        return rows if self.mix is None else self.mix @ rows
+
+    def opposite(self) -> IntArray:
+        """Pairs of rows that are the same with both sides turned, and do not exclude each other: (k, 2)."""
+        rows = self.Z if self.mix is None else self.mix
+        if self.p * rows.shape[1] > COMPARED:
+            return np.zeros((0, 2), dtype=np.intp)
+        whole = np.column_stack([as_dense(rows), self.c]) + 0.0  # no −0
+        places: dict[bytes, list[int]] = {}
+        for k, row in enumerate(whole):
+            places.setdefault(row.tobytes(), []).append(k)
+        turned = -whole + 0.0
+        found = [(k, other) for k, row in enumerate(turned) for other in places.get(row.tobytes(), ()) if k < other]
+        pairs = [(k, other) for k, other in found if self.h[k] + self.h[other] >= 0.0]
+        return np.array(pairs, dtype=np.intp).reshape(-1, 2)
+
+    def extended(self, own: SVMDual, gram: Operator, n: int) -> SVMDual:
+        """The dual of a machine, over n samples, with these rows behind its own, (DUAL.9).
+
+        Shapes: gram (n + q, n + q).
+        """
+        p, known = self.p, own.level_radius
+        none = np.zeros(p)
+        groups = tuple(  # (OWN.6)
+            Group(g.name, g.multiplier, np.concatenate([g.column, -self.c if g.multiplier == "b" else none]), g.total,
+                  g.ridge, _beside(g.formula) if g.multiplier == "b" else g.formula)
+            for g in own.groups
+        )  # fmt: skip
+        rows, mix = own.rows, own.mix
+        if self.mix is not None or mix is not None:
+            first = mix if mix is not None else _picked(np.arange(n) if rows is None else rows, n)
+            rows, mix = None, sp.csr_array(sp.block_diag([first, sp.eye_array(p) if self.mix is None else self.mix]))
+        elif rows is not None:
+            rows = np.concatenate([rows, n + np.arange(p)])
+        off = known is not None or bool(self.h_radius.any())
+        return SVMDual(
+            gram=gram, sign=np.concatenate([own.sign, -np.ones(p)]), level=np.concatenate([own.level, -self.h]),
+            upper=np.concatenate([own.upper, np.full(p, np.inf)]), curvature=np.concatenate([own.curvature, none]),
+            groups=groups, rows=rows, unit=own.unit, mix=mix,
+            level_radius=np.concatenate([np.zeros(own.m) if known is None else known, self.h_radius]) if off else None,
+            users=Users(own.over(Diagonal(repeated(1.0, n))), self.names, self.opposite()),
+        )  # fmt: skip
+
+
+def _beside(formula: str) -> str:
+    """An equality with the rows' part in it."""
+    left, _, right = formula.rpartition(" = ")
+    return f"{left} − cᵀλ = {right}"
+
+
+def _picked(rows: IntArray, n: int) -> sp.csr_array:
+    """A selection of rows as a matrix: (m, n)."""
+    m = len(rows)
+    return sp.csr_array((np.ones(m), rows, np.arange(m + 1)), shape=(m, n))
+
+
+def as_list(constraints: Any) -> tuple[Constraints | ValueConstraints, ...]:
+    """What `constraints=` was given as a tuple: empty for None.
+
+    Raises ParameterError.
+    """
+    if constraints is None:
+        return ()
+    items = constraints if isinstance(constraints, (list, tuple)) else [constraints]
+    for item in items:
+        if not isinstance(item, (Constraints, ValueConstraints)):
+            raise ParameterError(
+                f"constraints must be Constraints, ValueConstraints, or a list of them, got {type(item).__name__}"
+            )
+    return tuple(items)
+
+
+def user_rows(
+    items: tuple[Constraints | ValueConstraints, ...], kernel: Kernel, d: int, size: float, diagonal: float
+) -> UserRows:
+    """(USER.1) of what a user has asked for.
+
+    Raises UnsupportedError, DataError, ParameterError.
+    """
+    if isinstance(kernel, Precomputed):
+        raise UnsupportedError("rows of your own need the samples: they are not there with a precomputed kernel")
+    found: dict[str, list[Any]] = {name: [] for name in ("points", "mixes", "c", "h", "radius", "counts")}
+    names: list[str] = []
+    plain = all(isinstance(item, Constraints) for item in items)
+    for item in items:
+        Z: Matrix
+        if isinstance(item, Constraints):
+            if not isinstance(kernel, Linear):
+                raise UnsupportedError(
+                    f"Constraints are rows over w, which is no vector for the kernel {kernel}; ValueConstraints are "
+                    "rows over values of f, for any kernel"
+                )
+            Z, A, own = item.G, sp.eye_array(len(item.h)), item.c  # (OWN.1)
+            bound, off, counts = item.h / size, np.zeros(len(item.h)), item.c
+        else:
+            Z, A = item.Z, item.A  # (OWN.2)
+            own, bound, off = item.sums, item.h / size, np.zeros(len(item.h))
+            counts = np.ones(Z.shape[0])
+            if diagonal:
+                K = kernel.diagonal(Z)
+                bound = (item.h - diagonal * (A @ K)) / size
+                off = gamma(d + Z.shape[0] + 8) * (np.abs(item.h) + abs(diagonal) * (abs(A) @ np.abs(K))) / size
+        if Z.shape[1] != d:
+            what = "G" if isinstance(item, Constraints) else "Z"
+            raise DataError(f"{what} of the constraints has {Z.shape[1]} columns, X has {d}")
+        for kept, part in zip(found.values(), (Z, A, own, bound, off, counts), strict=True):
+            kept.append(part)
+        names += item.names or [f"row {len(names) + k}" for k in range(len(item.h))]
+    twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    if twice:
+        raise ParameterError(f"the name {sorted(twice)[0]!r} stands for several rows; give each row a name of its own")
+    points = found["points"]
+    sparse = any(sp.issparse(Z) for Z in points)
+    joined = sp.csr_array(sp.vstack([sp.csr_array(Z) for Z in points])) if sparse else np.concatenate(points)
+    mix = None if plain else sp.csr_array(sp.block_diag(found["mixes"]))
+    off = np.concatenate(found["radius"])
+    return UserRows(
+        tuple(names),
+        joined,
+        mix,
+        np.concatenate(found["c"]),
+        np.concatenate(found["h"]),
+        off,
+        np.ones(len(names)),
+        np.concatenate(found["counts"]),
+        np.concatenate([item.h for item in items]),
+    )
+
+
+def lengths_of(rows: UserRows, kernel: Kernel) -> FloatArray:
+    """‖g_k‖ of the rows, as far as it can be told from 0: (p,)."""
+    if isinstance(kernel, Linear):
+        g = rows.values(rows.Z)
+        squares = np.asarray((g.multiply(g)).sum(axis=1)).ravel() if sp.issparse(g) else np.square(g).sum(axis=1)
+        lengths: FloatArray = np.sqrt(squares)
+        return lengths
+    mix = rows.mix
+    assert mix is not None
+    most = np.asarray(abs(mix) @ np.sqrt(np.abs(kernel.diagonal(rows.Z))))
+    if rows.Z.shape[0] > MOST_POINTS:
+        return most
+    squares = np.asarray((mix.multiply((mix @ kernel(rows.Z, rows.Z)))).sum(axis=1)).ravel()
+    found: FloatArray = np.where(squares > (NO_LENGTH * most) ** 2, np.sqrt(np.maximum(squares, 0.0)), most)
+    return found

@@ -1,0 +1,171 @@
+"""What the regressions have in common: two rows of the dual for each sample, one for each side of f.
+
+    (SVR.1)  two rows a sample:  row i, s = +1:  t_i − f(x_i) ≤ ε + ξ_i;  row n + i, s = −1:  f(x_i) − t_i ≤ ε + ξ*_i;
+             that is s f(x_i) ≥ ℓ − ξ with the levels ℓ = t_i − ε and ℓ = −t_i − ε of (DUAL.2)
+    (SVR.2)  their multipliers α⁺ and α⁻ are one coefficient a sample:  β = α⁺ − α⁻,  f(x) = Σ β_i K(x_i, x) + b
+    (SVR.3)  so αᵀQα = βᵀKβ, though Q is 2n × 2n, and −ℓᵀα = −tᵀβ + ε 1ᵀ(α⁺ + α⁻)
+    (SVR.4)  where one number is within ε of every t, w = 0 costs nothing, and any α with β = 0 is the dual optimum
+    (SVR.5)  t + c for t:  the same β, and b + c for b;  γt, γε and γC for t, ε and C, or C itself where it is the
+             price of ξ²:  γf for f
+
+Neither X nor K is written twice: rows are doubled in index only. By (SVR.5) the origin and the unit of t do not matter.
+
+What the machines for novelty have in common: a ν, an inside and an outside, and samples without a target.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.rounding import UNIT
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.resources.progress import Clock
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.forms import margin_rows
+from qpsvm.machines.problem.parameters import as_share
+from qpsvm.program.qp import Rows
+from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
+from qpsvm.result.model import Model
+from qpsvm.result.svm_result import Kinds
+from qpsvm.space.kernels.gram import Intercept
+from qpsvm.space.operators import Operator
+
+#: What a novelty detector says of samples outside and inside.
+OUTSIDE, INSIDE = -1, 1
+
+
+class Enclosing(Problem):
+    """A machine whose f says how far inside a sample is; its level is 0."""
+
+    kinds: ClassVar[Kinds] = Kinds(
+        ("inside", "boundary", "outside"), ("inside", "on the boundary", "outside"), "outside"
+    )
+    own: ClassVar[tuple[str, ...]] = ("nu",)
+
+    def _keep(self, *, nu: float) -> None:  # type: ignore[override]
+        self.nu = as_share(nu)
+
+    @property
+    def predicted(self) -> NDArray[Any]:
+        """−1 outside, +1 inside."""
+        return np.array([OUTSIDE, INSIDE])
+
+    def _absent(
+        self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
+    ) -> None:
+        del certificate
+        yf[rows], margin[rows] = model.decision_function(self.X[rows]), 0.0
+
+
+class Regression(Problem):
+    """A machine whose target is a number, and whose loss looks at both sides of f."""
+
+    kinds: ClassVar[Kinds] = Kinds(
+        ("inside", "edge", "beyond"), ("inside the tube", "on its edge", "beyond it"), "beyond the tube"
+    )
+    sides: ClassVar[int] = 2
+    level_rows: ClassVar[tuple[str, ...]] = ("above", "below")
+    #: What the width of the tube adds to the dual, for people.
+    width_formula: ClassVar[str] = ""
+
+    @property
+    def shown_target(self) -> FloatArray | None:
+        """t: (n,)."""
+        return self.samples.target
+
+    def _half_width(self, certificate: Certificate) -> float:
+        """ε: how far f may be from t at no price."""
+        raise NotImplementedError
+
+    @property
+    def _least_width(self) -> float:
+        """The ε up to which one number may be away from every t; 0 for a tube that has no width, or finds its own."""
+        return 0.0
+
+    @property
+    def _still(self) -> FloatArray:
+        """An α with β = 0 over the rows of the dual, (2n,)."""
+        return np.zeros(2 * len(self.labels))
+
+    def _polished(
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+    ) -> Certificate:
+        """Where the optimum is w = 0 at no price, no gap is relative to it: that point itself is the better one."""
+        t, width, team = self.labels, self._least_width, self.samples.team
+        ends = (team.least(float(t.min(initial=math.inf))), team.most(float(t.max(initial=-math.inf))))
+        reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
+        if reached and not self.constraints:  # (SVR.4)
+            return min(self._certify(self._still), certificate, key=lambda point: point.gap)
+        return super()._polished(certificate, tol, clock, each)
+
+    def _absent(
+        self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
+    ) -> None:
+        f, t, epsilon = model.decision_function(self.X[rows]), self.samples.target[rows], self._half_width(certificate)
+        for sign, places in ((1.0, rows), (-1.0, rows + self.n)):
+            yf[places], margin[places] = sign * f, sign * t - epsilon
+
+    def _two_sided(
+        self, gram: Operator, kept: Intercept, epsilon: float, upper: FloatArray, curvature: FloatArray,
+        groups: tuple[Group, ...] = (),
+    ) -> SVMDual:  # fmt: skip
+        """(SVR.1): the dual over 2n rows of levels t − ε and −t − ε, for U and δ (2n,), and groups beside that of b."""
+        t = self.labels
+        n = len(t)
+        sign = np.concatenate([np.ones(n), -np.ones(n)])  # (SVR.1)
+        level = np.concatenate([t - epsilon, -t - epsilon])  # (SVR.1)
+        return SVMDual(
+            gram=gram, sign=sign, level=level, upper=upper, curvature=curvature,
+            groups=(*intercept_group(sign, kept, "1ᵀα⁺ − 1ᵀα⁻ = 0"), *groups), rows=np.tile(np.arange(n), 2),
+            level_radius=UNIT * np.abs(level) if epsilon else None, team=self.samples.team,
+        )  # fmt: skip
+
+    def _dual_formula(self, svm: SVMDual) -> str:
+        entry = super()._dual_formula(svm).partition("s_i s_j ")[2]
+        bend = " + ½ Σ δ_i ((α⁺_i)² + (α⁻_i)²)" if svm.curved else ""
+        return f"½ βᵀKβ − tᵀβ{self.width_formula}{bend},  β = α⁺ − α⁻,  K_ij = {entry}"  # (SVR.3)
+
+
+def tube_rows(Z: Matrix, ones: FloatArray, width: FloatArray) -> Matrix:
+    """(SVR.1) as Gx ≤ h, h = [ε − t, ε + t]: t − f ≤ ε + ξ above f − t ≤ ε + ξ*, with f = Zw + b.
+
+    Shapes: Z (n, r), ones, width (n, 0) → (2n, r + … + 2n).
+    """
+    n = Z.shape[0]
+    slack, none = sp.eye_array(n, format="csc"), sp.csc_array((n, n))
+    above = margin_rows(Z, np.ones(n), [-ones, -width, -slack, none])
+    below = margin_rows(Z, -np.ones(n), [ones, -width, none, -slack])
+    return sp.vstack([above, below], format="csc")
+
+
+def tube_variables(n: int, r: int, *names: str) -> dict[str, slice]:
+    """Where w (r,), the single numbers with these names, ξ (n,) and ξ* (n,) are in x."""
+    first = r + len(names)
+    singles = {name: slice(r + k, r + k + 1) for k, name in enumerate(names)}
+    return {"w": slice(0, r), **singles, "xi": slice(first, first + n), "xi_star": slice(first + n, first + 2 * n)}
+
+
+def tube_groups(n: int, kept: Intercept, width: str = "") -> dict[str, Rows]:
+    """The two halves of `tube_rows` by name, as a person writes them, with or without b and a width of the tube."""
+    f = "(wᵀx_i + b)" if kept else "wᵀx_i"
+    above, below = f"t_i − {f} ≤ {width}ξ_i", f"{f} − t_i ≤ {width}ξ*_i"
+    return {"above": Rows("G", slice(0, n), above), "below": Rows("G", slice(n, 2 * n), below)}
+
+
+def free_above(free: int, n: int) -> FloatArray:
+    """Lower bounds of the variables: none for the first, 0 for the slacks ξ and ξ*, (free + 2n,)."""
+    return np.concatenate([np.full(free, -np.inf), np.zeros(2 * n)])
+
+
+def sharing(twin: Any, problem: Problem) -> Any:
+    """A machine that was made of another one's samples, with the names of its columns and its Gram matrix."""
+    twin.samples = problem.samples
+    if twin.kernel == problem.kernel and twin.intercept == problem.intercept:
+        twin.__dict__["space"] = problem.space
+    return twin

@@ -1,0 +1,185 @@
+"""The same machine with other parameters, or over some of its samples, sharing what stays the same.
+
+What is shared is not made again: the samples always, the Gram matrix where kernel and psd rule stay. (`problems.base`
+imports this file, so a problem is any object here.)
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.types import IntArray, Matrix
+from qpsvm.base.arrays.vectors import common_value, repeated
+from qpsvm.base.errors import UnknownOptionError, UnsupportedError, nearest
+from qpsvm.data.rows import RowSource, SomeRows
+from qpsvm.data.samples import Samples
+from qpsvm.space.kernels.functions import Kernel, Precomputed, as_kernel
+from qpsvm.space.kernels.space import FeatureSpace
+
+
+def kernel_parameters(kernel: Kernel) -> dict[str, Any]:
+    """The parameters of a kernel by name: none of a kernel that is no dataclass, nor the kernel that a map is of."""
+    asked: list[str] = [each.name for each in fields(kernel) if each.init] if is_dataclass(kernel) else []
+    return {name: getattr(kernel, name) for name in asked if name != "kernel"}
+
+
+def parameters(problem: Any) -> dict[str, Any]:
+    """Every parameter of a problem that is a number (or one a sample), by name: the machine's, then the kernel's."""
+    return {**{name: getattr(problem, name) for name in problem.own}, **kernel_parameters(problem.kernel)}
+
+
+def replaced(problem: Any, changes: Mapping[str, Any]) -> Any:
+    """`Problem.replace`."""
+    kernel = as_kernel(changes.get("kernel", problem.kernel))
+    values = {name: changes[name] for name in kernel_parameters(kernel) if name in changes}
+    known = {*problem.own, *kernel_parameters(kernel), "kernel", "psd"}
+    unknown = next((name for name in changes if name not in known), None)
+    if unknown is not None:
+        raise UnknownOptionError(
+            f"{type(problem).__name__} with the kernel {kernel} has no parameter {unknown!r}; {nearest(unknown, known)}"
+        )
+    if values:
+        kernel = replace(kernel, **values)  # type: ignore[type-var]
+    psd = changes.get("psd", problem.psd)
+    own = {name: changes.get(name, _one(getattr(problem, name))) for name in problem.own}
+    new = _bare(problem)
+    new._take(problem.samples, kernel, problem.intercept, psd)
+    new._keep(**own)
+    if (new.kernel is problem.kernel or new.kernel == problem.kernel) and new.psd == problem.psd:
+        new.__dict__["space"] = problem.space
+    return new
+
+
+def restricted(problem: Any, rows: IntArray) -> Any:
+    """The same machine over some of its samples, which all take part: the Gram matrix is a part of its own.
+
+    Whether its own parameters suit these samples is not asked: `replace` does, of what it is given.
+
+    Shapes: rows (k,). Raises UnsupportedError.
+    """
+    samples, space = problem.samples, problem.space
+    samples.check()
+    if problem.outlined.mix is not None:
+        raise UnsupportedError(f"{type(problem).__name__} keeps pairs of samples, which some of them would tear apart")
+    chosen = rows if problem.takes_all else problem.rows[rows]
+    X: Matrix = SomeRows(samples.X, chosen) if isinstance(samples.X, RowSource) else samples.X[chosen]
+    target = samples.target[chosen]
+    if isinstance(problem.kernel, Precomputed):
+        X = np.ascontiguousarray(X[:, chosen])
+    X = X if isinstance(X, RowSource) else frozen(X)
+    weight = samples.weight if common_value(samples.weight) is None else samples.weight[: len(chosen)]
+    weight = weight if len(weight) == len(chosen) else weight[chosen]
+    part = Samples(X, target, weight, samples.classes, samples.feature_names)
+    _check_own(problem)
+    own = {name: _of(getattr(problem, name), samples.n, chosen) for name in problem.own}
+    new = over(problem, part, own)
+    shared = space.restricted(rows, X) if isinstance(space, FeatureSpace) else None
+    if shared is not None:
+        new.__dict__["space"] = shared
+    return new
+
+
+def _check_own(problem: Any) -> None:
+    """That a machine has no number of each sample but those that it names.
+
+    Raises UnsupportedError.
+    """
+    kept = vars(_bare(problem)).items()
+    stray = [name for name, value in kept if _one_each(value, problem.n) and name not in ("X", *problem.own)]
+    if stray:
+        raise UnsupportedError(
+            f"{type(problem).__name__} keeps {stray[0]} for each sample, which is not in `own`: name it there, so that "
+            "it can be restricted to some of them"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """A machine without samples, to be sent to where they are.
+
+    machine: Without samples, and of no use before it has some.
+    own: Its own parameters.
+    each: Which of these are kept as one number for each sample.
+    """
+
+    machine: Any
+    own: Mapping[str, Any]
+    each: frozenset[str]
+
+    def over(self, samples: Samples) -> Any:
+        """The machine over samples."""
+        n = samples.n
+        return over(self.machine, samples, {k: repeated(v, n) if k in self.each else v for k, v in self.own.items()})
+
+
+def outlined(problem: Any) -> Outline:
+    """The outline of a machine.
+
+    Raises UnsupportedError.
+    """
+    _check_own(problem)
+    each = frozenset(name for name in problem.own if _one_each(getattr(problem, name), problem.n))
+    for name in each:
+        if common_value(getattr(problem, name)) is None:
+            raise UnsupportedError(
+                f"{name} is one for each sample, which a machine over a cluster does not take: give one number, and "
+                "sample_weight for the rest"
+            )
+    machine = _bare(problem)
+    del machine.__dict__["X"], machine.__dict__["samples"]
+    for name in problem.own:
+        machine.__dict__.pop(name, None)
+    return Outline(machine, own_parameters(problem), each)
+
+
+def own_parameters(problem: Any) -> dict[str, Any]:
+    """The machine's own parameters as their owner takes them: one number where it is the same for all samples."""
+    return {name: _one(getattr(problem, name)) for name in problem.own}
+
+
+def over(problem: Any, samples: Samples, own: Mapping[str, Any]) -> Any:
+    """The same machine over other samples."""
+    new = _bare(problem)
+    new._take(samples, problem.kernel, problem.intercept, problem.psd)
+    new.__dict__.update(own)
+    return new
+
+
+def forgotten(problem: Any) -> Any:
+    """The same problem, from the same samples, with nothing worked out: for whoever takes the time of it."""
+    return _bare(problem)
+
+
+def _bare(problem: Any) -> Any:
+    """A shallow copy that has forgotten everything that it had worked out."""
+    new = copy.copy(problem)
+    for name in [*vars(new)]:
+        if isinstance(getattr(type(new), name, None), cached_property):
+            del new.__dict__[name]
+    return new
+
+
+def _of(value: Any, n: int, rows: IntArray) -> Any:
+    """A parameter for some of the rows: one a sample is picked, one for all stays."""
+    if not _one_each(value, n):
+        return value
+    common = common_value(value)
+    return value[rows] if common is None else repeated(common, len(rows))
+
+
+def _one(value: Any) -> Any:
+    """A parameter as its owner takes it: one number where it is the same for all."""
+    common = common_value(value) if isinstance(value, np.ndarray) else None
+    return value if common is None else common
+
+
+def _one_each(value: Any, n: int) -> bool:
+    """Whether a value is an array with an entry for each of n samples."""
+    return isinstance(value, np.ndarray) and value.shape[:1] == (n,)

@@ -1,0 +1,145 @@
+"""A point whose certificate can be afforded: where time is over, an α with fewer support vectors.
+
+A certificate over a kernel costs n × (support vectors) kernel values. Any feasible α can be certified; of the rows that
+a solver left above 0, those with the largest α are kept, equally many of each class. The gap shows what that costs.
+
+Where to begin: an α for one problem from the result of another that is close to it.
+
+A point that is exact as the solver left it, without the traces of rows that belong at a bound.
+
+A multiplier that should be 0 comes back from a solver as 1e-18. Polishing would move it there, but a point whose gap is
+rounding is not polished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.checks import order_of
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.errors import DataError
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.bounds.polish import FINISHED
+from qpsvm.bounds.repair import feasible, feasible_start
+from qpsvm.data.rows import as_row_source
+from qpsvm.data.samples import Samples
+from qpsvm.machines.problem.reading import kinds
+from qpsvm.program.costs import FEATURE_SECONDS, VALUE_SECONDS
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.space.kernels.space import FeatureSpace
+
+
+def affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, seconds: float) -> FloatArray:
+    """An α (m,) near this one whose certificate takes at most so many seconds, where the machine has one.
+
+    Shapes: alpha (m,).
+    """
+    if seconds == float("inf") or space.is_linear:
+        return alpha
+    most = int(min(seconds / _row_seconds(space), float(svm.m)))
+    whole = feasible(svm, alpha)
+    if not whole.any() and svm.all_hard:  # nothing bounds the direction from one class to another
+        return _largest(np.ones(svm.m), svm.sign, 2)
+    if np.count_nonzero(whole) <= most:
+        return alpha
+    part = _largest(whole, svm.sign, most)
+    return part if np.count_nonzero(feasible(svm, part)) < np.count_nonzero(whole) else alpha
+
+
+def certificate_seconds(space: FeatureSpace, alpha: FloatArray) -> float:
+    """Seconds of a certificate of α (m,), where the kernel is not linear."""
+    return float(np.count_nonzero(alpha)) * _row_seconds(space)
+
+
+def _row_seconds(space: FeatureSpace) -> float:
+    """Seconds of the kernel values of one support vector."""
+    n, d = space.samples.shape
+    return float(n * (VALUE_SECONDS + FEATURE_SECONDS * d))
+
+
+def _largest(alpha: FloatArray, y: FloatArray, most: int) -> FloatArray:
+    """α with only so many entries left, the largest of each class: (n,)."""
+    part = np.zeros(len(alpha))
+    for sign in (-1.0, 1.0):
+        rows = np.flatnonzero((y == sign) & (alpha > 0))
+        kept = max(most // 2, 1)
+        if len(rows) > kept:
+            rows = rows[np.argpartition(alpha[rows], len(rows) - kept)[len(rows) - kept :]]
+        part[rows] = alpha[rows]
+    return part
+
+
+#: Rows this close to the margin of the other result start between 0 and C, in units of the margin level or, where rows
+#: have levels of their own, of what is usually missing.
+BAND = 0.1
+#: The kind of a sample whose α is at its bound.
+FULL = 2
+
+
+def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
+    """An α over the rows of the dual, (m,), not yet feasible.
+
+    Over the same number of rows it keeps the other result's split: what is at its bound goes to the new bound. Over
+    other rows of the same features it follows from what the f of the other result leaves missing at these rows.
+    (`problems.base` imports this file, so a problem is any object here.)
+
+    Raises DataError.
+    """
+    samples, svm = problem.samples, problem.svm if problem.svm.users is None else problem.svm.users.own
+    margin = result.margin
+    level = result.rho if result.rho > 0 and len(margin) and (margin == result.rho).all() else 1.0
+    bounded = np.isfinite(svm.upper)
+    if len(result.alpha) == problem.alphas and len(result.coef) == samples.n:
+        alpha = problem.in_own_units(problem._gather(result.alpha / level))
+        full = problem._gather((result.alpha > 0.0) & (result.alpha >= result.upper))
+        if len(result.kind) == len(result.alpha):
+            full = problem._gather((result.kind == FULL) & np.isfinite(result.upper))
+        kept: FloatArray = np.where(full & bounded, svm.upper, alpha)
+        return kept
+    if result.model.n_features != samples.X.shape[1] or isinstance(problem.kernel, Precomputed):
+        raise DataError(
+            f"start is a result over {len(result.coef)} rows of {result.model.n_features} features, this problem has "
+            f"{samples.n} rows of {samples.X.shape[1]}; give the same rows, or the same features"
+        )
+    f = samples.taking_part(result.decision_function(_features(samples, result))) / level
+    short = svm.level - svm.sign * svm.at_rows(f)
+    if problem.diagonal:  # f has the level in it
+        short = -svm.at_rows(f) / problem.size_of_f
+    width = 1.0 if svm.common_level == 1.0 else float(np.abs(short).mean()) or 1.0
+    share: FloatArray = np.clip(0.5 + short / (BAND * width), 0.0, 1.0)
+    return np.where(bounded, svm.upper, 0.0) * share
+
+
+def _features(samples: Samples, result: SVMResult) -> Matrix:
+    """X with its columns in the order of the other result, where both have names."""
+    given, known = samples.feature_names, result.model.feature_names
+    order = None if given is None or known is None else order_of(given, known, "this problem, unlike that of start,")
+    return samples.X if order is None else as_row_source(samples.X).matrix()[:, order]
+
+
+def swept(
+    space: FeatureSpace,
+    certificate: Certificate,
+    certify: Callable[[FloatArray], Certificate],
+    enough: float = FINISHED,
+) -> Certificate:
+    """The certificate of α with each row at the bound that `kinds` says it is at, unless that is a worse point.
+
+    A gap up to `enough` is not worse.
+    """
+    if certificate.explicit is not None or not np.isfinite(certificate.gap):
+        return certificate
+    svm, alpha, kind = certificate.svm, certificate.alpha, kinds(space, certificate)
+    full = kind == 2
+    if svm.curved:
+        full &= svm.curvature == 0.0
+    at_bounds = np.where(kind == 0, 0.0, np.where(full, svm.upper, alpha))
+    if svm.team.all(bool((at_bounds == alpha).all())):
+        return certificate.changed(kind=kind)  # which the result asks for again
+    clean = certify(feasible_start(svm, at_bounds))
+    return clean if clean.gap <= max(certificate.gap, enough) else certificate

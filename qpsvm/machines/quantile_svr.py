@@ -1,0 +1,205 @@
+"""Quantile regression with a norm (Takeuchi, Le, Sears & Smola 2006): the two sides of f have different prices.
+
+Derivation
+----------
+f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻. U⁺_i = τC_i and U⁻_i = (1 − τ)C_i are the prices of a unit above and below f.
+
+    (QSVR.1)  loss:  the pinball C_i max(τ(t_i − f(x_i)), (1 − τ)(f(x_i) − t_i)), which the τ-quantile of t minimises
+    (QSVR.2)  primal:  minimise ½‖w‖² + Σ C_i (τ ξ_i + (1 − τ) ξ*_i)  over w, b, ξ, ξ*  subject to  t_i − f(x_i) ≤ ξ_i,
+              f(x_i) − t_i ≤ ξ*_i,  ξ, ξ* ≥ 0;  plus ½b² where b is penalised
+    (QSVR.3)  Lagrangian:  L = ½‖w‖² + Σ C_i (τ ξ_i + (1 − τ) ξ*_i) − Σ α⁺_i (ξ_i − t_i + f(x_i)) − Σ α⁻_i (ξ*_i + t_i −
+              f(x_i)) − Σ (η_i ξ_i + η*_i ξ*_i),  α⁺, α⁻, η, η* ≥ 0;  plus ½b² where b is penalised
+    (QSVR.4)  ∂L/∂w = 0:  w = Σ β_i φ(x_i)
+    (QSVR.5)  ∂L/∂b = 0:  Σ α⁺_i − Σ α⁻_i = 1ᵀβ = 0 for a free intercept;  b = 1ᵀβ for a penalised one, with ½b² in the
+              objective
+    (QSVR.6)  ∂L/∂ξ_i = 0:  η_i = τC_i − α⁺_i,  η*_i = (1 − τ)C_i − α⁻_i
+    (QSVR.7)  dual feasibility:  α ≥ 0 and η ≥ 0, that is 0 ≤ α⁺_i ≤ τC_i and 0 ≤ α⁻_i ≤ (1 − τ)C_i
+    (QSVR.8)  complementary slackness:  α⁺_i (ξ_i − t_i + f(x_i)) = 0  and  (τC_i − α⁺_i) ξ_i = 0, and so below f
+    (QSVR.9)  substitution of (QSVR.4) to (QSVR.6):  L = tᵀβ − ½ βᵀKβ;  with K + 1 for K where the intercept is
+              penalised
+    (QSVR.10)  dual:  minimise ½ βᵀKβ − tᵀβ  subject to  0 ≤ α⁺_i ≤ τC_i,  0 ≤ α⁻_i ≤ (1 − τ)C_i  and, for a free
+               intercept,  1ᵀβ = 0, plus ½(1ᵀβ)² where b is penalised; only β counts, −(1 − τ)C_i ≤ β_i ≤ τC_i, and one
+               of α⁺_i and α⁻_i is 0
+    (QSVR.11)  w is recovered from α:  f(x) = Σ β_i K(x_i, x) + b
+    (QSVR.12)  b is recovered:  the mean of t_i − u_i over the samples with 0 < α⁺_i < τC_i or 0 < α⁻_i < (1 − τ)C_i,
+               with u = Kβ; without any, it is the weighted τ-quantile of t − u.  A penalised one is 1ᵀβ
+    (QSVR.13)  three kinds of samples:  β_i strictly between its bounds, and f(x_i) = t_i: on the curve;
+               β_i = τC_i and t_i ≥ f;  β_i = −(1 − τ)C_i and t_i ≤ f: off it;  β_i = 0 is idle, on the curve by chance
+    (QSVR.14)  strong duality:  the optimal values of (QSVR.2) and (QSVR.10) differ in sign only
+    (QSVR.15)  what τ bounds, by (QSVR.5) and (QSVR.13):  the share of weight C_i with t_i < f(x_i) is at most τ, the
+               share with t_i > f(x_i) at most 1 − τ
+    (QSVR.16)  linear kernel only:  w = Σ β_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (QSVR.17)  weak duality:  for every α of (QSVR.10) and every w, b, ξ, ξ* of (QSVR.2),  P − D = ½‖w − w(α)‖² + Σ
+               [(τC_i − α⁺_i) ξ_i + α⁺_i (ξ_i − t_i + f(x_i))] + the same below f  ≥ 0,  plus ½(b − 1ᵀβ)² where b is
+               penalised
+
+For τ = ½ this is an ε-SVR with ε = 0 and the price ½C. (QSVR.15) needs a free intercept.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.errors import ParameterError
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.data.samples import numbers
+from qpsvm.machines.epsilon_svr import EpsilonSVR
+from qpsvm.machines.problem.parameters import as_intercept, as_quantile, price_in_words, prices
+from qpsvm.machines.problem.regression import Regression, free_above, sharing, tube_groups, tube_rows, tube_variables
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.result.svm_result import Kinds
+from qpsvm.space.kernels.functions import Linear
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.operators import Diagonal, Operator
+
+
+class QuantileSVR(Regression):
+    """The conditional quantile of t: a unit above f costs Cτ, a unit below it C(1 − τ).
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    t : array_like of shape (n,), or str
+        Targets: any finite numbers. Of a file also the name of a column.
+    C : float or array_like of shape (n,), default=1.0
+        Price of a unit, positive.
+    quantile : float, default=0.5
+        Between 0 and 1: τ, the share of the samples that is to lie below f.
+    kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    sample_weight : array_like, shape (n,), optional
+        C_i = C · s_i.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+    intercept : "free", "penalised" or None, default="free"
+        Outside the norm, inside it, or absent.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+
+    Raises
+    ------
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+    UnknownOptionError
+        Another intercept; names the nearest.
+
+    See Also
+    --------
+    EpsilonSVR : The same price on both sides, and a tube that is free.
+
+    References
+    ----------
+    Koenker & Bassett, *Regression quantiles*, Econometrica 46 (1978); Takeuchi, Le, Sears & Smola, *Nonparametric
+    quantile estimation*, Journal of Machine Learning Research 7 (2006).
+
+    Examples
+    --------
+    What τ bounds, (QSVR.15):
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 3, (80, 1))
+    >>> t = X[:, 0] * (1 + 0.4 * rng.normal(size=80))
+    >>> for quantile in (0.1, 0.5, 0.9):
+    ...     result = qpsvm.solve(qpsvm.QuantileSVR(X, t, C=10, quantile=quantile))
+    ...     left = t - result.predict(X)
+    ...     print(bool(np.mean(left < -1e-9) <= quantile <= np.mean(left <= 1e-9)))
+    True
+    True
+    True
+    """
+
+    kinds: ClassVar[Kinds] = Kinds(("idle", "on", "off"), ("idle", "on the curve", "off it"), "off the curve")
+    dual_tag, own = "QSVR.10", ("C", "quantile")
+
+    def __init__(
+        self,
+        X: Any,
+        t: ArrayLike | None = None,
+        C: float | ArrayLike = 1.0,
+        quantile: float = 0.5,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        intercept: Intercept = "free",
+        constraints: Any = None,
+    ) -> None:
+        super().__init__(numbers(X, t, sample_weight), kernel, as_intercept(intercept), psd, constraints)
+        self._keep(C=C, quantile=quantile)
+
+    def _keep(self, *, C: float | ArrayLike, quantile: float) -> None:  # type: ignore[override]
+        self.C, self.quantile = prices(C, self.samples), as_quantile(quantile)
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters."""
+        return f"quantile SVR, C = {price_in_words(self.C)}, τ = {self.quantile:g}, kernel {self.kernel}"
+
+    def _half_width(self, certificate: Certificate) -> float:
+        del certificate
+        return 0.0
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        upper = np.concatenate(self._prices())
+        return self._two_sided(gram, kept, 0.0, upper, repeated(0.0, len(upper)))  # (QSVR.10)
+
+    def _prices(self) -> tuple[FloatArray, FloatArray]:
+        """τC_i and (1 − τ)C_i of the samples that take part."""
+        C = self.taking_part(self.sample_weight) * self.taking_part(self.C)
+        return self.quantile * C, (1.0 - self.quantile) * C
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        t, kept = self.labels, self.computed_intercept
+        b = ("b",) if kept else ()
+        return QP(  # (QSVR.2)
+            P=Diagonal(np.concatenate([np.ones(r), np.full(len(b), float(kept == "penalised")), np.zeros(2 * n)])),
+            q=np.concatenate([np.zeros(r + len(b)), *self._prices()]),
+            G=tube_rows(Z, np.ones((n, len(b))), np.zeros((n, 0))), h=np.concatenate([-t, t]),
+            lb=free_above(r + len(b), n), variables=tube_variables(n, r, *b), constraints=tube_groups(n, kept),
+            formula=f"½ {'(‖w‖² + b²)' if kept == 'penalised' else '‖w‖²'} + Σ C_i (τ ξ_i + (1 − τ) ξ*_i)",
+            title=f"{self.title}: primal (QSVR.2)",
+        )  # fmt: skip
+
+    def equivalent_epsilon_svr(self) -> EpsilonSVR:
+        """The ε-SVR that is the same problem, for τ = ½: ε = 0, and ½C for C.
+
+        Returns
+        -------
+        EpsilonSVR
+            With the same objective, α and f.
+
+        Raises
+        ------
+        ParameterError
+            τ is not ½: the two sides of an ε-SVR have one price.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> median = qpsvm.QuantileSVR([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 5.0, 3.0], C=4)
+        >>> twin = median.equivalent_epsilon_svr()
+        >>> print(twin.title, "|", np.allclose(qpsvm.solve(twin).w, qpsvm.solve(median).w))
+        ε-SVR, C = 2, ε = 0, kernel Linear() | True
+        """
+        if self.quantile != 0.5:
+            raise ParameterError(
+                f"the two sides of an ε-SVR have one price, so only the median is one: quantile is {self.quantile:g}"
+            )
+        twin: EpsilonSVR = sharing(
+            EpsilonSVR(
+                self.X, self.t, 0.5 * self.C, 0.0, kernel=self.kernel, sample_weight=self.sample_weight, psd=self.psd,
+                intercept=self.intercept,
+            ),
+            self,
+        )  # fmt: skip
+        return twin

@@ -1,0 +1,314 @@
+"""Ranking from pairs (Herbrich, Graepel & Obermayer 2000): f is to be higher by 1 for the better of two samples.
+
+Derivation
+----------
+f(x) = ⟨w, φ(x)⟩; an intercept would drop out of every difference. Pair k says that sample i is better than sample j.
+A is the matrix with a row for each pair, A_ki = 1, A_kj = −1 and 0 elsewhere. C_k = C s_i s_j with the weights s.
+
+    (RANK.1)  order:  w/‖w‖ is the direction in which the samples are put in order; a pair without slack, apart by 1 or
+              more in f, is apart by 1/‖w‖ or more along it, so that a small ‖w‖ keeps all pairs far apart
+    (RANK.2)  primal:  minimise ½‖w‖² + Σ C_k ξ_k  over w, ξ  subject to  f(x_i) − f(x_j) ≥ 1 − ξ_k,  ξ_k ≥ 0
+    (RANK.3)  Lagrangian:  L = ½‖w‖² + Σ C_k ξ_k − Σ α_k (f(x_i) − f(x_j) − 1 + ξ_k) − Σ η_k ξ_k,  α, η ≥ 0
+    (RANK.4)  ∂L/∂w = 0:  w = Σ α_k (φ(x_i) − φ(x_j)) = Σ β_i φ(x_i),  β = Aᵀα:  what a sample wins less what it loses
+    (RANK.5)  ∂L/∂ξ_k = 0:  η_k = C_k − α_k
+    (RANK.6)  dual feasibility:  α_k ≥ 0 and η_k ≥ 0, that is 0 ≤ α_k ≤ C_k
+    (RANK.7)  complementary slackness:  α_k (f(x_i) − f(x_j) − 1 + ξ_k) = 0  and  (C_k − α_k) ξ_k = 0
+    (RANK.8)  substitution of (RANK.4) and (RANK.5):  L = Σ α_k − ½ αᵀAKAᵀα
+    (RANK.9)  dual:  minimise ½αᵀAKAᵀα − 1ᵀα  subject to  0 ≤ α_k ≤ C_k
+    (RANK.10)  f is recovered from α:  f(x) = Σ β_i K(x_i, x), with Σ β_i = 0, so that a constant in K changes nothing
+    (RANK.11)  three kinds of pairs:  α_k = 0 and f(x_i) − f(x_j) ≥ 1, in order;  0 < α_k < C_k and f(x_i) − f(x_j) = 1,
+               just in order;  α_k = C_k and f(x_i) − f(x_j) ≤ 1, too close or out of order
+    (RANK.12)  strong duality:  the optimal values of (RANK.2) and (RANK.9) differ in sign only
+    (RANK.13)  linear kernel only:  w = Σ β_i x_i has one weight a feature, and f(x) = wᵀx
+    (RANK.14)  weak duality:  for every α of (RANK.9) and every w, ξ of (RANK.2),  P(w, ξ) − D(α) =
+               ½‖w − w(α)‖² + Σ [(C_k − α_k) ξ_k + α_k (f(x_i) − f(x_j) − 1 + ξ_k)] ≥ 0
+    (RANK.15)  it is a C-SVM without intercept, (CSVM.2) with b = 0, whose samples are the differences φ(x_i) − φ(x_j),
+               all of class +1; a pair turned round is a sample of class −1 on the other side of 0, and changes nothing
+
+Implementation
+--------------
+`_primal` is (RANK.2), `_dual` is (RANK.9). A is `SVMDual.mix`, (DUAL.6): of a kernel that is not linear, neither AKAᵀ
+nor differences of samples are made for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_positive, raw_array
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.data.rows import as_row_source
+from qpsvm.data.samples import features, numbers
+from qpsvm.data.sources.dask_rows import stored
+from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.machines.problem.pairs import as_pairs, made_pairs, sampled_pairs
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.result.model import Model
+from qpsvm.result.svm_result import Kinds
+from qpsvm.space.kernels.functions import Linear
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.operators import Diagonal, Operator
+
+
+class Ranking(Problem):
+    """Ranking SVM: for every pair (i, j) with i better than j, f(x_i) ≥ f(x_j) + 1 − ξ.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like, shape (n,), optional
+        How good each sample is: every two of a group with different y are a pair. May be absent where pairs are given.
+    C : float, default=1.0
+        Price of a unit of slack of a pair, positive.
+    groups : array_like, shape (n,), optional
+        Only samples of the same group are compared; all with each other where absent.
+    pairs : array_like of int, shape (m, 2), optional
+        Pairs (better, worse) of row numbers, instead of those made from y. A pair may stand there twice, which counts
+        double, and both ways round.
+    kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    sample_weight : array_like, shape (n,), optional
+        A pair costs C_k = C s_i s_j.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+
+    Attributes
+    ----------
+    pairs : ndarray of int, shape (m, 2)
+        The pairs (better, worse). `alpha`, `xi` and `kind` of a result have an entry for each.
+
+    Raises
+    ------
+    DataError
+        No pair at all: nothing given, all y of every group equal, or every pair with a sample of weight 0; pairs that
+        are no numbers of rows, or of a sample with itself; both pairs and groups. See `Problem` for the rest.
+    DataTypeError, ParameterError
+        See `Problem`.
+    TooLargeError
+        y makes more than ten million pairs: give groups, or `sampled_pairs`.
+
+    See Also
+    --------
+    CSVM : Two classes, instead of an order.
+
+    References
+    ----------
+    Herbrich, Graepel & Obermayer, *Large margin rank boundaries for ordinal regression*, Advances in Large Margin
+    Classifiers (2000).
+
+    Joachims, *Optimizing search engines using clickthrough data*, KDD (2002).
+
+    Examples
+    --------
+    The scores keep to the order, and say nothing else:
+
+    >>> import qpsvm
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [3.0, 1.0], [4.0, 1.0]], [1, 2, 3, 3]
+    >>> problem = qpsvm.Ranking(X, y)
+    >>> print(problem.pairs.tolist())
+    [[1, 0], [2, 0], [2, 1], [3, 0], [3, 1]]
+    >>> result = qpsvm.solve(problem)
+    >>> print(result.w.round(6), result.predict(X).round(6))
+    [ 0.666667 -0.333333] [-0.333333  0.666667  1.666667  2.333333]
+
+    The share of pairs that are in order, of any samples:
+
+    >>> problem.concordance(result.predict(X))
+    1.0
+    """
+
+    kinds: ClassVar[Kinds] = Kinds(
+        ("ordered", "edge", "violator"), ("in order", "just in order", "out of order"), "out of order"
+    )
+    dual_tag, own = "RANK.9", ("C",)
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        C: float = 1.0,
+        groups: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        constraints: Any = None,
+    ) -> None:
+        X, y, sample_weight = stored(X, y, sample_weight)
+        values = np.zeros(features(X)[0].shape[0]) if y is None else y
+        super().__init__(numbers(X, values, sample_weight, "y"), kernel, None, psd, constraints)
+        if pairs is not None and groups is not None:
+            raise DataError("groups say which pairs y makes: give groups or pairs, not both")
+        if pairs is None and y is None:
+            raise DataError("Ranking needs y, how good each sample is, or pairs (better, worse) of row numbers")
+        target = self.samples.target
+        self.pairs: IntArray = made_pairs(target, groups) if pairs is None else as_pairs(pairs, self.n)
+        if not self.taking_pairs.any():
+            raise DataError("there is no pair whose samples both have a positive weight")
+        self._keep(C=C)
+
+    def _keep(self, *, C: float) -> None:  # type: ignore[override]
+        self.C = as_positive(C, "C")
+        if float(np.log(self.C) + 2.0 * np.log(self.sample_weight.max())) > np.log(LARGEST_VALUE):
+            raise ParameterError("C times the weights of a pair overflows: divide them by a constant")
+
+    @staticmethod
+    def sampled_pairs(y: ArrayLike, most: int, groups: ArrayLike | None = None, seed: int | None = 0) -> IntArray:
+        """Some of the pairs that y makes, drawn at random, for `pairs`.
+
+        n samples make up to n²/2 pairs; often a share of them gives nearly the same order.
+
+        Parameters
+        ----------
+        y : array_like, shape (n,)
+            How good each sample is.
+        most : int
+            How many pairs; all where there are no more.
+        groups : array_like, shape (n,), optional
+            Only samples of the same group are compared.
+        seed : int, optional
+            Of the random numbers; other pairs every time where None.
+
+        Returns
+        -------
+        ndarray of int, shape (at most `most`, 2)
+            Pairs (better, worse), each once.
+
+        Raises
+        ------
+        DataError, DataTypeError
+            All y of every group equal, or values that are not finite; groups of another length.
+        ParameterError, ParameterTypeError
+            `most` is no positive whole number.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(2000, 3))
+        >>> y = X @ [1.0, 2.0, 0.0]
+        >>> pairs = qpsvm.Ranking.sampled_pairs(y, 5000)
+        >>> result = qpsvm.solve(qpsvm.Ranking(X, y, pairs=pairs))
+        >>> print(pairs.shape, qpsvm.Ranking(X, y).concordance(result.predict(X)) > 0.99)
+        (5000, 2) True
+        """
+        values = raw_array(y, "y")
+        return sampled_pairs(as_finite_vector(values, "y", values.size), _as_count(most), groups, seed)
+
+    def concordance(self, f: ArrayLike) -> float:
+        """The share of the pairs that scores put in order; a tie counts half. (1 + Kendall's τ)/2 where y has no ties.
+
+        Parameters
+        ----------
+        f : array_like, shape (n,)
+            A score of each sample, such as `result.predict(X)`.
+
+        Returns
+        -------
+        float
+            From 0 to 1, ½ for chance. Pairs of samples of weight 0 count, too.
+
+        Raises
+        ------
+        DataError
+            Another shape, or values that are not finite.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.Ranking([[0.0], [1.0], [2.0]], pairs=[[1, 0], [2, 1]])
+        >>> print(problem.concordance([3.0, 4.0, 4.0]))
+        0.75
+        """
+        values = as_finite_vector(f, "f", self.n)
+        apart = values[self.pairs[:, 0]] - values[self.pairs[:, 1]]
+        return float(np.mean(0.5 * (np.sign(apart) + 1.0)))
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters."""
+        return f"ranking SVM, C = {self.C:g}, {len(self.pairs)} pairs, kernel {self.kernel}"
+
+    @property
+    def shown_pairs(self) -> IntArray:
+        """The pairs (better, worse): (m, 2)."""
+        return self.pairs
+
+    @property
+    def alphas(self) -> int:
+        """How many pairs there are."""
+        return len(self.pairs)
+
+    @property
+    def taking_pairs(self) -> NDArray[np.bool_]:
+        """The pairs of which both samples take part: (m,)."""
+        found: NDArray[np.bool_] = np.all((self.sample_weight > 0)[self.pairs], axis=1)
+        return found
+
+    def _gather(self, alpha: FloatArray) -> FloatArray:
+        return alpha[self.taking_pairs]
+
+    def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        whole = np.zeros(len(self.pairs), dtype=values.dtype)
+        whole[self.taking_pairs] = values
+        return whole
+
+    def _absent(
+        self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
+    ) -> None:
+        del rows, certificate
+        left = ~self.taking_pairs
+        f = model.decision_function(as_row_source(self.X).matrix())
+        yf[left], margin[left] = f[self.pairs[left, 0]] - f[self.pairs[left, 1]], 1.0
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        del kept
+        pairs = self.pairs[self.taking_pairs]
+        m, weight = len(pairs), self.sample_weight
+        place = np.zeros(self.n, dtype=np.intp)
+        place[self.rows] = np.arange(len(self.rows))
+        parts = (np.tile([1.0, -1.0], m), place[pairs].ravel(), np.arange(0, 2 * m + 1, 2))
+        return SVMDual(  # (RANK.9)
+            gram=gram, sign=repeated(1.0, m), level=repeated(1.0, m),
+            upper=self.C * weight[pairs[:, 0]] * weight[pairs[:, 1]], curvature=repeated(0.0, m),
+            mix=sp.csr_array(parts, shape=(m, len(self.rows))),
+        )  # fmt: skip
+
+    def _dual_formula(self, svm: SVMDual) -> str:
+        del svm
+        return "½ αᵀQα − 1ᵀα,  Q = AKAᵀ,  (Aᵀα)_i = what sample i wins less what it loses"
+
+    def _primal(self, Z: Matrix) -> QP:
+        svm, r = self._dual(self.space.centred, None), Z.shape[1]
+        m = svm.m
+        return QP(  # (RANK.2)
+            P=Diagonal(np.concatenate([np.ones(r), np.zeros(m)])), q=np.concatenate([np.zeros(r), svm.upper]),
+            G=margin_rows(svm.mix @ Z, svm.sign, [-sp.eye_array(m)]), h=-np.ones(m),
+            lb=np.concatenate([np.full(r, -np.inf), np.zeros(m)]),
+            variables={"w": slice(0, r), "xi": slice(r, r + m)},
+            constraints=margin_group(m, "wᵀ(x_i − x_j) ≥ 1 − ξ_k"),
+            formula="½ ‖w‖² + Σ C_k ξ_k", title=f"{self.title}: primal (RANK.2)",
+        )  # fmt: skip
+
+
+def _as_count(most: Any) -> int:
+    """Check how many pairs are wanted."""
+    if isinstance(most, bool) or not isinstance(most, (int, np.integer)):
+        raise ParameterTypeError(f"most must be a whole number of pairs, got {shown(most)}")
+    if most < 1:
+        raise ParameterError(f"most must be at least 1, got {most}")
+    return int(most)

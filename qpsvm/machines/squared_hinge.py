@@ -1,0 +1,171 @@
+"""The squared hinge, or 2-norm soft margin: slack costs its square (Cortes & Vapnik 1995), so that no α is bounded.
+
+Derivation
+----------
+f(x) = ⟨w, φ(x)⟩ + b. Samples may stay behind the margin by a slack ξ_i, which costs C_i ξ_i²: small slacks cost next to
+nothing, and large ones far more than those of a C-SVM.
+
+    (SQHINGE.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart
+    (SQHINGE.2)  primal:  minimise ½‖w‖² + Σ C_i ξ_i², plus ½b² where b is penalised,  over w, b, ξ  subject to  y_i
+                 f(x_i) ≥ 1 − ξ_i,  ξ_i ≥ 0
+    (SQHINGE.3)  Lagrangian:  L = ½‖w‖² + Σ C_i ξ_i² − Σ α_i (y_i f(x_i) − 1 + ξ_i),  α ≥ 0; ξ_i ≥ 0 needs no
+                 multiplier, since 0 is as feasible as a negative ξ_i, and costs less;  plus ½b² where b is penalised
+    (SQHINGE.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+    (SQHINGE.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with ½b² in the objective
+    (SQHINGE.6)  ∂L/∂ξ_i = 0:  ξ_i = α_i/(2C_i)
+    (SQHINGE.7)  dual feasibility:  α_i ≥ 0, without an upper bound
+    (SQHINGE.8)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i) = 0
+    (SQHINGE.9)  substitution of (SQHINGE.4) to (SQHINGE.6):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)
+                 − Σ α_i²/(4C_i), with K + 1 for K where the intercept is penalised
+    (SQHINGE.10)  dual:  minimise ½αᵀ(Q + D)α − 1ᵀα  subject to  0 ≤ α_i  and, for a free intercept,  yᵀα = 0,  with
+                  Q_ij = y_i y_j K(x_i, x_j)  and  D the diagonal matrix of 1/(2C_i);  plus ½(yᵀα)² where b is
+                  penalised, that is K + 1 for K
+    (SQHINGE.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
+    (SQHINGE.12)  b is recovered:  the mean of y_i (1 − α_i/(2C_i)) − Σ_j α_j y_j K(x_j, x_i) over the samples with
+                  α_i > 0 for a free intercept;  yᵀα for a penalised one
+    (SQHINGE.13)  two kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  α_i > 0 and y_i f = 1 − α_i/(2C_i), inside
+                  the margin or on the wrong side. None lies on the margin: the first bit of slack is free
+    (SQHINGE.14)  strong duality:  the optimal values of (SQHINGE.2) and (SQHINGE.10) differ in sign only
+    (SQHINGE.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (SQHINGE.16)  weak duality:  for every α of (SQHINGE.10) and every w, b, ξ of (SQHINGE.2),  P(w, b, ξ) − D(α) =
+                  ½‖w − w(α)‖² + Σ [C_i (ξ_i − α_i/(2C_i))² + α_i (y_i f(x_i) − 1 + ξ_i)] ≥ 0,  plus ½(b − yᵀα)²
+                  where b is penalised
+    (SQHINGE.17)  (SQHINGE.10) is the dual of a hard margin whose kernel matrix is K + D: every sample has a feature of
+                  its own besides φ, 1/√(2C_i) large, and with that any classes can be separated
+
+Implementation
+--------------
+`_primal` is (SQHINGE.2), `_dual` is (SQHINGE.10), with the diagonal of D as `curvature`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.data.samples import ClassWeight, two_classes
+from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.machines.problem.parameters import as_intercept, bends, price_in_words, prices, taking_prices
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import SVMDual, intercept_group
+from qpsvm.space.kernels.functions import Linear
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.operators import Diagonal, Operator
+
+
+class SquaredHinge(Problem):
+    """Soft-margin SVM whose slack costs C ξ².
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
+    C : float or array_like of shape (n,), default=1.0
+        Price of the square of slack, positive.
+    kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    sample_weight : array_like, shape (n,), optional
+        C_i = C · s_i.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+    intercept : "free", "penalised" or None, default="free"
+        Outside the norm, inside it, or absent. LIBLINEAR's is penalised.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
+
+    Raises
+    ------
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+
+    See Also
+    --------
+    CSVM : Slack costs C ξ.
+    HuberHinge : Slack costs its square up to a width, and grows linearly beyond.
+
+    References
+    ----------
+    Cortes & Vapnik, *Support-vector networks*, Machine Learning 20 (1995), equation 27 with σ = 2.
+
+    Cristianini & Shawe-Taylor, *An Introduction to Support Vector Machines* (2000), section 6.1.2.
+
+    Examples
+    --------
+    α is in proportion to the slack, (SQHINGE.6), and has no bound:
+
+    >>> import qpsvm
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1]
+    >>> result = qpsvm.solve(qpsvm.SquaredHinge(X, y, C=1))
+    >>> print(result.xi.round(6))
+    [0.505495 0.945055 0.175824 0.       1.274725]
+    >>> print((result.alpha / 2).round(6))
+    [0.505495 0.945055 0.175824 0.       1.274725]
+    """
+
+    dual_tag, own = "SQHINGE.10", ("C",)
+    curved_term = "Σ α_i²/(4C_i)"
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        C: float | ArrayLike = 1.0,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        intercept: Intercept = "free",
+        constraints: Any = None,
+        *,
+        class_weight: ClassWeight = None,
+    ) -> None:
+        super().__init__(
+            two_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd, constraints
+        )
+        self._keep(C=C)
+
+    def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
+        self.C = prices(C, self.samples)
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters."""
+        return f"squared hinge, C = {price_in_words(self.C)}, kernel {self.kernel}"
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        y = self.labels
+        return SVMDual(  # (SQHINGE.10)
+            gram=gram, sign=y, level=repeated(1.0, len(y)), upper=repeated(np.inf, len(y)),
+            curvature=bends(0.5, self._prices()), groups=intercept_group(y, kept),
+            team=self.samples.team,
+        )  # fmt: skip
+
+    def _prices(self) -> FloatArray:
+        """C_i = C · s_i of the samples that take part."""
+        return taking_prices(self.C, self.samples)
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        y = self.labels
+        kept = self.computed_intercept
+        m, penalty = int(kept is not None), float(kept == "penalised")
+        variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {}), "xi": slice(r + m, r + m + n)}
+        return QP(  # (SQHINGE.2)
+            P=Diagonal(np.concatenate([np.ones(r), np.full(m, penalty), 2.0 * self._prices()])),
+            q=np.zeros(r + m + n),
+            G=margin_rows(Z, y, [*([-y[:, None]] if m else []), -sp.eye_array(n)]), h=-np.ones(n),
+            lb=np.concatenate([np.full(r + m, -np.inf), np.zeros(n)]), variables=variables,
+            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i" if m else "y_i wᵀx_i ≥ 1 − ξ_i"),
+            formula=f"½ {'(‖w‖² + b²)' if penalty else '‖w‖²'} + Σ C_i ξ_i²",
+            title=f"{self.title}: primal (SQHINGE.2)",
+        )  # fmt: skip

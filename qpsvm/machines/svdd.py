@@ -1,0 +1,244 @@
+"""Support vector data description (Tax & Duin 2004): the smallest ball around the samples, some left outside.
+
+Derivation
+----------
+With C_i = s_i/(νΣs), which is 1/(νn) without weights, and f(x) = R² − ‖φ(x) − c‖²:
+
+    (SVDD.1)  ball:  f = 0 is the sphere of centre c and radius R; a sample beyond it pays for ξ_i, by which the square
+              of its distance exceeds R²
+    (SVDD.2)  primal:  minimise R² + Σ C_i ξ_i  over c, R², ξ  subject to  ‖φ(x_i) − c‖² ≤ R² + ξ_i,  ξ_i ≥ 0;  R² ≥ 0
+              need not be asked for, as ΣC_i = 1/ν ≥ 1
+    (SVDD.3)  as a QP, with μ = (R² − ‖c‖²)/2 in place of R²:  minimise ‖c‖² + 2μ + Σ C_i ξ_i  over c, μ, ξ  subject to
+              ⟨c, φ(x_i)⟩ + μ ≥ (K(x_i, x_i) − ξ_i)/2,  ξ_i ≥ 0
+    (SVDD.4)  Lagrangian:  L = ‖c‖² + 2μ + Σ C_i ξ_i − Σ α_i (2⟨c, φ(x_i)⟩ + 2μ − K(x_i, x_i) + ξ_i) − Σ η_i ξ_i,
+              α, η ≥ 0
+    (SVDD.5)  ∂L/∂μ = 0:  1ᵀα = 1
+    (SVDD.6)  ∂L/∂c = 0:  c = Σ α_i φ(x_i), a weighted mean of the samples
+    (SVDD.7)  ∂L/∂ξ_i = 0:  η_i = C_i − α_i
+    (SVDD.8)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ C_i
+    (SVDD.9)  complementary slackness:  α_i (R² + ξ_i − ‖φ(x_i) − c‖²) = 0  and  (C_i − α_i) ξ_i = 0
+    (SVDD.10)  substitution of (SVDD.5) to (SVDD.7):  L = Σ α_i K(x_i, x_i) − Σ_ij α_i α_j K(x_i, x_j)
+    (SVDD.11)  dual:  minimise αᵀQα − Σ α_i K(x_i, x_i)  subject to  1ᵀα = 1,  0 ≤ α_i ≤ C_i,  Q_ij = K(x_i, x_j)
+    (SVDD.12)  f is recovered from α:  f(x) = R² − ‖φ(x) − c‖² = 2 Σ α_i K(x_i, x) + 2μ − K(x, x)
+    (SVDD.13)  R is recovered:  R² = ‖c‖² + 2μ, a weighted quantile of the squared distances; where samples have
+               0 < α_i < C_i, all of them are R away from c
+    (SVDD.14)  three kinds of samples:  α_i = 0 and f ≥ 0, inside;  0 < α_i < C_i and f = 0, on the boundary;  α_i = C_i
+               and f ≤ 0, outside
+    (SVDD.15)  strong duality:  the optimal value of (SVDD.2) is that of (SVDD.11) with its sign turned
+    (SVDD.16)  what ν bounds, by (SVDD.5) and (SVDD.14):  the share of weight with f < 0 is at most ν, the share of
+               weight that supports is at least ν
+    (SVDD.17)  linear kernel only:  c = Σ α_i x_i is a point among the samples, and f(x) = R² − ‖x − c‖² is evaluated
+               so, by differences
+    (SVDD.18)  weak duality:  for every α of (SVDD.11) and every c, R², ξ of (SVDD.2),  P(c, R², ξ) − D(α) =
+               ‖c − c(α)‖² + Σ [(C_i − α_i) ξ_i + α_i (R² + ξ_i − ‖φ(x_i) − c‖²)] ≥ 0
+    (SVDD.19)  translation:  with φ(x) − a in place of φ(x), α and R stay, by (SVDD.5), and c becomes c − a
+    (SVDD.20)  where all K(x, x) are one number κ, Σ α_i K(x_i, x_i) = κ:  (SVDD.11) is then (ONE.10) in other units,
+               νΣs times these α, and f is 2/(νΣs) times that of the one-class SVM
+
+Dense samples of a linear kernel are centred inside, (SVDD.19), so that a cloud far from the origin costs no digits.
+R² ≥ 0 is not asked for: ΣC_i ≥ 1, so that R² < 0 is never better than R² = 0, unless rows of a user's ask for it:
+then f is as they ask, and there is no ball. The QP is `unit` = 2
+times (DUAL.1), with w = c and the levels K(x_i, x_i)/2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.bounds.accuracy import Accuracy
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.data.samples import shares_of, unlabelled
+from qpsvm.machines.one_class import OneClass, check_constant_diagonal
+from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.machines.problem.reading import without_rows
+from qpsvm.machines.problem.regression import Enclosing
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import Group, SVMDual
+from qpsvm.space.kernels.functions import RBF, Linear
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.operators import Diagonal, Operator
+
+#: What is said of an f that is negative everywhere.
+NO_BALL = "there is no ball: rows of your own ask for an f that is negative everywhere, R² < 0, so that radius is nan"
+
+
+class SVDD(Enclosing):
+    """The smallest ball: f(x) = R² − ‖φ(x) − c‖², negative for at most a share ν of the samples.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    nu : float, default=0.5
+        In (0, 1]: a unit of ‖φ(x) − c‖² outside costs C_i = s_i/(ν Σs).
+    kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    sample_weight : array_like, shape (n,), optional
+        In what proportion samples outside are paid for.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite. K(x, x) of a new sample is that of the kernel itself.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+
+    Raises
+    ------
+    InfeasibleNuError
+        ν > 1.
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+
+    See Also
+    --------
+    OneClass : A plane that parts the samples from the origin; the same machine where all K(x, x) are one number.
+
+    References
+    ----------
+    Tax & Duin, *Support vector data description*, Machine Learning 54 (2004). Chang, Lee & Lin, *A revisit to support
+    vector data description*, technical report, National Taiwan University (2013), on R² ≥ 0 and the bounds of ν.
+
+    Examples
+    --------
+    The smallest ball around three points, and around most of a sample:
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.SVDD([[0.0, 0.0], [2.0, 0.0], [1.0, 0.5]], nu=0.1))
+    >>> print(result.centre.round(6), round(result.radius, 6), result.kkt["kind"])
+    [1. 0.] 1.0 ['boundary' 'boundary' 'inside']
+    >>> X = np.random.default_rng(0).standard_normal((60, 2))
+    >>> result = qpsvm.solve(qpsvm.SVDD(X + 1e6, nu=0.2))
+    >>> bool(np.mean(result.xi > 1e-9) <= 0.2 <= len(result.support) / 60)
+    True
+    """
+
+    size_of_f: ClassVar[float] = 2.0
+    diagonal: ClassVar[float] = -1.0
+    affine: ClassVar[bool] = True
+    letters: ClassVar[Mapping[str, str]] = {"w": "c", "b": "mu"}
+    dual_tag = "SVDD.11"
+
+    def __init__(
+        self,
+        X: Any,
+        nu: float = 0.5,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        constraints: Any = None,
+    ) -> None:
+        super().__init__(unlabelled(X, sample_weight), kernel, None, psd, constraints)
+        self._keep(nu=nu)
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters."""
+        return f"SVDD, ν = {self.nu:g}, kernel {self.kernel}"
+
+    def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
+        """R from μ = (R² − ‖c‖²)/2; no number where rows of a user's make R² negative."""
+        w, b = certificate.w, certificate.b
+        low, square, high = (
+            dot(w, w, 2.0 * mu)[0] if w is not None else 2.0 * (certificate.half_norm + mu)  # (SVDD.13)
+            for mu in (certificate.b_interval[0], b, certificate.b_interval[1])
+        )
+        if self.constraints and square < -gamma(len(certificate.alpha) + 8) * 2.0 * abs(b):
+            return {"radius": math.nan}, {"radius": (math.nan, math.nan)}
+        if certificate.primal == 0.0 and not self.constraints:  # R² + Σ C_i ξ_i: nothing is left for R
+            low = square = high = 0.0
+        low, value, high = (math.sqrt(max(each, 0.0)) for each in (low, square, high))
+        return {"radius": value}, {"radius": (low, high)}
+
+    def _note(self, certificate: Certificate) -> str:
+        note = super()._note(certificate)
+        if self.constraints and math.isnan(self._extras(without_rows(certificate))[0]["radius"]):
+            note = f"{note} {NO_BALL}".strip()
+        return note
+
+    def _level_radius(self, level: FloatArray) -> FloatArray | None:
+        """How far K_ii/2 may be off, (n,): ½ερ_i² of (ACC.1), as for every kernel value; None where it is ½ exactly."""
+        if isinstance(self.space.kernel, RBF) and self.space.is_plain:
+            return None
+        if self.space.is_linear:
+            return gamma(self.space.samples.longest_row + 4) * level + UNDERFLOW
+        accuracy = Accuracy(self.space)
+        sizes = accuracy.sizes(np.arange(len(level)))
+        return np.asarray((0.5 + UNIT) * accuracy.epsilon * sizes * sizes * (1.0 + 4.0 * UNIT) + UNDERFLOW)
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        del kept
+        level = gram.diagonal() / 2.0
+        n = len(level)
+        ones = np.ones(n)
+        ball = Group("mass", "b", ones, 1.0, formula="1ᵀα = 1")  # (SVDD.5)
+        return SVMDual(  # (SVDD.11)
+            gram=gram, sign=ones, level=level, upper=self._prices(), curvature=repeated(0.0, n), groups=(ball,),
+            unit=2.0, level_radius=self._level_radius(level), team=self.samples.team,
+        )  # fmt: skip
+
+    @remembered
+    def outlined(self) -> SVMDual:
+        """The same dual with a stand-in for the Gram matrix: K_ii differ, unless they are known not to."""
+        outlined = super().outlined
+        if isinstance(self.kernel, RBF):
+            return outlined
+        level = np.array(outlined.level)
+        level[:1] *= 0.5
+        return replace(outlined, level=level, level_radius=None)
+
+    def _prices(self) -> FloatArray:
+        """C_i = s_i/(ν Σs) of the samples that take part."""
+        return shares_of(self.taking_part(self.sample_weight), self.samples.team) / self.nu
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        squares = squared_norms(Z)
+        return QP(  # (SVDD.3)
+            P=Diagonal(np.concatenate([np.full(r, 2.0), np.zeros(1 + n)])),
+            q=np.concatenate([np.zeros(r), [2.0], self._prices()]),
+            G=margin_rows(Z, np.ones(n), [-np.ones((n, 1)), -0.5 * sp.eye_array(n)]), h=-0.5 * squares,
+            lb=np.concatenate([np.full(r + 1, -np.inf), np.zeros(n)]),
+            variables={"c": slice(0, r), "mu": slice(r, r + 1), "xi": slice(r + 1, r + 1 + n)},
+            constraints=margin_group(n, "cᵀx_i + μ ≥ (K_ii − ξ_i)/2"),
+            formula="‖c‖² + 2μ + Σ C_i ξ_i", title=f"{self.title}: primal (SVDD.3)",
+        )  # fmt: skip
+
+    def equivalent_one_class(self) -> Problem:
+        """The one-class SVM with the same samples inside and outside: where K(x, x) is one number, (SVDD.20).
+
+        Returns
+        -------
+        OneClass
+            With the same ν. Its α is this one times ν Σs, its f that times this one, halved.
+
+        Raises
+        ------
+        UnsupportedError
+            K(x, x) differs between samples: says of which.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> X = np.random.default_rng(0).standard_normal((30, 2))
+        >>> ball = qpsvm.SVDD(X, nu=0.2, kernel=qpsvm.RBF(0.5))
+        >>> one, other = qpsvm.solve(ball.equivalent_one_class()), qpsvm.solve(ball)
+        >>> print(bool((one.kind == other.kind).all()))
+        True
+        """
+        check_constant_diagonal(self)
+        machine = OneClass(self.X, self.nu, self.kernel, self.sample_weight, self.psd)
+        machine.samples = replace(machine.samples, feature_names=self.feature_names)
+        return machine

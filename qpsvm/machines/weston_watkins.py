@@ -1,0 +1,116 @@
+"""Several classes in one program, one slack for every rival (Weston & Watkins 1999), from primal to dual and back.
+
+Derivation
+----------
+Each of k classes has its own f_c(x) = ⟨w_c, φ(x)⟩ + b_c, and a sample goes to the class whose f_c is the largest. y is
+the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weights s.
+
+    (WWMC.1)  level:  f_y − f_c is to be 1, as in most later texts; the paper has 2. Its machine with the price C is
+              this one with C/2, all f_c times 2:  put 2w, 2b, 2ξ for w, b, ξ;  then ½Σ_c ‖2w_c‖² + Σ_ic (2C_i)(2ξ_ic) =
+              4P, with ½Σ_c (2b_c)² of a penalised intercept
+    (WWMC.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_ic C_i ξ_ic  (plus ½Σ_c b_c² of a penalised intercept)  over w, b, ξ
+              subject to  f_y(x_i) − f_c(x_i) ≥ 1 − ξ_ic, ξ_ic ≥ 0  for every rival c of i;  only differences of b
+              count: Σ_c b_c = 0 of the result
+    (WWMC.3)  Lagrangian:  L = ½Σ_c ‖w_c‖² + Σ_ic C_i ξ_ic − Σ_ic α_ic (f_y(x_i) − f_c(x_i) − 1 + ξ_ic) − Σ_ic η_ic
+              ξ_ic,  α, η ≥ 0;  plus ½Σ_c b_c² of a penalised intercept
+    (WWMC.4)  ∂L/∂w_c = 0:  w_c = Σ_i β_ic φ(x_i),  β_ic = −α_ic for a rival c,  β_iy = Σ_c α_ic
+    (WWMC.5)  ∂L/∂b_c = 0:  Σ_i β_ic = 0 for every class, of a free intercept;  b_c = Σ_i β_ic of a penalised one
+    (WWMC.6)  ∂L/∂ξ_ic = 0:  η_ic = C_i − α_ic
+    (WWMC.7)  dual feasibility:  α_ic ≥ 0 and η_ic ≥ 0, that is 0 ≤ α_ic ≤ C_i
+    (WWMC.8)  complementary slackness:  α_ic (f_y(x_i) − f_c(x_i) − 1 + ξ_ic) = 0  and  (C_i − α_ic) ξ_ic = 0
+    (WWMC.9)  dual:  minimise ½Σ_c β_cᵀKβ_c − Σ_ic α_ic  subject to  0 ≤ α_ic ≤ C_i,  and, for a free intercept, Σ_i
+              β_ic = 0;  plus ½Σ_c (Σ_i β_ic)² of a penalised one, that is K + 1 for K
+    (WWMC.10)  f is recovered from α:  f_c(x) = Σ_i β_ic K(x_i, x) + b_c, with Σ_c w_c = 0, since Σ_c β_ic = 0
+    (WWMC.11)  three kinds of rows:  α_ic = 0 and f_y − f_c ≥ 1;  0 < α_ic < C_i and f_y − f_c = 1;  α_ic = C_i and
+               f_y − f_c ≤ 1
+    (WWMC.12)  strong duality:  the optimal values of (WWMC.2) and (WWMC.9) differ in sign only
+    (WWMC.13)  weak duality:  P − D = ½Σ_c ‖w_c − w_c(α)‖² + Σ_ic [α_ic (f_y − f_c − 1 + ξ_ic) + (C_i − α_ic) ξ_ic] ≥ 0,
+               plus ½Σ_c (b_c − Σ_i β_ic)² of a penalised intercept
+    (WWMC.14)  two classes:  w_2 = −w_1, and 2w_2 is the w of a C-SVM with twice the price:  f_2 − f_1 is its f, and
+               P is half of its value
+
+Implementation
+--------------
+`primal_qp` of `joint_forms` is (WWMC.2), `dual_qp` is (WWMC.9).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from qpsvm.data.samples import ClassWeight
+from qpsvm.machines.problem.all_in_one import JointProblem
+from qpsvm.space.kernels.functions import Linear
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+
+
+class WestonWatkins(JointProblem):
+    """Several classes in one program: f of the own class is to be 1 above that of every other, with a slack for each.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Labels of two classes or more: numbers, text or booleans. Of a file also the name of a column.
+    C : float or array_like, shape (n,), default=1
+        Price of a unit of slack, positive; one for all samples or one each.
+    kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
+    sample_weight : array_like, shape (n,), optional
+        C_i = C · s_i; a sample of weight 0 takes no part.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+    intercept : "free", "penalised" or None, default="free"
+        Outside the norm, inside it, or absent.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        Samples, labels or weights of another shape, not finite, or of one class.
+    ParameterError, ParameterTypeError, UnknownOptionError
+        A parameter out of its range, of another type, or of another name.
+
+    See Also
+    --------
+    CrammerSinger : One slack a sample.
+    CSVM : Two classes.
+
+    References
+    ----------
+    Weston & Watkins, *Support vector machines for multi-class pattern recognition*, ESANN (1999); Doğan, Glasmachers &
+    Igel, *A unified view on multi-class support vector classification*, JMLR 17 (2016).
+
+    Examples
+    --------
+    Every rival that comes too near costs, not only the nearest:
+
+    >>> import qpsvm
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0], [8.0], [9.0]], ["a", "a", "b", "b", "c", "c"]
+    >>> for machine in (qpsvm.CrammerSinger, qpsvm.WestonWatkins):
+    ...     result = qpsvm.solve(machine(X, y, C=0.01))
+    ...     print(result.status, round(result.primal, 6))
+    optimal 0.0479
+    optimal 0.077551
+    """
+
+    shared, name = False, "Weston-Watkins"
+    primal_tag, dual_tag = "WWMC.2", "WWMC.9"
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        C: float | ArrayLike = 1.0,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        intercept: Intercept = "free",
+        class_weight: ClassWeight = None,
+    ) -> None:
+        super().__init__(X, y, C, kernel, sample_weight, psd, intercept, class_weight)

@@ -1,0 +1,320 @@
+"""Every backend on one problem, each warmed up, started from nothing, and judged by the same certificate."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from qpsvm import backends
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Limits
+from qpsvm.backends.own.sequential_dual_ import NAME as JOINT
+from qpsvm.base.arrays.checks import as_flag, as_tolerance
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import (
+    DataError,
+    IndefiniteKernelError,
+    MissingExtraError,
+    ParameterError,
+    ParameterTypeError,
+    QPSVMError,
+    UnsupportedError,
+)
+from qpsvm.machines import JointProblem, Problem
+from qpsvm.machines.problem.forms import Form, check_form
+from qpsvm.machines.problem.replaced import forgotten, restricted
+from qpsvm.many.comparison.table import Comparison, ComparisonRow
+from qpsvm.program.solution import Status
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.all_in_one_attempt import general_backends
+from qpsvm.solve.call import solve
+from qpsvm.solve.choice import machine_traits, size_of
+
+#: Seconds that a textbook method gets where no time limit is given.
+STUDY_SECONDS = 5.0
+#: Rows of each class on which a backend is warmed up, so that it has loaded what it needs when its time is taken.
+WARM_UP_ROWS = 10
+#: Seconds that warming up may take.
+WARM_UP_SECONDS = 0.2
+#: What `JointResult.kind` says of a row on the margin.
+ON_MARGIN = 1
+#: What is wrong with the problem, and no backend's fault.
+USERS = (DataError, IndefiniteKernelError, ParameterError)
+#: What a backend's own code may raise where it breaks down: one from outside of the library promises nothing.
+BREAKDOWNS = (
+    QPSVMError, ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError,
+    RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+
+
+def compare(
+    problem: Problem | JointProblem,
+    backends: str | Sequence[str] | None = None,
+    forms: Form | Sequence[Form] | None = None,
+    *,
+    tol: float = 1e-6,
+    time_limit: float | None = None,
+    max_iter: int | None = None,
+    polish: bool = True,
+    repeat: int = 1,
+    verbose: bool = False,
+) -> Comparison:
+    """Solve one problem with several backends, and put how far each came beside what it took.
+
+    Every backend is warmed up on a few rows. Then it solves the problem from nothing: what an earlier one computed,
+    such as the Gram matrix, is not there for it. No solver reports its own accuracy, the certificate does.
+
+    Parameters
+    ----------
+    problem : Problem or JointProblem
+        Any machine.
+    backends : str or sequence of str, optional
+        Names from `qpsvm.backends.names()`, and "auto" for the library's own choice. By default all that there are; of
+        several classes in one program, those that take it.
+    forms : "dual", "primal" or a sequence of them, optional
+        By default those that a backend takes; of a textbook method, the one that suits it.
+    tol : float, default=1e-6
+        Relative gap that is to be certified.
+    time_limit : float, optional
+        Seconds for each solve; a textbook method gets five where there is none. A backend that cannot keep a limit
+        works without it, and its note says so.
+    max_iter : int, optional
+        Iterations of each solver.
+    polish : bool, default=True
+        Improve each solver's point before it is certified.
+    repeat : int, default=1
+        How often each solves it: times are the medians.
+    verbose : bool, default=False
+        Show what `solve` shows.
+
+    Returns
+    -------
+    Comparison
+        A row for each backend and form. A backend that is not installed, does not take the problem or breaks down has a
+        row too, with its reason.
+
+    Raises
+    ------
+    UnknownOptionError
+        No such backend, or no such form; names the nearest.
+    ParameterTypeError, ParameterError
+        What is no problem, or a limit that is none.
+    IndefiniteKernelError
+        The Gram matrix is indefinite and the problem says psd="raise".
+    KeyboardInterrupt
+        Ctrl-C was pressed.
+
+    See Also
+    --------
+    solve : One of them, or the library's choice.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> found = qpsvm.compare(qpsvm.CSVM(X, y, kernel="rbf"), ["cvxopt", "osqp", "libsvm"], "dual", repeat=3)
+    >>> print(found)
+    C-SVM, C = 1, kernel RBF(gamma=...): 60 samples × 2 features, tol 1e-06, times are medians of 3
+    <BLANKLINE>
+    backend              form   status              objective solver gap      gap support margin ...
+    cvxopt               dual   optimal  ...
+    osqp                 dual   optimal  ...
+    libsvm               dual   optimal  ...
+    >>> found[0].gap <= 1e-6, found.fastest.status
+    (True, 'optimal')
+    """
+    rows = tuple(compared(problem, backends, forms, Asked(tol, time_limit, max_iter, polish, repeat, verbose)))
+    n, d = problem.X.shape
+    return Comparison(problem.title, n, d, float(tol), rows, int(repeat))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How each backend is to solve: see `compare`."""
+
+    tol: float = 1e-6
+    time_limit: float | None = None
+    max_iter: int | None = None
+    polish: bool = True
+    repeat: int = 1
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        as_tolerance(self.tol)
+        for name in ("polish", "verbose"):
+            as_flag(getattr(self, name), name)
+        Limits(self.tol, self.max_iter, self.time_limit, self.verbose)  # checks them
+        if isinstance(self.repeat, bool) or not isinstance(self.repeat, (int, np.integer)):
+            raise ParameterTypeError(f"repeat must be an integer, got {shown(self.repeat)}")
+        if self.repeat < 1:
+            raise ParameterError(f"repeat must be at least 1, got {self.repeat}")
+
+    def limits(self, backend: Backend | None) -> tuple[dict[str, Any], list[str]]:
+        """The limits for a backend (None: the library's choice), and the names of those that it cannot keep."""
+        asked: dict[Literal["time_limit", "max_iter"], float | None]
+        asked = {"time_limit": self.time_limit, "max_iter": self.max_iter}
+        if backend is not None and backend.abilities.study and self.time_limit is None:
+            asked["time_limit"] = STUDY_SECONDS
+        given = {name: value for name, value in asked.items() if value is not None}
+        keeps = given if backend is None else backend.abilities.keeps
+        return {name: value for name, value in given.items() if name in keeps}, [k for k in given if k not in keeps]
+
+
+def compared(
+    problem: Problem | JointProblem,
+    names: str | Sequence[str] | None,
+    forms: Form | Sequence[Form] | None,
+    asked: Asked,
+) -> Iterator[ComparisonRow]:
+    """The rows of `compare`, each as soon as it is there. What is wrong with the arguments is an error at once."""
+    if not isinstance(problem, (Problem, JointProblem)):
+        raise ParameterTypeError(f"compare takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    chosen = None if names is None else _listed(names, "backends")
+    wanted: Sequence[Any] | None = None if forms is None else _listed(forms, "forms")
+    for form in wanted or ():
+        check_form(form)
+    if isinstance(problem, JointProblem):
+        taking = (JOINT, *general_backends())
+        found = {name: None if name in ("auto", JOINT) else backends.get(name) for name in chosen or taking}
+        return (_row(problem, name, each, form, asked) for name, each in found.items() for form in wanted or (None,))
+    listed = [None if name == "auto" else backends.get(name) for name in chosen or backends.names()]
+    return _compared(problem, listed, wanted, asked)
+
+
+def _compared(
+    problem: Problem, chosen: Sequence[Backend | None], wanted: Sequence[Any] | None, asked: Asked
+) -> Iterator[ComparisonRow]:
+    few = _few(problem)
+    for backend in chosen:
+        if backend is None:
+            for form in wanted or [None]:
+                yield _row(problem, "auto", None, form, asked)
+        elif backend.version() is None:
+            command = f"pip install {backend.abilities.package}"
+            yield ComparisonRow(backend.name, None, "not installed", note=f"not installed; run: {command}")
+        else:
+            yield from _of_backend(problem, few, backend, wanted, asked)
+
+
+def _of_backend(
+    problem: Problem, few: Problem | None, backend: Backend, wanted: Sequence[Form] | None, asked: Asked
+) -> Iterator[ComparisonRow]:
+    """The rows of an installed backend: of each form asked for, else of those that it takes, or why it takes none."""
+    traits, size = machine_traits(problem), size_of(problem).rows
+    first = backend.preferred_form(problem.space.is_linear)
+    forms = wanted or ([first] if backend.abilities.study else get_args(Form))
+    refusals = {form: backend.refuse(traits, size, form) for form in forms}
+    if wanted is None:
+        taken = [form for form, why in refusals.items() if why is None]
+        if not taken:
+            why = backend.refuse(traits, size, first) or "it takes neither form of this problem"
+            yield ComparisonRow(backend.name, None, "unsupported", note=why)
+        refusals = dict.fromkeys(taken)
+    for form, refusal in refusals.items():
+        if refusal is not None:
+            yield ComparisonRow(backend.name, form, "unsupported", note=refusal)
+            continue
+        if few is not None:
+            _warm_up(few, backend, form)
+        yield _row(problem, backend.name, backend, form, asked)
+
+
+def _row(
+    problem: Problem | JointProblem, name: str, backend: Backend | None, form: Form | None, asked: Asked
+) -> ComparisonRow:
+    """One backend, or None for what is no backend of its own, on one form, as often as asked for."""
+    limits, without = asked.limits(backend)
+    results: list[SVMResult | JointResult] = []
+    totals = []
+    try:
+        for _ in range(asked.repeat):
+            fresh, began = forgotten(problem), time.perf_counter()
+            result = solve(
+                fresh, name, form, tol=asked.tol, polish=asked.polish, check=False, verbose=asked.verbose, **limits
+            )
+            totals.append(time.perf_counter() - began)
+            if result.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            results.append(result)
+    except USERS:
+        raise
+    except BREAKDOWNS as error:
+        return ComparisonRow(name, form, _word_for(error), note=_reason(error))
+    notes = [f"took {result.backend}"] if name == "auto" else []
+    notes += [f"works without {' and '.join(without)}, which it cannot keep"] if without else []
+    notes += [_reason(result.error)] if result.error is not None else []
+    return replace(_measured(name, results, totals), note="; ".join(notes))
+
+
+def _word_for(error: BaseException) -> str:
+    """What a backend that gave no point is called in the table."""
+    words = {UnsupportedError: "unsupported", MissingExtraError: "not installed"}
+    return next((word for kind, word in words.items() if isinstance(error, kind)), "failed")
+
+
+def _measured(name: str, results: Sequence[SVMResult | JointResult], totals: Sequence[float]) -> ComparisonRow:
+    """The row of results of one backend. Where they differ, the last one that is not optimal speaks for all."""
+    result = next((each for each in reversed(results) if each.status is not Status.OPTIMAL), results[-1])
+    margin = len(result.on_margin) if isinstance(result, SVMResult) else int((result.kind == ON_MARGIN).sum())
+    return ComparisonRow(
+        name, result.form, str(result.status), result.primal, result.dual, result.solver_gap, result.gap,
+        len(result.support), margin, result.iterations,
+        statistics.median(each.build_time for each in results), statistics.median(each.solve_time for each in results),
+        statistics.median(totals), len(results), f"{result.solver.name} {result.solver.version}",
+    )  # fmt: skip
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong, on one line; an error from outside of the library with its kind."""
+    said = " ".join(str(error).split())
+    return said if isinstance(error, QPSVMError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
+
+
+def _few(problem: Problem) -> Problem | None:
+    """The same machine over a few rows; None where it cannot be had, as of pairs."""
+    target = problem.samples.taking_part(problem.samples.target)
+    if problem.samples.classes is None:
+        rows = np.arange(min(2 * WARM_UP_ROWS, len(target)))
+    else:
+        rows = np.concatenate([np.flatnonzero(target == sign)[:WARM_UP_ROWS] for sign in (-1.0, 1.0)])
+    try:
+        part: Problem = restricted(problem, rows)
+    except QPSVMError:
+        return None
+    return part
+
+
+def _warm_up(few: Problem, backend: Backend, form: Form) -> None:
+    """Solve a few rows, so that imports and first calls are not in the time of the problem."""
+    limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.grants("time_limit") else {}
+    try:
+        result = solve(few, backend.name, form, check=False, **limits)  # type: ignore[arg-type]
+    except BREAKDOWNS:  # the problem itself will say what is wrong
+        return
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
+def _listed(names: str | Sequence[str], what: str) -> tuple[str, ...]:
+    """One name, or several, without those that come again.
+
+    Raises ParameterTypeError, ParameterError.
+    """
+    if isinstance(names, str):
+        return (names,)
+    if isinstance(names, bytes) or not hasattr(names, "__iter__"):
+        raise ParameterTypeError(f"{what} must be a name or a sequence of names, got {shown(names)}")
+    found = tuple(dict.fromkeys(names))
+    if not found:
+        raise ParameterError(f"{what} is empty: name at least one, or leave it out for all")
+    return found
+
+
+__all__ = ["Asked", "compare", "compared"]

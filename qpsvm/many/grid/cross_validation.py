@@ -1,0 +1,374 @@
+"""Cross-validation over a grid: folds that share samples and Gram matrices, every point of every fold certified."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.checks import as_flag
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import InaccurateWarning, ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.base.resources.limits import one_thread
+from qpsvm.machines import Problem
+from qpsvm.many.grid.parameters import Grid, as_array, grid_of, table
+from qpsvm.many.grid.scoring import Fold, Part, Scorer, folds_of, name_of, score, scorer_of, share_gram, target_of
+from qpsvm.many.grid.walk import run_tasks, walk
+from qpsvm.program.solution import Status
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
+
+#: Rows of a table that are printed; of more points, only the best.
+MOST_ROWS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """The scores of a grid of parameters on the folds that did not train them. Arrays have one axis a parameter.
+
+    Attributes
+    ----------
+    problem : Problem
+        What was validated.
+    axes : mapping of str to ndarray
+        The values of each parameter, in the order of the axes of `mean`.
+    scores : ndarray, shape (folds, …)
+        The score of each fold at each point; NaN where it has none.
+    gaps : ndarray, shape (folds, …)
+        The certified relative gap of each solve on the rows that train; infinite where there is no point.
+    status : ndarray of str, shape (folds, …)
+        How each solve ended: "optimal", and "infeasible" where a machine has no solution on these rows.
+    support : ndarray of int, shape (folds, …)
+        Support vectors.
+    scoring : str
+        What the scores are.
+
+    See Also
+    --------
+    cross_validate : What makes one.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> found = qpsvm.cross_validate(qpsvm.CSVM(X, y, kernel="rbf"), C=[0.1, 10.0], gamma=[0.5, 2.0], folds=3)
+    >>> found.scores.shape, found.mean.shape, bool((found.gaps <= 1e-6).all())
+    ((3, 2, 2), (2, 2), True)
+    >>> found.best, round(found.best_score, 3)
+    ({'C': 10.0, 'gamma': 2.0}, 0.983)
+    """
+
+    problem: Problem
+    axes: Mapping[str, NDArray[Any]]
+    scores: FloatArray
+    gaps: FloatArray
+    status: NDArray[Any]
+    support: NDArray[Any]
+    scoring: str
+
+    @remembered
+    def mean(self) -> FloatArray:
+        """The mean score of each point over the folds; NaN where a fold has none."""
+        return np.asarray(self.scores.mean(axis=0))
+
+    @remembered
+    def std(self) -> FloatArray:
+        """Its standard deviation over the folds."""
+        return np.asarray(self.scores.std(axis=0))
+
+    @property
+    def folds(self) -> int:
+        """How many there are."""
+        return len(self.scores)
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The parameters of each point, the last axis running fastest."""
+        return [
+            {name: values[i] for (name, values), i in zip(self._values.items(), place, strict=True)}
+            for place in np.ndindex(self.mean.shape)
+        ]
+
+    @property
+    def _values(self) -> dict[str, list[Any]]:
+        return {name: values.tolist() for name, values in self.axes.items()}
+
+    @property
+    def best_index(self) -> tuple[int, ...]:
+        """The place of the best mean score: the first of several that are equal.
+
+        Raises
+        ------
+        UnsupportedError
+            No point has a score in every fold.
+        """
+        if np.isnan(self.mean).all():
+            raise UnsupportedError("no point has a score in every fold: status and gaps say how the solves ended")
+        return tuple(int(i) for i in np.unravel_index(int(np.nanargmax(self.mean)), self.mean.shape))
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The parameters of the best mean score."""
+        return {name: values[i] for (name, values), i in zip(self._values.items(), self.best_index, strict=True)}
+
+    @property
+    def best_score(self) -> float:
+        """The best mean score."""
+        return float(self.mean[self.best_index])
+
+    @property
+    def best_problem(self) -> Problem:
+        """The problem over all samples, with the best parameters."""
+        problem = self.problem.replace(**{name: v for name, v in self.best.items() if name not in self.problem.own})
+        axes = {name: tuple(values) for name, values in self._values.items()}
+        return Grid(self.problem, axes).problem_at(problem, self.best)
+
+    def refit(self, **options: Any) -> SVMResult:
+        """Solve the best problem over all samples.
+
+        Parameters
+        ----------
+        **options
+            For `qpsvm.solve`.
+
+        Returns
+        -------
+        SVMResult
+            Its `model` predicts.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5], [3.5]], [0, 0, 1, 1, 0, 1]
+        >>> found = qpsvm.cross_validate(qpsvm.CSVM(X, y), C=[0.1, 1.0], folds=2)
+        >>> print(found.best, found.refit().status)
+        {'C': 1.0} optimal
+        """
+        return solve(self.best_problem, **options)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The table of all points, a list for each column: for a data frame, `pandas.DataFrame(found.columns())`.
+
+        Returns
+        -------
+        dict of str to list
+            One entry for each point. The gap is the largest of all folds; the status that of the first fold that is not
+            optimal.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5], [3.5]], [0, 0, 1, 1, 0, 1]
+        >>> print([*qpsvm.cross_validate(qpsvm.CSVM(X, y), C=[0.1, 1.0], folds=2).columns()])
+        ['C', 'mean', 'std', 'gap', 'support', 'status']
+        """
+        points, folds = self.points, self.folds
+        status = self.status.reshape(folds, -1).T
+        return {
+            **{name: [point[name] for point in points] for name in self.axes},
+            "mean": self.mean.ravel().tolist(),
+            "std": self.std.ravel().tolist(),
+            "gap": self.gaps.max(axis=0).ravel().tolist(),
+            "support": self.support.mean(axis=0).round().astype(int).ravel().tolist(),
+            "status": [next((each for each in column if each != "optimal"), "optimal") for column in status.tolist()],
+        }
+
+    def __str__(self) -> str:
+        columns = self.columns()
+        count = len(columns["mean"])
+        shown = np.arange(count)
+        heading = f"{self.scoring}, {self.folds} folds"
+        if count > MOST_ROWS:
+            order = np.argsort(-np.nan_to_num(self.mean.ravel(), nan=-np.inf), kind="stable")
+            shown, heading = order[:MOST_ROWS], f"{heading}: the best {MOST_ROWS} of {count} points"
+        picked = {name: [column[i] for i in shown] for name, column in columns.items()}
+        return f"{heading}\n{table(picked, {'mean': _score, 'std': _score, 'gap': '{:.1e}'.format})}"
+
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{name}: {len(values)}" for name, values in self.axes.items())
+        return f"<CrossValidation: {self.folds} folds; {axes}>"
+
+
+def _score(value: float) -> str:
+    return f"{value:.4f}"
+
+
+def cross_validate(
+    problem: Problem,
+    *,
+    folds: Any = 5,
+    shuffle: bool = False,
+    seed: int | None = None,
+    scoring: Any = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    **options: Any,
+) -> CrossValidation:
+    """Score a grid of parameters on samples that did not train them, each solve certified.
+
+    Samples of weight 0 take no part: they neither train nor are they tested. Other weights count in training only.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of two classes, or a regression. Its own values of these parameters are not used. Where C differs between
+        samples, each C asked for is the mean over all samples, and the ratios stay.
+    folds : int, iterable of (train, test), or splitter, default=5
+        A number of folds, those of scikit-learn's `StratifiedKFold`, or of `KFold` for a regression; pairs of row
+        numbers (or masks); or one of scikit-learn's splitters.
+    shuffle, seed : bool, int
+        Of these: without shuffling, the folds are those of scikit-learn's own cross-validation. Rows of a regression
+        that are sorted want shuffling.
+    scoring : str or callable, optional
+        The name of one of scikit-learn's scorers, or such a scorer: called with an estimator, the tested samples and
+        their labels or numbers. The estimator has `predict`, and of two classes `decision_function`, whose values come
+        from the Gram matrix. By default "accuracy"; of a regression "r2"; and of a quantile "neg_mean_pinball_loss",
+        the loss that it is trained by.
+    n_jobs : int, optional
+        Processes that work at the same time, by joblib; −1 is one for each core.
+    verbose : bool, default=False
+        A progress bar, where tqdm is installed; else a line at every tenth of the points.
+    **options
+        The values of one or more parameters, by name: `C`, `nu`, `lam`, `epsilon`, `width`, or a parameter of the
+        kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`.
+
+    Returns
+    -------
+    CrossValidation
+        Scores, gaps and status of each fold at each point; the best parameters.
+
+    Raises
+    ------
+    UnknownOptionError
+        No such parameter or scorer; names the nearest.
+    ParameterError, ParameterTypeError
+        No parameter at all; a value that is not positive and finite; folds that are none.
+    DataError
+        Rows that do not exist, or that train and are tested; a fold whose rows that train are of one class.
+    UnsupportedError
+        A machine without a target, or one of pairs; one without a parameter; a scorer that asks for probabilities, or
+        for labels where numbers are predicted.
+    KeyboardInterrupt
+        Ctrl-C was pressed.
+
+    Warns
+    -----
+    InaccurateWarning
+        A solve is not optimal (`check=True`). A ν that the rows of a fold do not allow, and a hard margin that they do
+        not have, are no reason to warn: their status is "infeasible", and the score NaN.
+
+    See Also
+    --------
+    path : The results themselves.
+    qpsvm.faces.plotting.scores : The picture of it.
+
+    Notes
+    -----
+    The Gram matrix is made once a kernel, and all folds take their parts of it. Where it is not kept (of more than
+    10 000 rows, or of a kernel that may be indefinite), each fold evaluates what it needs.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> found = qpsvm.cross_validate(qpsvm.CSVM(X, y, kernel=qpsvm.RBF(1.0)), C=[0.1, 1.0, 10.0], folds=3)
+    >>> print([round(float(mean), 3) for mean in found.mean], found.best)
+    [0.85, 0.883, 0.967] {'C': 10.0}
+    >>> print(found.refit().status)
+    optimal
+    """
+    shuffle, verbose = as_flag(shuffle, "shuffle"), as_flag(verbose, "verbose")
+    if not isinstance(problem, Problem):
+        raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    target_of(problem)  # or an error that says why there is none
+    grid, rest = grid_of(problem, options)
+    if "start" in rest:
+        raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
+    check, scorer, split = (
+        as_flag(rest.pop("check", True), "check"),
+        scorer_of(scoring, problem, grid.axes),
+        folds_of(problem, folds, shuffle, seed),
+    )
+    groups, asked = grid.groups(), {**rest, "check": False}
+    apart = n_jobs not in (None, 1) and len(groups) == 1  # then folds are what works at the same time
+    bundles = [[fold] for fold in split] if apart else [split]
+    tasks, sizes, where = [], [], []
+    for kernel, places in groups:
+        for k, bundle in enumerate(bundles):
+            tasks.append((grid, kernel, [grid.points[place] for place in places], bundle, scorer, asked))
+            sizes.append(len(places) * len(bundle))
+            where += [(fold, place) for fold in (range(len(split)) if not apart else [k]) for place in places]
+    found = [each for outcome in run_tasks(_group, tasks, sizes, n_jobs, verbose) for each in outcome]
+    return _gathered(grid, len(split), where, found, name_of(scoring, problem), check)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One point of one fold."""
+
+    score: float
+    gap: float
+    status: str
+    support: int
+
+
+def _group(
+    grid: Grid,
+    kernel: Mapping[str, Any],
+    points: Sequence[Mapping[str, Any]],
+    folds: Sequence[Fold],
+    scorer: Scorer | None,
+    options: Mapping[str, Any],
+) -> Iterator[Outcome]:
+    """The points of one kernel on some folds, fold after fold."""
+    problem = grid.problem.replace(**kernel)
+    with one_thread():
+        share_gram(problem)
+        for fold in folds:
+            part = Part(problem, fold)
+            results = []
+            for result in walk(grid, part.problem, points, options, refuse=False):
+                results.append(result)
+            known = [r for r in results if isinstance(r, SVMResult) and r.error is None and r.gap < np.inf]
+            columns: Iterator[FloatArray] = iter(part.values(known).T if known else ())
+            for result in results:
+                if not isinstance(result, SVMResult):
+                    yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)
+                elif result.error is not None or not result.gap < np.inf:
+                    yield Outcome(np.nan, np.inf, str(result.status), 0)
+                else:
+                    worth = score(scorer, problem.samples.classes, next(columns), part.X, part.target)
+                    yield Outcome(worth, result.gap, str(result.status), len(result.support))
+
+
+def _gathered(
+    grid: Grid, folds: int, where: Sequence[tuple[int, int]], found: Sequence[Outcome], scoring: str, check: bool
+) -> CrossValidation:
+    """The outcomes in the order of folds and points."""
+    count = len(grid.points)
+    order = np.empty(folds * count, dtype=int)
+    order[[fold * count + place for fold, place in where]] = np.arange(len(where))
+    shape = (folds, *grid.shape)
+    ordered = [found[i] for i in order]
+    status = np.array([each.status for each in ordered]).reshape(shape)
+    short = int(np.count_nonzero((status != "optimal") & (status != "infeasible")))
+    if check and short:
+        warnings.warn(
+            f"{short} of {len(ordered)} solves are not optimal: `gaps` and `status` say which, and `qpsvm.solve` of "
+            "such a point says what to try",
+            InaccurateWarning,
+            stacklevel=3,
+        )
+    return CrossValidation(
+        problem=grid.problem, axes={name: as_array(values) for name, values in grid.axes.items()},
+        scores=np.array([each.score for each in ordered]).reshape(shape),
+        gaps=np.array([each.gap for each in ordered]).reshape(shape), status=status,
+        support=np.array([each.support for each in ordered]).reshape(shape), scoring=scoring,
+    )  # fmt: skip

@@ -1,0 +1,270 @@
+"""A path, or a grid, of results: one machine for many parameters, each point certified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qpsvm.base.arrays.checks import as_flag
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import ParameterError, ParameterTypeError
+from qpsvm.machines import Problem
+from qpsvm.many.grid.parameters import Grid, as_array, family, grid_of, path_values, table
+from qpsvm.many.grid.walk import run_tasks, walk
+from qpsvm.result.svm_result import SVMResult
+
+
+@dataclass(frozen=True, eq=False)
+class Path(Sequence[SVMResult]):
+    """The results of a path or a grid, in the order in which its values were given: a sequence of `SVMResult`.
+
+    Attributes
+    ----------
+    axes : mapping of str to ndarray
+        The values of each parameter.
+    points : list of dict
+        The parameters of each result: every combination, the last parameter running fastest.
+    results : tuple of SVMResult
+        One for each point.
+
+    See Also
+    --------
+    path : What makes one.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> found = qpsvm.path(problem, C=[0.05, 0.1, 1.0])
+    >>> len(found), found[-1].status, found.values
+    (3, <Status.OPTIMAL: 'optimal'>, array([0.05, 0.1 , 1.  ]))
+    >>> print(found.at(C=0.1).w.round(6))
+    [0.5]
+    """
+
+    axes: Mapping[str, NDArray[Any]]
+    points: list[dict[str, Any]]
+    results: tuple[SVMResult, ...]
+
+    @property
+    def values(self) -> FloatArray:
+        """The parameters of the points: (k,) where one varies, else a column for each, (k, p)."""
+        columns = np.array([[point[name] for name in self.axes] for point in self.points])
+        return columns[:, 0] if len(self.axes) == 1 else columns
+
+    @property
+    def gaps(self) -> FloatArray:
+        """The certified relative gap of each point: (k,)."""
+        return np.array([result.gap for result in self.results])
+
+    def at(self, **point: Any) -> SVMResult:
+        """The result for these parameters.
+
+        Parameters
+        ----------
+        **point
+            A value for each parameter that varies: one of those that were asked for.
+
+        Returns
+        -------
+        SVMResult
+            Of that point.
+
+        Raises
+        ------
+        ParameterError
+            No such point.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> found = qpsvm.path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]), C=[0.1, 1.0])
+        >>> print(found.at(C=1.0).w.round(6))
+        [1.]
+        """
+        if point.keys() == self.axes.keys():
+            for known, result in zip(self.points, self.results, strict=True):
+                if all(known[name] == point[name] for name in point):
+                    return result
+        wanted = ", ".join(f"{name}={value!r}" for name, value in point.items())
+        raise ParameterError(f"no point of this path has {wanted or 'no parameter'}: it varies {', '.join(self.axes)}")
+
+    @overload
+    def __getitem__(self, index: int) -> SVMResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[SVMResult]: ...
+    def __getitem__(self, index: int | slice) -> SVMResult | Sequence[SVMResult]:
+        return self.results[index]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[SVMResult]:
+        return iter(self.results)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """What the table of `print` shows, a list for each column: `pandas.DataFrame(path.columns())`.
+
+        Returns
+        -------
+        dict of str to list
+            One entry for each point.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> found = qpsvm.path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]), C=[0.1, 1.0])
+        >>> print([*found.columns()])
+        ['C', 'objective', 'gap', 'support', 'margin', 'bound', 'status']
+        """
+        found: dict[str, list[Any]] = {name: [point[name] for point in self.points] for name in self.axes}
+        found["objective"] = [result.primal for result in self.results]
+        found["gap"] = [result.gap for result in self.results]
+        for name, attribute in (("support", "support"), ("margin", "on_margin"), ("bound", "at_bound")):
+            found[name] = [len(getattr(result, attribute)) for result in self.results]
+        found["status"] = [str(result.status) for result in self.results]
+        return found
+
+    def __str__(self) -> str:
+        return table(self.columns(), {"gap": "{:.1e}".format, "objective": "{:.6g}".format})
+
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{name}: {len(values)}" for name, values in self.axes.items())
+        return f"<Path: {len(self)} results; {axes}>"
+
+
+def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, **options: Any) -> Path:
+    """Solve a problem for many parameters, each point certified, over one Gram matrix a kernel.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own values of these parameters are not used. Where C differs between samples, each C asked for is the mean,
+        and the ratios stay. Kernel values that are kept belong to `problem`, where its kernel does not vary: all solves
+        share them, and they stay with it afterwards.
+    verbose : bool, default=False
+        A progress bar, where tqdm is installed; else a line for each kernel.
+    n_jobs : int, optional
+        Processes that work at the same time, one kernel each, by joblib; −1 is one for each core.
+    **options
+        The values of one or more parameters, by name: `C`, `nu`, `lam`, `epsilon`, `quantile`, `width`, or a parameter
+        of the kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`. A `start` among them begins every
+        solve.
+
+    Returns
+    -------
+    Path
+        The results in the order of the values, whatever the order in which they were solved.
+
+    Raises
+    ------
+    UnsupportedError
+        A machine and a kernel without any parameter.
+    UnknownOptionError
+        No such parameter; names the nearest.
+    ParameterError, ParameterTypeError
+        No parameter at all; a value that is not positive and finite, or no vector of them; no problem.
+    KeyboardInterrupt
+        Ctrl-C was pressed. It ends the path even where `solve` would return the best point so far.
+
+    See Also
+    --------
+    cross_validate : Which of them predicts best.
+    qpsvm.faces.plotting.path : The picture of it.
+
+    Notes
+    -----
+    Each C is solved from the solutions of the next smaller ones. Between two values at which the same samples are free,
+    α is linear in C, and nothing has to be solved (Hastie, Rosset, Tibshirani & Zhu, *The entire regularization path
+    for the support vector machine*, JMLR 5, 2004); it is certified all the same.
+
+    Examples
+    --------
+    The more slack costs, the longer w, and the narrower the margin:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> found = qpsvm.path(problem, C=[0.05, 0.1, 1.0])
+    >>> print([round(float(result.w[0]), 6) for result in found])
+    [0.3, 0.5, 1.0]
+
+    A grid is the product of its axes:
+
+    >>> found = qpsvm.path(problem.replace(kernel="rbf"), C=[1.0, 10.0], gamma=[0.1, 1.0])
+    >>> print([(point["C"], point["gamma"], len(result.support)) for point, result in zip(found.points, found)])
+    [(1.0, 0.1, 4), (1.0, 1.0, 4), (10.0, 0.1, 2), (10.0, 1.0, 4)]
+    """
+    verbose = as_flag(verbose, "verbose")
+    if not isinstance(problem, Problem):
+        raise ParameterTypeError(f"path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    grid, rest = grid_of(problem, options)
+    results: list[SVMResult | None] = [None] * len(grid.points)
+    groups = grid.groups()
+    tasks = [(grid, kernel, [grid.points[place] for place in places], rest) for kernel, places in groups]
+    sizes = [len(places) for _, places in groups]
+    for (_, places), found in zip(groups, run_tasks(_group, tasks, sizes, n_jobs, verbose), strict=True):
+        for place, result in zip(places, found, strict=True):
+            results[place] = result
+    axes = {name: as_array(values) for name, values in grid.axes.items()}
+    return Path(axes, grid.points, tuple(result for result in results if result is not None))
+
+
+def _group(
+    grid: Grid, kernel: Mapping[str, Any], points: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+) -> Iterator[SVMResult]:
+    """The points of one kernel, in the order in which they are solved."""
+    problem = grid.problem.replace(**kernel)
+    for result in walk(grid, problem, points, options):
+        assert isinstance(result, SVMResult)  # an infeasible ν is an error here
+        yield result
+
+
+def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMResult]:
+    """Solve a problem for several C (λ for `PrimalHinge`, ν for `NuSVM`): `path` for the machine's first parameter.
+
+    Parameters
+    ----------
+    problem : Problem
+        As for `path`.
+    values : array_like, shape (k,)
+        Of C; of λ or ν for a machine without C.
+    **options
+        For `qpsvm.solve`. A `start` among them begins every solve.
+
+    Returns
+    -------
+    list of SVMResult
+        One for each value.
+
+    Raises
+    ------
+    UnsupportedError
+        A hard margin, which has nothing to vary.
+    ParameterError
+        A value that is not positive and finite, or no vector of them.
+    KeyboardInterrupt
+        Ctrl-C was pressed. It ends the path even where `solve` would return the best point so far.
+
+    See Also
+    --------
+    path : Several parameters, those of the kernel too.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> results = qpsvm.solve_path(problem, [0.05, 0.1, 1.0])
+    >>> print([round(float(result.w[0]), 6) for result in results])
+    [0.3, 0.5, 1.0]
+    """
+    name, _ = family(problem)
+    at = path_values(values)
+    grid, places = Grid(problem, {name: tuple(at)}), Grid(problem, {name: tuple(at)}).groups()[0][1]
+    found: list[SVMResult | None] = [None] * len(at)
+    for place, result in zip(places, _group(grid, {}, [grid.points[i] for i in places], options), strict=True):
+        found[place] = result
+    return [result for result in found if result is not None]

@@ -1,0 +1,338 @@
+"""What a fold's predictions are worth: by scikit-learn's scorers, which are handed decision values that are there.
+
+Folds: which samples train and which are tested, and the decision values of the tested ones.
+
+All folds take their parts of one Gram matrix, where that fits: the part among the rows that train, and that between
+these and the tested ones. So testing evaluates no kernel value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import (
+    DataError,
+    ParameterError,
+    ParameterTypeError,
+    TooLargeError,
+    UnknownOptionError,
+    UnsupportedError,
+    nearest,
+)
+from qpsvm.base.resources.limits import check_memory
+from qpsvm.data.samples import original_labels
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.replaced import restricted
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram
+
+#: scorer(estimator, X, y) of scikit-learn; the estimator has `predict`, and of two classes
+#: `decision_function` and `classes_`.
+Scorer = Callable[[Any, Any, NDArray[Any]], float]
+#: The scores by default: of two classes, of a regression, and of a quantile.
+ACCURACY, R2, PINBALL = "accuracy", "r2", "neg_mean_pinball_loss"
+
+
+def target_of(problem: Problem) -> NDArray[Any]:
+    """What predictions are compared with, (n,): the caller's labels of two classes, or numbers.
+
+    Raises UnsupportedError.
+    """
+    if problem.samples.classes is not None:
+        return original_labels(problem.samples)
+    if problem.shown_target is not None:
+        return problem.samples.target
+    name = type(problem).__name__
+    if problem.outlined.mix is not None:
+        raise UnsupportedError(
+            f"cross-validation divides samples, and {name} learns from pairs of them: train on some groups, and count "
+            "the pairs of the others that are in order"
+        )
+    raise UnsupportedError(
+        f"{name} has no target, so that nothing says which prediction is right: qpsvm.path varies its parameters"
+    )
+
+
+def name_of(scoring: Any, problem: Problem) -> str:
+    """What the scores are: by default the accuracy, R², or of a quantile its mean pinball loss, negative."""
+    if scoring is not None:
+        return scoring if isinstance(scoring, str) else "score"
+    if problem.samples.classes is not None:
+        return ACCURACY
+    return PINBALL if "quantile" in problem.own else R2
+
+
+def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Scorer | None:
+    """The scorer of that name, or itself; None for the accuracy, which needs no scorer.
+
+    Raises UnknownOptionError, ParameterTypeError, UnsupportedError.
+    """
+    if callable(scoring):
+        found: Scorer = scoring
+        return found
+    if scoring is not None and not isinstance(scoring, str):
+        raise ParameterTypeError(
+            f"scoring must be the name of one of scikit-learn's scorers or a callable, got {shown(scoring)}"
+        )
+    name = name_of(scoring, problem)
+    if name == PINBALL and "quantile" in problem.own:
+        if "quantile" in varied:
+            raise UnsupportedError("losses of different quantiles do not compare: score one quantile at a time")
+        return _Pinball(problem.quantile)  # type: ignore[attr-defined]
+    if name == ACCURACY and problem.samples.classes is not None:
+        return None
+    if name == ACCURACY:
+        raise UnsupportedError(
+            f"accuracy counts labels, and {type(problem).__name__} predicts numbers: leave scoring out, or take a "
+            "scorer of numbers such as 'neg_mean_absolute_error'"
+        )
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    if name not in get_scorer_names():
+        raise UnknownOptionError(f"no scorer {name!r}; {nearest(name, get_scorer_names())}")
+    return _Named(name, get_scorer(name))
+
+
+@dataclass(frozen=True)
+class _Named:
+    """One of scikit-learn's scorers, whose complaints become ours."""
+
+    name: str
+    scorer: Scorer
+
+    def __call__(self, estimator: Any, X: Any, y: NDArray[Any]) -> float:
+        if self.name == R2 and len(y) < 2:
+            raise DataError(
+                "R² compares with the mean of the tested rows, and a fold tests one: take fewer folds, or "
+                "scoring='neg_mean_absolute_error'"
+            )
+        try:
+            return self.scorer(estimator, X, y)
+        except AttributeError as error:
+            why = f"{self.name} asks for more than predictions and decision values: {error}"
+            raise UnsupportedError(why) from error
+        except ValueError as error:
+            raise UnsupportedError(f"{self.name} does not score these predictions: {error}") from error
+
+
+@dataclass(frozen=True)
+class _Pinball:
+    """The mean loss of a quantile, negative: τ for a unit below the target, 1 − τ for one above it."""
+
+    quantile: float
+
+    def __call__(self, estimator: Any, X: Any, y: NDArray[Any]) -> float:
+        missed = y - estimator.predict(X)
+        return -float(np.maximum(self.quantile * missed, (self.quantile - 1.0) * missed).mean())
+
+
+def score(
+    scorer: Scorer | None, classes: NDArray[Any] | None, values: FloatArray, X: Any, target: NDArray[Any]
+) -> float:
+    """The score of decision values (t,) for samples X (t, d) with labels, or numbers, (t,)."""
+    if scorer is None:
+        assert classes is not None
+        return float(np.mean(classes[(values > 0).astype(int)] == target))
+    predictor = _regressor(values) if classes is None else _classifier(classes, values)
+    found = scorer(predictor, X, target)
+    if not isinstance(found, Real):
+        raise ParameterTypeError(f"scoring must return a number, got {shown(found)}")
+    return float(found)
+
+
+def _regressor(values: FloatArray) -> Any:
+    """An estimator as scikit-learn's scorers want it, which answers what has been computed."""
+    from sklearn.base import BaseEstimator, RegressorMixin
+
+    class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+        """A regressor whose values at the tested samples are known."""
+
+        def __init__(self) -> None:
+            self.fitted_ = True
+
+        def fit(self, X: Any, y: Any) -> Predictor:  # noqa: ARG002
+            """It has been."""
+            return self
+
+        def predict(self, X: Any) -> FloatArray:  # noqa: ARG002
+            """f at the tested samples."""
+            return values
+
+    return Predictor()
+
+
+def _classifier(classes: NDArray[Any], values: FloatArray) -> Any:
+    """The same for labels."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class Predictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+        """A classifier whose decision values at the tested samples are known."""
+
+        def __init__(self) -> None:
+            self.classes_ = classes
+
+        def fit(self, X: Any, y: Any) -> Predictor:  # noqa: ARG002
+            """It has been."""
+            return self
+
+        def decision_function(self, X: Any) -> FloatArray:  # noqa: ARG002
+            """f at the tested samples."""
+            return values
+
+        def predict(self, X: Any) -> NDArray[Any]:  # noqa: ARG002
+            """Their labels."""
+            predicted: NDArray[Any] = classes[(values > 0).astype(int)]
+            return predicted
+
+    return Predictor()
+
+
+#: The matrices that a fold needs at the same time: that of all samples, its part, and what solvers make of that.
+MATRICES = 3
+#: Seeds that NumPy's older generator, which scikit-learn's splitters use, can begin from.
+SEEDS = 2**32
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """The rows that train and those that are tested, among the samples that take part."""
+
+    train: IntArray
+    test: IntArray
+
+
+def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> list[Fold]:
+    """The folds asked for; where their number is given, scikit-learn's `StratifiedKFold`, or `KFold` of a regression.
+
+    Raises ParameterTypeError, ParameterError, DataError.
+    """
+    target, two_classes = target_of(problem), problem.samples.classes is not None
+    labels = target[problem.rows]
+    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
+        return _numbered(labels, two_classes, int(folds), shuffle, seed)
+    if shuffle or seed is not None:
+        raise ParameterError("shuffle and seed belong to a number of folds; what is given otherwise is taken as it is")
+    splits = hasattr(folds, "split") and not isinstance(folds, str)
+    pairs = folds.split(np.zeros((problem.n, 1)), target) if splits else folds
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise ParameterTypeError(
+            f"folds must be a number, pairs (train, test) of row numbers, or one of scikit-learn's splitters, "
+            f"got {shown(folds)}"
+        )
+    found = [_given(problem, pair) for pair in pairs]
+    for k, fold in enumerate(found):
+        if two_classes and len(np.unique(labels[fold.train])) < 2:
+            raise DataError(f"the rows that train fold {k} are all of one class")
+    if not found:
+        raise ParameterError("folds is empty: give at least one pair (train, test) of row numbers")
+    return found
+
+
+def _numbered(labels: NDArray[Any], stratified: bool, folds: int, shuffle: bool, seed: int | None) -> list[Fold]:
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    if folds < 2:
+        raise ParameterError(f"folds must be at least 2, got {folds}")
+    if seed is not None and not shuffle:
+        raise ParameterError("a seed has no effect without shuffle=True")
+    if seed is not None and (not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEEDS):
+        raise ParameterError(f"seed must be a whole number from 0 to 2³² − 1, got {shown(seed)}")
+    smallest = int(np.unique(labels, return_counts=True)[1].min()) if stratified else len(labels)
+    if smallest < folds:
+        whose = "the smaller class has" if stratified else "there are"
+        raise DataError(f"{whose} {smallest} samples that take part, too few for {folds} folds")
+    kind = StratifiedKFold if stratified else KFold
+    split = kind(folds, shuffle=shuffle, random_state=seed).split(np.zeros((len(labels), 1)), labels)
+    return [Fold(train, test) for train, test in split]
+
+
+def _given(problem: Problem, pair: Any) -> Fold:
+    """A pair of the caller's row numbers, or masks, as places among the samples that take part."""
+    if not isinstance(pair, Sequence) or len(pair) != 2:
+        raise ParameterTypeError(f"a fold must be a pair (train, test) of row numbers, got {shown(pair)}")
+    parts = []
+    for rows, name in zip(pair, ("train", "test"), strict=True):
+        index = np.asarray(rows)
+        if index.dtype == bool and index.shape == (problem.n,):
+            index = np.flatnonzero(index)
+        if index.ndim != 1 or not len(index) or index.dtype.kind not in "iu":
+            raise DataError(f"the {name} rows of a fold must be a vector of at least one row number, got {shown(rows)}")
+        if index.min() < 0 or index.max() >= problem.n:
+            raise DataError(f"the {name} rows of a fold go from {index.min()} to {index.max()}; X has {problem.n} rows")
+        place = np.full(problem.n, -1)
+        place[problem.rows] = np.arange(len(problem.rows))
+        parts.append(place[index][place[index] >= 0])
+    train, test = parts
+    if len(np.intersect1d(train, test)):
+        raise DataError(f"row {problem.rows[np.intersect1d(train, test)[0]]} of a fold trains and is tested")
+    if len(np.unique(train)) < len(train):
+        raise DataError("a row trains twice in a fold: give it the weight 2 instead")
+    return Fold(train, test)
+
+
+def share_gram(problem: Problem) -> None:
+    """Make the Gram matrix that all folds take their parts of, where it is the kernel's own and fits."""
+    space = problem.space
+    if space.is_linear or space.n > CACHE_ROWS or not space.is_plain or not isinstance(space.gram, KernelGram):
+        return
+    try:
+        check_memory(MATRICES * space.n, space.n, "the Gram matrices of the folds")
+    except TooLargeError:
+        return
+    space.gram.dense()
+
+
+class Part:
+    """The problem of one fold, and the tested samples as it sees them.
+
+    problem: Over all samples.
+    """
+
+    def __init__(self, problem: Problem, fold: Fold) -> None:
+        self.problem, self.fold, self.space = restricted(problem, fold.train), fold, problem.space
+        rows = problem.rows
+        self.train_rows, self.test_rows = rows[fold.train], rows[fold.test]
+        self.target = target_of(problem)[self.test_rows]
+        X = problem.samples.X[self.test_rows]
+        self.X = X[:, self.train_rows] if isinstance(problem.kernel, Precomputed) else X
+
+    @remembered
+    def _between(self) -> FloatArray | None:
+        """K between the tested rows and those that train, (t, k), where the whole is there."""
+        gram = None if self.space.is_linear else self.space.gram
+        kept = gram.kept if isinstance(gram, KernelGram) and self.space.is_plain else None
+        return None if kept is None else kept[self.fold.test[:, None], self.fold.train]
+
+    def values(self, results: Sequence[SVMResult]) -> FloatArray:
+        """f at the tested samples: (t, r) for r results."""
+        K = self._between
+        columns = [None if K is None else _coefficients(result) for result in results]
+        known = [j for j, column in enumerate(columns) if column is not None]
+        values = np.empty((len(self.fold.test), len(results)))
+        if known:
+            assert K is not None
+            coef = np.column_stack([column for column in columns if column is not None])
+            values[:, known] = K @ coef + [results[j].b for j in known]
+        for j in set(range(len(results))) - set(known):
+            values[:, j] = results[j].decision_function(self.X)
+        return values
+
+
+def _coefficients(result: SVMResult) -> FloatArray | None:
+    """c of f = Kc + b over the samples that train, (k,); None where the model has others than those with c ≠ 0."""
+    support = np.flatnonzero(result.coef)
+    if result.model.w is not None or len(support) != len(result.model.coef):
+        return None
+    coef = np.zeros(len(result.coef))
+    coef[support] = result.model.coef
+    return coef

@@ -1,0 +1,175 @@
+"""One kernel's points, each solved from those before it.
+
+Between two values of C at which the same samples are free, α is linear in C: where that held for the last two points,
+it foretells the next one exactly. Where samples change sides, it still foretells most of the changes.
+
+    (WALK.1)  α(C) = α₂ + (C − C₂)/(C₂ − C₁) (α₂ − α₁),  brought into its box
+    (WALK.2)  after the first point, C/C₁ α₁:  where C is small, α is nearly proportional to it
+
+Where another parameter of the machine changes, C begins anew: from what was found for the same C before.
+
+Tasks of many points each: one after the other, or several at a time in processes of their own, with a bar.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from qpsvm import backends
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import InfeasibleNuError, ParameterError
+from qpsvm.base.resources.progress import heard, say
+from qpsvm.machines import Problem
+from qpsvm.many.grid.parameters import FALLING, RISING, Grid
+from qpsvm.program.solution import Status
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
+
+T = TypeVar("T")
+
+
+class Bar(Protocol):
+    """What is asked of a progress bar."""
+
+    def update(self, n: int) -> object:
+        """Count so many points as done."""
+
+    def close(self) -> None:
+        """End the line."""
+
+
+def run_tasks(
+    task: Callable[..., Iterable[T]],
+    arguments: Sequence[tuple[Any, ...]],
+    sizes: Sequence[int],
+    n_jobs: int | None,
+    verbose: bool,
+    unit: str = "point",
+) -> Iterator[list[T]]:
+    """What each task yields, as a list, in their order.
+
+    Raises ParameterError.
+    """
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
+        raise ParameterError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
+    with closing(_bar(sum(sizes), verbose, unit)) as bar:
+        if n_jobs in (None, 1) or len(arguments) == 1:
+            for given in arguments:
+                found = []
+                for each in task(*given):
+                    found.append(each)
+                    bar.update(1)
+                yield found
+            return
+        from joblib import Parallel, delayed
+
+        run = Parallel(n_jobs=n_jobs, return_as="generator")
+        for found, size in zip(run(delayed(_listed)(task, given) for given in arguments), sizes, strict=True):
+            bar.update(size)
+            yield found
+
+
+def _listed(task: Callable[..., Iterable[T]], given: tuple[Any, ...]) -> list[T]:
+    return list(task(*given))
+
+
+class Silent:
+    """No bar."""
+
+    def update(self, n: int) -> None:
+        """Say nothing."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Lines:
+    """A message at every tenth of the way."""
+
+    def __init__(self, total: int, verbose: bool, unit: str) -> None:
+        self.total, self.verbose, self.unit, self.done, self.said = total, verbose, unit, 0, 0
+
+    def update(self, n: int) -> None:
+        """Count, and say so where another tenth is done."""
+        self.done += n
+        if 10 * self.done // self.total > self.said:
+            self.said = 10 * self.done // self.total
+            say(f"{self.done} of {self.total} {self.unit}s", self.verbose)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def _bar(total: int, verbose: bool, unit: str) -> Bar:
+    if not heard(verbose):
+        return Silent()
+    if not verbose or importlib.util.find_spec("tqdm") is None:
+        return Lines(total, verbose, unit)
+    bar: Bar = importlib.import_module("tqdm.auto").tqdm(total=total, unit=unit)
+    return bar
+
+
+#: Relative difference of two C from which on they foretell a third.
+LEAST_STEP = 1e-9
+
+
+def walk(
+    grid: Grid, problem: Problem, points: Sequence[Mapping[str, Any]], options: Mapping[str, Any], refuse: bool = True
+) -> Iterator[SVMResult | InfeasibleNuError]:
+    """Solve the points in this order.
+
+    Raises KeyboardInterrupt.
+    """
+    name = options.get("backend", "auto")
+    begins = name == "auto" or backends.get(name).abilities.starts  # a named one that cannot refuses a start
+    past: list[tuple[float | None, SVMResult]] = []
+    beside: Mapping[str, Any] | None = None
+    before: dict[float, SVMResult] = {}
+    for point in points:
+        try:
+            step = grid.problem_at(problem, point)
+        except InfeasibleNuError as error:
+            if refuse:
+                raise
+            yield error
+            continue
+        price = price_of(point)
+        others = {name: value for name, value in point.items() if name not in (*RISING, *FALLING)}
+        if price is not None and others != beside:
+            past = [(None, before[price])] if price in before else []
+            beside = others
+        start = {} if "start" in options or not past or not begins else {"start": _start(price, past)}
+        result = solve(step, **{**start, **options})
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # it was meant for all points, not for one of them
+        if result.gap < np.inf:
+            past = [*past[-1:], (price, result)]
+            if price is not None:
+                before[price] = result
+        yield result
+
+
+def price_of(point: Mapping[str, Any]) -> float | None:
+    """What every upper bound is proportional to along the path: C, or 1/λ; None where it is neither."""
+    for name, value in point.items():
+        if name in RISING:
+            return float(value)
+        if name in FALLING:
+            return 1.0 / float(value)
+    return None
+
+
+def _start(price: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
+    """Where to begin: what the last two results foretell, or the last one."""
+    (before, first), (last, second) = past[0], past[-1]
+    if price is None or last is None:
+        return second
+    if len(past) == 1 or before is None or abs(last - before) <= LEAST_STEP * last:
+        return price / last * second.alpha  # (WALK.2)
+    return second.alpha + (price - last) / (last - before) * (second.alpha - first.alpha)  # (WALK.1)

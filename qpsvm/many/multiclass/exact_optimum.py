@@ -1,0 +1,211 @@
+"""The exact optimum of a small C-SVM or ν-SVM from a point near it: guess which α are free, and solve for these.
+
+    (SETTLE.1)  [K_FF 1; 1ᵀ 0][β_F; b] = [y_F − K_FB β_B; −1ᵀβ_B]:  the free rows F are on their margin, those of B are
+                at their bounds, β = α∘y, and the others are 0
+    (SETTLE.2)  next, a free row whose α leaves its box goes to that end of it; a row short of its margin at α = 0, or
+                beyond it at α = C, becomes free
+    (SETTLE.3)  of a ν-SVM, K_FF β_F + b − ρy_F = −K_FB β_B,  1ᵀβ = 0 and yᵀβ = ν
+
+Where (SETTLE.2) changes nothing, the point is the optimum. It need not come to that, and then somebody else solves the
+machine: every point is certified in any case.
+
+Source: Hintermüller, Ito & Kunisch, *The primal-dual active set strategy as a semismooth Newton method*, SIAM J. Optim.
+13 (2002).
+
+Points near the optima of all machines, from LIBSVM's loop, for `settle` to go on from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from qpsvm.backends.external.libsvm_classes import Loop, fit_classes
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.vectors import quantile_interval
+from qpsvm.bounds.certificate import middle
+from qpsvm.many.multiclass.split import REST, Split
+from qpsvm.many.multiclass.stack import Stack, Values
+
+#: Violation of a row at which the loop ends. From here `settle` needs two rounds, which cost less than three digits of
+#: the loop's; ten times as much saves as much in the loop as it takes in `settle`.
+LOOP_TOLERANCE = 1e-2
+#: Iterations of a machine: so many for each row, and so many besides. Most end at half of that; of those that do not,
+#: the loop may take many thousands, where `qpsvm.solve` takes another road.
+PER_ROW, BESIDES = 1, 400
+#: A machine of few rows whose split is not found is looped over again, which costs less than `qpsvm.solve` does: to
+#: this tolerance, with that many iterations.
+FEW_ROWS, FINE_TOLERANCE, FINE_ITERATIONS = 300, 1e-6, 5000
+
+
+#: An α within this share of its bound is at it: of a ν-SVM, whose α are scaled.
+AT_BOUND = 1e-9
+
+
+def loop_points(
+    split: Split, stack: Stack, data: FloatArray, upper: FloatArray, kernel: Loop
+) -> tuple[FloatArray, IntArray] | None:
+    """α of all machines, (M,), and the iterations of each, (P,).
+
+    Shapes: data (r, d), upper (r,).
+    """
+    codes, nu = split.codes[split.order], None if stack.nu is None else float(stack.nu.max())
+    parts, counts, most = [], [], PER_ROW * int(stack.lengths.max()) + BESIDES
+    rest = split.pairs[0, 1] == REST
+    for classes in [(codes == j).astype(int) for j in split.pairs[:, 0].tolist()] if rest else [codes]:
+        found = fit_classes(data, classes, upper, LOOP_TOLERANCE, kernel, most, nu)
+        if found is None:
+            return None
+        support, values, iterations = found
+        whole = np.zeros((len(values), len(data)))
+        whole[:, support] = values
+        counts.append(iterations)
+        if rest:
+            parts.append(whole[0])
+            continue
+        for (i, j), (first, second) in zip(split.pairs.tolist(), stack.slices, strict=True):
+            parts += [whole[j - 1, first], whole[i, second]]
+    alpha = np.concatenate(parts)
+    if stack.nu is not None:
+        alpha *= stack.spread(stack.nu / stack.sums(alpha))
+        alpha[alpha > (1.0 - AT_BOUND) * stack.upper] = np.inf
+    return np.minimum(alpha, stack.upper), np.concatenate(counts)
+
+
+def again(stack: Stack, p: int, data: FloatArray, kernel: Loop) -> FloatArray | None:
+    """α (m,) of one machine of few rows, nearer to the optimum; None of others."""
+    part = stack.part(p)
+    y, places = stack.sign[part], stack.places[part]
+    if len(y) > FEW_ROWS or stack.nu is not None:
+        return None
+    own = data[places] if kernel.name != "precomputed" else np.ascontiguousarray(data[places[:, None], places])
+    upper = stack.upper[part]
+    found = fit_classes(own, (y > 0.0).astype(int), upper, FINE_TOLERANCE, kernel, FINE_ITERATIONS)
+    if found is None:
+        return None
+    alpha = np.zeros(len(y))
+    alpha[found[0]] = found[1][0]
+    return np.minimum(alpha, upper)
+
+
+#: Guesses. From LIBSVM's points at a tolerance of 1e-2 two are usual, and five rare.
+ROUNDS = 12
+#: A row within so much of its margin, in units of that, is on it: rounding.
+TOUCHING = 1e-10
+#: As many rows may become free in a round as are free, and so many in any case: the farthest from where they belong.
+JOINING = 8
+#: More free rows than the first guess had, by this factor and so many, are no guess any more.
+GROWTH, SLACK = 3, 30
+#: α up to this share of the largest are rounding, and their samples no support vectors.
+NOISE = float(np.finfo(np.float64).eps)
+#: A sum below this share of its parts is 0 but for rounding.
+BALANCED = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """α (m,), the intercept, the margin, which is 1 for a C-SVM, and f without the intercept, u (m,)."""
+
+    alpha: FloatArray
+    b: float
+    rho: float
+    u: FloatArray
+
+
+def settle(
+    values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray, nu: float | None = None
+) -> Settled | None:
+    """The optimum by (SETTLE.1) to (SETTLE.3), or None.
+
+    Shapes: y, upper, alpha (m,).
+    """
+    full = alpha >= upper
+    free = (alpha > 0.0) & ~full
+    bounded = upper * y
+    most = min(values.rank + 1, GROWTH * int(np.count_nonzero(free)) + SLACK)
+    for _ in range(ROUNDS):
+        F, B = free.nonzero()[0], full.nonzero()[0]
+        if len(F) > most:
+            return None
+        fixed = bounded[B]
+        found = _guess(values, y, F, B, fixed, nu) if len(F) else _without(values, y, upper, B, fixed, nu)
+        if found is None:
+            return None
+        beta, b, rho, u = found
+        a = beta * y[F]
+        low, high = a < 0.0, a > upper[F]
+        t = rho - y * (u + b)
+        joining = np.where(full, t < -TOUCHING * rho, (t > TOUCHING * rho) & ~free)
+        settled = not (low.any() or high.any())
+        if not len(F) and abs(np.add.reduce(fixed)) > BALANCED * np.add.reduce(np.abs(fixed)):
+            joining[np.argmin(np.abs(t))], settled = True, False
+        if settled and not joining.any():
+            alpha = np.where(full, upper, 0.0)
+            alpha[F] = a
+            return Settled(alpha, b, rho, u)
+        free[F[low | high]] = False
+        full[F[high]] = True
+        joining = _farthest(joining, t, max(JOINING, len(F)))
+        free |= joining
+        full &= ~joining
+    return None
+
+
+#: β_F (f,), b, the margin, and u (m,).
+Guess = tuple[FloatArray, float, float, FloatArray]
+
+
+def _guess(
+    values: Values, y: FloatArray, F: IntArray, B: IntArray, fixed: FloatArray, nu: float | None
+) -> Guess | None:
+    """(SETTLE.1) or (SETTLE.3); None where they have no solution, or a margin that is not positive."""
+    n, signs = len(F), y[F]
+    k = n + 1 if nu is None else n + 2
+    system, right = np.ones((k, k)), np.zeros(k)
+    system[:n, :n], system[n:, n:] = values.block(F, F), 0.0
+    if nu is None:
+        right[:n] = signs
+    else:
+        if not -n < np.add.reduce(signs) < n:  # of one class, b and ρ are not to be told apart
+            return None
+        system[n + 1, :n], system[:n, n + 1], right[n + 1] = signs, -signs, nu
+    if len(B):
+        right[:n] -= values.block(F, B) @ fixed
+        right[n] = -np.add.reduce(fixed)
+        if nu is not None:
+            right[n + 1] = nu - np.add.reduce(np.abs(fixed))
+    *_, solution, failed = lapack.dgesv(system, right, overwrite_a=1)
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in (solution[:n], fixed))
+    solution[:n][np.abs(solution[:n]) <= NOISE * largest] = 0.0  # before what is certified is computed
+    beta, b, rho = solution[:n], float(solution[n]), 1.0 if nu is None else float(solution[n + 1])
+    if failed or not (np.isfinite(b) and rho > 0.0):
+        return None
+    return beta, b, rho, values.product(np.concatenate([F, B]), np.concatenate([beta, fixed]))
+
+
+def _without(
+    values: Values, y: FloatArray, upper: FloatArray, B: IntArray, fixed: FloatArray, nu: float | None
+) -> Guess | None:
+    """The same where no row is free: of a C-SVM, the best intercept for α as it is."""
+    if nu is not None:
+        return None
+    u = values.product(B, fixed)
+    return np.zeros(0), best_intercept(u, y, upper), 1.0, u
+
+
+def best_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:
+    """The middle of all b that are best for f = u + b, (LEVEL.3); all (m,)."""
+    return middle(*quantile_interval(y - u, upper, float(upper[y > 0.0].sum())))
+
+
+def _farthest(joining: NDArray[np.bool_], t: FloatArray, most: int) -> NDArray[np.bool_]:
+    """Of some rows, at most so many, those with the largest |t|: masks (m,)."""
+    rows = joining.nonzero()[0]
+    if len(rows) <= most:
+        return joining
+    few = np.zeros_like(joining)
+    few[rows[np.argpartition(-np.abs(t[rows]), most)[:most]]] = True
+    return few

@@ -1,0 +1,175 @@
+"""The gaps of many C-SVMs or ν-SVMs at once, from above and with all rounding counted: `dual.bounds` for many.
+
+    (BULK.1)  |û_i − u_i| ≤ κρ_i,  κ as in (ACC.2);  t_i = m − y_i(u_i + b) is then known to a radius r_i, m being the
+              margin, 1 or that of a ν-SVM
+    (BULK.2)  P − D(α′) ≤ ½(‖w − w(α)‖ + Sρ)² + Σ max(g_i(t_i − r_i), g_i(t_i + r_i)) + S(|t_k| + r_k),  S ≥ |yᵀα|:
+              α′ is α with what yᵀα lacks of 0 moved onto row k, which has room for it, (COUNT.2) and (COUNT.3)
+    (BULK.3)  P ≥ ½‖w‖² + Σ U_i max(t_i − r_i, 0),  and gap = (P − D)/P, (COUNT.4)
+    (BULK.4)  of a ν-SVM, the α of each class add up to ν/2, and each class has a row that takes what its sum lacks;
+              |D| = ½‖w(α′)‖² ≥ ½(‖w‖ − ‖w − w(α′)‖)², and gap = (P − D)/|D|
+
+Where no row has room, the sum has to be right exactly, or there is no bound. What is bounded here is what the caller
+gets: α, w or the coefficients α∘y, and b, as floats.
+
+Sources: as of `dual.bounds` and `dual.accuracy`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, total
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.bounds.accuracy import TINY_NORM
+from qpsvm.bounds.gap_bounds import FEW, NEXT_TO_NOTHING
+from qpsvm.bounds.screening import row_radii
+from qpsvm.many.multiclass.stack import Stack
+from qpsvm.space.kernels.space import FeatureSpace
+
+#: Roundings of t = 1 − y(u + b), twice as many as there are.
+ROUNDINGS = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A point of each of P machines over M rows in all, and how exactly what belongs to it is known.
+
+    alpha, u (M,): α, and f without the intercept.
+    level, level_radius (P,): The intercept over the rows computed with, and how far it may be off.
+    margin (P,): 1, or the margin of a ν-SVM.
+    radius (M,): How far u may be off, (BULK.1).
+    sizes (M,): ρ.
+    square (P,): ‖w‖² from below.
+    offset (P,): ‖w − w(α)‖ from above.
+    """
+
+    alpha: FloatArray
+    u: FloatArray
+    level: FloatArray
+    level_radius: FloatArray
+    margin: FloatArray
+    radius: FloatArray
+    sizes: FloatArray
+    square: FloatArray
+    offset: FloatArray
+
+
+def gaps(stack: Stack, points: Points) -> FloatArray:
+    """The relative gap of each machine from above, (P,): infinite where nothing is known."""
+    alpha, upper, sign = points.alpha, stack.upper, stack.sign
+    most = float(stack.lengths.max())
+    t, r = known_slack(stack, points)
+    high, low, room = t + r, t - r, upper - alpha
+    terms = np.maximum(
+        np.where(high > 0.0, room * high, -alpha * high), np.where(low > 0.0, room * low, -alpha * low)
+    )  # (BULK.2)
+    difference = stack.sums(terms) * (1.0 + gamma(most + 16))
+    losses = stack.sums(upper * np.maximum(low, 0.0)) * (1.0 - gamma(most + 8))
+    slack, room, largest = np.abs(t) + r, np.minimum(alpha, room), float(points.sizes.max())
+    distance, nothing = points.offset * FEW, np.zeros(stack.machines)
+    if stack.nu is None:
+        surplus, reach = surplus_of(stack, alpha * sign, nothing, slack, room)
+        distance = distance + surplus * largest * FEW
+        difference += surplus * reach
+        size = 0.5 * points.square + losses  # (BULK.3)
+    else:
+        for own in (sign > 0.0, sign < 0.0):  # (BULK.4)
+            surplus, reach = surplus_of(
+                stack, np.where(own, alpha, 0.0), 0.5 * stack.nu, slack, np.where(own, room, 0.0)
+            )
+            distance = distance + surplus * largest * FEW
+            difference += surplus * reach
+        size = 0.5 * np.square(np.maximum(np.sqrt(points.square) - distance, 0.0))
+    difference += 0.5 * distance * distance
+    good = (size > NEXT_TO_NOTHING) & (difference >= 0.0) & np.isfinite(difference) & np.isfinite(size)
+    found: FloatArray = np.full(len(size), np.inf)
+    np.divide(difference * FEW, size / FEW, out=found, where=good)
+    return found
+
+
+def known_slack(stack: Stack, points: Points) -> tuple[FloatArray, FloatArray]:
+    """t of every row and how far it may be off, (BULK.1): (M,) each."""
+    t = stack.spread(points.margin) - stack.sign * (points.u + stack.spread(points.level))
+    size_of_f = np.abs(points.level) + np.abs(points.margin)
+    r = points.radius + stack.spread(points.level_radius + ROUNDINGS * UNIT * size_of_f)
+    r += ROUNDINGS * UNIT * np.abs(t)
+    return t, r
+
+
+def surplus_of(
+    stack: Stack, values: FloatArray, target: FloatArray, slack: FloatArray, room: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """S ≥ |Σ values − target| of each machine, and |t| + r of a row with room for it: (P,) each.
+
+    Shapes: values (M,), target (P,), slack, room (M,).
+    """
+    parts = stack.sums(np.abs(values)) + np.abs(target)
+    surplus = np.abs(stack.sums(values) - target) + gamma(float(stack.lengths.max()) + 2) * parts * FEW
+    roomiest = stack.largest(room)
+    reach = -stack.largest(np.where(room == stack.spread(roomiest), -slack, -np.inf))
+    for p in np.flatnonzero(~(roomiest > 2.0 * surplus)).tolist():
+        excess, error = total(np.append(values[stack.part(p)], -target[p]))
+        surplus[p] = 0.0 if excess == 0.0 and error == 0.0 else np.inf
+        reach[p] = 0.0
+    return surplus, reach
+
+
+def kernel_points(
+    stack: Stack,
+    alpha: FloatArray,
+    u: FloatArray,
+    b: FloatArray,
+    margin: FloatArray,
+    sizes: FloatArray,
+    epsilon: float,
+) -> Points:
+    """Points with w = w(α), whose u were computed from kernel values known to ε, (BULK.1).
+
+    Shapes: alpha, u, sizes (M,), b, margin (P,).
+    """
+    most = float(stack.lengths.max())
+    weight = stack.sums(alpha * sizes) * (1.0 + gamma(most + 2))
+    kappa = (epsilon + gamma(most + 6)) * weight
+    square = stack.sums(alpha * stack.sign * u) - 2.0 * kappa * weight * FEW
+    nothing = np.zeros(len(b))
+    return Points(
+        alpha, u, b, nothing, margin, stack.spread(kappa * FEW) * sizes, sizes, np.maximum(square, 0.0), nothing
+    )
+
+
+def refined(space: FeatureSpace, stack: Stack, points: Points, machines: IntArray) -> Points:
+    """The same points with the radii of some machines from their kernel values themselves, (RADII.1), where that helps."""
+    radius = points.radius.copy()
+    for p in machines.tolist():
+        part = stack.part(p)
+        places, beta = stack.places[part], np.zeros(space.n)
+        beta[places] = points.alpha[part] * stack.sign[part]
+        known = row_radii(space, places, beta)
+        if known is not None:
+            radius[part] = np.minimum(radius[part], known * FEW)
+    return replace(points, radius=radius)
+
+
+def linear_points(
+    stack: Stack,
+    alpha: FloatArray,
+    u: FloatArray,
+    levels: tuple[FloatArray, FloatArray],
+    margin: FloatArray,
+    W: FloatArray,
+    sizes: FloatArray,
+    width: int,
+) -> Points:
+    """Points with explicit w, the rows of W (P, d), u = Zw and w(α) but for rounding.
+
+    Shapes: alpha, u, sizes (M,), levels (P,), margin (P,), W (P, d), sizes (M,).
+    """
+    most, d = float(stack.lengths.max()), W.shape[1]
+    norm = np.sqrt(np.add.reduce(W * W, axis=1))
+    above = norm * (1.0 + gamma(d + 4)) + np.sqrt(d) * TINY_NORM
+    kappa = gamma(width + 6) * above + UNDERFLOW
+    offset = gamma(most + 4) * stack.sums(alpha * sizes) * (1.0 + gamma(most + 4)) + 4.0 * UNIT * above
+    square = np.square(norm * (1.0 - gamma(d + 8)))
+    return Points(alpha, u, *levels, margin, stack.spread(kappa * FEW) * sizes, sizes, square, offset)

@@ -1,0 +1,147 @@
+"""The road that every machine can take: one `qpsvm.solve` each, with one Gram matrix for all, in processes if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from time import monotonic
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.machines import Problem
+from qpsvm.many.grid.walk import run_tasks
+from qpsvm.many.multiclass.split import Split
+from qpsvm.many.multiclass.together import Results, Together
+from qpsvm.program.solution import Status
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
+
+#: What a machine gets when the time of all is over: enough for a first point, which is certified.
+LEAST_SECONDS = 1e-3
+
+#: The relative gap of `qpsvm.solve` where none is asked for.
+TOLERANCE = 1e-6
+#: α up to this share of the largest are rounding.
+NOISE = float(np.finfo(np.float64).eps)
+
+
+def solve_each(
+    split: Split, starts: Sequence[FloatArray | None], n_jobs: int | None, options: Mapping[str, Any]
+) -> Together:
+    """Solve the machines one by one.
+
+    Shapes: starts (n,) or None.
+    """
+    problems = [split.problem(p) for p in range(len(split.pairs))]
+    P = len(problems)
+    verbose = P > 1 and bool(options.get("verbose"))  # then a bar says how far it is, in place of every solve
+    options = {**options, "verbose": bool(options.get("verbose")) and not verbose}
+    limit = options.get("time_limit")
+    deadline = None if limit is None or P == 1 else monotonic() + limit
+    workers = _workers(n_jobs)
+    tasks = [
+        (problem, _start(split, p, starts[p]), options, deadline, -(-(P - p) // workers))
+        for p, problem in enumerate(problems)
+    ]
+    found = [result for (result,) in run_tasks(_solved, tasks, [1] * P, n_jobs, verbose, "machine")]
+    return gathered(split, found)
+
+
+def _solved(
+    problem: Problem, start: FloatArray | None, options: Mapping[str, Any], deadline: float | None, left: int
+) -> list[SVMResult]:
+    """One machine, in its part of the time that is left for this one and those after it."""
+    return [result_of(problem, start, in_time(options, deadline, left))]
+
+
+def in_time(options: Mapping[str, Any], deadline: float | None, left: int) -> Mapping[str, Any]:
+    """The options of a machine in its part of the time that is left for so many.
+
+    Where no time is left they are only certified: the tenth of a second that `solve` polishes for would add up.
+    """
+    if deadline is None:
+        return options
+    seconds = deadline - monotonic()
+    over = {"polish": False} if seconds <= 0.0 else {}
+    return {**options, **over, "time_limit": max(seconds / left, LEAST_SECONDS)}
+
+
+def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> SVMResult:
+    """The result of one machine, from a start (m,) over its rows or none; what is short of the tolerance says so.
+
+    Raises QPSVMError, KeyboardInterrupt.
+    """
+    result = solve(problem, start=start, **{**options, "check": False})
+    if result.error is not None:
+        raise result.error
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return without_noise(problem, result, float(options.get("tol", TOLERANCE)))
+
+
+Result = TypeVar("Result", SVMResult, JointResult)
+
+
+def without_noise(problem: Any, result: Result, tol: float) -> Result:
+    """The result without the α that are rounding beside the largest, so that their samples are no support vectors.
+
+    Where C is large even these count: what is left is certified by itself, and the result stays where that is worse.
+    """
+    noise = (result.alpha > 0.0) & (result.alpha <= NOISE * result.alpha.max(initial=0.0))
+    if not noise.any() or getattr(result, "constraints", None) is not None:
+        return result
+    other = problem.at(np.where(noise, 0.0, result.alpha), tol)
+    if not other.gap <= (tol if result.gap <= tol else result.gap):
+        return result
+    told = ("status", "message", "backend", "form", "iterations", "build_time", "solve_time", "solver", "solver_gap")
+    same: Result = replace(other, **{name: getattr(result, name) for name in told})
+    return same
+
+
+def _workers(n_jobs: int | None) -> int:
+    if n_jobs in (None, 1):
+        return 1
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
+
+
+def _start(split: Split, p: int, coef: FloatArray | None) -> FloatArray | None:
+    """α over the rows of a machine."""
+    if coef is None:
+        return None
+    places, signs = split.places(p)
+    return np.maximum(coef[split.order[places]] * signs, 0.0)
+
+
+def gathered(split: Split, results: Sequence[SVMResult]) -> Together:
+    """Results of machines side by side."""
+    P = len(results)
+    values, columns, lengths = [], [], [0]
+    for p, result in enumerate(results):
+        places, _ = split.places(p)
+        kept = np.flatnonzero(result.coef)
+        rows = split.order[places[kept]]
+        increasing = np.argsort(rows)
+        values.append(result.coef[kept][increasing])
+        columns.append(rows[increasing])
+        lengths.append(len(kept))
+    coef = sp.csr_array((np.concatenate(values), np.concatenate(columns), np.cumsum(lengths)), shape=(P, split.n))
+    messages = {result.message: p for p, result in reversed(list(enumerate(results))) if result.message}
+    known = dict(enumerate(results))
+    if P > 1:  # each machine would keep samples of its own
+        known = {p: replace(result, problem=partial(split.bare, p)) for p, result in known.items()}
+    w = None if results[0].model.w is None else np.array([result.w for result in results])
+    return Together(
+        classes=split.labels, machines=split.pairs, coef=coef, b=np.array([result.b for result in results]),
+        rho=np.array([result.rho for result in results]), w=w,
+        gap=np.array([result.gap for result in results]), status=[result.status for result in results],
+        iterations=np.array([result.iterations or 0 for result in results]), solver=results[0].solver,
+        message="; ".join(f"{split.named(p)}: {text}" for text, p in messages.items()),
+        results=Results(P, None, known),
+    )  # fmt: skip

@@ -1,0 +1,275 @@
+"""How samples of several classes become binary machines: which rows each has, which of them are +1, and its problem.
+
+The rows that take part are kept in the order of their classes, so that those of a class are one slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm import machines as problems
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
+from qpsvm.data.rows import RowSource, SomeRows
+from qpsvm.data.samples import checked_weights
+from qpsvm.machines import Problem
+from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram, PSDRule
+from qpsvm.space.kernels.space import FeatureSpace
+
+#: Rows up to which machines that are solved one by one share a Gram matrix. Of more, a pair looks at a part of its own
+#: values only, and to copy those out of the matrix of all takes longer than to make them.
+SHARED_BY_PAIRS, SHARED_BY_ALL = 1500, CACHE_ROWS
+#: The class that a machine of one against all others is against.
+REST = -1
+#: Rows up to which one Gram matrix of all is made at once: 200 MB, as much as LIBSVM keeps by default.
+MOST_ROWS = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Binary machines over samples of several classes.
+
+    X (n, d): Of a precomputed kernel, the (n, n) matrix.
+    codes (n,): The class of each sample, from 0 on.
+    labels (k,): What the classes are called, in sort order.
+    pairs (P, 2): As `Together.machines`.
+    machine: The name of the class of each problem.
+    parameters: Its own.
+    kernel: Every parameter of it is a number.
+    weight (n,): A sample of weight 0 takes no part.
+    """
+
+    X: Matrix | RowSource
+    codes: IntArray
+    labels: NDArray[Any]
+    pairs: IntArray
+    machine: str
+    parameters: Mapping[str, Any]
+    kernel: Kernel
+    weight: FloatArray
+    psd: PSDRule = "raise"
+    intercept: str | None = "free"
+    constraints: Any = None
+    spaces: dict[str, FeatureSpace] = field(default_factory=dict, repr=False)
+
+    @property
+    def n(self) -> int:
+        """Number of samples, those of weight 0 included."""
+        return len(self.codes)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the samples are not in memory, so that machines share them and copy none."""
+        return isinstance(self.X, RowSource)
+
+    def _stored_rows(self, rows: IntArray) -> RowSource:
+        """Some of the samples, or all, where they are."""
+        source = self.X
+        assert isinstance(source, RowSource)
+        return source if len(rows) == source.n else SomeRows(source, rows)
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return len(self.labels)
+
+    @cached_property
+    def order(self) -> IntArray:
+        """The rows that take part, class after class: (r,)."""
+        taking = np.flatnonzero(self.weight > 0.0)
+        return taking[np.argsort(self.codes[taking], kind="stable")]
+
+    @cached_property
+    def ends(self) -> IntArray:
+        """Where the rows of each class begin in `order`, and where the last ones end: (k + 1,)."""
+        return np.searchsorted(self.codes[self.order], np.arange(self.k + 1))
+
+    def places(self, p: int) -> tuple[IntArray, FloatArray]:
+        """The rows of a machine as places in `order`, and their signs: (m,) each."""
+        i, j = (int(c) for c in self.pairs[p])
+        if j == REST:
+            signs = np.full(len(self.order), -1.0)
+            signs[self.ends[i] : self.ends[i + 1]] = 1.0
+            places = np.arange(len(self.order))
+        else:
+            first, second = (np.arange(self.ends[c], self.ends[c + 1]) for c in (i, j))
+            places = np.concatenate([first, second])
+            signs = np.repeat([-1.0, 1.0], [len(first), len(second)])
+        if self.is_stored:  # rows are taken in the order in which they are stored
+            by_row = np.argsort(self.order[places])
+            places, signs = places[by_row], signs[by_row]
+        return places, signs
+
+    def labels_of(self, p: int, rows: IntArray) -> NDArray[Any]:
+        """The two labels as a problem is given them, for some of the caller's rows: (m,)."""
+        i, j = self.pairs[p]
+        found: NDArray[Any] = self.codes[rows] == i if j == REST else self.labels[self.codes[rows]]
+        return found
+
+    def problem(self, p: int) -> Problem:
+        """The problem of one machine, over its rows in the order of their classes; the Gram matrix is a shared one."""
+        problem = self.bare(p)
+        self._share(problem, self.places(p)[0])
+        return problem
+
+    def bare(self, p: int) -> Problem:
+        """The same with a Gram matrix of its own, which need not be made."""
+        places, _ = self.places(p)
+        rows = self.order[places]
+        X: Any = self._stored_rows(rows) if isinstance(self.X, RowSource) else self.X[rows]
+        if isinstance(self.kernel, Precomputed):
+            X = X[:, rows]
+        given: dict[str, Any] = {"kernel": self.kernel, "psd": self.psd, "constraints": self.constraints}
+        given |= {name: _of(value, self.n, rows) for name, value in self.parameters.items()}
+        if (self.weight != 1.0).any():
+            given["sample_weight"] = self.weight[rows]
+        if self.intercept != "free":
+            given["intercept"] = self.intercept
+        kind: Any = machine_named(self.machine)
+        try:
+            problem: Problem = kind(X, self.labels_of(p, rows), **given)
+        except InfeasibleNuError as error:
+            error.add_note(f"That is of {self.named(p)}.")
+            raise
+        return problem
+
+    def _share(self, problem: Problem, places: IntArray) -> None:
+        """Let the problem compute with its part of the Gram matrix of all rows."""
+        whole = None if self.constraints or self.is_stored else self.space
+        if whole is None:
+            return
+        same = len(places) == whole.n
+        part = whole if same else whole.restricted(places, problem.X)
+        if part is not None:
+            problem.__dict__["space"] = part
+
+    @property
+    def apart(self) -> bool:
+        """Whether there are more rows than one Gram matrix is made of."""
+        return len(self.order) > MOST_ROWS
+
+    @property
+    def largest(self) -> int:
+        """How many rows the largest machine has."""
+        if self.pairs[0, 1] == REST:
+            return len(self.order)
+        return int(np.partition(np.diff(self.ends), -2)[-2:].sum())
+
+    @property
+    def rows_in_all(self) -> int:
+        """The sum of the rows of all machines."""
+        return len(self.pairs) * len(self.order) if self.pairs[0, 1] == REST else (self.k - 1) * len(self.order)
+
+    def alone(self, p: int) -> tuple[Split, IntArray]:
+        """One machine of a pair, as a split of two classes, and the caller's rows (m,) that are its samples."""
+        rows = np.sort(self.order[self.places(p)[0]])
+        X = self.X[rows]
+        part = replace(
+            self, X=X[:, rows] if isinstance(self.kernel, Precomputed) else X, labels=self.labels[self.pairs[p]],
+            codes=(self.codes[rows] == self.pairs[p, 1]).astype(np.intp), pairs=np.array([[0, 1]]),
+            parameters={name: _of(value, self.n, rows) for name, value in self.parameters.items()},
+            weight=self.weight[rows], spaces={},
+        )  # fmt: skip
+        return part, rows
+
+    @property
+    def kernel_is_linear(self) -> bool:
+        """Whether w is a vector in the space of the samples."""
+        return isinstance(self.kernel, Linear)
+
+    @property
+    def own_space(self) -> FeatureSpace:
+        """The rows that take part, in `order`, in feature space."""
+        if "whole" not in self.spaces:
+            X = self.X[self.order]
+            X = X[:, self.order] if isinstance(self.kernel, Precomputed) else X
+            self.spaces["whole"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
+        return self.spaces["whole"]
+
+    @property
+    def space(self) -> FeatureSpace | None:
+        """The rows that take part, in `order`, in feature space, their Gram matrix made; None where none is shared.
+
+        Of a kernel that may be indefinite, each machine has its own: a part of an indefinite matrix need not be.
+        """
+        pairs = bool((self.pairs[:, 1] != REST).any())
+        if (pairs and not self.kernel.is_psd) or len(self.order) > (SHARED_BY_PAIRS if pairs else SHARED_BY_ALL):
+            return None
+        space = self.own_space
+        if not space.is_linear and isinstance(space.gram, KernelGram) and space.gram.kept is None:
+            space.gram.dense()
+        return space
+
+    def named(self, p: int) -> str:
+        """A machine in words."""
+        i, j = self.pairs[p]
+        other = "all others" if j == REST else f"class {self.labels.tolist()[j]!r}"
+        return f"class {self.labels.tolist()[i]!r} against {other}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the Gram matrix, which is made again where it is needed."""
+        return {**self.__dict__, "spaces": {}}
+
+
+def _of(value: Any, n: int, rows: IntArray) -> Any:
+    """A parameter over some rows, where it is one number a sample."""
+    return value[rows] if isinstance(value, np.ndarray) and value.shape == (n,) else value
+
+
+def machine_named(name: str) -> type[Problem]:
+    """A machine by the name of its class: one of ours, which may not have been imported yet, or one of a user's.
+
+    Raises ParameterError.
+    """
+    found: Any = getattr(problems, name) if name in problems.__all__ else Problem.machines.get(name)
+    if isinstance(found, type) and issubclass(found, Problem) and found is not Problem:
+        return found
+    for each in problems.__all__:
+        getattr(problems, each)  # now all of ours are there to be named
+    raise ParameterError(f"there is no machine {name!r}: take one of {', '.join(sorted(Problem.machines))}")
+
+
+def split(
+    X: Matrix | RowSource,
+    codes: IntArray,
+    labels: NDArray[Any],
+    rest: bool,
+    *,
+    machine: str,
+    parameters: Mapping[str, Any],
+    kernel: Kernel,
+    sample_weight: FloatArray | None,
+    psd: PSDRule,
+    intercept: str | None,
+    constraints: Any,
+) -> Split:
+    """The binary machines of some samples.
+
+    Raises DataError, ParameterError.
+    """
+    codes, labels = np.asarray(codes), np.asarray(labels)
+    n, k = X.shape[0], len(labels)
+    if k < 2:
+        raise DataError(f"there must be at least two classes, got {k}")
+    if codes.shape != (n,):
+        raise DataError(f"there are {n} samples, and classes of {codes.shape}")
+    machine_named(machine)
+    weight = repeated(1.0, n) if sample_weight is None else checked_weights(sample_weight, n)
+    counts = np.bincount(codes[weight > 0.0], minlength=k)
+    if not counts.all():
+        empty = labels.tolist()[int(np.argmin(counts))]
+        raise DataError(f"the weights of all samples of class {empty!r} are 0: leave it out, or give one a weight")
+    pairs = [(j, REST) for j in range(k)] if rest else list(combinations(range(k), 2))
+    return Split(
+        X=X, codes=codes, labels=labels, pairs=np.array(pairs), machine=machine, parameters=dict(parameters),
+        kernel=kernel.resolve(X), weight=weight, psd=psd, intercept=intercept, constraints=constraints,
+    )  # fmt: skip

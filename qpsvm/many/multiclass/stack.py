@@ -1,0 +1,205 @@
+"""The rows of many machines one after the other, so that one operation of NumPy serves all machines.
+
+Inner products between the rows of one machine: read off a Gram matrix that all machines share, or from samples.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.data.samples import shares_of
+from qpsvm.machines.nu_svm import largest_nu
+from qpsvm.many.multiclass.split import REST, Split
+from qpsvm.space.kernels.blocks import KernelBlocks
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """The rows of P machines, M in all.
+
+    slices: Where the rows of each machine are in `Split.order`: of a pair, those of two classes.
+    ends (P + 1,): Where the rows of each begin, and where the last ones end.
+    sign, upper (M,): y and U.
+    nu (P,) or None: The sum of α, of ν-SVMs.
+    """
+
+    slices: list[tuple[slice, ...]]
+    ends: IntArray
+    sign: FloatArray
+    upper: FloatArray
+    nu: FloatArray | None = None
+
+    @property
+    def machines(self) -> int:
+        """P."""
+        return len(self.slices)
+
+    def part(self, p: int) -> slice:
+        """The rows of a machine."""
+        return slice(int(self.ends[p]), int(self.ends[p + 1]))
+
+    @cached_property
+    def lengths(self) -> IntArray:
+        """How many rows each machine has: (P,)."""
+        return np.diff(self.ends)
+
+    @cached_property
+    def places(self) -> IntArray:
+        """The place in `Split.order` of each row: (M,)."""
+        return np.concatenate([np.arange(part.start, part.stop) for parts in self.slices for part in parts])
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """The sum over each machine, (P,), of values (M,)."""
+        return np.add.reduceat(values, self.ends[:-1])
+
+    def largest(self, values: FloatArray) -> FloatArray:
+        """The largest value of each machine, (P,), of values (M,)."""
+        found: FloatArray = np.maximum.reduceat(values, self.ends[:-1])
+        return found
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """A value of each machine, (P,), at all of its rows: (M,)."""
+        return np.repeat(values, self.lengths)
+
+
+def stacked(split: Split, prices: FloatArray) -> Stack:
+    """The rows of the machines of a split, for U (r,) over its `order`."""
+    ends = split.ends.tolist()
+    slices: list[tuple[slice, ...]] = []
+    signs: list[float] = []
+    counts: list[int] = []
+    for i, j in split.pairs.tolist():
+        if j == REST:
+            slices.append((slice(0, ends[-1]),))
+            signs += [-1.0, 1.0, -1.0]
+            counts += [ends[i], ends[i + 1] - ends[i], ends[-1] - ends[i + 1]]
+        else:
+            slices.append((slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])))
+            signs += [-1.0, 1.0]
+            counts += [ends[i + 1] - ends[i], ends[j + 1] - ends[j]]
+    lengths = [sum(part.stop - part.start for part in parts) for parts in slices]
+    sign = np.repeat(signs, counts)
+    upper = np.concatenate([prices[part] for parts in slices for part in parts])
+    return Stack(slices, np.concatenate([[0], np.cumsum(lengths)]), sign, upper)
+
+
+def with_shares(stack: Stack, nu: float) -> Stack:
+    """The same rows for ν-SVMs, where U are weights: U becomes their shares, and ν at most what the classes allow."""
+    upper, most = np.empty_like(stack.upper), np.empty(stack.machines)
+    for p in range(stack.machines):
+        part = stack.part(p)
+        s, y = stack.upper[part], stack.sign[part]
+        upper[part] = shares_of(s)
+        most[p] = largest_nu(s, y)
+    return replace(stack, upper=upper, nu=np.minimum(nu, most))
+
+
+#: Rows that there is room for beyond those that are expected.
+MORE_ROWS = 64
+
+
+class Values(ABC):
+    """K over the rows of a machine, m of them.
+
+    parts: Where these rows are among all.
+    """
+
+    def __init__(self, parts: tuple[slice, ...]) -> None:
+        self.parts = parts
+        self.places = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+
+    @property
+    def rank(self) -> int:
+        """The most that the rank of K may be."""
+        return len(self.places)
+
+    @abstractmethod
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """K[rows][:, columns], (r, c)."""
+
+    @abstractmethod
+    def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
+        """Σ_j beta_j K(x_j, x_i) over j in `support` for every row: (m,)."""
+
+
+class GramValues(Values):
+    """Of a Gram matrix over all rows, (r, r)."""
+
+    def __init__(self, K: FloatArray, parts: tuple[slice, ...]) -> None:
+        super().__init__(parts)
+        self.K = K
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Gathered."""
+        found: FloatArray = self.K[self.places[rows][:, None], self.places[columns]]
+        return found
+
+    def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
+        """One sum, class by class."""
+        chosen = self.places[support]
+        return np.concatenate([beta @ self.K[chosen, part] for part in self.parts])
+
+
+class RowValues(Values):
+    """Of an RBF kernel over all rows, whose values are made when they are asked for, row by row, and kept.
+
+    `expected` is how many rows that will be.
+    """
+
+    def __init__(self, blocks: KernelBlocks, expected: int) -> None:
+        super().__init__((slice(0, blocks.n),))
+        self.blocks, self.count = blocks, 0
+        self.kept, self.where = np.empty((expected + MORE_ROWS, blocks.n)), np.full(blocks.n, -1)
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Of rows that are kept from then on."""
+        places = self._made(rows)
+        return self.kept[places[:, None], columns]
+
+    def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
+        """One sum over all rows that are kept, where others than those of the support count 0 times."""
+        places = self._made(support)
+        weights = np.zeros(self.count)
+        weights[places] = beta
+        found: FloatArray = weights @ self.kept[: self.count]
+        return found
+
+    def _made(self, rows: IntArray) -> IntArray:
+        """Where these rows are kept, (r,), once they are."""
+        missing = rows[self.where[rows] < 0]
+        if len(missing):
+            stop = self.count + len(missing)
+            if stop > len(self.kept):
+                more = np.empty((max(stop, 2 * len(self.kept)) - self.count, self.blocks.n))
+                self.kept = np.concatenate([self.kept[: self.count], more])
+            self.kept[self.count : stop] = self.blocks.block(missing, np.arange(self.blocks.n))
+            self.where[missing], self.count = np.arange(self.count, stop), stop
+        return self.where[rows]
+
+
+class LinearValues(Values):
+    """Of samples of a linear kernel, (r, d); `w` is that of the last product."""
+
+    def __init__(self, Z: FloatArray, parts: tuple[slice, ...]) -> None:
+        super().__init__(parts)
+        self.Z, self.w = Z, np.zeros(Z.shape[1])
+
+    @property
+    def rank(self) -> int:
+        """Not more than there are features."""
+        return min(len(self.places), int(self.Z.shape[1]))
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """By a product of samples."""
+        found: FloatArray = self.Z[self.places[rows]] @ self.Z[self.places[columns]].T
+        return found
+
+    def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
+        """Through w = Σ beta_j z_j."""
+        self.w = beta @ self.Z[self.places[support]]
+        return np.concatenate([self.Z[part] @ self.w for part in self.parts])

@@ -1,0 +1,112 @@
+"""One dual for the machines that learn several classes in one program: what they state once, over a matrix of α.
+
+Sample i is of class y = y_i. Every other class is a rival c of it, and each pair (i, c) is a row with one α_ic; the own
+class has α_iy = 0. k classes, n samples:
+
+    (JOINT.1)  f_c(x) = ⟨w_c, φ(x)⟩ + b_c;  t_ic = ℓ − (f_y(x_i) − f_c(x_i)) is what row (i, c) lacks of its level ℓ
+    (JOINT.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_i L_i;  L_i = C_i max_c (t_ic)⁺ where a sample has one slack for all
+               its rivals (shared), or L_i = C_i Σ_c (t_ic)⁺ where it has one for each
+    (JOINT.3)  w_c(α) = Σ_i β_ic φ(x_i),  β_ic = −α_ic for a rival,  β_iy = Σ_c α_ic;  Σ_c β_ic = 0, so that Σ_c w_c = 0
+    (JOINT.4)  dual:  maximise D(α) = ℓ Σα − ½Σ_c ‖w_c(α)‖²  over α ≥ 0, and Σ_c α_ic ≤ C_i (shared) or α_ic ≤ C_i;
+               with a free intercept Σ_i β_ic = 0 for every class;  with a penalised one D has −½Σ_c (Σ_i β_ic)² besides
+    (JOINT.5)  P − D = ½Σ_c ‖w_c − w_c(α)‖² + Σ_i g_i, and ½Σ_c (b_c − Σ_i β_ic)² of a penalised intercept
+    (JOINT.6)  g_i = Σ_c α_ic (T_i − t_ic) + (C_i − Σ_c α_ic) T_i,  T_i = max(0, max_c t_ic)  (shared), or
+               g_i = Σ_c [(C_i − α_ic)(t_ic)⁺ + α_ic (−t_ic)⁺];  no term is negative
+
+Source: Lagrangian duality; Crammer & Singer (2001), Weston & Watkins (1999); one view on both, Doğan, Glasmachers &
+Igel (2016).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.frozen import freeze_parts
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.words import outline
+from qpsvm.space.kernels.gram import Intercept
+
+
+@dataclass(frozen=True, eq=False)
+class JointDual:
+    """The dual (JOINT.4) but for its Gram matrix.
+
+    label (n,): y_i, the number of the sample's own class.
+    k: How many classes.
+    upper (n,): C_i, finite.
+    level: ℓ > 0.
+    shared: Whether a sample has one slack for all its rivals.
+    intercept or None: As it is computed with.
+    """
+
+    label: IntArray
+    k: int
+    upper: FloatArray
+    level: float
+    shared: bool
+    intercept: Intercept
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
+
+    def __repr__(self) -> str:
+        return outline("JointDual", **vars(self))
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return len(self.label)
+
+    @remembered
+    def own(self) -> NDArray[np.bool_]:
+        """Where a sample meets its own class: (n, k)."""
+        return np.asarray(self.label[:, None] == np.arange(self.k))
+
+    @remembered
+    def places(self) -> IntArray:
+        """The rows (i, c) of the dual in order, as places in a flat (n, k): (n (k − 1),)."""
+        return np.flatnonzero(~self.own)
+
+    def flat(self, alpha: FloatArray) -> FloatArray:
+        """The α of all rows, (n (k − 1),), from (n, k)."""
+        return alpha.ravel()[self.places]
+
+    def square(self, flat: FloatArray) -> FloatArray:
+        """α (n, k), 0 at the own class, from that of all rows."""
+        alpha = np.zeros(self.n * self.k)
+        alpha[self.places] = flat
+        return alpha.reshape(self.n, self.k)
+
+    def beta(self, alpha: FloatArray) -> FloatArray:
+        """β of (JOINT.3): (n, k)."""
+        beta: FloatArray = -alpha
+        beta[np.arange(self.n), self.label] = alpha.sum(axis=1)  # (JOINT.3)
+        return beta
+
+    def missing(self, f: FloatArray) -> FloatArray:
+        """t of (JOINT.1), 0 at the own class, from f (n, k): (n, k)."""
+        own = f[np.arange(self.n), self.label]
+        t: FloatArray = self.level - (own[:, None] - f)  # (JOINT.1)
+        t[self.own] = 0.0
+        return t
+
+    def losses(self, t: FloatArray) -> FloatArray:
+        """L of (JOINT.2) a sample: (n,), from t (n, k)."""
+        short = np.maximum(t, 0.0)
+        losses: FloatArray = self.upper * (short.max(axis=1) if self.shared else short.sum(axis=1))  # (JOINT.2)
+        return losses
+
+    def terms(self, alpha: FloatArray, t: FloatArray) -> FloatArray:
+        """g of (JOINT.6) in parts: (n, k), the share of C_i − Σα_ic at the own class."""
+        if not self.shared:
+            room = self.upper[:, None] - alpha
+            parts: FloatArray = room * np.maximum(t, 0.0) + alpha * np.maximum(-t, 0.0)  # (JOINT.6)
+            return parts
+        worst = np.maximum(t.max(axis=1), 0.0)
+        parts = alpha * (worst[:, None] - t)
+        parts[np.arange(self.n), self.label] = (self.upper - alpha.sum(axis=1)) * worst  # (JOINT.6)
+        return parts

@@ -1,0 +1,217 @@
+"""What falling short costs: the loss of a row, its conjugate, and the terms of the gap.
+
+    (LOSS.1)  ψ(t) = max over 0 ≤ a ≤ U of at − ½δa²:  U·max(0, t) for δ = 0;  max(0, t)²/(2δ) for U = ∞;  else Huber's
+    (LOSS.2)  its conjugate is ½δa² on 0 ≤ a ≤ U, and ∞ elsewhere
+    (LOSS.3)  g(a, t) = ψ(t) + ½δa² − at ≥ 0, the inequality of Fenchel and Young; without cancellation:
+              a(½δa − t) for t ≤ 0;  (t − δa)²/(2δ) for 0 < t < δU;  (U − a)(t − ½δ(U + a)) for t ≥ δU
+    (LOSS.4)  g is convex in t and 0 exactly at the a that is optimal for t: a = clip(t/δ, 0, U)
+
+Every value is that of one row, and every vector (m,).
+
+A sample has one such row, or two that see it with opposite signs, of which at most one α is not 0. Folded they are one
+loss φ of one multiplier a, which has an interval and maybe a kink at 0. With m_i what sample i gives, and its residual
+r_i = ℓ_i − m_i,
+
+    (LOSSES.1)  φ_i(r) = max over lo_i ≤ a ≤ hi_i of ar − φ*_i(a),  φ*_i(a) = ε_i|a| + ½δ_i a²,  lo_i ≤ 0 ≤ hi_i
+    (LOSSES.2)  the a that attains it is clip(S_ε(r)/δ, lo, hi),  S_k(t) = t − clip(t, −k, k):  0 inside the tube
+    (LOSSES.3)  φ(r) + φ*(a) − ar ≥ 0 for every r and every a in [lo, hi]: a row's share of the gap
+
+`Loss` is what solvers ask: they know nothing else of a machine. Each of ℓ, lo, hi, ε, δ is one number where it is the
+same for all rows, which is faster, and takes no memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self, TypeAlias
+
+import numpy as np
+
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray
+
+#: One number for all rows, or one a row, (n,).
+PerRow: TypeAlias = float | FloatArray
+
+
+def loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
+    """ψ of (LOSS.1); infinite where U = ∞, δ = 0 and t > 0."""
+    short = np.maximum(t, 0.0)
+    knee = _knee(upper, curvature)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        linear = np.where(short > 0.0, upper * (short - 0.5 * knee), 0.0)
+        square = 0.5 * short * (short / curvature)
+    found: FloatArray = np.where(short >= knee, linear, square)
+    return found
+
+
+def gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
+    """g of (LOSS.3): no term is negative, and none is a difference of large numbers."""
+    room, hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        below = alpha * (0.5 * curvature * alpha - t)  # (HARD.7): t = 1 − y f, and δ = 0
+        apart = t - curvature * alpha
+        between = 0.5 * apart * (apart / curvature)  # its square may underflow where the term does not
+        beyond = room * (t - 0.5 * curvature * (upper + alpha))
+    beyond = np.where(hard, np.inf, np.where(room == 0.0, 0.0, beyond))
+    found: FloatArray = np.where(t <= 0.0, below, np.where(t < _knee(upper, curvature), between, beyond))
+    return found
+
+
+def _knee(upper: FloatArray, curvature: FloatArray) -> FloatArray:
+    """δU, the shortfall from which the loss is linear; 0 for δ = 0, however large U."""
+    with np.errstate(invalid="ignore"):
+        knee: FloatArray = np.where(curvature == 0.0, 0.0, curvature * upper)
+    return knee
+
+
+def at(values: PerRow, rows: slice | IntArray) -> PerRow:
+    """The values of some rows."""
+    return values if isinstance(values, float) else values[rows]
+
+
+def per_row(values: float | FloatArray) -> PerRow:
+    """One number where all values are equal."""
+    if np.ndim(values) == 0:
+        return float(values)
+    vector = np.asarray(values, dtype=np.float64)
+    if len(vector) and (vector.strides == (0,) or float(vector.min()) == float(vector.max())):
+        return float(vector[0])
+    return np.ascontiguousarray(vector)
+
+
+def is_zero(values: PerRow) -> bool:
+    """Whether it is the number 0 for all rows."""
+    return isinstance(values, float) and values == 0.0
+
+
+def soft(t: FloatArray, k: PerRow) -> FloatArray:
+    """S_k(t): (n,); t itself where k = 0."""
+    return t if is_zero(k) else t - np.clip(t, -np.asarray(k), k)
+
+
+def _dot(weights: PerRow, values: FloatArray) -> float:
+    """Σ w_i v_i."""
+    if isinstance(weights, float):
+        return weights * float(values.sum())
+    return float(weights @ values)
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """(LOSSES.1) of every row.
+
+    high, level, low, tube, curvature (n,): hi, ℓ, lo, ε ≥ 0 and δ ≥ 0. ε is 0 where lo is; δ > 0 where a bound
+        is infinite.
+    """
+
+    high: PerRow
+    level: PerRow = 1.0
+    low: PerRow = 0.0
+    tube: PerRow = 0.0
+    curvature: PerRow = 0.0
+
+    def of(self, rows: slice | IntArray) -> Self:
+        """Those of some rows."""
+        return replace(
+            self, high=at(self.high, rows), level=at(self.level, rows), low=at(self.low, rows),
+            tube=at(self.tube, rows), curvature=at(self.curvature, rows),
+        )  # fmt: skip
+
+    def times(self, factors: PerRow) -> Self:
+        """φ_i times a factor f_i > 0: the same row f_i times."""
+        curvature = self.curvature if is_zero(self.curvature) else self.curvature / factors
+        low = self.low if is_zero(self.low) else self.low * factors
+        return replace(self, high=self.high * factors, low=low, curvature=curvature)
+
+    def shifted(self, origin: float) -> Self:
+        """The same losses of m − origin."""
+        return replace(self, level=self.level - origin)
+
+    @remembered
+    def one_sided(self) -> bool:
+        """Whether nothing is lost where r ≤ 0."""
+        return is_zero(self.low)
+
+    @remembered
+    def flat(self) -> bool:
+        """Whether every δ is 0."""
+        return is_zero(self.curvature)
+
+    @remembered
+    def plain(self) -> bool:
+        """Whether all are hinges."""
+        return self.one_sided and self.flat
+
+    @remembered
+    def hinges(self) -> bool:
+        """Whether all are those of a C-SVM, hinges at level 1."""
+        return self.plain and isinstance(self.level, float) and self.level == 1.0
+
+    def residuals(self, m: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """R = ℓ − m: (n,)."""
+        return np.subtract(self.level, m, out=out)
+
+    def beyond(self, r: FloatArray) -> FloatArray:
+        """S_ε(r), what is beyond the tube: (n,)."""
+        return soft(r, self.tube)
+
+    def answer(self, r: FloatArray) -> FloatArray:
+        """(LOSSES.2), 0 where r is at a kink: (n,)."""
+        if self.plain:
+            return np.where(r > 0.0, self.high, 0.0)
+        v = self.beyond(r)
+        if self.flat:
+            answered = np.where(v > 0.0, self.high, self.low)
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):  # δ = 0: what is not 0 goes to its bound
+                answered = np.clip(v / self.curvature, self.low, self.high)
+        answered[v == 0.0] = 0.0
+        return answered
+
+    def loss(self, r: FloatArray) -> float:
+        """Σ φ(r)."""
+        if self.plain:
+            return _dot(self.high, np.maximum(r, 0.0))
+        v = self.beyond(r)
+        if self.flat:
+            return _dot(self.high, np.maximum(v, 0.0)) + _dot(self.low, np.minimum(v, 0.0))
+        a = self.answer(r)
+        return float(a @ v) - 0.5 * _dot(self.curvature, a * a)
+
+    def conjugate(self, a: FloatArray) -> float:
+        """Σ φ*(a)."""
+        total = 0.0
+        if not is_zero(self.tube):
+            total += _dot(self.tube, np.abs(a))
+        if not self.flat:
+            total += 0.5 * _dot(self.curvature, a * a)
+        return total
+
+    def mismatch(self, a: FloatArray, r: FloatArray) -> float:
+        """Σ of (LOSSES.3)."""
+        if self.plain:
+            outside, upper = np.maximum(r, 0.0), self.high
+            lost = upper * float(outside.sum()) if isinstance(upper, float) else float(upper @ outside)
+            return lost - float(a @ r)
+        return self.loss(r) + self.conjugate(a) - float(a @ r)
+
+    def worth(self, a: FloatArray) -> float:
+        """ℓᵀa − Σφ*(a): what a contributes to the dual."""
+        gained = self.level * float(a.sum()) if isinstance(self.level, float) else float(self.level @ a)
+        return gained if self.plain else gained - self.conjugate(a)
+
+    def distance(self, r: FloatArray) -> FloatArray:
+        """How far r is from where (LOSSES.2) changes: 0 between 0 and a bound. (n,)."""
+        if self.plain:
+            return np.abs(r)
+        excess = r if self.one_sided else np.abs(r) - self.tube
+        if self.flat:
+            return np.abs(excess)
+        bound = self.high if self.one_sided else np.where(r > 0.0, self.high, -np.asarray(self.low))
+        past = excess - self.curvature * bound
+        return np.where(excess < 0.0, -excess, np.maximum(past, 0.0))
+
+    def clipped(self, a: FloatArray) -> FloatArray:
+        """The nearest a in the box: (n,)."""
+        return np.clip(a, self.low, self.high)

@@ -1,0 +1,597 @@
+"""The quadratic program: minimise ½xᵀPx + qᵀx + r subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub.
+
+Convention for multipliers, the same for every backend:
+
+    (QP.1)  Px + q + Gᵀz + Aᵀy + z_box = 0,  z ≥ 0,  z_box ≤ 0 at a lower bound and ≥ 0 at an upper one.
+
+Variables and constraint rows have names, so that a QP can be read: `print(qp)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.checks import as_positive, as_real_vector
+from qpsvm.base.arrays.frozen import freeze_parts
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import common_value, repeated, times
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import (
+    DataError,
+    DataTypeError,
+    ParameterTypeError,
+    UnknownOptionError,
+    UnsupportedError,
+    nearest,
+)
+from qpsvm.base.html import Cell, table
+from qpsvm.program.parts import (
+    Line,
+    as_bound,
+    as_constant,
+    as_extent,
+    as_names,
+    as_operator,
+    as_rows,
+    check_bounds,
+    check_finite,
+    lines_of,
+    text_of,
+    tile,
+)
+from qpsvm.program.statement import Statement
+from qpsvm.space.operators import Diagonal, Operator
+from qpsvm.space.operators.explicit import as_vector, is_ready
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A named group of constraint rows.
+
+    Attributes
+    ----------
+    matrix : "G" or "A"
+        Inequalities Gx ≤ h or equalities Ax = b.
+    rows : slice
+        Which rows of that matrix.
+    formula : str
+        The constraint as a person writes it.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual")
+    >>> qp.constraints["balance"]
+    Rows(matrix='A', rows=slice(0, 1, None), formula='yᵀα = 0')
+    """
+
+    matrix: Literal["G", "A"]
+    rows: slice
+    formula: str
+
+
+@dataclass(frozen=True, eq=False)
+class QP:
+    """A convex quadratic program with named parts.
+
+    Parameters
+    ----------
+    P : Operator, array_like or SciPy sparse, shape (n, n)
+        Symmetric; positive semidefinite where it counts, which is not checked here. For a linear program, a sparse
+        matrix without entries.
+    q : array_like, shape (n,)
+        Linear part of the objective.
+    r : float
+        Constant in the objective.
+    G, h : array_like or SciPy sparse, shape (m, n), and array_like, shape (m,), or None
+        Inequalities Gx ≤ h.
+    A, b : array_like or SciPy sparse, shape (p, n), and array_like, shape (p,), or None
+        Equalities Ax = b.
+    lb, ub : array_like, shape (n,), one number for all, or None
+        May be infinite.
+    variables : mapping of name to slice
+        They cover 0 to n in order. By default all variables are "x".
+    constraints : mapping of name to Rows
+        Every row of G has one name, or none has any; the same holds for A.
+    formula : str
+        The objective as a person writes it.
+    title : str
+        What this QP is.
+    statement : Statement, optional
+        The SVM whose dual it is, where a problem made it.
+
+    Raises
+    ------
+    DataError
+        Shapes that do not fit, numbers that are not finite, lb > ub; a P that is not symmetric.
+    DataTypeError
+        Text, complex numbers or objects where numbers belong.
+    TooLargeError
+        A sparse P that is not diagonal, and too large to be made dense.
+
+    See Also
+    --------
+    Problem.qp : The QPs of a machine.
+    compile : A QP in the form of one solver.
+    dualise : The dual of any QP.
+
+    Notes
+    -----
+    A QP holds arrays of float64 and, for P, an `Operator`. What is given as such is kept by reference, read-only.
+
+    Examples
+    --------
+    The point of the line x₁ + x₂ = 2 that is nearest to (3, 0), with x ≥ ½; P may be given as an array:
+
+    >>> import qpsvm
+    >>> qp = qpsvm.QP(P=[[1.0, 0.0], [0.0, 1.0]], q=[-3.0, 0.0], r=4.5, A=[[1.0, 1.0]], b=[2.0], lb=0.5, title="near")
+    >>> print(qp)
+    near
+      minimise    ½ xᵀPx + qᵀx
+      subject to  Ax = b                            A                1 row
+                  0.5 ≤ x                           box              2 rows
+      variables   2: x 2
+      P           2 × 2, dense
+      A           1 × 2, dense, 2 non-zeros
+      memory      88 B
+    <BLANKLINE>
+                x[0]  x[1]
+      P            1     0       x[0]
+                   0     1       x[1]
+      q           -3     0
+      A            1     1  = 2  A
+      lb         0.5   0.5
+    >>> print(qpsvm.compile(qp, "cvxopt").solve().x.round(4))
+    [1.5 0.5]
+    """
+
+    P: Operator
+    q: FloatArray
+    r: float = 0.0
+    G: Matrix | None = None
+    h: FloatArray | None = None
+    A: Matrix | None = None
+    b: FloatArray | None = None
+    lb: FloatArray | None = None
+    ub: FloatArray | None = None
+    variables: Mapping[str, slice] = field(default_factory=dict)
+    constraints: Mapping[str, Rows] = field(default_factory=dict)
+    formula: str = "½ xᵀPx + qᵀx"
+    title: str = "QP"
+    statement: Statement | None = None
+
+    def __post_init__(self) -> None:
+        P, q = as_operator(self.P), as_vector(self.q, "q")
+        n = len(q)
+        if not n:
+            raise DataError("a QP needs at least one variable; q is empty")
+        if P.shape != (n, n):
+            raise DataError(f"P has shape {P.shape} where q has {n} entries")
+        G, h = as_rows(self.G, self.h, n, ("G", "h"))
+        A, b = as_rows(self.A, self.b, n, ("A", "b"))
+        lb, ub = as_bound(self.lb, "lb", n), as_bound(self.ub, "ub", n)
+        check_bounds(lb, ub)
+        check_finite(q, "q")
+        for text, name in ((self.formula, "formula"), (self.title, "title")):
+            if not isinstance(text, str):
+                raise DataTypeError(f"{name} must be text, got {shown(text)}")
+        self.__dict__.update(P=P, q=q, r=as_constant(self.r), G=G, h=h, A=A, b=b, lb=lb, ub=ub)
+        freeze_parts(self)
+        self.__dict__.update(variables=self._named_variables(), constraints=self._named_rows())
+
+    def _named_variables(self) -> dict[str, slice]:
+        """The variables' names, or "x" for all of them."""
+        named = as_names(self.variables, "variables", slice) or {"x": slice(0, self.n)}
+        found = {name: as_extent(part, self.n, f"the variables {name!r}") for name, part in named.items()}
+        if not tile(found.values(), self.n):
+            raise DataError(f"the variables' slices must cover 0 to {self.n} in order, got {dict(self.variables)}")
+        return found
+
+    def _named_rows(self) -> dict[str, Rows]:
+        """The groups, with names for a matrix of which no row has one; some with and some without is an error."""
+        found: dict[str, Rows] = {}
+        counts = {"G": 0 if self.h is None else len(self.h), "A": 0 if self.b is None else len(self.b)}
+        for name, group in as_names(self.constraints, "constraints", Rows).items():
+            if not isinstance(group.matrix, str) or group.matrix not in counts or not isinstance(group.formula, str):
+                raise DataError(f"the constraints {name!r} must be rows of 'G' or 'A' and a text, got {shown(group)}")
+            if not isinstance(group.rows, slice):
+                raise DataTypeError(f"the constraints {name!r} must name rows by a slice, got {shown(group.rows)}")
+            found[name] = replace(group, rows=as_extent(group.rows, counts[group.matrix], f"the constraints {name!r}"))
+        sides: tuple[tuple[Literal["G", "A"], str], ...] = (("G", "Gx ≤ h"), ("A", "Ax = b"))
+        for matrix, formula in sides:
+            groups = sorted((group.rows.start, group.rows.stop) for group in found.values() if group.matrix == matrix)
+            if counts[matrix] and not groups:
+                name = matrix
+                while name in found:
+                    name += "_"
+                found[name] = Rows(matrix, slice(0, counts[matrix]), formula)
+            elif not tile((slice(*ends) for ends in groups), counts[matrix]):
+                raise DataError(
+                    f"{matrix} has {counts[matrix]} rows, but the constraint groups name "
+                    f"{', '.join(f'{start} to {stop}' for start, stop in groups)}; name all of them, each once, or none"
+                )
+        return found
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return len(self.q)
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Bounds lb and ub, (n,) each, infinite where there is none."""
+        return (
+            repeated(-np.inf, self.n) if self.lb is None else self.lb,
+            repeated(np.inf, self.n) if self.ub is None else self.ub,
+        )
+
+    def objective(self, x: ArrayLike) -> float:
+        """The value ½xᵀPx + qᵀx + r.
+
+        Parameters
+        ----------
+        x : array_like, shape (n,)
+            A point, feasible or not.
+
+        Returns
+        -------
+        float
+            In the units of the QP.
+
+        Raises
+        ------
+        DataError, DataTypeError
+            No vector of n numbers.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.QP(P=[[2.0, 0.0], [0.0, 4.0]], q=[1.0, 0.0], r=10.0)
+        >>> qp.objective([1, 1])
+        14.0
+        """
+        point = _entries_of(x, "x", self.n)
+        return float(0.5 * (point @ (self.P @ point)) + self.q @ point + self.r)
+
+    def split(self, x: ArrayLike) -> dict[str, FloatArray]:
+        """The named parts of a point.
+
+        Parameters
+        ----------
+        x : array_like, shape (n,)
+            A point, feasible or not.
+
+        Returns
+        -------
+        dict of str to ndarray
+            One vector for each block of variables.
+
+        Raises
+        ------
+        DataError, DataTypeError
+            No vector of n numbers.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("primal")
+        >>> for name, part in qp.split([1.0, -1.0, 0.0, 0.0]).items():
+        ...     print(name, part)
+        w [1.]
+        b [-1.]
+        xi [0. 0.]
+        """
+        point = _entries_of(x, "x", self.n)
+        return {name: point[part] for name, part in self.variables.items()}
+
+    def multiplier(self, name: str, z: ArrayLike, y: ArrayLike) -> FloatArray:
+        """The multipliers of one constraint group, from those of all rows.
+
+        Parameters
+        ----------
+        name : str
+            Of the group, a key of `constraints`.
+        z : array_like, shape (m,)
+            Of the rows of G.
+        y : array_like, shape (p,)
+            Of the rows of A.
+
+        Returns
+        -------
+        ndarray, shape (rows of the group,)
+            In the signs of (QP.1).
+
+        Raises
+        ------
+        UnknownOptionError
+            No group of that name.
+        DataError
+            Another number of multipliers than rows.
+
+        Examples
+        --------
+        The multipliers of the primal's margin rows are α:
+
+        >>> import qpsvm
+        >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("primal")
+        >>> solution = qpsvm.compile(qp, "cvxopt").solve(tol=1e-9)
+        >>> print(qp.multiplier("margin", solution.z, solution.y).round(5))
+        [0.5 0.5]
+        """
+        if not isinstance(name, str) or name not in self.constraints:
+            raise UnknownOptionError(f"no constraint group {shown(name)}; {nearest(name, self.constraints)}")
+        group = self.constraints[name]
+        letter, multipliers, side = ("z", z, self.h) if group.matrix == "G" else ("y", y, self.b)
+        return _entries_of(multipliers, letter, 0 if side is None else len(side))[group.rows]
+
+    def lifted(self) -> QP:
+        """The equivalent sparse QP in (x, v) with v = Zᵀx, for P = ZZᵀ + diag(d).
+
+        Returns
+        -------
+        QP
+            P = diag(d, 1), with the rows Zᵀx − v = 0 added to A under the name "lift".
+
+        Raises
+        ------
+        UnsupportedError
+            P has no known factor.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0, 1.0], [1.0, 0.0], [3.0, 1.0]], [0, 0, 1])
+        >>> wide = problem.qp("dual").lifted()
+        >>> print({name: part.stop - part.start for name, part in wide.variables.items()}, wide.P)
+        {'alpha': 3, 'v': 2} <Diagonal 5 × 5: diagonal, 2 non-zero>
+        >>> print(wide.constraints["lift"].formula)
+        v = Zᵀx
+        """
+        factor = self.P.factor()
+        if factor is None:
+            raise UnsupportedError(f"P ({self.P.describe()}) has no factor to lift by; use the QP as it is")
+        Z, d = factor
+        k = Z.shape[1]
+        lift = sp.hstack([sp.csc_array(Z).T, -sp.eye_array(k)], format="csc")
+        wide_A = lift if self.A is None else sp.vstack([_widen(self.A, k), lift], format="csc")
+        known = 0 if self.A is None else self.A.shape[0]
+        lb, ub = self.bounds
+        return QP(
+            P=Diagonal(np.concatenate([d, np.ones(k)])),
+            q=np.concatenate([self.q, np.zeros(k)]),
+            r=self.r,
+            G=None if self.G is None else _widen(self.G, k),
+            h=self.h,
+            A=wide_A,
+            b=np.concatenate([np.zeros(0) if self.b is None else self.b, np.zeros(k)]),
+            lb=np.concatenate([lb, np.full(k, -np.inf)]),
+            ub=np.concatenate([ub, np.full(k, np.inf)]),
+            variables={**self.variables, "v": slice(self.n, self.n + k)},
+            constraints={**self.constraints, "lift": Rows("A", slice(known, known + k), "v = Zᵀx")},
+            formula="½ vᵀv + ½ xᵀdiag(d)x + qᵀx",
+            title=f"{self.title}, lifted",
+        )
+
+    def scaled(self, variables: Mapping[str, float], rows: Mapping[str, float], objective: float) -> QP:
+        """The QP in x̃ with x = s∘x̃ a block of variables at a time, objective and rows times constants.
+
+        Parameters
+        ----------
+        variables : mapping of name to float
+            The factor s of each block; 1 where absent.
+        rows : mapping of name to float
+            Factors of the constraint groups; 1 where absent.
+        objective : float
+            Factor of the objective.
+
+        Returns
+        -------
+        QP
+            With the same names.
+
+        Raises
+        ------
+        ParameterError, ParameterTypeError
+            A factor that is not positive and finite; no mappings.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1], C=8).qp("dual")
+        >>> half = qp.scaled({"alpha": 2.0}, {}, 4.0)  # α = 2x, and four times the objective
+        >>> print(qp.ub, half.ub, half.objective([1, 1]), 4 * qp.objective([2, 2]))
+        [8. 8.] [4. 4.] 16.0 16.0
+        """
+        for scales, name in ((variables, "variables"), (rows, "rows")):
+            if not isinstance(scales, Mapping):
+                raise ParameterTypeError(f"{name} must be a mapping of names to factors, got {shown(scales)}")
+        check_scales(*variables.values(), *rows.values(), objective)
+        s, g, a = self.scales(variables, rows)
+        common = common_value(s)
+        inverse = 1.0 / s if common is None else repeated(1.0 / common, self.n)
+        return self._derived(
+            P=self.P.congruence(times(float(np.sqrt(objective)), s)),
+            q=times(objective, times(s, self.q)),
+            r=objective * self.r,
+            G=_scale_matrix(self.G, g, s),
+            h=None if self.h is None else times(g, self.h),
+            A=_scale_matrix(self.A, a, s),
+            b=None if self.b is None else times(a, self.b),
+            lb=None if self.lb is None else times(inverse, self.lb),
+            ub=None if self.ub is None else times(inverse, self.ub),
+            title=f"{self.title}, scaled",
+            statement=None if self.statement is None else self.statement.scaled(variables, rows, objective),
+        )
+
+    def _derived(self, **changed: Any) -> QP:
+        """A copy with other numbers of the same shapes, not checked again."""
+        copy = object.__new__(QP)
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.update(changed)
+        return copy
+
+    def scales(
+        self, variables: Mapping[str, float], rows: Mapping[str, float]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The factors of every variable, row of G and row of A.
+
+        Parameters
+        ----------
+        variables : mapping of name to float
+            The factor of each block; 1 where absent.
+        rows : mapping of name to float
+            Factors of the constraint groups; 1 where absent.
+
+        Returns
+        -------
+        s : ndarray, shape (n,)
+            Of the variables.
+        g : ndarray, shape (m,)
+            Of the rows of G.
+        a : ndarray, shape (p,)
+            Of the rows of A.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("primal")
+        >>> s, g, a = qp.scales({"w": 5.0}, {"margin": 3.0})
+        >>> print(s, g, a)
+        [5. 1. 1. 1.] [3. 3.] []
+        """
+        if len(self.variables) == 1:
+            s = repeated(variables.get(next(iter(self.variables)), 1.0), self.n)
+        else:
+            s = np.ones(self.n)
+            for name, part in self.variables.items():
+                s[part] = variables.get(name, 1.0)
+        g = np.ones(0 if self.h is None else len(self.h))
+        a = np.ones(0 if self.b is None else len(self.b))
+        for name, group in self.constraints.items():
+            (g if group.matrix == "G" else a)[group.rows] = rows.get(name, 1.0)
+        return s, g, a
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of P's data, the vectors and the constraint matrices, in bytes."""
+        vectors = [v.nbytes for v in (self.q, self.h, self.b, self.lb, self.ub) if v is not None]
+        return self.P.nbytes + sum(vectors) + sum(_nbytes(M) for M in (self.G, self.A) if M is not None)
+
+    def __str__(self) -> str:
+        lines, lead = [self.title, f"  minimise    {self.formula}"], "  subject to  "
+        for text, name, count in self._restrictions():
+            lines.append(f"{lead}{text:<33} {name:<10}{count:>8} row{'s' if count != 1 else ''}")
+            lead = " " * len(lead)
+        lines += [f"  {label:<12}{text}" for label, text in self._sizes()]
+        numbers = text_of(*self._numbers())
+        return "\n".join([*lines, *([""] if numbers else []), *numbers])
+
+    def _repr_html_(self) -> str:
+        rows = [[Cell("minimise"), Cell(self.formula)]]
+        for k, (text, name, count) in enumerate(self._restrictions()):
+            said = f"{text}  ({name}, {count} row{'s' if count != 1 else ''})"
+            rows.append([Cell("" if k else "subject to"), Cell(said)])
+        rows += [[Cell(label), Cell(text)] for label, text in self._sizes()]
+        whole = table(rows, title=self.title)
+        names, lines = self._numbers()
+        if not lines:
+            return whole
+        numbers = [
+            [Cell(letter), *(Cell(entry, True) for entry in entries), Cell(relation), Cell(side, True), Cell(name)]
+            for letter, entries, relation, side, name in lines
+        ]
+        return whole + table(numbers, head=["", *names, "", "", ""])
+
+    def _restrictions(self) -> list[tuple[str, str, int]]:
+        """Formula, name and number of rows of each group of constraints, and of each box."""
+        rows = [(group.formula, name, group.rows.stop - group.rows.start) for name, group in self.constraints.items()]
+        box = [(text, "box", part.stop - part.start) for name, part in self.variables.items()
+               if (text := self._box_text(name, part))]  # fmt: skip
+        return rows + box
+
+    def _sizes(self) -> list[tuple[str, str]]:
+        """What each part is and how large, by its letter."""
+        listing = ", ".join(f"{name} {part.stop - part.start}" for name, part in self.variables.items())
+        sizes = [("variables", f"{self.n}: {listing}"), ("P", f"{self.n} × {self.n}, {self.P.describe()}")]
+        for name, matrix in (("G", self.G), ("A", self.A)):
+            if matrix is not None:
+                nonzeros = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
+                kind = "sparse" if sp.issparse(matrix) else "dense"
+                sizes.append((name, f"{matrix.shape[0]} × {matrix.shape[1]}, {kind}, {nonzeros} non-zeros"))
+        return [*sizes, ("memory", _human(self.nbytes))]
+
+    def _numbers(self) -> tuple[list[str], list[Line]]:
+        """A small QP in numbers."""
+        groups = {letter: [(name, group.rows) for name, group in self.constraints.items() if group.matrix == letter]
+                  for letter in "GA"}  # fmt: skip
+        rows = [("G", self.G, self.h, groups["G"]), ("A", self.A, self.b, groups["A"])]
+        return lines_of(self.P, self.q, self.variables, rows, {"lb": self.lb, "ub": self.ub})
+
+    def __repr__(self) -> str:
+        rows = [f"{len(side)} × {self.n} {name}" for name, side in (("G", self.h), ("A", self.b)) if side is not None]
+        return f"<QP {self.title!r}: {', '.join([f'{self.n} variables', *rows])}>"
+
+    def _box_text(self, name: str, part: slice) -> str:
+        lb, ub = (bound[part] for bound in self.bounds)
+        if not (np.isfinite(lb).any() or np.isfinite(ub).any()):
+            return ""
+        low = f"{_entry(lb, 'lb')} ≤ " if np.isfinite(lb).any() else ""
+        high = f" ≤ {_entry(ub, 'ub')}" if np.isfinite(ub).any() else ""
+        return f"{low}{name}{high}"
+
+
+def check_scales(*factors: float) -> None:
+    """Check factors of variables, rows or the objective.
+
+    Raises ParameterError, ParameterTypeError.
+    """
+    for factor in factors:
+        as_positive(factor, "a positive scale")
+
+
+def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:
+    """A vector of n numbers, of whatever value."""
+    vector = values if is_ready(values) else as_real_vector(values, name)
+    if vector.shape != (n,):
+        raise DataError(f"{name} must be {n} numbers, got shape {vector.shape}")
+    return vector
+
+
+def _entry(bound: FloatArray, letter: str) -> str:
+    return f"{bound[0]:.6g}" if (bound == bound[0]).all() else f"{letter}_i ({bound.min():.4g} … {bound.max():.4g})"
+
+
+def _human(size: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+def _nbytes(matrix: Matrix) -> int:
+    if sp.issparse(matrix):
+        return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
+    return int(matrix.nbytes)
+
+
+def _widen(matrix: Matrix, k: int) -> Matrix:
+    return sp.hstack([sp.csc_array(matrix), sp.csc_array((matrix.shape[0], k))], format="csc")
+
+
+def _scale_matrix(matrix: Matrix | None, rows: FloatArray, columns: FloatArray) -> Matrix | None:
+    if matrix is None:
+        return None
+    if sp.issparse(matrix):
+        return sp.csc_array(sp.diags_array(rows) @ matrix @ sp.diags_array(columns))
+    column = common_value(columns)
+    if column is None:
+        return rows[:, None] * matrix * columns
+    factors = column * rows
+    return matrix if (factors == 1.0).all() else factors[:, None] * matrix

@@ -1,0 +1,346 @@
+"""A solver's answer to a QP, which measures itself, and how a run ended.
+
+Residuals of a QP at a point: how far (x, y, z, z_box) is from satisfying its optimality conditions.
+
+Pure functions of the QP's own data; nothing a solver reports enters. Letters and signs as in `qp` (QP.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qpsvm.base.arrays.frozen import freeze_parts
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.words import outline
+from qpsvm.base.errors import SolverError
+from qpsvm.program import solution as kkt
+from qpsvm.program.qp import QP
+
+
+def primal_residual(qp: QP, x: FloatArray) -> float:
+    """Largest violation of Gx ≤ h, Ax = b and lb ≤ x ≤ ub at x (n,), in the units of the rows."""
+    lb, ub = qp.bounds
+    parts = [np.maximum(lb - x, 0.0), np.maximum(x - ub, 0.0)]
+    if qp.G is not None:
+        parts.append(np.maximum(qp.G @ x - qp.h, 0.0))
+    if qp.A is not None:
+        parts.append(np.abs(qp.A @ x - qp.b))
+    return _largest(parts)
+
+
+def gradient(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
+    """Px + q + Gᵀz + Aᵀy, what (QP.1) leaves for the bounds, up to the sign: (n,)."""
+    total: FloatArray = qp.P @ x + qp.q
+    if qp.G is not None:
+        total = total + qp.G.T @ z
+    if qp.A is not None:
+        total = total + qp.A.T @ y
+    return total
+
+
+def dual_residual(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
+    """Largest entry of |Px + q + Gᵀz + Aᵀy + z_box| (QP.1), or of a multiplier of the wrong sign.
+
+    Shapes: x, z_box (n,), y (p,), z (m,).
+    """
+    lb, ub = qp.bounds
+    unbounded_below = np.where(np.isfinite(lb), 0.0, np.maximum(-z_box, 0.0))
+    unbounded_above = np.where(np.isfinite(ub), 0.0, np.maximum(z_box, 0.0))
+    return _largest([np.abs(gradient(qp, x, y, z) + z_box), np.maximum(-z, 0.0), unbounded_below, unbounded_above])
+
+
+def complementarity(qp: QP, x: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
+    """Largest product of a multiplier and the slack of its row or bound, at x (n,), z (m,), z_box (n,)."""
+    lb, ub = qp.bounds
+    low, high = np.maximum(-z_box, 0.0), np.maximum(z_box, 0.0)
+    parts = [
+        np.abs(np.where(low > 0, low * (x - np.where(np.isfinite(lb), lb, 0.0)), 0.0)),
+        np.abs(np.where(high > 0, high * (np.where(np.isfinite(ub), ub, 0.0) - x), 0.0)),
+    ]
+    if qp.G is not None and qp.h is not None:
+        parts.append(np.abs(z * (qp.h - qp.G @ x)))
+    return _largest(parts)
+
+
+def duality_gap(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
+    """|primal − dual objective|: |xᵀPx + qᵀx + bᵀy + hᵀz + ubᵀz_box⁺ − lbᵀz_box⁻|."""
+    lb, ub = qp.bounds
+    value = float(x @ (qp.P @ x) + qp.q @ x)
+    if qp.b is not None:
+        value += float(qp.b @ y)
+    if qp.h is not None:
+        value += float(qp.h @ z)
+    value += float(np.where(np.isfinite(ub), ub, 0.0) @ np.maximum(z_box, 0.0))
+    value -= float(np.where(np.isfinite(lb), lb, 0.0) @ np.maximum(-z_box, 0.0))
+    return abs(value)
+
+
+def _largest(parts: list[FloatArray]) -> float:
+    return max((float(part.max()) for part in parts if part.size), default=0.0)
+
+
+class Status(StrEnum):
+    """How a solve ended. Each member carries a sentence: what happened, and what to try.
+
+    Attributes
+    ----------
+    sentence : str
+        What happened, and what to try.
+
+    Examples
+    --------
+    A status equals its name, prints as it, and carries what to do about it:
+
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))
+    >>> result.status == "optimal", result.status is qpsvm.Status.OPTIMAL
+    (True, True)
+    >>> print(qpsvm.Status.TIME_LIMIT.sentence)
+    The time limit came first: raise time_limit, or choose a faster backend.
+    """
+
+    sentence: str
+
+    def __new__(cls, value: str, sentence: str) -> Status:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.sentence = sentence
+        return member
+
+    OPTIMAL = "optimal", "The certified relative gap is within the tolerance."
+    INACCURATE = "inaccurate", "The solver stopped, but the certified gap is above the tolerance."
+    CANDIDATE = (
+        "candidate",
+        "The point was given, not solved for, and its certified gap is above the tolerance: solve(problem) looks for "
+        "the optimum.",
+    )
+    INFEASIBLE = (
+        "infeasible",
+        "No point satisfies the constraints: for a hard margin the classes cannot be separated, so use a soft one.",
+    )
+    UNBOUNDED = "unbounded", "The objective has no lower bound: check that P is positive semidefinite."
+    ITERATION_LIMIT = (
+        "iteration_limit",
+        "The iteration limit came first: raise max_iter, or start with better scaled data.",
+    )
+    TIME_LIMIT = "time_limit", "The time limit came first: raise time_limit, or choose a faster backend."
+    INTERRUPTED = "interrupted", "You interrupted it: this is the best point so far; start=result goes on from here."
+    NUMERICAL_ERROR = (
+        "numerical_error",
+        "The solver broke down on rounding: standardise the features, lower C, or choose another backend.",
+    )
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Solver(NamedTuple):
+    """The solver behind a result, in its own words."""
+
+    name: str
+    version: str
+    status: str
+
+
+@dataclass(frozen=True, eq=False)
+class QPSolution:
+    """A solver's answer to a QP, in the units of that QP and the signs of (QP.1).
+
+    Attributes
+    ----------
+    qp : QP
+    status : Status
+        What the solver claims, translated; nothing here is certified.
+    x : ndarray, shape (n,), or None
+        None where the solver gave no point.
+    y : ndarray, shape (p,)
+    z : ndarray, shape (m,)
+    solver : Solver
+        Name, version and raw status.
+    box : ndarray, shape (n,), or None
+        Multipliers of the bounds as the solver gives them; None where it works without.
+    iterations : int or None
+    solve_time : float
+        Seconds inside the solver.
+    v : ndarray or None
+        Zᵀx of a solver that works in the lifted form: for the dual of a linear SVM, an explicit w.
+
+    See Also
+    --------
+    compile : What it is the answer of.
+    SVMResult : The certified answer to a problem.
+
+    Examples
+    --------
+    The smallest x₁² + x₂² on the line x₁ + x₂ = 2; the multiplier of the line has the sign of (QP.1):
+
+    >>> import qpsvm
+    >>> qp = qpsvm.QP(P=[[2.0, 0.0], [0.0, 2.0]], q=[0.0, 0.0], A=[[1.0, 1.0]], b=[2.0])
+    >>> solution = qpsvm.compile(qp, "cvxopt").solve()
+    >>> print(solution.x.round(6), solution.y.round(6), round(solution.objective, 6))
+    [1. 1.] [-2.] 2.0
+    """
+
+    qp: QP
+    status: Status
+    solver: Solver
+    x: FloatArray | None = None
+    y: FloatArray = field(default_factory=lambda: np.zeros(0))
+    z: FloatArray = field(default_factory=lambda: np.zeros(0))
+    box: FloatArray | None = None
+    iterations: int | None = None
+    solve_time: float = 0.0
+    v: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
+
+    def __repr__(self) -> str:
+        parts = ("qp", "status", "solver", "x", "y", "z", "iterations")
+        return outline("QPSolution", **{name: getattr(self, name) for name in parts})
+
+    def changed(self, **parts: Any) -> QPSolution:
+        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
+
+        Parameters
+        ----------
+        **parts
+            Attributes by name.
+
+        Returns
+        -------
+        QPSolution
+            What is measured on the parts is measured anew.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> solution = qpsvm.compile(qpsvm.QP(P=[[1.0]], q=[-3.0]), "cvxopt").solve()
+        >>> solution.changed(x=np.array([2.0])).objective
+        -4.0
+        """
+        copy = object.__new__(QPSolution)
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.pop("z_box", None)  # measured on the parts
+        copy.__dict__.update(parts)
+        return copy
+
+    @remembered
+    def z_box(self) -> FloatArray | None:
+        """Multipliers of the bounds, (n,): the solver's, or what (QP.1) leaves for them; None without a point."""
+        if self.x is None or self.box is not None:
+            return self.box
+        return -kkt.gradient(self.qp, self.x, self.y, self.z)
+
+    def _point(self) -> tuple[FloatArray, FloatArray]:
+        if self.x is None or self.z_box is None:
+            raise SolverError(f"{self.solver.name} returned no point to measure ({self.solver.status})")
+        return self.x, self.z_box
+
+    @property
+    def objective(self) -> float:
+        """½xᵀPx + qᵀx + r at x."""
+        return self.qp.objective(self._point()[0])
+
+    def primal_residual(self) -> float:
+        """Largest violation of a constraint, measured here.
+
+        Returns
+        -------
+        float
+            In the units of the row that it belongs to.
+
+        Raises
+        ------
+        SolverError
+            There is no point to measure.
+
+        Examples
+        --------
+        Half way to the line x₁ + x₂ = 2, one unit is missing:
+
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> qp = qpsvm.QP(P=[[2.0, 0.0], [0.0, 2.0]], q=[0.0, 0.0], A=[[1.0, 1.0]], b=[2.0])
+        >>> solution = qpsvm.compile(qp, "cvxopt").solve()
+        >>> half_way = solution.changed(x=np.array([0.5, 0.5]))
+        >>> print(half_way.primal_residual(), solution.primal_residual() < 1e-6)
+        1.0 True
+        """
+        return kkt.primal_residual(self.qp, self._point()[0])
+
+    def dual_residual(self) -> float:
+        """Largest entry of (QP.1)'s left-hand side, measured here.
+
+        Returns
+        -------
+        float
+            In the units of q.
+
+        Raises
+        ------
+        SolverError
+            There is no point to measure.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> solution = qpsvm.compile(qpsvm.QP(P=[[1.0]], q=[-3.0], lb=0.0, ub=1.0), "cvxopt").solve()
+        >>> print(solution.x.round(6), solution.z_box.round(6), solution.dual_residual() < 1e-6)
+        [1.] [2.] True
+        """
+        x, z_box = self._point()
+        return kkt.dual_residual(self.qp, x, self.y, self.z, z_box)
+
+    def complementarity(self) -> float:
+        """Largest product of a multiplier and its slack, measured here.
+
+        Returns
+        -------
+        float
+            In the units of the objective.
+
+        Raises
+        ------
+        SolverError
+            There is no point to measure.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> solution = qpsvm.compile(qpsvm.QP(P=[[1.0]], q=[-3.0], lb=0.0, ub=1.0), "cvxopt").solve()
+        >>> solution.complementarity() < 1e-6
+        True
+        """
+        x, z_box = self._point()
+        return kkt.complementarity(self.qp, x, self.z, z_box)
+
+    def duality_gap(self) -> float:
+        """|primal − dual objective|, measured here.
+
+        Returns
+        -------
+        float
+            In the units of the objective.
+
+        Raises
+        ------
+        SolverError
+            There is no point to measure.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).qp("dual")
+        >>> gaps = [qpsvm.compile(qp, "cvxopt").solve(tol=tol).duality_gap() for tol in (1e-2, 1e-9)]
+        >>> gaps[1] < 1e-6 < gaps[0]
+        True
+        """
+        x, z_box = self._point()
+        return kkt.duality_gap(self.qp, x, self.y, self.z, z_box)

@@ -1,0 +1,603 @@
+"""One dual for every machine: what a problem states once, and everything else is written over.
+
+    (DUAL.1)  minimise ½‖Σ_k α_k s_k φ(x_r(k))‖² + ½Σ δ_k α_k² − ℓᵀα + Σ_R (E_gᵀα − e_g)²/(2R_g)
+              over 0 ≤ α ≤ U  subject to  E_gᵀα = e_g for every group g without a ridge R_g
+    (DUAL.2)  t_k = ℓ_k − s_k⟨w, φ(x_r(k))⟩ − Σ_g E_kg μ_g:  what is missing to the level of row k
+    (DUAL.3)  the primal:  minimise ½‖w‖² + Σ_k ψ_k(t_k) + eᵀμ + ½Σ R_g μ_g²  over w and μ, with ψ of (LOSS.1)
+    (DUAL.4)  f(x) = ⟨w, φ(x)⟩ + b:  b is the multiplier μ_g of the group whose column is the sign s; without one, 0
+    (DUAL.5)  Σ_k α_k s_k φ(x_r(k)) = Σ_i β_i φ(x_i),  β_i = the sum of α_k s_k over the rows k of sample i
+    (DUAL.6)  a row may be of several samples: Σ_i A_ki φ(x_i) stands for φ(x_r(k)), and β = Aᵀ(s∘α)
+    (DUAL.7)  where U is finite and δ = 0, the multiplier of ξ_k = max(0, t_k) ≥ 0 is what α leaves of the price:
+              η_k = U_k − α_k
+    (DUAL.8)  α_k = 0 where s f is beyond its level, 0 < α_k < U_k where it is on it, α_k = U_k where it falls short;
+              a curved row with α_k > 0 falls short by δ_k α_k
+    (DUAL.9)  a user's row ⟨g, w⟩ + c b ≤ h is a row behind the machine's:  s = −1, φ = g, ℓ = −h, U = ∞, δ = 0, and in
+              the group of the intercept E = −c;  its α is the price of the row, and b is no part of its f
+
+Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a price U of falling short of it,
+and a curvature δ by which the price grows. A group is a column of E: an equality, whose multiplier is a variable of the
+primal (the intercept b, the margin ρ of a ν-SVM), or, with R > 0, a multiplier that the primal penalises.
+
+Source: Lagrangian duality row by row; Rockafellar, *Convex Analysis* (1970), section 31.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.rounding import UNIT
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.vectors import common_value, repeated, times
+from qpsvm.base.arrays.words import outline
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.space.operators import Operator, gathered, mixed, shifted
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A column of E in (DUAL.1), with its multiplier.
+
+    name: Of the row in the dual QP.
+    multiplier: Of the variable in the primal QP: "b", "rho".
+    column (m,): E_g; the sign itself for an intercept.
+    total: e_g.
+    ridge: R_g: 0 for an equality.
+    formula: The equality as a person writes it.
+    """
+
+    name: str
+    multiplier: str
+    column: FloatArray
+    total: float = 0.0
+    ridge: float = 0.0
+    formula: str = ""
+
+    def __post_init__(self) -> None:
+        for part in vars(self).values():
+            frozen(part)
+
+    def __repr__(self) -> str:
+        return outline("Group", **vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows that share one multiplier θ and no other: Σ column·α = total over them.
+
+    rows (m,): All rows where None.
+    column (m,): 0 outside of the part.
+    """
+
+    rows: NDArray[np.bool_] | None
+    column: FloatArray
+    total: float
+    ridge: float
+
+    def __post_init__(self) -> None:
+        for part in vars(self).values():
+            frozen(part)
+
+
+@dataclass(frozen=True, eq=False)
+class Users:
+    """What is behind the rows of the machine: those of a user, (DUAL.9).
+
+    own: The dual of the machine without them, over its own samples; its Gram matrix stands in for another.
+    names: Of the p rows.
+    opposite (k, 2): Pairs of them of which one is the other with both sides turned, the bounds apart: two
+        prices for one thing.
+    """
+
+    own: SVMDual
+    names: tuple[str, ...]
+    opposite: IntArray
+
+    def __post_init__(self) -> None:
+        for part in vars(self).values():
+            frozen(part)
+
+    def __repr__(self) -> str:
+        return outline("Users", **vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class SVMDual:
+    """The dual (DUAL.1) of a machine.
+
+    Attributes
+    ----------
+    gram : Operator, shape (n, n)
+        K_ij = ⟨φ(x_i), φ(x_j)⟩ over the samples.
+    sign, level, upper, curvature : ndarray, shape (m,)
+        s, which is −1 or +1, ℓ, U and δ. U may be infinite, in some rows or in all. Where one number serves every row,
+        it is `repeated`.
+    groups : tuple of Group
+        The columns of E, e and R.
+    rows : ndarray of int, shape (m,), or None
+        r(k), the sample of each row; None where row k is sample k.
+    unit : float
+        What the objective of the QP is in units of (DUAL.1).
+    mix : csr_array, shape (m, n), or None
+        Where rows are of combinations of samples: A of (DUAL.6), instead of `rows`.
+    level_radius : ndarray, shape (m,), or None
+        How far a level may be off that had to be computed; None where they are what they say.
+    users : Users or None
+        The last rows where a user has added some.
+    team : Team
+        Whoever has the other samples, with their rows of the dual. Vectors are this member's own; totals, and what is
+        said of all rows or of any, is the same for all members.
+
+    Raises
+    ------
+    UnsupportedError
+        A team of several, and rows that are of several samples, or a user's.
+
+    See Also
+    --------
+    Problem.qp : The same dual as a QP.
+
+    Examples
+    --------
+    The dual of a ν-SVM has two equalities, whose multipliers are b and ρ:
+
+    >>> import qpsvm
+    >>> svm = qpsvm.NuSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], nu=0.5).svm
+    >>> for group in svm.groups:
+    ...     print(group.name, group.multiplier, group.column, group.total)
+    balance b [-1. -1.  1.  1.] 0.0
+    nu rho [-1. -1. -1. -1.] -0.5
+    >>> print(svm.sign, svm.level, svm.upper)
+    [-1. -1.  1.  1.] [0. 0. 0. 0.] [0.25 0.25 0.25 0.25]
+    """
+
+    gram: Operator
+    sign: FloatArray
+    level: FloatArray
+    upper: FloatArray
+    curvature: FloatArray
+    groups: tuple[Group, ...] = ()
+    rows: IntArray | None = None
+    unit: float = 1.0
+    mix: sp.csr_array | None = None
+    level_radius: FloatArray | None = None
+    users: Users | None = None
+    team: Team = ALONE
+
+    def __post_init__(self) -> None:
+        for part in vars(self).values():
+            frozen(part)
+        if not self.team.alone and (self.mix is not None or self.users is not None):
+            what = "rows that combine samples, as pairs do," if self.mix is not None else "constraints"
+            raise UnsupportedError(f"{what} need all samples in one process; solve this machine without a team")
+
+    def __repr__(self) -> str:
+        hidden = ("team",) if self.team.alone else ()
+        shown = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in hidden}
+        return outline("SVMDual", **shown)
+
+    def over(self, gram: Operator) -> SVMDual:
+        """The same dual over another Gram matrix; what is known of this one but for its matrix is known of that.
+
+        Parameters
+        ----------
+        gram : Operator, shape (n, n)
+            Over the same samples.
+
+        Returns
+        -------
+        SVMDual
+            With the same rows, bounds and groups.
+        """
+        twin = object.__new__(SVMDual)
+        twin.__dict__.update(self.__dict__)
+        twin.__dict__.pop("matrix", None)
+        twin.__dict__["gram"] = gram
+        return twin
+
+    @property
+    def m(self) -> int:
+        """Number of rows of the dual."""
+        return len(self.sign)
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.gram.shape[0]
+
+    @remembered
+    def intercept(self) -> Group | None:
+        """The group whose multiplier is the intercept of f, (DUAL.4)."""
+        return next((group for group in self.groups if group.column is self.sign), None)
+
+    @remembered
+    def margins(self) -> tuple[Group, ...]:
+        """The other groups: their multipliers move the level that a row is to reach."""
+        return tuple(group for group in self.groups if group is not self.intercept)
+
+    @remembered
+    def penalised(self) -> tuple[Group, ...]:
+        """The groups with a ridge."""
+        return tuple(group for group in self.groups if group.ridge > 0.0)
+
+    @remembered
+    def curved(self) -> bool:
+        """Whether any δ is positive."""
+        value = common_value(self.curvature)
+        return self.team.any(bool((self.curvature > 0.0).any()) if value is None else value > 0.0)
+
+    @remembered
+    def hard(self) -> NDArray[np.bool_] | None:
+        """The rows that nothing may fall short of, U = ∞ and δ = 0, as a mask (m,); None where there are none.
+
+        Raises
+        ------
+        UnsupportedError
+            There are some, and a team of several.
+        """
+        value = common_value(self.upper)
+        mask: NDArray[np.bool_] | None = None
+        if value is None or not value < np.inf:
+            mask = np.isinf(self.upper) & (self.curvature == 0.0)
+        mask = mask if mask is not None and mask.any() else None
+        if not self.team.alone and self.team.any(mask is not None):
+            raise UnsupportedError(
+                "a hard margin needs all samples in one process; take a CSVM with a large C, or solve it without a team"
+            )
+        return mask
+
+    @remembered
+    def all_hard(self) -> bool:
+        """Whether that is every row, and none of them a user's, which no larger w brings nearer."""
+        return self.users is None and self.hard is not None and bool(self.hard.all())
+
+    @remembered
+    def bounded(self) -> bool:
+        """Whether every U is finite."""
+        value = common_value(self.upper)
+        return self.team.all(bool(np.isfinite(self.upper).all()) if value is None else value < np.inf)
+
+    @remembered
+    def common_level(self) -> float | None:
+        """The level ℓ where it is one number for all rows."""
+        value = common_value(self.level)
+        if not self.team.alone:
+            low = self.team.least(float(self.level.min(initial=np.inf)))
+            return low if low == self.team.most(float(self.level.max(initial=-np.inf))) else None
+        if value is None and len(self.level) and (self.level == self.level[0]).all():
+            return float(self.level[0])
+        return value
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether every level is 0, so that only the groups keep α away from 0."""
+        return self.common_level == 0.0
+
+    @remembered
+    def scalable(self) -> bool:
+        """Whether a larger (w, μ) brings every row nearer to its level or beyond: levels one positive number, e = 0."""
+        level = self.common_level
+        if self.users is not None:
+            return False
+        return level is not None and level > 0.0 and not any(group.total for group in self.groups)
+
+    @remembered
+    def stretchable(self) -> bool:
+        """Whether a larger (w, μ) brings every hard row nearer to its level: there are some, levels positive, e = 0."""
+        if self.hard is None or self.users is not None or any(group.total for group in self.groups):
+            return False
+        return self.scalable or bool((self.level[self.hard] > 0.0).all())
+
+    @remembered
+    def matrix(self) -> Operator:
+        """The Hessian of (DUAL.1) without its penalised groups: s_k s_l K_r(k)r(l) + δ_k on the diagonal."""
+        own = gathered(self.gram, self.rows) if self.mix is None else mixed(self.gram, self.mix)
+        return shifted(own.congruence(self.sign), self.curvature if self.curved else None)
+
+    @property
+    def plain(self) -> bool:
+        """Whether row k is sample k."""
+        return self.rows is None and self.mix is None
+
+    @remembered
+    def mirrored(self) -> bool:
+        """Whether every sample has two rows of opposite signs, first all with s = 1, then all with s = −1."""
+        return self.rows is not None and self.team.all(self._mirrored(self.rows))
+
+    def _mirrored(self, rows: IntArray) -> bool:
+        """Whether that is true of the rows of this member."""
+        if self.m != 2 * self.n:
+            return False
+        n = self.n
+        each = np.arange(n)
+        same = (rows[:n] == each).all() and (rows[n:] == each).all()
+        return bool(same and (self.sign[:n] == 1.0).all() and (self.sign[n:] == -1.0).all())
+
+    @remembered
+    def parts(self) -> tuple[Part, ...]:
+        """The groups as parts of the rows, each with a multiplier of its own, (DUAL.2).
+
+        One group is one part. Two equalities split the rows where E has two distinct rows (a, c) only, as that of a
+        ν-SVM, (y_i, −1): the multipliers θ = E μ, one for each, are as good as μ, and each belongs to rows of its own.
+
+        Raises
+        ------
+        UnsupportedError
+            Groups that cannot be separated.
+        """
+        if not self.groups:
+            return ()
+        if self.users is not None:
+            return self._parts_beside_users(self.users.own)
+        if len(self.groups) == 1:
+            group = self.groups[0]
+            return (Part(None, group.column, group.total, group.ridge),)
+        masks = self._distinct[1]
+        totals = self.unmixing.T @ np.array([group.total for group in self.groups])
+        return tuple(
+            Part(mask, mask.astype(np.float64), float(total), 0.0) for mask, total in zip(masks, totals, strict=True)
+        )
+
+    def _parts_beside_users(self, own: SVMDual) -> tuple[Part, ...]:
+        """The parts of the machine's own rows; those of a user may be of several of them."""
+        behind = np.column_stack([group.column[own.m :] for group in self.groups]) @ own.unmixing  # (p, q)
+        columns = [np.concatenate([part.column, behind[:, j]]) for j, part in enumerate(own.parts)]
+        return tuple(Part(None, column, p.total, p.ridge) for p, column in zip(own.parts, columns, strict=True))
+
+    @remembered
+    def _distinct(self) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
+        """The first, the second, … distinct row of E, (q, q), and the rows that have it: masks (m,)."""
+        E = np.column_stack([group.column for group in self.groups])
+        known, q = E, len(self.groups)
+        if not self.team.alone:  # more than q of one member say as much as all of them
+            known = self.team.joined(E[_first_distinct(E, q + 1)])
+        first = known[_first_distinct(known, q + 1)]
+        if len(first) != q or self.penalised:
+            names = ", ".join(group.name for group in self.groups)
+            raise UnsupportedError(f"the groups {names} share rows in a way that is not supported")
+        return first, [(row == E).all(axis=1) for row in first]
+
+    @remembered
+    def mixing(self) -> FloatArray:
+        """M with θ = M μ: the distinct rows of E, (q, q); 1 for one group."""
+        if self.users is not None:
+            return self.users.own.mixing
+        if len(self.groups) < 2:
+            return np.eye(len(self.groups))
+        return self._distinct[0]
+
+    @remembered
+    def unmixing(self) -> FloatArray:
+        """M⁻¹, with μ = M⁻¹θ: (q, q)."""
+        mixing = self.mixing
+        if np.linalg.matrix_rank(mixing) < len(mixing):
+            raise UnsupportedError(f"the groups {', '.join(group.name for group in self.groups)} are not independent")
+        inverse: FloatArray = np.linalg.inv(mixing).astype(np.float64, copy=False)
+        return inverse
+
+    def multipliers(self, thetas: list[float]) -> dict[str, float]:
+        """The multipliers μ by name, from the multipliers θ of the parts.
+
+        Parameters
+        ----------
+        thetas : list of float
+            One for each part.
+
+        Returns
+        -------
+        dict of str to float
+            One for each group.
+        """
+        if len(thetas) == 1:
+            return {self.groups[0].multiplier: thetas[0]}
+        values = self.unmixing @ np.array(thetas) if thetas else ()
+        return {group.multiplier: float(value) for group, value in zip(self.groups, values, strict=True)}
+
+    def b(self, multipliers: Mapping[str, float]) -> float:
+        """The intercept of f among the multipliers, (DUAL.4): 0 without one.
+
+        Parameters
+        ----------
+        multipliers : mapping of str to float
+            By name.
+
+        Returns
+        -------
+        float
+            The multiplier of the intercept's group.
+        """
+        return 0.0 if self.intercept is None else multipliers[self.intercept.multiplier]
+
+    def margin(self, multipliers: Mapping[str, float]) -> FloatArray:
+        """What s f is to reach, ℓ_k − Σ E_kg μ_g over all groups but the intercept.
+
+        Parameters
+        ----------
+        multipliers : mapping of str to float
+            By name.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            The level of every row.
+        """
+        margin: Any = self.level
+        for group in self.margins:
+            moved = times(-multipliers[group.multiplier], group.column)
+            one, other = common_value(margin), common_value(moved)
+            margin = margin + moved if one is None or other is None else repeated(one + other, self.m)
+        found: FloatArray = margin
+        return found
+
+    def margin_radius(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:
+        """How far `margin` may be off by rounding at some rows; 0 where it is a level or a multiplier itself.
+
+        Parameters
+        ----------
+        multipliers : mapping of str to float
+            By name.
+        rows : ndarray of int, shape (r,), or slice
+            Which rows.
+
+        Returns
+        -------
+        ndarray, shape (r,), or 0
+            Radii.
+        """
+        known = 0.0 if self.level_radius is None else self.level_radius[rows]
+        if not self.margins:
+            return known
+        exact = self.homogeneous and len(self.margins) == 1 and abs(common_value(self.margins[0].column) or 0.0) == 1.0
+        if exact or not any(multipliers[group.multiplier] for group in self.margins):
+            return known
+        moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margins)
+        return known + (len(self.margins) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
+
+    def beta(self, alpha: FloatArray) -> FloatArray:
+        """The coefficients β of (DUAL.5).
+
+        Parameters
+        ----------
+        alpha : ndarray, shape (m,)
+            By rows of the dual.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            By samples.
+        """
+        signed: FloatArray = alpha * self.sign
+        if self.mix is not None:
+            return self._unmixed(signed, self.mix)
+        if self.rows is None:
+            return signed
+        return np.bincount(self.rows, signed, minlength=self.n).astype(np.float64, copy=False)
+
+    def beta_size(self, alpha: FloatArray) -> FloatArray:
+        """Σ|α_k| over the rows of each sample: at least |β|.
+
+        Parameters
+        ----------
+        alpha : ndarray, shape (m,)
+            By rows of the dual.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            By samples.
+        """
+        if self.mix is not None:
+            return self._unmixed(np.abs(alpha), abs(self.mix))
+        if self.rows is None:
+            return alpha
+        return np.bincount(self.rows, np.abs(alpha), minlength=self.n).astype(np.float64, copy=False)
+
+    @staticmethod
+    def _unmixed(values: FloatArray, mix: sp.csr_array) -> FloatArray:
+        """Aᵀv: (n,), for v (m,)."""
+        sums: FloatArray = mix.T @ values
+        return sums
+
+    def beta_radius(self, alpha: FloatArray) -> FloatArray | None:
+        """How far `beta` may be off by rounding.
+
+        Parameters
+        ----------
+        alpha : ndarray, shape (m,)
+            By rows of the dual.
+
+        Returns
+        -------
+        ndarray, shape (n,), or None
+            None where no sample has two rows with α ≠ 0, and none is part of a combination.
+        """
+        if self.mix is not None:
+            most = int(np.bincount(self.mix[np.flatnonzero(alpha)].indices, minlength=self.n).max(initial=0))
+            return (most + 1) * 2.0 * UNIT * self.beta_size(alpha)
+        if self.rows is None:
+            return None
+        several = np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0) - 1
+        if several == 1:  # one rounding, of the result
+            return UNIT * np.abs(self.beta(alpha))
+        return several * 2.0 * UNIT * self.beta_size(alpha) if several > 0 else None
+
+    def at_rows(self, values: FloatArray) -> FloatArray:
+        """Spread values at the samples over the rows of the dual.
+
+        Parameters
+        ----------
+        values : ndarray, shape (n,)
+            By samples.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            By rows.
+        """
+        if self.mix is not None:
+            combined: FloatArray = self.mix @ values
+            return combined
+        return values if self.rows is None else values[self.rows]
+
+    def sizes_at_rows(self, sizes: FloatArray) -> FloatArray:
+        """Bounds of the size of something at the samples as bounds at the rows.
+
+        Parameters
+        ----------
+        sizes : ndarray, shape (n,)
+            Not negative.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            From above, but for the rounding of a sum.
+        """
+        if self.mix is not None:
+            combined: FloatArray = abs(self.mix) @ sizes
+            return combined
+        return sizes if self.rows is None else sizes[self.rows]
+
+    def samples_of(self, rows: IntArray) -> IntArray:
+        """The samples of some rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (r,)
+            Of the dual.
+
+        Returns
+        -------
+        ndarray of int, shape (r,)
+            One for each row; of combinations, (k,), every sample that is in any of them, once.
+        """
+        if self.mix is not None:
+            return np.unique(self.mix[rows].indices).astype(np.intp)
+        return rows if self.rows is None else self.rows[rows]
+
+
+def _first_distinct(E: FloatArray, most: int) -> list[int]:
+    """Where the first, the second, … distinct row of E (m, q) is, up to so many."""
+    left = np.ones(len(E), dtype=bool)
+    found: list[int] = []
+    while len(found) < most and left.any():
+        found.append(int(np.argmax(left)))
+        left &= ~(E[found[-1]] == E).all(axis=1)
+    return found
+
+
+def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[Group, ...]:
+    """The groups of a machine whose only multiplier is its intercept, free, penalised with R = 1, or absent (None)."""
+    if kind is None:
+        return ()
+    ridge = 1.0 if kind == "penalised" else 0.0
+    return (  # (DUAL.1), (HARD.5), (CSVM.5), (NUSVM.5), (PHINGE.5), (SQHINGE.5), (HUBER.5)
+        Group("balance", "b", column=sign, total=0.0, ridge=ridge, formula=formula),
+    )

@@ -1,5 +1,0 @@
-"""Rigorous verification: theorems about the very floats of a result, proof files, and their small checker."""
-
-from qpsvm.proof.proof import Claim, Proof
-
-__all__ = ["Claim", "Proof"]

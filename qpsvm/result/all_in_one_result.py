@@ -1,0 +1,367 @@
+"""The library's answer to a machine of several classes in one program: a certified point that measures itself."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.frozen import freeze_all, freeze_parts
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.errors import NoWeightVectorError, QPSVMError
+from qpsvm.base.html import Cell, table
+from qpsvm.bounds.proof.proof import proof_of, without_problem
+from qpsvm.program.solution import Solver, Status
+from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.kkt_table import KKTTable
+
+if TYPE_CHECKING:
+    from qpsvm.bounds.proof.proof import Proof
+
+#: What the numbers of `JointResult.kind` mean: α_ic = 0, between its bounds, at the bound.
+KINDS = ("idle", "margin", "bound")
+
+
+@dataclass(frozen=True, eq=False)
+class JointResult:
+    """A solved machine of several classes, with the certificate of how well it is solved.
+
+    Arrays (n, k) have a row for each of the caller's samples and a column for each class; at a sample's own class α,
+    slack and kind are 0. Every other class is a rival, and each pair of a sample and a rival is a row of the program.
+
+    Attributes
+    ----------
+    status : Status
+        `optimal` exactly when the certified gap is within the tolerance. It equals its name as text.
+    alpha : ndarray, shape (n, k)
+        Dual variables, feasible to the last bit.
+    coef : ndarray, shape (n, k)
+        f_c(x) = Σ_i coef_ic K(x_i, x) + b_c: −α_ic, and Σ_c α_ic at the own class.
+    b : ndarray, shape (k,)
+        Intercepts. A free one is unique up to a constant: they add up to 0, over the samples as they are computed with.
+    primal, dual : float
+        Certified values: primal ≥ optimum ≥ dual, up to their last digits.
+    gap : float
+        (primal − dual)/primal, with all rounding counted: a bound for exactly these α, w and b, by (JCOUNT.3).
+    rounding : float
+        How much of `gap` is there for rounding alone. The rest was measured.
+    solver_gap : float
+        The relative gap of the point that the solver returned, as measured before polishing.
+    kind : ndarray of int8, shape (n, k)
+        0 idle: α_ic = 0;  1 on the margin: α_ic > 0 and no slack;  2 at the bound: α_ic (or where the slack is shared,
+        Σ_c α_ic) is C_i.
+    missing : ndarray, shape (n, k)
+        What f_y − f_c lacks of the level, negative where it is beyond.
+    xi : ndarray, shape (n,) or (n, k)
+        Slacks: one a sample where they are shared, else one a row.
+    terms : ndarray, shape (n, k)
+        The share of every row in primal − dual, (JOINT.6).
+    upper : ndarray, shape (n,)
+        C_i.
+    label : ndarray of int, shape (n,)
+        The place of each sample's own class among `classes`.
+    backend, form : str
+        Which backend solved, and which form of the problem.
+    iterations : int or None
+        Of the solver; None where it does not count them.
+    build_time, solve_time : float
+        Seconds that building and compiling the QP took, and seconds inside the solver.
+    solver : Solver
+        Name, version and the raw status that the solver reported.
+    model : JointModel
+        The decision functions on their own.
+    title, message : str
+        What was solved; and what else a user should know, or "".
+    error : QPSVMError or None
+        What `solve(check=True)` raises.
+    problem : JointProblem or None
+        What was solved, without what was computed of it; None of a result out of a file.
+
+    See Also
+    --------
+    solve : What makes one.
+    SVMResult : Of machines with one decision function.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0], [8.0], [9.0]], ["a", "a", "b", "b", "c", "c"]
+    >>> result = qpsvm.solve(qpsvm.CrammerSinger(X, y, C=10))
+    >>> print(result.status, result.gap < 1e-9, result.predict([[0.4], [4.6], [7.0]]))
+    optimal True ['a' 'b' 'c']
+    >>> print(result.kind)
+    [[0 0 0]
+     [0 1 0]
+     [1 0 0]
+     [0 0 1]
+     [0 1 0]
+     [0 0 0]]
+    """
+
+    status: Status
+    alpha: FloatArray
+    coef: FloatArray
+    b: FloatArray
+    primal: float
+    dual: float
+    gap: float
+    rounding: float
+    solver_gap: float
+    kind: NDArray[np.int8]
+    missing: FloatArray
+    xi: FloatArray
+    terms: FloatArray
+    upper: FloatArray
+    label: IntArray
+    backend: str
+    form: str
+    iterations: int | None
+    build_time: float
+    solve_time: float
+    solver: Solver
+    model: JointModel
+    title: str
+    message: str = ""
+    error: QPSVMError | None = None
+    problem: Any = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_problem(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        freeze_all(self.__dict__)
+
+    def verify(self, problem: Any = None, *, tol: float | None = None) -> Proof:
+        """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.
+
+        Parameters
+        ----------
+        problem : JointProblem, optional
+            What was solved: of a result that comes out of a file, which has no samples with it. Another problem judges
+            these numbers as a point of its own, and the title of the proof says so.
+        tol : float, optional
+            A relative gap that is claimed: the proof says whether that is proven, refuted or open.
+
+        Returns
+        -------
+        Proof
+            Of all classes at once: its α is (samples that take part, k).
+
+        Raises
+        ------
+        UnsupportedError
+            No samples, or a kernel that nobody has stated exactly.
+        DataError
+            The numbers are no point of the problem: other rows, features, classes, kernel, constraints or variables.
+
+        See Also
+        --------
+        SVMResult.verify : Of machines with one decision function.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [4.0], [5.0], [8.0], [9.0]], ["a", "a", "b", "b", "c", "c"]
+        >>> proof = qpsvm.solve(qpsvm.WestonWatkins(X, y, C=10)).verify(tol=1e-12)
+        >>> proof.exactly, bool(proof)
+        (True, True)
+        """
+        return proof_of(self, problem, tol)
+
+    @property
+    def w(self) -> FloatArray:
+        """Weight vectors of a linear machine, (k, d).
+
+        Raises
+        ------
+        NoWeightVectorError
+            The kernel is not linear: w lives in the kernel's feature space.
+        """
+        if self.model.w is None:
+            raise NoWeightVectorError(
+                f"w_c = Σ β_ic φ(x_i) is a vector in the feature space of {self.model.kernel}, not in the space of the "
+                "samples; use decision_function(X), or Linear() as kernel"
+            )
+        return self.model.w
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels, (k,), in sort order."""
+        return self.model.classes
+
+    @remembered
+    def support(self) -> IntArray:
+        """Samples with some α_ic > 0: (s,)."""
+        return np.flatnonzero((self.kind > 0).any(axis=1))
+
+    @remembered
+    def kkt(self) -> KKTTable:
+        """One row for each sample and rival: what its optimality conditions are about, and its share of the gap.
+
+        sample, rival (a label), alpha, xi, missing, kind; `gap`, its term of P − D, (JOINT.6), and `residual`, the same
+        as a share of the objective. Where rivals share a slack, what Σ_c α_ic leaves of its price stands at the rival
+        that has it.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CrammerSinger([[0.0], [2.0], [4.0]], ["a", "b", "c"], C=10))
+        >>> print(result.kkt["rival"][:2], result.kkt["kind"][:2], len(result.kkt))
+        ['b' 'c'] ['margin' 'idle'] 6
+        """
+        n, k = self.alpha.shape
+        own = self.label[:, None] == np.arange(k)
+        sample, rival = np.nonzero(~own)
+        terms = self.terms.copy()
+        foremost = np.where(own, -np.inf, self.missing).argmax(axis=1)
+        terms[np.arange(n), foremost] += terms[np.arange(n), self.label]
+        xi = np.broadcast_to(self.xi[:, None], (n, k)) if self.xi.ndim == 1 else self.xi
+        columns = {"alpha": self.alpha, "xi": xi, "missing": self.missing, "gap": terms}
+        columns["residual"] = terms / abs(self.primal) if np.isfinite(self.primal) and self.primal else terms
+        labels = self.classes[rival]
+        kinds = [("sample", "i8"), ("rival", labels.dtype), *((name, "f8") for name in columns), ("kind", "U6")]
+        rows = np.empty(len(sample), dtype=kinds)
+        rows["sample"], rows["rival"] = sample, labels
+        for name, values in columns.items():
+            rows[name] = values[sample, rival]
+        rows["kind"] = np.array(KINDS)[self.kind[sample, rival]]
+        return KKTTable(rows)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """f_c(x) for each row of X and each class.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            See `Model.decision_function`.
+
+        Returns
+        -------
+        ndarray, shape (m, k)
+            A column for each of `classes`.
+
+        Raises
+        ------
+        DataError
+            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.WestonWatkins([[0.0], [2.0]], [0, 1], C=100))
+        >>> print(result.decision_function([[0.0], [1.5]]).round(6))
+        [[ 0.5  -0.5 ]
+         [-0.25  0.25]]
+        """
+        return self.model.decision_function(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row of X, that of the largest f_c.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            See `Model.predict`.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            Labels as they were given.
+
+        Raises
+        ------
+        DataError
+            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CrammerSinger([[0.0], [2.0], [4.0]], ["a", "b", "c"], C=10))
+        >>> print(result.predict([[1.9], [4.1]]))
+        ['b' 'c']
+        """
+        return self.model.predict(X)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the decision functions to an .npz file, as `Model.save` does. `qpsvm.load` reads it back.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What is there is replaced once the file is complete.
+
+        Raises
+        ------
+        UnsupportedError, DataError, FileAccessError, ParameterTypeError
+            See `Model.save`.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CrammerSinger([[0.0], [2.0], [4.0]], ["a", "b", "c"]))
+        >>> result.save("model.npz")
+        >>> print(qpsvm.load("model.npz").predict([[4.1]]))
+        ['c']
+        """
+        self.model.save(path)
+
+    def summary(self) -> str:
+        """The result in a few lines, as a person would report it.
+
+        Returns
+        -------
+        str
+            Lines without an end of line after the last.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CrammerSinger([[0.0], [2.0], [4.0]], ["a", "b", "c"], C=10))
+        >>> print(result.summary())
+        Crammer-Singer, 3 classes, C = 10, intercept free, kernel Linear()
+          status      optimal: The certified relative gap is within the tolerance.
+          objective   primal 1, dual 1
+          gap         ... relative, rounding included (the solver's own point: ...)
+          vectors     3 support of 3; rows: 4 on the margin + 0 at the bound, of 6
+          solver      sequential_dual ... on the dual form, ... iterations; it said '...'
+          time        build ...s, solve ...s
+        """
+        steps = "" if self.iterations is None else f", {self.iterations} iterations"
+        counts = [int((self.kind == kind).sum()) for kind in (1, 2)]
+        n, k = self.alpha.shape
+        lines = [
+            self.title,
+            f"  status      {self.status}: {self.status.sentence}",
+            f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
+            f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
+            f"  vectors     {len(self.support)} support of {n}; rows: {counts[0]} on the margin + {counts[1]} at the "
+            f"bound, of {n * (k - 1)}",
+            f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
+            f"{self.solver.status!r}",
+            f"  time        build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}",
+        ]
+        if self.message:
+            lines.append(f"  note        {self.message}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"<JointResult {self.status}: gap {self.gap:.2g}, {len(self.support)} support vectors, "
+            f"{self.backend}/{self.form}>"
+        )
+
+    def _repr_html_(self) -> str:
+        title, *lines = self.summary().splitlines()
+        return table([[Cell(line[2:14].strip()), Cell(line[14:])] for line in lines], title=title)
+
+
+def _seconds(t: float) -> str:
+    return f"{1e3 * t:.3g} ms" if t < 1 else f"{t:.3g} s"

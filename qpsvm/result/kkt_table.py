@@ -1,0 +1,121 @@
+"""The conditions of each sample as a table that indexes like the structured array in it, and prints like a table.
+
+Which columns there are, and the words for the kinds, is for the array to say: machines differ in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import IntArray
+from qpsvm.base.html import Cell, table
+
+#: Rows up to which all are printed; of more, so many from each end.
+MOST_ROWS, EACH_END = 20, 5
+#: Significant digits of a printed number.
+DIGITS = 4
+
+
+class KKTTable:
+    """One row a sample, with columns by name: `table["gap"]` (n,), `table[3]`, `table[:5]`, `np.asarray(table)`.
+
+    rows (n,): Structured. A column "residual" is what the worst row is named by.
+    numbers (n,): What the rows are called; 0 to n − 1 where absent.
+    """
+
+    def __init__(self, rows: NDArray[np.void], numbers: IntArray | None = None) -> None:
+        self._rows = rows
+        self._numbers: IntArray = np.arange(len(rows)) if numbers is None else numbers
+
+    @property
+    def dtype(self) -> np.dtype[np.void]:
+        """The columns: their names are `dtype.names`."""
+        return self._rows.dtype
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(n,)."""
+        return (len(self._rows),)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        """A column (n,) by name, a row by number; for some of either, a table whose rows keep their names."""
+        found = self._rows[key]
+        if not isinstance(found, np.ndarray) or found.dtype.names is None or found.ndim != 1:
+            return found
+        named = isinstance(key, list) and all(isinstance(name, str) for name in key)
+        return KKTTable(found, self._numbers if named else self._numbers[key])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self._rows, dtype=dtype) if copy else np.asarray(self._rows, dtype=dtype)
+
+    def __eq__(self, other: object) -> Any:
+        """As of arrays: row by row, (n,)."""
+        return self._rows == (other._rows if isinstance(other, KKTTable) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        names = ["", *self._names]
+        cells = [[str(self._numbers[i]), *(_text(self._rows[name][i]) for name in self._names)] for i in self._shown]
+        widths = [max(len(row[k]) for row in [names, *cells]) for k in range(len(names))]
+        right = [True, *(self._is_number(name) for name in self._names)]
+        lines = [
+            "  ".join(f"{text:>{width}}" if flush else f"{text:<{width}}"
+                      for text, width, flush in zip(row, widths, right, strict=True)).rstrip()
+            for row in [names, *cells]
+        ]  # fmt: skip
+        left_out = len(self) - len(self._shown)
+        if left_out:
+            lines.insert(1 + EACH_END, f"{'…':>{widths[0]}}  {left_out} more rows")
+        return "\n".join([*lines, *self._worst()])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        columns = [(self._rows[name], self._is_number(name)) for name in self._names]
+        body = [
+            [Cell(str(self._numbers[i])), *(Cell(_text(column[i]), number) for column, number in columns)]
+            for i in self._shown
+        ]
+        left_out = len(self) - len(self._shown)
+        if left_out:
+            body.insert(EACH_END, [Cell("…"), Cell(f"{left_out} more rows", spans=len(self._names))])
+        return table(body, head=["", *self._names], caption=" ".join(self._worst()))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self._rows.dtype.names or ()
+
+    def _is_number(self, name: str) -> bool:
+        return bool(self._rows.dtype[name].kind in "fiu")
+
+    @property
+    def _shown(self) -> list[int]:
+        """The rows that are printed."""
+        n = len(self)
+        return list(range(n)) if n <= MOST_ROWS else [*range(EACH_END), *range(n - EACH_END, n)]
+
+    def _worst(self) -> list[str]:
+        """A line that names the row of the largest residual."""
+        if "residual" not in self._names or not len(self):
+            return []
+        residuals = self._rows["residual"]
+        worst = int(np.argmax(np.where(np.isnan(residuals), np.inf, residuals)))
+        if residuals[worst] == 0.0:
+            return ["every residual is 0"]
+        return [f"largest residual {_text(residuals[worst])}, row {self._numbers[worst]}"]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.{DIGITS}g}" if isinstance(value, (float, np.floating)) else str(value)

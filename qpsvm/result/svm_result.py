@@ -1,0 +1,565 @@
+"""The library's answer to an SVM: a certified point that measures itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.frozen import freeze_all, freeze_parts
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.errors import NoWeightVectorError, QPSVMError, UnsupportedError
+from qpsvm.base.html import Cell, table
+from qpsvm.bounds.certificate import objective_terms
+from qpsvm.bounds.proof.proof import proof_of, without_problem
+from qpsvm.program.solution import Solver, Status
+from qpsvm.result.kkt_table import KKTTable
+from qpsvm.result.model import Model
+
+if TYPE_CHECKING:
+    from qpsvm.bounds.proof.proof import Proof
+
+#: What the numbers of `SVMResult.kind` mean.
+KINDS = ("peripheral", "margin", "violator")
+#: The same for people who look at a picture or a page.
+KINDS_IN_WORDS = ("peripheral", "on the margin", "at the bound")
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """What the numbers 0, 1 and 2 of `SVMResult.kind` mean for a machine.
+
+    names: One word each, in tables.
+    words: For people who look at a picture or a page.
+    curved: For people: the third, where a loss that is curved has no bound.
+    """
+
+    names: tuple[str, str, str] = KINDS
+    words: tuple[str, str, str] = KINDS_IN_WORDS
+    curved: str = "behind the margin"
+
+
+#: What the variables of the primal beside w and b are called at the beginning of a line.
+EXTRA_LINES = {
+    "rho": "margin", "epsilon": "tube", "radius": "ball",
+    "exact_primal": "exact", "exact_dual": "exact", "exact_gap": "exact",
+}  # fmt: skip
+#: Rows of a user's that a notebook shows: all of them are in `SVMResult.constraints`.
+SHOWN_ROWS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class SVMResult:
+    """A solved SVM, with the certificate of how well it is solved.
+
+    Arrays (n,) are indexed by the caller's rows, arrays (m,) by the dual variables: one for each row, or two.
+
+    Attributes
+    ----------
+    status : Status
+        `optimal` exactly when the certified gap is within the tolerance. It equals its name as text.
+    alpha : ndarray, shape (m,)
+        Dual variables, feasible: one a sample, or in a regression α⁺ of all samples and then α⁻, m = 2n.
+    coef : ndarray, shape (n,)
+        Of each sample in f(x) = Σ coef_i K(x_i, x) + b: α_i y_i of two classes, α⁺_i − α⁻_i of a regression.
+    b, b_interval : float, (float, float)
+        Intercept, and the interval of all intercepts that are as good.
+    rho : float
+        Level of the margin, which is where y f = rho. It is 1 except in the ν-SVM.
+    primal, dual : float
+        Certified values: primal ≥ optimum ≥ dual, up to their last digits.
+    gap : float
+        (primal − dual)/max(|primal|, |dual|) of exactly these α, w, b and ρ: measured in doubles, with the rounding
+        of the measurement counted, (COUNT.4). `verify` proves it. A smaller `tol` makes the library reach a smaller
+        gap, where doubles allow it.
+    rounding : float
+        How much of `gap` is there for rounding alone.
+    solver_gap : float
+        The relative gap (CERT.3) of the point that the solver returned, as measured before polishing.
+    kind : ndarray of int8, shape (n,)
+        0 peripheral, 1 on the margin, 2 at the bound: `kinds` has the words of this machine.
+    yf, margin : ndarray, shape (m,)
+        y_i f(x_i), for every α, and what it is to reach: `rho` in every row of a two-class machine with one level. Of
+        many rows with an RBF kernel, those far beyond their margin are known in single precision only;
+        `decision_function` is exact.
+    upper, curvature : ndarray, shape (m,)
+        C_i, which may be infinite, and how the price of slack grows: 0 for the hinge loss.
+    unit : float
+        The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, else 1.
+    backend, form : str
+        Which backend solved, and which form of the problem: "dual" or "primal".
+    iterations : int or None
+        Of the solver; None where it does not count them.
+    build_time, solve_time : float
+        Seconds that building and compiling the QP took, and seconds inside the solver.
+    solver : Solver
+        Name, version and the raw status that the solver reported.
+    model : Model
+        The decision function on its own.
+    title, message : str
+        What was solved; and what else a user should know, or "".
+    extras, intervals : mapping of str to float, and to (float, float)
+        What else the primal has a variable for, by name ("rho", "epsilon", "radius"), and all values that are as good.
+        With a `PivotedCholesky` kernel also what is certified of the machine with the kernel that it stands in for:
+        "exact_primal", "exact_dual" and their relative gap, "exact_gap".
+    target : ndarray, shape (n,), or None
+        t of a regression.
+    kinds : Kinds
+        What the numbers in `kind` mean.
+    pairs : ndarray of int, shape (m, 2), or None
+        Of a ranking, the pairs (better, worse). What has an entry for each sample elsewhere has one for each pair:
+        `kind`, `kkt`, `support`, `on_margin`, `at_bound`. The samples that support are those with `coef` ≠ 0.
+    constraints : structured ndarray, shape (p,), or None
+        The rows of `constraints=`, one each: name, value and bound of G w + c b ≤ h, violation, the price λ, and `gap`,
+        λ·|slack|, which complementary slackness says is 0. A violation is 0 but for rows that can be kept as equalities
+        only: that is no more than the rounding of their evaluation, and the gap counts what it is worth.
+    problem : Problem or None
+        What was solved, without what was computed of it; of one of many machines a function that makes it, and None of
+        a result out of a file.
+    error : QPSVMError or None
+        What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
+
+    See Also
+    --------
+    solve : What makes one.
+    derive : Every equation of the dual, measured at a result.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+    >>> print(result.status, result.w.round(6), round(result.b, 6))
+    optimal [1.] -2.0
+    >>> print(result.alpha.round(6), result.yf.round(6), result.kind)
+    [0.  0.5 0.5 0. ] [2. 1. 1. 2.] [0 1 1 0]
+    >>> result.dual <= result.primal * (1 + 1e-15) and result.gap <= 1e-6
+    True
+    """
+
+    status: Status
+    alpha: FloatArray
+    b: float
+    b_interval: tuple[float, float]
+    rho: float
+    primal: float
+    dual: float
+    gap: float
+    solver_gap: float
+    kind: NDArray[np.int8]
+    yf: FloatArray
+    margin: FloatArray
+    upper: FloatArray
+    curvature: FloatArray
+    unit: float
+    backend: str
+    form: str
+    iterations: int | None
+    build_time: float
+    solve_time: float
+    solver: Solver
+    model: Model
+    title: str
+    message: str = ""
+    error: QPSVMError | None = None
+    rounding: float = 0.0
+    coef: FloatArray = field(default_factory=lambda: np.zeros(0))
+    extras: Mapping[str, float] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    target: FloatArray | None = None
+    kinds: Kinds = Kinds()
+    pairs: IntArray | None = None
+    constraints: NDArray[np.void] | None = None
+    problem: Any = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_problem(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        freeze_all(self.__dict__)
+
+    def verify(self, problem: Any = None, *, tol: float | None = None) -> Proof:
+        """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.
+
+        Parameters
+        ----------
+        problem : Problem, optional
+            What was solved: of a result that comes out of a file, which has no samples with it. Another problem judges
+            these numbers as a point of its own, and the title of the proof says so.
+        tol : float, optional
+            A relative gap that is claimed: the proof says whether that is proven, refuted or open.
+
+        Returns
+        -------
+        Proof
+            With `gap`, a bound of the relative gap that is true whatever was rounded, and its `claims` as sentences.
+
+        Raises
+        ------
+        UnsupportedError
+            No samples, or a machine or kernel that nobody has stated exactly.
+        DataError
+            The numbers are no point of the problem: other rows, features, classes, kernel, constraints or variables.
+
+        See Also
+        --------
+        Proof.save : A file that anyone can check.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+        >>> proof = result.verify()
+        >>> proof.gap < 1e-14, bool(proof)
+        (True, True)
+        """
+        return proof_of(self, problem, tol)
+
+    @property
+    def constraint_multipliers(self) -> Mapping[str, float]:
+        """The price of each row of `constraints=`, by name: what the optimum falls by for each unit of its bound."""
+        table = self.constraints
+        return {} if table is None else dict(zip(table["name"].tolist(), table["price"].tolist(), strict=True))
+
+    @remembered
+    def xi(self) -> FloatArray:
+        """Slacks ξ_i = max(ρ − y_i f(x_i), 0), one for every α: (m,)."""
+        return np.maximum(self.margin - self.yf, 0.0)
+
+    @remembered
+    def terms(self) -> FloatArray:
+        """The share of every α in P − D, (CERT.1) in the units of the objective: (m,)."""
+        return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal)
+
+    @remembered
+    def counts(self) -> tuple[int, int, int]:
+        """How many samples there are of each of the three kinds."""
+        idle, inner, beyond = np.bincount(self.kind, minlength=len(KINDS)).tolist()
+        return idle, inner, beyond
+
+    @remembered
+    def support(self) -> IntArray:
+        """Rows with α > 0, (k,): on the margin or at the bound."""
+        return np.flatnonzero(self.kind > 0)
+
+    @remembered
+    def on_margin(self) -> IntArray:
+        """Rows with 0 < α < C, (k,). They lie on the margin."""
+        return np.flatnonzero(self.kind == 1)
+
+    @remembered
+    def at_bound(self) -> IntArray:
+        """Rows with α = C, (k,), or with a curved loss α > 0. They lie behind the margin, or just on it."""
+        return np.flatnonzero(self.kind == 2)
+
+    @property
+    def kind_words(self) -> tuple[str, str, str]:
+        """What the three kinds are called, for people: where nothing bounds α, the third is not at a bound."""
+        bounded = len(self.upper) != len(self.kind) or np.isfinite(self.upper[self.at_bound]).all()
+        idle, inner, beyond = self.kinds.words
+        return idle, inner, beyond if bounded else self.kinds.curved
+
+    @property
+    def w(self) -> FloatArray:
+        """Weight vector of a linear machine, (d,).
+
+        Raises
+        ------
+        NoWeightVectorError
+            The kernel is not linear: w lives in the kernel's feature space.
+        """
+        if self.model.w is None:
+            raise NoWeightVectorError(
+                f"w = Σ α_i y_i φ(x_i) is a vector in the feature space of {self.model.kernel}, not in the space of "
+                "the samples; use decision_function(X), or Linear() as kernel"
+            )
+        return self.model.w
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The two labels, (2,), in sort order.
+
+        Raises
+        ------
+        UnsupportedError
+            A machine without classes.
+        """
+        if self.model.classes is None:
+            raise UnsupportedError("there are no classes: what this machine predicts is a number")
+        return self.model.classes
+
+    @property
+    def epsilon(self) -> float:
+        """Half the width ε of the tube of a ν-SVR, where it is a variable.
+
+        Raises
+        ------
+        AttributeError
+            Another machine.
+        """
+        return self._extra("epsilon")
+
+    @property
+    def radius(self) -> float:
+        """The radius R of an SVDD's ball; nan where rows of your own ask for R² < 0, which no ball has.
+
+        Raises
+        ------
+        AttributeError
+            Another machine.
+        """
+        return self._extra("radius")
+
+    @property
+    def centre(self) -> FloatArray:
+        """The centre c of an SVDD's ball, (d,), of a linear kernel.
+
+        Raises
+        ------
+        AttributeError
+            Another machine.
+        NoWeightVectorError
+            The kernel is not linear: c lives in the kernel's feature space.
+        """
+        self._extra("radius")
+        return self.w / 2.0
+
+    def _extra(self, name: str) -> float:
+        if name not in self.extras:
+            raise AttributeError(f"{name} is no variable of this machine ({self.title})")
+        return self.extras[name]
+
+    @remembered
+    def kkt(self) -> KKTTable:
+        """One row a sample: what its optimality conditions are about, and its share of the gap.
+
+        alpha, xi, eta = C − α, yf, kind; `gap`, the sample's term of P − D, (CERT.1), in the units of the objective:
+        with ½‖w − w(α)‖² and the share of a penalised intercept they add up to it; `residual`, the same as a share of
+        the relative gap, (CERT.3).
+
+        Examples
+        --------
+        The last sample stands among those of the other class:
+
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1], C=1))
+        >>> print(result.kkt["kind"])
+        ['margin' 'violator' 'margin' 'peripheral' 'violator']
+        >>> print(result.kkt.dtype.names)
+        ('alpha', 'xi', 'eta', 'yf', 'gap', 'residual', 'kind')
+
+        It prints as a table, and `np.asarray(result.kkt)` is the structured array.
+        """
+        return KKTTable(kkt_table(self))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """f(x) for each row of X.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            See `Model.decision_function`.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            Positive on the side of the larger label; of a regression, the prediction itself.
+
+        Raises
+        ------
+        DataError
+            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))
+        >>> print(result.decision_function([[0.0], [1.5], [2.0]]).round(6))
+        [-1.   0.5  1. ]
+        """
+        return self.model.decision_function(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row of X, the larger one where f > 0; of a regression f itself.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            See `Model.predict`.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            Labels as they were given.
+
+        Raises
+        ------
+        DataError
+            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"]))
+        >>> print(result.predict([[0.5], [1.5]]))
+        ['no' 'yes']
+        """
+        return self.model.predict(X)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the decision function to an .npz file, as `Model.save` does. `qpsvm.load` reads it back.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What is there is replaced once the file is complete.
+
+        Raises
+        ------
+        UnsupportedError, DataError, FileAccessError, ParameterTypeError
+            See `Model.save`.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"]))
+        >>> result.save("model.npz")
+        >>> print(qpsvm.load("model.npz").predict([[0.5], [1.5]]))
+        ['no' 'yes']
+        """
+        self.model.save(path)
+
+    def summary(self) -> str:
+        """The result in a few lines, as a person would report it.
+
+        Returns
+        -------
+        str
+            Lines without an end of line after the last.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]), "cvxopt")
+        >>> print(result.summary())
+        C-SVM, C = 1, kernel Linear()
+          status      optimal: The certified relative gap is within the tolerance.
+          objective   primal 0.5, dual 0.5
+          gap         ... relative, rounding included (the solver's own point: ...)
+          vectors     2 support = 2 on the margin + 0 at the bound, of 4
+          intercept   b = -2
+          solver      cvxopt ... on the dual form, ... iterations; it said 'optimal'
+          time        build ...s, solve ...s
+        """
+        _, inner, beyond = self.kind_words
+        steps = "" if self.iterations is None else f", {self.iterations} iterations"
+        lines = [
+            self.title,
+            f"  status      {self.status}: {self.status.sentence}",
+            f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
+            f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
+            f"  {'vectors' if self.pairs is None else 'pairs  '}     {sum(self.counts[1:])} support = "
+            f"{self.counts[1]} {inner} + {self.counts[2]} {beyond}, of {sum(self.counts)}",
+            f"  intercept   b = {self.b:.10g}{_spread('b', self.b, self.b_interval)}",
+            f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
+            f"{self.solver.status!r}",
+            f"  time        build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}",
+        ]
+        extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
+        if self.constraints is not None:
+            table = self.constraints
+            lines.insert(6, f"  constraints {_rows_in_words(table)}")
+        for name, value in extras.items():
+            spread = _spread(name, value, self.intervals.get(name, (value, value)))
+            lines.insert(5, f"  {EXTRA_LINES.get(name, name):<11} {name} = {value:.10g}{spread}")
+        if self.message:
+            lines.append(f"  note        {self.message}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"<SVMResult {self.status}: gap {self.gap:.2g}, {sum(self.counts[1:])} support vectors "
+            f"({self.counts[1]} {self.kinds.words[1]}), {self.backend}/{self.form}>"
+        )
+
+    def _repr_html_(self) -> str:
+        low, high = self.b_interval
+        figures = [
+            ("status", str(self.status)), ("primal", f"{self.primal:.10g}"), ("dual", f"{self.dual:.10g}"),
+            ("relative gap", f"{self.gap:.2g}"), ("b", f"{self.b:.10g}"), ("interval of b", f"{low:.6g} to {high:.6g}"),
+            *((name, f"{value:.10g}") for name, value in {"rho": self.rho, **self.extras}.items()),
+            ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
+            ("time", f"build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}"), ("note", self.message),
+        ]  # fmt: skip
+        said = table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
+        words = self.kinds.words
+        kinds = [[Cell(word), Cell(str(count), True)] for word, count in zip(words, self.counts, strict=True)]
+        said += table([*kinds, [Cell("all"), Cell(str(sum(self.counts)), True)]], head=["kind", "samples"])
+        return said if self.constraints is None else said + _rows_as_table(self.constraints)
+
+
+def kkt_table(result: SVMResult) -> NDArray[np.void]:
+    """What `SVMResult.kkt` shows: (n,)."""
+    terms, columns = result.terms, {"alpha": result.alpha, "xi": result.xi}
+    columns |= {"eta": result.upper - result.alpha, "yf": result.yf}  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
+    if len(result.alpha) != len(result.kind) and result.target is not None:
+        sides = {
+            "alpha_above": result.alpha, "alpha_below": result.alpha, "eta_above": result.upper - result.alpha,
+            "eta_below": result.upper - result.alpha,
+        }  # fmt: skip
+        n = len(result.kind)
+        columns = {name: part[:n] if name.endswith("above") else part[n:] for name, part in sides.items()}
+        columns |= {"xi": result.xi[:n] + result.xi[n:], "f": result.yf[:n], "target": result.target}
+        terms = terms[:n] + terms[n:]
+    places = {} if result.pairs is None else {"i": result.pairs[:, 0], "j": result.pairs[:, 1]}
+    scale = max(abs(result.primal), abs(result.dual))
+    columns |= {"gap": terms, "residual": terms / scale if scale > 0 and np.isfinite(scale) else terms}
+    numbers = [*((name, "i8") for name in places), *((name, "f8") for name in columns)]
+    table = np.empty(len(result.kind), dtype=[*numbers, ("kind", "U10")])
+    for name, values in (places | columns).items():
+        table[name] = values
+    table["kind"] = np.array(result.kinds.names)[result.kind]
+    return table
+
+
+def _rows_in_words(table: NDArray[np.void]) -> str:
+    """The rows of a user's in a line: how many have a price, and the dearest of them."""
+    priced = np.flatnonzero(table["price"] > 0.0)
+    dearest = priced[np.argsort(-table["price"][priced], kind="stable")][:3]
+    named = ", ".join(f"{table['name'][k]} (price {table['price'][k]:.4g})" for k in dearest)
+    more = ", …" if len(priced) > len(dearest) else ""
+    broken = float(table["violation"].max(initial=0.0))
+    kept = "all kept" if broken == 0.0 else f"largest violation {broken:.1e}"
+    return f"{len(table)} rows, {kept}; {len(priced)} with a price{': ' if named else ''}{named}{more}"
+
+
+def _rows_as_table(table_of_rows: NDArray[np.void]) -> str:
+    """The dearest rows of a user's in HTML, and how many there are."""
+    dearest = np.argsort(-table_of_rows["price"], kind="stable")[:SHOWN_ROWS]
+    columns = ("value", "bound", "price")
+    cells = [
+        [Cell(str(row["name"])), *(Cell(f"{float(row[column]):.6g}", True) for column in columns)]
+        for row in table_of_rows[dearest]
+    ]
+    more = f"the first {SHOWN_ROWS} of {len(table_of_rows)}, by price" if len(table_of_rows) > SHOWN_ROWS else ""
+    return table(cells, head=["row", "value ≤", *columns[1:]], title="rows of your own", caption=more)
+
+
+def _spread(name: str, value: float, interval: tuple[float, float]) -> str:
+    """What is said of a variable that is not unique."""
+    low, high = interval
+    if not high - low > 1e-9 * max(1.0, abs(value)):
+        return ""
+    return f"   any {name} in [{low:.6g}, {high:.6g}] is as good"
+
+
+def _seconds(t: float) -> str:
+    return f"{1e3 * t:.3g} ms" if t < 1 else f"{t:.3g} s"

@@ -1,0 +1,336 @@
+"""A backend's turn at a machine that learns several classes in one program: solve, polish, certify.
+
+Our own method goes in stages, from rough to fine. After each of them the split that its point suggests is solved for
+exactly, and as soon as that gives an optimum nothing finer is needed. Any general backend takes either QP of the
+problem; its point is polished and certified in the same way.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from qpsvm import backends
+from qpsvm.backends.base import Backend, compiled_by, refuse_unknown
+from qpsvm.backends.contract import stopped
+from qpsvm.backends.external.all_in_one_liblinear_ import missing_at_liblinear, takes
+from qpsvm.backends.own.sequential_dual_ import NAME, SequentialDual, version
+from qpsvm.base.errors import TooLargeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.resources.interrupts import held, noted
+from qpsvm.base.resources.limits import available_memory, in_words
+from qpsvm.base.resources.progress import Clock, heard, say
+from qpsvm.bounds.all_in_one_certificate import JointPoint
+from qpsvm.bounds.all_in_one_polish import from_margins, polish
+from qpsvm.machines import JointProblem
+from qpsvm.machines.problem.forms import Form, check_form
+from qpsvm.program.costs import Cost, Size
+from qpsvm.program.solution import Solver, Status
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.solve.attempt import LADDER, STOPPED_BY_USER, Request
+
+#: Violations of the optimality conditions, as shares of the level, at which the stages of our own method end.
+STAGES = (0.5, 0.2, 0.1, 0.05, 0.02, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
+#: Polishing after a stage may take as long as all stages so far, and at least so many seconds.
+POLISHING = 0.2
+#: Seconds that polishing may take at the end.
+LAST_POLISH = 10.0
+#: Rows of the dual up to which every step length of (JPOL.3) is tried after every stage.
+FEW_ROWS = 2000
+#: A measured gap that ends the stages, and seconds after which one that is within the tolerance does.
+FINE, LONG = 1e-12, 1.0
+#: A polished point is gone on from where its gap is less than this share of that of the method's own.
+WORTH = 0.5
+#: LIBLINEAR, which takes the machine with one slack a sample and no free intercept, by its w.
+LIBLINEAR: tuple[str, Form] = ("liblinear", "primal")
+#: Steps over a sample that our own method may take where nobody says how many: so many for each sample, or in all.
+STEPS_EACH, LEAST_STEPS = 400, 20_000
+#: The same where a general solver is there to take over; and so many more for each sample where that will take long.
+QUICK_STEPS_EACH, QUICK_STEPS, PATIENT_STEPS_EACH = 10, 1500, 300
+#: The general solver of sparse QPs, and the numbers in the rows of a primal, and in w, up to which it is quick.
+SPARSE, SPARSE_ENTRIES, SPARSE_COLUMNS = "cvxpy", 4_000_000, 2000
+#: The general solver of dense QPs, and the rows of a dual up to which it is worth trying, and up to which it is quick.
+DENSE, DENSE_ROWS, QUICK_ROWS = "cvxopt", 1500, 600
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best point of a turn, and the record of how it came about."""
+
+    point: JointPoint
+    status: Status
+    solver: Solver
+    solver_gap: float
+    backend: str
+    form: Form
+    iterations: int | None
+    build_time: float
+    solve_time: float
+
+
+def solve_joint(problem: JointProblem, backend: str, form: Form | None, request: Request) -> JointResult:
+    """Solve a joint machine by the backend named, or by our own method and, where that fails, another.
+
+    Raises UnknownOptionError, UnsupportedError, TooLargeError.
+    """
+    if form is not None:
+        check_form(form)
+    if backend == "auto" and form == "primal":
+        return _result(problem, _general(problem, backends.get(DENSE), form, request), request)
+    if backend not in ("auto", NAME):
+        return _result(problem, _general(problem, _able(backend), form, request), request)
+    if form == "primal":
+        raise UnsupportedError(f"{NAME} takes the dual form only; use form='dual', or {', '.join(general_backends())}")
+    if request.options:
+        refuse_unknown(NAME, request.options, frozenset())
+    alone = backend == NAME or not request.polish or request.max_iter is not None or request.start is not None
+    others = [] if alone else _others(problem, request.time_limit is not None)
+    best: JointResult | None = None
+    size = min(_entries(problem) / SPARSE_ENTRIES, 1.0) if problem.space.is_linear else 0.0
+    each = QUICK_STEPS_EACH + int(size * PATIENT_STEPS_EACH)
+    brief = replace(request, max_iter=max(QUICK_STEPS, each * problem.joint.n))
+    first: list[tuple[Request, tuple[str, Form] | None]] = [(brief, None)] if others else []
+    for asked, other in [*first, *((request, other) for other in others), (request, None)]:
+        if other == LIBLINEAR:
+            found = _liblinear(problem, asked)
+        elif other is not None:
+            found = _general(problem, backends.get(other[0]), other[1], asked)
+        else:
+            found = _sequential(problem, asked, last=asked is request)
+        result = _result(problem, found, request)
+        best = result if best is None or result.gap < best.gap else best
+        if best.status in (Status.OPTIMAL, Status.INTERRUPTED) or request.clock.stopped():
+            break
+    assert best is not None  # there is at least one turn
+    return best
+
+
+def _others(problem: JointProblem, timed: bool) -> list[tuple[str, Form]]:
+    """The general solvers that are worth a turn once our own method has not come to an end soon: the quickest first.
+
+    Where the time is limited, only those that keep a limit.
+    """
+    dual, space = problem.joint, problem.space
+    others: list[tuple[str, Form]] = []
+    sparse = space.is_linear and _entries(problem) <= SPARSE_ENTRIES
+    if sparse and dual.k * space.samples.d <= SPARSE_COLUMNS:
+        others.append((SPARSE, "primal"))
+    if len(dual.places) <= DENSE_ROWS:
+        others.insert(0 if len(dual.places) <= QUICK_ROWS else len(others), (DENSE, "dual"))
+    own = not timed and space.is_linear and space.samples.whole is not None and takes(dual, space.X)
+    liblinear = [LIBLINEAR] if own else []
+    there = [(each, form) for each, form in others if backends.get(each).version() is not None]
+    kept = [other for other in there if not timed or backends.get(other[0]).abilities.grants("time_limit")]
+    quick = len(dual.places) <= QUICK_ROWS  # then the dense one comes first
+    return [*kept, *liblinear] if quick else [*liblinear, *kept]
+
+
+def _entries(problem: JointProblem) -> int:
+    """Numbers in the rows of the primal of a linear machine."""
+    return 2 * (problem.joint.k - 1) * problem.space.samples.entries
+
+
+def general_backends() -> tuple[str, ...]:
+    """The names of the backends that take any QP, and so those of a joint machine."""
+    return tuple(each.name for each in backends.everyone() if each.abilities.any_qp and not each.abilities.study)
+
+
+def _able(name: str) -> Backend:
+    """A backend that takes any QP.
+
+    Raises UnknownOptionError, UnsupportedError, MissingExtraError.
+    """
+    if not isinstance(name, str) or name not in backends.names():
+        raise UnknownOptionError(f"unknown backend {name!r}; {nearest(name, [*backends.names(), 'auto', NAME])}")
+    backend = backends.get(name)
+    if not backend.abilities.any_qp:
+        raise UnsupportedError(
+            f"{name} does not take machines that learn several classes in one program; use auto, {NAME}, "
+            f"{' or '.join(general_backends())}"
+        )
+    backend.require()
+    return backend
+
+
+def _result(problem: JointProblem, found: Found, request: Request) -> JointResult:
+    """The result, with the status that the certificate gives it."""
+    with np.errstate(all="ignore"):
+        point = problem.judge.counted(found.point, request.tol) if np.isinf(found.point.gap) else found.point
+    status, message = found.status, ""
+    if point.gap <= request.tol:
+        status = Status.OPTIMAL
+    elif point.measured <= request.tol:
+        status = Status.INACCURATE
+        message = (
+            "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f may cost as much "
+            "as the rest of it; centre and scale the features, or lower C"
+        )
+    elif status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
+        status = Status.INACCURATE if status is Status.OPTIMAL else Status.NUMERICAL_ERROR
+    if problem.space.shift:
+        message = (
+            f"the certificate is for the kernel matrix plus {problem.space.shift!r} times the identity "
+            f"(psd='shift'), which has no counterpart for new samples. {message}"
+        ).strip()
+    return problem.result(
+        point, status=status, message=message, backend=found.backend, form=found.form, iterations=found.iterations,
+        build_time=found.build_time, solve_time=found.solve_time, solver=found.solver, solver_gap=found.solver_gap,
+    )  # fmt: skip
+
+
+def _liblinear(problem: JointProblem, request: Request) -> Found:
+    """LIBLINEAR's w, the exact split that it suggests, and polishing."""
+    dual, space, judge, solving = problem.joint, problem.space, problem.judge, Clock()
+    missing = missing_at_liblinear(dual, space.X)
+    seconds = solving.seconds
+    clock = Clock(max(min(LAST_POLISH, request.clock.left), 0.0))
+    point = from_margins(space.centred, dual, missing, judge.certify, clock)
+    if point is None:
+        point = judge.certify(np.zeros((dual.n, dual.k)))
+    gap = point.measured
+    point = polish(space.centred, dual, point, judge.certify, clock, 1)
+    solver = Solver("liblinear", backends.get("liblinear").version() or "?", "its w, of which α is made")
+    return Found(point, Status.INACCURATE, solver, gap, "liblinear", "primal", None, 0.0, seconds)
+
+
+def _polished(problem: JointProblem, point: JointPoint, seconds: float, lengths: int | None = None) -> JointPoint:
+    return polish(problem.space.centred, problem.joint, point, problem.judge.certify, Clock(max(seconds, 0.0)), lengths)
+
+
+# --- our own method -------------------------------------------------------------------------------------------------
+
+
+def _sequential(problem: JointProblem, request: Request, last: bool = True) -> Found:
+    """Stages of the sequential dual method, each followed by polishing, for longer at the end if nobody follows."""
+    judge, tol = problem.judge, request.tol
+    late = request.too_late(_matrix(problem))
+    if late is not None:
+        return _not_started(problem, Solver(NAME, version(), f"not started: {late}"), "dual")
+    building = Clock()
+    most = request.max_iter or max(LEAST_STEPS, STEPS_EACH * problem.joint.n)
+    method = SequentialDual(problem.space.centred, problem.joint, request.clock, most, request.verbose)
+    build_time, solving = building.seconds, 0.0
+    alpha, b = request.start, None
+    best: JointPoint | None = None
+    reason, solver_gap = "converged", float("inf")
+    with held():
+        for stage in STAGES:
+            began = Clock()
+            answer = method.run(stage, alpha, b)
+            solving += began.seconds
+            reason = answer.reason
+            point = judge.certify(answer.alpha, answer.b)
+            solver_gap = point.measured
+            ended = reason != "converged" or stage == STAGES[-1]
+            if request.polish and not noted():
+                patience = LAST_POLISH if ended and last else max(solving, POLISHING)
+                seconds = min(patience, max(request.clock.left, 0.0))
+                few = len(problem.joint.places) <= FEW_ROWS
+                point = _polished(problem, point, seconds, None if ended or few else 1)
+            best = point if best is None or point.measured < best.measured else best
+            if heard(request.verbose):
+                say(f"{NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.measured:.1e}", request.verbose)
+            if best.measured <= tol and (best.measured <= FINE or not request.polish or solving > LONG):
+                best = judge.counted(best, tol)
+                if best.gap <= tol:
+                    break
+            if ended:
+                break
+            better = point.measured < WORTH * solver_gap
+            alpha, b = (point.alpha, point.inner) if better else (answer.alpha, answer.b)
+        if noted():
+            if best is not None and best.gap <= tol:
+                raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost
+            reason = "interrupted"
+    assert best is not None  # there is at least one stage
+    status, words = stopped(reason)
+    return Found(
+        best, status, Solver(NAME, version(), words), solver_gap, NAME, "dual", method.steps, build_time, solving
+    )
+
+
+def _matrix(problem: JointProblem) -> Cost:
+    """What the kernel matrix costs that our own method keeps whole, and that nothing can stop."""
+    space = problem.space
+    n, d = space.samples.n, space.samples.d
+    return Cost(0.0, 0.0, 0.0) if space.is_linear else Size(n, d, n * d, sparse=False, linear=False).gram
+
+
+def _not_started(problem: JointProblem, solver: Solver, form: Form) -> Found:
+    """α = 0, certified."""
+    nothing = problem.judge.certify(np.zeros((problem.joint.n, problem.joint.k)))
+    return Found(nothing, Status.TIME_LIMIT, solver, nothing.measured, solver.name, form, None, 0.0, 0.0)
+
+
+# --- general solvers ------------------------------------------------------------------------------------------------
+
+
+def _general(problem: JointProblem, backend: Backend, form: Form | None, request: Request) -> Found:
+    """One of the QPs, by a solver of any QP, at tighter tolerances while the certificate says no."""
+    chosen: Form = form or backend.preferred_form(problem.space.is_linear)
+    backend.check(request.limits(backend), request.options)
+    late = _check_room(problem, backend, chosen, request)
+    judge = problem.judge
+    if late is not None:
+        return _not_started(problem, Solver(backend.name, backend.version() or "?", f"not started: {late}"), chosen)
+    building = Clock()
+    scaled = problem.solver_qp(chosen)
+    compiled = compiled_by(backend, scaled.qp)
+    build_time, solving, iterations = building.seconds, 0.0, 0
+    repeats = backend.abilities.tightens and request.polish and not request.options and request.max_iter is None
+    best: Found | None = None
+    for tol in (None, *LADDER) if repeats else (None,):
+        limits = request.limits(backend, tol)
+        with held() if backend.abilities.polls else nullcontext():
+            answer = compiled.solve(
+                tol=limits.tol, max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
+                **request.options,
+            )  # fmt: skip
+        solving += answer.solve_time
+        iterations += answer.iterations or 0
+        point = judge.certify(problem.read(scaled.unscale(answer)))
+        solver_gap = point.measured
+        if request.polish and answer.status not in STOPPED_BY_USER:
+            point = _polished(problem, point, min(max(LAST_POLISH, solving), max(request.clock.left, 0.0)))
+        point = judge.counted(point, request.tol)
+        found = Found(
+            point,
+            answer.status,
+            answer.solver,
+            solver_gap,
+            backend.name,
+            chosen,
+            iterations or None,
+            build_time,
+            solving,
+        )
+        if best is None or point.gap <= best.point.gap:
+            best = found
+        if best.point.gap <= request.tol or answer.status in STOPPED_BY_USER:
+            break
+    assert best is not None  # the ladder has at least one step
+    return replace(best, iterations=iterations or None, solve_time=solving)
+
+
+def _check_room(problem: JointProblem, backend: Backend, form: Form, request: Request) -> str | None:
+    """Why it is too late to start, or None.
+
+    Raises TooLargeError.
+    """
+    dual, space = problem.joint, problem.space
+    d = space.samples.d
+    stored = space.samples.entries if space.is_linear else dual.n * dual.n
+    entries = 2 * (dual.k - 1) * stored
+    width = dual.k * (d if space.is_linear else dual.n)
+    explicit = form == "primal" or space.is_linear
+    size = Size(len(dual.places), width if explicit else d, entries, explicit, explicit, samples=dual.n)
+    cost = backend.cost(size, form)
+    there = available_memory()
+    if cost.bytes > there:
+        raise TooLargeError(
+            f"{backend.name} needs about {in_words(cost.bytes)} of memory for the {form} form of {dual.n} samples of "
+            f"{dual.k} classes, {len(dual.places)} rows, and {in_words(there)} are available: use backend='auto', or "
+            "fewer samples"
+        )
+    return request.too_late(cost)

@@ -1,0 +1,447 @@
+"""The one function that walks all the way: problem, backend, QP, solver, polish, certificate, result."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm import backends
+from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, compiled_by
+from qpsvm.backends.contract import Limits
+from qpsvm.base.arrays.checks import as_flag, as_tolerance
+from qpsvm.base.errors import (
+    DataError,
+    InaccurateWarning,
+    ParameterTypeError,
+    QPSVMError,
+    SolverError,
+    TooLargeError,
+    UnknownOptionError,
+    UnsupportedError,
+    nearest,
+)
+from qpsvm.base.resources.limits import one_thread
+from qpsvm.base.resources.progress import Clock, heard, say
+from qpsvm.data.samples import SpreadSamples
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.forms import Form, check_form
+from qpsvm.machines.problem.machine import Machine, R
+from qpsvm.program.costs import Cost
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import Status
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.attempt import Request, attempt, not_started
+from qpsvm.solve.choice import Choice, Followers, choices, machine_traits, size_of
+
+if TYPE_CHECKING:
+    from qpsvm.machines.problem.all_in_one import JointProblem
+    from qpsvm.result.saving.checkpoint import Checkpoint
+
+
+def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
+    """Turn a QP into a solver's own data.
+
+    Parameters
+    ----------
+    qp : QP
+        Any, whether a problem made it or you did.
+    backend : str
+        One of `qpsvm.backends.names()`.
+
+    Returns
+    -------
+    Compiled
+        `.data` is exactly what the solver will receive; `.solve(**options)` returns a `QPSolution`.
+
+    Raises
+    ------
+    UnknownOptionError
+        No such backend.
+    UnsupportedError
+        The backend cannot take this QP.
+    MissingExtraError
+        The backend's package is not installed.
+    DataError
+        P's factor is not finite.
+    TooLargeError
+        Its data do not fit into memory.
+    ParameterTypeError
+        `qp` is not a QP.
+
+    See Also
+    --------
+    solve : The whole way, with a certificate.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual")
+    >>> compiled = qpsvm.compile(qp, "cvxopt")
+    >>> compiled.data["G"].size  # the bounds are rows for CVXOPT: −α ≤ 0 and α ≤ C
+    (4, 2)
+    >>> solution = compiled.solve()
+    >>> print(solution.status, solution.x.round(5))
+    optimal [0.5 0.5]
+    """
+    if not isinstance(qp, QP):
+        raise ParameterTypeError(f"compile takes a QP, such as problem.qp('dual'), got {type(qp).__name__}")
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(qp.P.mean_diagonal())
+    if not finite:  # an explicit P is checked when the QP is made; a factor's entries show in the diagonal
+        raise DataError(f"P ({qp.P.describe()}) holds a number that is not finite, or whose square is not")
+    chosen = backends.get(backend)
+    try:
+        return compiled_by(chosen, qp)
+    except TooLargeError:
+        raise
+    except MemoryError as error:
+        raise TooLargeError(
+            f"{chosen.name} ran out of memory on a QP of {qp.n} variables: use fewer rows, or another backend or form"
+        ) from error
+
+
+def solve(
+    problem: Machine[R],
+    backend: str = "auto",
+    form: Form | None = None,
+    tol: float = 1e-6,
+    polish: bool = True,
+    check: bool = True,
+    verbose: bool = False,
+    time_limit: float | None = None,
+    max_iter: int | None = None,
+    start: SVMResult | JointResult | ArrayLike | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> R:
+    """Solve a support vector machine and certify the answer.
+
+    Parameters
+    ----------
+    problem : Problem or JointProblem
+        Any machine: `CSVM`, `NuSVM`, `HardMargin`, `PrimalHinge`, or one of your own; `CrammerSinger` and
+        `WestonWatkins`, which "auto" solves by "sequential_dual", and of the others those that take any QP.
+    backend : str
+        "auto", or one of `qpsvm.backends.names()`.
+    form : "dual" or "primal", optional
+        By default the form in which the backend certifies best.
+    tol : float
+        Relative duality gap up to which the result is `optimal`, all rounding counted. Where the a-priori bound on
+        rounding is larger, what matters is evaluated in twice the precision; where that is not enough either, the
+        result is `inaccurate` and says so.
+    polish : bool
+        Improve the solver's point by solving for the exact split of free and bounded α.
+    check : bool
+        Raise on an infeasible or failed problem and warn on an inaccurate one; otherwise return the result as it is.
+    verbose : bool
+        Show the choice of backend, the solver's own progress, and the certificate, on standard output. All but what
+        compiled solvers print themselves are messages of the logger "qpsvm": they are not printed where a program's own
+        logging takes them, and a program that logs INFO has them without `verbose`.
+    time_limit : float, optional
+        Seconds for all of it, from this call on; see the notes for what may be added.
+    max_iter : int, optional
+        Iterations of the solver. Polishing then takes at most as long as the solver did (or a tenth of a second).
+    start : SVMResult, or array_like of shape (n,), optional
+        Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α; for machines that
+        learn several classes in one program a `JointResult`, or an array of shape (n, k). It changes the
+        time and not the answer; backends that the library chooses itself use it where they can.
+    checkpoint : str or path-like, optional
+        A file in which a linear machine keeps where its solve is, a few numbers a column; one that was interrupted, or
+        killed, goes on from there. It is refused for other data and other parameters.
+    **options
+        The solver's own settings, by their own names.
+
+    Returns
+    -------
+    SVMResult or JointResult
+        Its `status` says what was certified, with `check=False` also where that is not enough.
+
+    Raises
+    ------
+    NotSeparableError
+        A hard margin over classes whose hulls meet (`check=True`).
+    MarginNotFoundError
+        A hard margin over classes whose hulls come so near that no margin was found (`check=True`): a `SolverError`.
+    SolverError
+        No point could be certified at all (`check=True`).
+    TooLargeError
+        What the backend needs (with "auto": every one that could be tried) does not fit into memory.
+    IndefiniteKernelError
+        The Gram matrix is indefinite and the problem says psd="raise".
+    UnknownOptionError, UnsupportedError, ParameterError
+        An option that does not exist, or that the backend cannot honour: before anything is built.
+
+    Warns
+    -----
+    InaccurateWarning
+        The certified gap is above `tol` (`check=True`).
+
+    See Also
+    --------
+    solve_path : Many values of C, λ or ν.
+    compile : A QP for one solver, without a certificate.
+    derive : The equations of the dual at the result.
+
+    Notes
+    -----
+    Interrupted with Ctrl-C, our own solvers end with their best point, and the result has the status `interrupted`; a
+    second Ctrl-C raises `KeyboardInterrupt`, as other solvers do at once.
+
+    A time limit ends in the best certified point, with the status `time_limit`. It may be exceeded by one step of the
+    solver and by one certificate. A certificate takes n × (support vectors) kernel values. Where these would take
+    longer than the limit (or a second), a point with fewer support vectors is certified instead: with those whose α is
+    largest.
+
+    Set-ups that cannot be stopped (factorisations, CVXPY's compilation) are not begun where an estimate says that they
+    would not end in time. "auto" then takes another backend; a named one answers with α = 0 and says so in
+    `result.message`. The limit counts neither the making of the problem nor the test whether a kernel matrix is
+    indefinite.
+
+    "auto" goes on to further backends only while these take, all together, at most three times as long as the first one
+    (or three seconds). That is estimated beforehand and then measured. `result.message` names what was left out.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], C=1)
+    >>> result = qpsvm.solve(problem)
+    >>> print(result.status, result.w.round(6), round(result.b, 6))
+    optimal [1.] -2.0
+
+    Whichever solver it was, the certificate is the same:
+
+    >>> for backend in ("cvxopt", "osqp", "kernel_newton", "dual_ascent"):
+    ...     print(backend, qpsvm.solve(problem, backend).gap <= 1e-6)
+    cvxopt True
+    osqp True
+    kernel_newton True
+    dual_ascent True
+
+    The next C begins where this one ended:
+
+    >>> print(qpsvm.solve(qpsvm.CSVM(problem.X, [0, 0, 1, 1], C=2), "kernel_newton", start=result).status)
+    optimal
+    """
+    if not isinstance(problem, Problem) and not _is_joint(problem):
+        raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    problem.samples.check()
+    as_tolerance(tol)
+    Limits(tol, max_iter, time_limit, verbose)  # checks them
+    clock = Clock(time_limit)
+    if checkpoint is not None:
+        from qpsvm.solve.checkpointing import backend_of
+
+        backend = backend_of(problem, backend)
+    for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
+        as_flag(flag, name)
+    begin = None if start is None else problem.start(start)  # type: ignore[arg-type]
+    request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
+    with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
+        try:
+            if not isinstance(problem, Problem):
+                result: SVMResult | JointResult = _solved_jointly(problem, backend, form, request)
+            elif checkpoint is None:
+                result = _solved(problem, backend, form, request)
+            else:
+                result = _solved_and_kept(problem, backend, form, request, checkpoint)
+        except TooLargeError:
+            raise
+        except MemoryError as error:
+            rows = f"{len(problem.rows)} rows with {problem.X.shape[1]} features"
+            raise TooLargeError(f"memory ran out over {rows}: use fewer rows, or free some first") from error
+    if check:
+        _check(result, request, backend)
+    return cast("R", result)
+
+
+def _is_joint(problem: object) -> TypeGuard[JointProblem]:
+    """Whether a machine learns several classes in one program; what those need is imported where there is one."""
+    from qpsvm.machines.problem.all_in_one import JointProblem
+
+    return isinstance(problem, JointProblem)
+
+
+def _solved_jointly(problem: JointProblem, backend: str, form: Form | None, request: Request) -> JointResult:
+    """The result of a machine that learns several classes in one program."""
+    from qpsvm.solve.all_in_one_attempt import solve_joint
+
+    return solve_joint(problem, backend, form, request)
+
+
+def _solved_and_kept(
+    problem: Problem, backend: str, form: Form | None, request: Request, checkpoint: str | os.PathLike[str]
+) -> SVMResult:
+    """The result of a solve that keeps where it is in a file."""
+    from qpsvm.solve.checkpointing import kept
+
+    with kept(problem, checkpoint, request.verbose) as file:
+        return _solved(problem, backend, form, request, file)
+
+
+def _solved(
+    problem: Problem, backend: str, form: Form | None, request: Request, file: Checkpoint | None = None
+) -> SVMResult:
+    """The result: of the workers that hold the samples, where they can, or of this process."""
+    if isinstance(problem.samples, SpreadSamples):
+        from qpsvm.solve.distributed.solving import on_members, solve_spread
+
+        if on_members(problem, backend, form, request):
+            return solve_spread(problem, request, *(() if file is None else (file.keep, file.state)))
+    if file is not None:
+        states = {"keep": file.keep, "begun": file.state}
+        request = replace(request, options={**request.options, **states})
+    return _best(problem, _choices(problem, backend, form, request), request)
+
+
+def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request: Request) -> SVMResult:
+    """The best of the choices' results: of the first that can start, and of its followers while they are in proportion.
+
+    Raises UnsupportedError, TooLargeError.
+    """
+    best: SVMResult | None = None
+    refused: QPSVMError | None = None
+    followers: Followers | None = None
+    late: tuple[Backend, Form, str] | None = None
+    left_out: list[str] = []
+    waiting_helps = False
+    for chosen, wanted, estimate in turns:
+        why = request.too_late(estimate)
+        if why is not None:
+            late = late or (chosen, wanted, why)
+            continue
+        why = None if followers is None else followers.refuse(estimate)
+        if why is not None:
+            left_out.append(f"{Choice(chosen.name, wanted)} ({why})")
+            waiting_helps = True
+            continue
+        turn = Clock(None if followers is None else followers.left)
+        try:
+            result = attempt(problem, chosen, wanted, estimate, request, turn)
+        except UnsupportedError as error:
+            refused = refused or error  # it takes other machines
+            continue
+        except SolverError as error:  # of a backend from outside, which is not the only one that there is
+            refused = refused or error
+            left_out.append(f"{Choice(chosen.name, wanted)} ({error})")
+            continue
+        except TooLargeError as error:
+            refused = error
+            left_out.append(f"{Choice(chosen.name, wanted)} (memory)")
+            continue
+        if followers is None:
+            followers = Followers(turn.seconds)
+        else:
+            followers.spend(turn.seconds)
+        best = result if best is None or result.gap < best.gap else best
+        if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):
+            break
+    if best is None and late is not None:
+        return not_started(problem, *late[:2], request, late[2])
+    if best is None:
+        assert refused is not None  # there is at least one choice
+        raise refused
+    if best.status is Status.OPTIMAL or not left_out:
+        return best
+    said = f"Not tried: {', '.join(left_out)}" + ("; name one as backend= to wait for it." if waiting_helps else ".")
+    return replace(best, message=f"{best.message} {said}".strip())
+
+
+def _choices(
+    problem: Problem, backend: str, form: Form | None, request: Request
+) -> Iterator[tuple[Backend, Form, Cost]]:
+    """The backends and forms to try, in order, with what each will cost; more than one only where the library chooses.
+
+    What a named backend cannot do is an error here, before anything is built; of the library's own choices, those that
+    cannot keep the request are passed over. They are looked at one at a time, because to ask a solver's package for its
+    settings costs more than a small problem.
+    """
+    if form is not None:
+        check_form(form)
+    linear = problem.space.is_linear
+    named = not (isinstance(backend, str) and backend == "auto")
+    refused: QPSVMError | None = None
+    found = False
+    candidates: Iterable[Choice] = [Choice(backend)] if named else choices(problem)
+    if not named and heard(request.verbose):
+        candidates = list(candidates)
+        say(f"auto, in this order: {', '.join(str(choice) for choice in candidates)}", request.verbose)
+    for choice in candidates:
+        chosen = backends.get(choice.backend)
+        if form is not None and choice.form not in (None, form):
+            continue
+        preferred: Form = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(linear)
+        wanted = form or choice.form or preferred
+        reason, estimate = None, choice.cost
+        if estimate is None or wanted != (choice.form or chosen.preferred_form(linear)):  # not judged yet
+            size = size_of(problem)
+            reason, estimate = chosen.refuse(machine_traits(problem), size.rows, wanted), chosen.cost(size, wanted)
+        can_stop = request.time_limit is None or chosen.abilities.grants("time_limit")
+        try:
+            if reason:
+                raise UnsupportedError(reason)
+            if named and request.start is not None and not request.begins(chosen, wanted):
+                raise chosen.cannot_begin(wanted)
+            late = can_stop and request.too_late(estimate) is not None  # it will not be started
+            if request.asks and (named or not late):  # its options are asked of its package
+                chosen.check(request.limits(chosen), request.options)
+        except (UnsupportedError, UnknownOptionError) as error:
+            refused = error
+            continue
+        chosen.require()
+        found = True
+        yield chosen, wanted, estimate
+    if found or refused is None:
+        return
+    if not named and isinstance(refused, UnknownOptionError):
+        raise UnknownOptionError(_whose(request.options)) from None
+    raise refused
+
+
+def _whose(options: Mapping[str, Any]) -> str:
+    """The message about options that none of the backends chosen by "auto" has: it names their owners."""
+    listed = {backend.name: backend.options() for backend in backends.everyone() if backend.version()}
+    option = next((name for name in options if not any(name in known for known in listed.values())), None)
+    if option is not None:
+        return f"no backend has an option {option!r}; {nearest(option, COMMON_OPTIONS)}, and each backend's own"
+    option = next(iter(options))
+    owners = [name for name, known in listed.items() if option in known]
+    return f"the option {option!r} belongs to {' and '.join(owners)}: name the backend, as in backend={owners[0]!r}"
+
+
+def _check(result: SVMResult | JointResult, request: Request, backend: str) -> None:
+    """Raise or warn as `check=True` promises."""
+    if result.error is not None:
+        raise result.error
+    if result.status is Status.OPTIMAL:
+        return
+    said = f"{result.solver.name} ended with {result.solver.status!r}"
+    what_to_do = f"{result.status.sentence} {_advice(result, request, backend)} {result.message}"
+    what_to_do = " ".join(what_to_do.split())
+    if result.gap == float("inf"):
+        raise SolverError(f"{result.status}: no point could be certified ({said}). {what_to_do}")
+    warnings.warn(
+        f"{result.status}: the certified relative gap is {result.gap:.2g}, above tol = {request.tol:g} ({said}). "
+        f"{what_to_do}",
+        InaccurateWarning,
+        stacklevel=3,
+    )
+
+
+def _advice(result: SVMResult | JointResult, request: Request, backend: str) -> str:
+    """What to try after an inaccurate result: only what has not been tried."""
+    if result.status is not Status.INACCURATE:
+        return ""
+    ways = [] if request.polish else ["leave polish=True"]
+    if backend != "auto":
+        own = backend in backends.names() and backends.get(backend).options()
+        ways += ["tighten the solver's own tolerances"] if own else []
+        ways.append("choose another backend")
+    ways += ["standardise the features", "lower C"]
+    return f"Try this: {', '.join(ways[:-1])} or {ways[-1]}."

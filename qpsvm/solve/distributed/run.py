@@ -1,0 +1,316 @@
+"""One run of a program on the workers that hold rows, as the client sees it."""
+
+from __future__ import annotations
+
+import pickle
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from qpsvm.backends.external.packages import built_in_version
+from qpsvm.base.errors import ClusterError
+from qpsvm.base.resources.interrupts import noted
+from qpsvm.data.sources.cluster_faults import cluster_faults
+from qpsvm.solve.distributed.hub import CLIENT, Stop
+from qpsvm.solve.distributed.member import Outcome, Run, closed, member, opened, rows_of, small_of
+from qpsvm.solve.distributed.placing import Placed
+
+#: Called with each state that the first member notes.
+OnState = Callable[[Mapping[str, Any]], None]
+#: Seconds between two looks at a run: by so much a state is late where the first member's worker dies.
+LOOK = 0.5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How patient the client is with the workers.
+
+    patience: Seconds that the process of a worker may be silent before it counts as lost. Dask's own loops are
+        held up for seconds by calls that keep the interpreter for themselves; one that was silent for long is
+        given longer.
+    reporting: Seconds in which all members must have begun: a worker whose threads are all taken does not
+        begin.
+    recovery: Seconds in which the partitions of a lost worker must have been made again, counted from the last
+        one made.
+    restarts: How often a run is begun again.
+    """
+
+    patience: float = 10.0
+    reporting: float = 60.0
+    recovery: float = 60.0
+    restarts: int = 5
+
+
+class Lost(RuntimeError):
+    """Workers were lost during a run.
+
+    addresses: Theirs.
+    hung: Whether they are silent, so that the scheduler may not have noticed.
+    """
+
+    def __init__(self, words: str, addresses: Sequence[str], hung: bool = False) -> None:
+        super().__init__(words)
+        self.addresses, self.hung = tuple(addresses), hung
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """What one member has returned.
+
+    small: What came back.
+    numbers, starts: Its partitions, and the first row of each.
+    messages, sent_bytes: Questions that it has asked, and bytes that it has sent to the others.
+    seconds: Of its program.
+    names: The vectors that it has kept on its worker.
+    """
+
+    small: Any
+    numbers: list[int]
+    starts: list[int]
+    messages: int
+    sent_bytes: int
+    seconds: float
+    names: tuple[str, ...]
+    future: Any
+
+    def rows(self, name: str) -> NDArray[Any]:
+        """A vector that stayed on the worker, brought here.
+
+        Raises ClusterError.
+        """
+        client = self.future.client
+        if not alive(client) or not client.who_has([self.future]).get(self.future.key):
+            raise ClusterError(f"{name} was kept on a worker that is gone: solve again to have it")
+        with cluster_faults():
+            found: NDArray[Any] = client.submit(rows_of, self.future, name, pure=False).result()
+        return found
+
+
+class Spread:
+    """One run."""
+
+    def __init__(self, placed: Placed, settings: Settings) -> None:
+        self.client, self.placed, self.settings = placed.client, placed, settings
+        self.holders = placed.holders()
+        self.addresses = list(self.holders)
+        name = uuid.uuid4().hex
+        self.run = Run(name, self.addresses[0], len(self.addresses), settings.patience)
+        self.futures: list[Any] = []
+        self.small: dict[int, Any] = {}
+        self.notes = 0
+        self.interrupting = False
+        self.joined = False
+
+    def result(
+        self, program: Callable[..., Any], args: tuple[Any, ...], begun: Mapping[str, Any] | None, note: OnState
+    ) -> list[Member]:
+        """Run the program to its end.
+
+        Raises Lost, ClusterError.
+        """
+        finished = False
+        try:
+            self._open()
+            self._submit(program, args, begun)
+            outcomes = self._watch(note)
+            finished = True
+        finally:
+            self._close(finished)
+        return [self._member(rank, outcome) for rank, outcome in enumerate(outcomes)]
+
+    def _open(self) -> None:
+        """Make the hub, and see that all workers have this library.
+
+        Raises ClusterError, Lost.
+        """
+        try:
+            found = ask(self.client, "run", opened, self.run, workers=self.addresses, timeout=self.settings.patience)
+        except ImportError as error:
+            raise ClusterError(f"the workers cannot import this library: install it there, too ({error})") from error
+        except TimeoutError:
+            raise Lost("a worker does not answer", self._silent(), hung=True) from None
+        except (OSError, KeyError) as error:  # KeyError: the scheduler knows no such worker any more
+            self._check_scheduler()
+            raise Lost(f"a worker is gone: {error}", ()) from None
+        here = built_in_version()
+        for address, version in found.items():
+            if version != here:
+                raise ClusterError(f"the worker {address} has version {version} of this library, and here is {here}")
+
+    def _silent(self) -> list[str]:
+        """The workers that do not answer when they are asked one by one."""
+        silent = []
+        for address in self.addresses:
+            try:
+                ask(self.client, "run", built_in_version, workers=[address], timeout=self.settings.patience)
+            except (OSError, TimeoutError, KeyError):
+                silent.append(address)
+        return silent
+
+    def _submit(self, program: Callable[..., Any], args: tuple[Any, ...], begun: Mapping[str, Any] | None) -> None:
+        """A task for each member, on its worker and on no other."""
+        starts, lengths = self.placed.rows.starts, self.placed.lengths
+        for rank, (address, numbers) in enumerate(self.holders.items()):
+            where = [(k, starts[k], lengths[k]) for k in numbers]
+            parts = [self.placed.parts(k) for k in numbers]
+            pinned = {"workers": [address], "allow_other_workers": False, "pure": False, "retries": 0}
+            told = (self.run, rank, where, parts, program, args, begun)
+            self.futures.append(self.client.submit(member, *told, key=f"qpsvm-{rank}-{self.run.name}", **pinned))
+
+    def _watch(self, note: OnState) -> list[Outcome]:
+        """Wait until all members have their results.
+
+        Raises Lost, ClusterError, QPSVMError.
+        """
+        begun = time.monotonic()
+        while True:
+            wait_a_little([future for rank, future in enumerate(self.futures) if rank not in self.small])
+            outcomes = self._outcomes()
+            there = self._workers()
+            self._look(note, there, time.monotonic() - begun)
+            if len(outcomes) == len(self.addresses):
+                if noted() and not self.interrupting:  # pressed when there was nothing left to stop: it is not lost
+                    raise KeyboardInterrupt
+                return [outcomes[rank] for rank in range(len(outcomes))]
+            gone = [address for address in self.addresses if address not in there]
+            if gone:  # the other members learn it from the hub, or when the run is closed
+                raise Lost(f"the worker {', '.join(gone)} is gone", gone)
+
+    def _workers(self) -> set[str]:
+        """The workers that the scheduler knows.
+
+        Raises ClusterError.
+        """
+        try:
+            return set(ask(self.client, "nthreads", timeout=self.settings.patience))
+        except (OSError, TimeoutError) as error:
+            raise ClusterError(f"the scheduler of the Dask cluster is gone: {error}") from None
+
+    def _check_scheduler(self) -> None:
+        self._workers()
+
+    def _look(self, note: OnState, there: set[str], waited: float) -> None:
+        """Ask the hub for news."""
+        if self.run.hub not in there:
+            return
+        key = noted()
+        message = {"op": CLIENT, "run": self.run.name, "since": self.notes, "interrupt": key}
+        try:
+            found = ask(self.client.scheduler, "broadcast", msg=message, workers=[self.run.hub], on_error="ignore",
+                        client=self.client, timeout=self.settings.patience)  # fmt: skip
+        except (OSError, TimeoutError):
+            return
+        report = found.get(self.run.hub)
+        if not report:
+            return
+        self.interrupting = key
+        if report["note"] is not None:
+            self.notes = report["notes"]
+            note(pickle.loads(report["note"]))
+        missing = [address for rank, address in enumerate(self.addresses) if rank not in report["joined"]]
+        if missing and waited > self.settings.reporting and not self.joined and not self._moving(missing):
+            running = ask(self.client, "processing", timeout=self.settings.patience)
+            tasks = "; ".join(f"{name}: {', '.join(map(str, running.get(name, ())))}" for name in missing)
+            raise ClusterError(
+                f"these workers had no thread free in {self.settings.reporting:g} s, and all members have to run at "
+                f"the same time ({tasks}): wait for the other tasks, or cancel them"
+            )
+        self.joined |= not missing
+
+    def _moving(self, missing: Sequence[str]) -> bool:
+        """Whether partitions are still on their way to one of these workers."""
+        parts = [(name, part) for name in missing for k in self.holders[name] for part in self.placed.parts(k) if part]
+        who = ask(self.client, "who_has", [part for _, part in parts], timeout=self.settings.patience)
+        return any(name not in who.get(part.key, ()) for name, part in parts)
+
+    def _outcomes(self) -> dict[int, Outcome]:
+        """How members have ended, as far as they have: without the vectors that stay with them.
+
+        Raises Lost, ClusterError, QPSVMError.
+        """
+        for rank, future in enumerate(self.futures):
+            if future.status == "error":
+                raise self._unexpected(rank, future.exception())
+            if future.status == "finished" and rank not in self.small:
+                address = self.addresses[rank]
+                self.small[rank] = self.client.submit(small_of, future, workers=[address], pure=False)
+        wait_a_little(list(self.small.values()))
+        outcomes = {rank: future.result() for rank, future in self.small.items() if future.status == "finished"}
+        for outcome in outcomes.values():
+            if outcome.error is not None:
+                raise outcome.error
+        self._explain([outcome.stop for outcome in outcomes.values() if outcome.stop is not None])
+        return outcomes
+
+    def _unexpected(self, rank: int, error: BaseException) -> BaseException:
+        """What to raise for an error that is not the library's: that of a program, or Dask's for a worker that died."""
+        from distributed.scheduler import KilledWorker
+
+        address = self.addresses[rank]
+        return Lost(f"the worker {address} is gone", [address]) if isinstance(error, KilledWorker) else error
+
+    def _explain(self, stops: Sequence[Stop]) -> None:
+        """Raise what members that had no answer say of the reason."""
+        for stop in stops:
+            if stop.reason == "interrupted":
+                raise KeyboardInterrupt
+            if stop.reason == "mismatch":
+                raise ClusterError(f"internal error: the members of the team differ; please report it: {stop.words}")
+            if stop.reason == "cancelled":
+                raise ClusterError("the tasks of this solve were cancelled on the cluster")
+        lost = [stop for stop in stops if stop.reason in ("closed", "silent")]
+        if lost:  # and not "failed": that member says itself what has failed
+            ranks = sorted({rank for stop in lost for rank in stop.ranks})
+            words = ", ".join(dict.fromkeys(stop.words for stop in lost))
+            hung = any(stop.reason == "silent" for stop in lost)
+            raise Lost(words, [self.addresses[rank] for rank in ranks], hung)
+
+    def _close(self, finished: bool) -> None:
+        """Take the hub away, and end members that still run."""
+        if not finished and self.futures:
+            with suppress(OSError, TimeoutError, RuntimeError):  # of whatever is left of the cluster
+                ask(self.client, "cancel", self.futures, force=True, timeout=self.settings.patience)
+        with suppress(OSError, TimeoutError, RuntimeError, KeyError):
+            if self.run.hub in self._workers():
+                ask(self.client, "run", closed, self.run.name, workers=[self.run.hub], on_error="return",
+                    timeout=self.settings.patience)  # fmt: skip
+
+    def _member(self, rank: int, outcome: Outcome) -> Member:
+        assert outcome.returned is not None
+        numbers = self.holders[self.addresses[rank]]
+        starts = [self.placed.rows.starts[k] for k in numbers]
+        return Member(outcome.returned.small, numbers, starts, outcome.messages, outcome.sent_bytes, outcome.seconds,
+                      tuple(outcome.returned.rows), self.futures[rank])  # fmt: skip
+
+
+def wait_a_little(futures: Sequence[Any]) -> None:
+    """Wait for futures to end, one way or another; not for long."""
+    from distributed import CancelledError, wait
+
+    with suppress(TimeoutError, CancelledError):
+        wait(futures, timeout=LOOK)
+
+
+def alive(client: Any) -> bool:
+    """Whether a client has its scheduler."""
+    return bool(client.status == "running")
+
+
+def ask(what: Any, method: str, *args: Any, timeout: float, client: Any = None, **options: Any) -> Any:
+    """Call a method of a client, or of its scheduler, and wait no longer than so many seconds.
+
+    Raises TimeoutError, OSError.
+    """
+    whose = client if client is not None else what
+    if not alive(whose):
+        raise ConnectionError("the client is not connected")
+
+    async def called() -> Any:
+        return await getattr(what, method)(*args, **options)
+
+    return whose.sync(called, callback_timeout=timeout)

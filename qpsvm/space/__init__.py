@@ -1,0 +1,1 @@
+"""Feature spaces: kernels, blocks of their values, feature maps, symmetric matrices with structure."""

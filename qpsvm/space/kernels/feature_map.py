@@ -1,0 +1,286 @@
+"""Kernels K̃(x, z) = φ(x)ᵀφ(z) with φ in explicit coordinates, that stand in for a kernel whose φ is not.
+
+    (MAP.1)  K̃(x, z) = φ(x)ᵀφ(z) ≈ K(x, z),  φ(x) ∈ Rʳ:  the machine with K̃ is the linear one over the rows φ(x_i)
+
+A machine with K takes up to n² kernel values, the linear one n·r numbers and as much time for each step as there are
+rows. So for many rows K̃ takes the place of K. What is solved and certified then is the machine with K̃. How near it is
+to the one with K is another matter: it is measured on a few rows, and for `PivotedCholesky` it is bounded.
+
+A map is fitted to some of the rows, drawn by a seed; from then on it is a fixed function, of new samples too.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.checks import as_real
+from qpsvm.base.arrays.frozen import freeze_parts
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import ParameterError, UnsupportedError
+from qpsvm.data.rows import RowSource, as_row_source
+from qpsvm.space.kernels.fixed import FixedVectors
+from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
+
+#: Rows on which a fitted map is compared with its kernel, at most.
+COMPARED_ROWS = 300
+#: Features that predicting and kernel values of a map make at a time: 64 MB.
+BLOCK_FEATURES = 8_000_000
+#: Seconds of a multiplication in a product of matrices, and of a kernel value besides: roughly.
+PRODUCT_SECONDS, VALUE_SECONDS = 5e-11, 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a map has learnt from its rows.
+
+    points (m, d): Landmarks among the rows; or frequencies, one a feature.
+    factor (m, r): What turns kernel values with the landmarks into features; or shifts, (1, r), of the
+        frequencies.
+    error: Largest and mean |K̃ − K| between at most `COMPARED_ROWS` rows: measured, not bounded.
+    rows (m,): Which rows of this member the landmarks are; None for others, and where it does not matter.
+    """
+
+    points: Matrix
+    factor: FloatArray
+    error: tuple[float, float] = (np.nan, np.nan)
+    rows: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
+
+    def same(self, other: Fit) -> bool:
+        """Whether the other is the same function."""
+        if self is other:
+            return True
+        if self.points.shape != other.points.shape or not np.array_equal(self.factor, other.factor):
+            return False
+        return bool(np.array_equal(as_dense(self.points), as_dense(other.points)))
+
+
+class FeatureMap(Kernel):
+    """What the maps have in common. A leaf is a frozen dataclass of what was asked for, with a `fit` once it has rows."""
+
+    fit: Fit | None
+    seed: int
+
+    @property
+    @abstractmethod
+    def approximated(self) -> Kernel:
+        """K, in whose place this one stands."""
+
+    @abstractmethod
+    def _fitted(self, source: RowSource) -> Self:
+        """The map fitted to rows, with K's parameters numbers; its error is measured by the caller."""
+
+    @abstractmethod
+    def _features(self, X: Matrix, fit: Fit) -> FloatArray:
+        """φ of the rows of X (k, d): (k, r)."""
+
+    @property
+    @abstractmethod
+    def claim(self) -> str:
+        """What is known of the machine with K, in a sentence for the result."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return type(self).__name__
+
+    @property
+    def learnt(self) -> Fit:
+        """`fit`, of a map that has seen rows.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if self.fit is None:
+            raise ParameterError(f"{self} has no features before it has seen samples; call resolve(X)")
+        return self.fit
+
+    @remembered
+    def _values(self) -> FixedVectors:
+        """Kernel values with the points."""
+        return FixedVectors(self.approximated, self.learnt.points)
+
+    @property
+    def width(self) -> int:
+        """r, the number of features."""
+        return int(self.learnt.factor.shape[1])
+
+    @property
+    def row_seconds(self) -> float:
+        """What the features of one row take one core, roughly."""
+        m, d = self.learnt.points.shape
+        return float(m * (VALUE_SECONDS + PRODUCT_SECONDS * (d + self.width)))
+
+    def features(self, X: Matrix) -> FloatArray:
+        """φ(x_i) for each row of X.
+
+        Parameters
+        ----------
+        X : ndarray or SciPy sparse, shape (k, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray, shape (k, r)
+            A new array.
+
+        Raises
+        ------
+        ParameterError
+            The map has seen no samples.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> exact = qpsvm.RBF(0.1)
+        >>> Z = qpsvm.Nystroem(exact, components=40).resolve(X).features(X)
+        >>> print(Z.shape, np.abs(Z @ Z.T - exact(X, X)).max() < 1e-3)
+        (50, 40) True
+        """
+        fit = self.learnt
+        step = max(1, BLOCK_FEATURES // max(fit.points.shape[0], self.width))
+        if X.shape[0] <= step:
+            return self._features(X, fit)
+        return np.concatenate([self._features(X[i : i + step], fit) for i in range(0, X.shape[0], step)])
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate φ(x_i)ᵀφ(z_j): (n, m)."""
+        left = self.features(X)
+        return np.asarray(np.dot(left, (left if Z is X else self.features(Z)).T))
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Evaluate ‖φ(x)‖²: (n,)."""
+        features = self.features(X)
+        return np.asarray(np.einsum("ij,ij->i", features, features))
+
+    @property
+    def is_psd(self) -> bool:
+        """Always: it is a product of features."""
+        return True
+
+    def resolve(self, X: Matrix | RowSource) -> Self:
+        """Return the map fitted to samples: itself where it is.
+
+        Parameters
+        ----------
+        X : ndarray, SciPy sparse or RowSource, shape (n, d)
+            The training samples.
+
+        Returns
+        -------
+        FeatureMap
+            Of the same class; every parameter of its kernel is a number.
+
+        Raises
+        ------
+        ParameterError
+            See `Kernel.resolve`.
+        """
+        if self.fit is not None:
+            return self
+        source = as_row_source(X)
+        fitted = self._fitted(source)
+        sample, _ = sampled_rows(source, COMPARED_ROWS, self.seed + 1)
+        off = np.abs(fitted(sample, sample) - fitted.approximated(sample, sample))
+        return fitted.having(replace(fitted.learnt, error=(float(off.max()), float(off.mean()))))
+
+    def having(self, fit: Fit, **parameters: Any) -> Self:
+        """The same map, or one with other parameters, and what it has learnt."""
+        new: Self = replace(self, **parameters)  # type: ignore[type-var]
+        object.__setattr__(new, "fit", fit)
+        return new
+
+    @property
+    def note(self) -> str:
+        """What a result says of the machine that was solved."""
+        largest, mean = self.learnt.error
+        return (
+            f"the certificate is for the machine with the approximate kernel {self}, not with {self.approximated} "
+            f"itself; between {COMPARED_ROWS} sampled rows at most, they differ by {largest:.2g} at the "
+            f"most and {mean:.2g} on average, as measured. {self.claim}"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other) or not isinstance(other, FeatureMap) or self._asked() != other._asked():
+            return False
+        if self.fit is None or other.fit is None:
+            return self.fit is other.fit
+        return self.fit.same(other.fit)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._asked()))
+
+    def _asked(self) -> tuple[Any, ...]:
+        """Every parameter."""
+        return tuple(getattr(self, each.name) for each in fields(self) if each.init)  # type: ignore[arg-type]
+
+
+def sampled_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntArray]:
+    """At most so many rows of all members of a team, drawn without replacement: (m, d), the same on every member.
+
+    Returns rows (m, d).
+    """
+    team = source.team
+    each = team.joined(np.array([source.n]))
+    total, start = int(each.sum()), int(each[: team.rank].sum())
+    if total <= count:
+        chosen: NDArray[np.intp] = np.arange(total)
+    else:
+        chosen = np.sort(np.random.default_rng(seed).choice(total, count, replace=False, shuffle=False))
+    own = chosen[(chosen >= start) & (chosen < start + source.n)] - start
+    part = source.take(own)
+    return (part if team.alone else team.joined(as_dense(part))), own
+
+
+def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
+    """Check a kernel that a map of landmarks is to stand in for.
+
+    Raises UnsupportedError.
+    """
+    checked: Kernel = as_kernel(kernel)
+    if isinstance(checked, Precomputed):
+        raise UnsupportedError("a precomputed kernel has no values for landmarks: give the kernel as a function")
+    if isinstance(checked, (Linear, FeatureMap)):
+        raise UnsupportedError(f"{checked} has explicit features already: take it as the machine's kernel")
+    if semidefinite and not checked.is_psd:
+        raise UnsupportedError(
+            f"{checked} is not positive semidefinite by construction, which a Cholesky factor needs: take Nystroem"
+        )
+    return checked
+
+
+def as_count(value: Any, name: str) -> int:
+    """Check a positive whole number.
+
+    Raises ParameterError, ParameterTypeError.
+    """
+    number = as_real(value, name)
+    if number != int(number) or number < 1:
+        raise ParameterError(f"{name} must be a positive whole number, got {shown(value)}")
+    return int(number)
+
+
+def as_seed(value: Any) -> int:
+    """Check a seed: a whole number that is not negative.
+
+    Raises ParameterError, ParameterTypeError.
+    """
+    number = as_real(value, "seed")
+    if number != int(number) or number < 0:
+        raise ParameterError(f"seed must be a whole number from 0 on, got {shown(value)}")
+    return int(number)
+
+
+__all__ = ["FeatureMap", "Fit", "as_approximable", "as_count", "as_seed", "sampled_rows"]

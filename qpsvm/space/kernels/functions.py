@@ -1,0 +1,501 @@
+"""Kernel functions K(x, z) = ⟨φ(x), φ(z)⟩, evaluated a matrix at a time.
+
+A kernel is a callable `(X, Z) -> (n, m)` with X (n, d) and Z (m, d). The classes here also know their diagonal, whether
+they are positive semidefinite by construction (Mercer's condition, which then is not tested), and how to turn
+`gamma="scale"` into a number. Any other callable of the same form works as a kernel too.
+
+Sources: Schölkopf & Smola, *Learning with Kernels* (2002), sections 2.1-2.3 and 13.1.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.checks import as_positive, as_real
+from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.base.arrays.words import outline, shown
+from qpsvm.base.errors import DataError, DataTypeError, ParameterError, UnknownOptionError, nearest
+from qpsvm.data.rows import RowSource
+from qpsvm.space.kernels.products import inner, squared_distances, squared_norms, variance_of
+
+Gamma = float | Literal["scale", "auto"]
+
+#: Largest rounding error of γ‖x − z‖² that the BLAS route may leave; pairs beyond it are computed directly.
+DISTANCE_ERROR = 1e-11
+#: Exponents below this are raised to it. Beyond, exp and products of what it returns run into denormal numbers, in
+#: single precision from the product of two e⁻⁴⁴ on, which take ten to a hundred times as long. e⁻⁴⁰ is 4e-18, a
+#: twentieth of what one rounding of K_ii = 1 may be.
+LOWEST_EXPONENT = -40.0
+
+
+class Kernel(ABC):
+    """What the library asks of a kernel.
+
+    See Also
+    --------
+    Linear, Polynomial, RBF, Sigmoid, Precomputed : The kernels of the library.
+
+    Examples
+    --------
+    A kernel of your own: of a function, or, where its matrices are known to be positive semidefinite, of a class, which
+    spares the test of that.
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> class Cosine(qpsvm.Kernel):
+    ...     def __call__(self, X, Z):
+    ...         unit = [A / np.linalg.norm(A, axis=1, keepdims=True) for A in (X, Z)]
+    ...         return unit[0] @ unit[1].T
+    ...     def diagonal(self, X):
+    ...         return np.ones(len(X))
+    ...     is_psd = True
+    >>> X, y = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), [0, 0, 1]
+    >>> print(qpsvm.solve(qpsvm.CSVM(X, y, kernel=Cosine())).predict([[9.0, 0.0], [0.0, 9.0]]))
+    [0 1]
+    >>> print(qpsvm.solve(qpsvm.CSVM(X, y, kernel=lambda X, Z: (X @ Z.T) ** 2)).status)
+    optimal
+    """
+
+    @abstractmethod
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate K(x_i, z_j): X (n, d), Z (m, d) to (n, m)."""
+
+    @abstractmethod
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Evaluate K(x_i, x_i).
+
+        Parameters
+        ----------
+        X : ndarray or SciPy sparse, shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            The diagonal of K(X, X).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> print(qpsvm.Linear().diagonal(np.array([[1.0, 2.0], [3.0, 0.0]])))
+        [5. 9.]
+        """
+
+    @property
+    @abstractmethod
+    def is_psd(self) -> bool:
+        """Whether every Gram matrix is positive semidefinite by construction."""
+
+    def resolve(self, X: Matrix) -> Kernel:  # noqa: ARG002  (most kernels have nothing to resolve)
+        """Return the kernel with every parameter a number, given the training samples.
+
+        Parameters
+        ----------
+        X : ndarray or SciPy sparse, shape (n, d)
+            The training samples.
+
+        Returns
+        -------
+        Kernel
+            Itself where there is nothing to resolve.
+
+        Raises
+        ------
+        ParameterError
+            `gamma="scale"` of samples that have no variance.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> X = np.array([[0.0], [2.0]])  # d = 1, variance 1
+        >>> qpsvm.RBF("scale").resolve(X)
+        RBF(gamma=1.0)
+        """
+        return self
+
+    def __repr__(self) -> str:
+        return outline(type(self).__name__, **getattr(self, "__dict__", {}))
+
+    def __str__(self) -> str:
+        """As `repr`, with four significant digits of each parameter: for titles, which people read."""
+        if not is_dataclass(self):
+            return repr(self)
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        parts = [f"{name}={f'{x:.4g}' if isinstance(x, float) else repr(x)}" for name, x in values.items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """The plain product K(x, z) = xᵀz.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> print(qpsvm.Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]])))
+    [[11.  2.]]
+    >>> qpsvm.CSVM([[0.0], [2.0]], [0, 1], kernel="linear").kernel == qpsvm.Linear()
+    True
+    """
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate by one matrix product: (n, m)."""
+        return inner(X, Z)
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Squared norms: (n,)."""
+        return squared_norms(X)
+
+    @property
+    def is_psd(self) -> bool:
+        """Always."""
+        return True
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """A power K(x, z) = (γ xᵀz + r)^p.
+
+    Parameters
+    ----------
+    degree : float, default=3
+        The exponent p, positive. Only integers keep K defined where the base is negative.
+    gamma : float, "scale" or "auto", default="scale"
+        The factor γ, positive; "scale" is 1/(d·var(X)), "auto" is 1/d.
+    coef0 : float, default=0
+        The constant r. With r ≥ 0 and integer p the kernel is positive semidefinite by construction.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError, UnknownOptionError
+        A parameter out of its range, of another type, or a rule for gamma that does not exist.
+
+    Examples
+    --------
+    The four points of XOR, which no line separates:
+
+    >>> import qpsvm
+    >>> X, y = [[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]], [1, 0, 0, 1]
+    >>> result = qpsvm.solve(qpsvm.HardMargin(X, y, kernel=qpsvm.Polynomial(degree=2, gamma=1.0)))
+    >>> print(result.predict(X), result.yf.round(6))
+    [1 0 0 1] [1. 1. 1. 1.]
+    """
+
+    degree: float = 3
+    gamma: Gamma = "scale"
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        as_positive(self.degree, "degree")
+        _check_gamma(self.gamma)
+        as_real(self.coef0, "coef0")
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate by one matrix product and a power: (n, m)."""
+        return self._power(inner(X, Z))
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Evaluate (γ‖x‖² + r)^p: (n,)."""
+        return self._power(squared_norms(X))
+
+    def _power(self, products: FloatArray) -> FloatArray:
+        products *= _number(self.gamma)
+        products += self.coef0
+        if self.degree != int(self.degree):
+            if (products < 0).any():
+                raise DataError(
+                    f"Polynomial(degree={self.degree:g}) takes a fractional power of a negative number; "
+                    "use an integer degree, or a coef0 that keeps gamma*x.z + coef0 positive"
+                )
+            return np.power(products, self.degree, out=products)
+        power = products.copy()
+        for bit in f"{int(self.degree):b}"[1:]:  # by squaring, which is faster than the general power
+            power *= power
+            if bit == "1":
+                power *= products
+        return power
+
+    @property
+    def is_psd(self) -> bool:
+        """For integer degree and coef0 ≥ 0 (a sum of products of PSD kernels with non-negative weights)."""
+        return float(self.degree).is_integer() and self.coef0 >= 0
+
+    def resolve(self, X: Matrix) -> Kernel:
+        """Replace gamma by its number."""
+        return _with_number(self, X)
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """A Gaussian K(x, z) = exp(−γ‖x − z‖²).
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default="scale"
+        The factor γ, positive, in 1/units(X)²; 1/(2σ²) for a Gaussian of width σ. "scale" is 1/(d·var(X)), "auto" is
+        1/d.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError, UnknownOptionError
+        A gamma that is not positive and finite, of another type, or a rule that does not exist.
+
+    Notes
+    -----
+    Values below e⁻⁴⁰ = 4.2e-18 are computed as e⁻⁴⁰: what that changes is less than the rounding of any sum with them,
+    certificates count it, (ACC.5), and numbers near the smallest that there are would make everything slow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> print(qpsvm.RBF(gamma=np.log(2))(np.array([[0.0]]), np.array([[0.0], [1.0], [2.0]])).round(6))
+    [[1.     0.5    0.0625]]
+    >>> qpsvm.CSVM([[0.0], [2.0]], [0, 1], kernel="rbf").kernel  # "scale" is a number once there are samples
+    RBF(gamma=1.0)
+    """
+
+    gamma: Gamma = "scale"
+
+    def __post_init__(self) -> None:
+        _check_gamma(self.gamma)
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate by one matrix product; pairs for which it would cancel, directly: (n, m)."""
+        gamma = _number(self.gamma)
+        distances = squared_distances(X, Z, DISTANCE_ERROR / gamma)
+        distances *= -gamma
+        return exp_in_place(distances)
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Ones: (n,)."""
+        return np.ones(X.shape[0])
+
+    @property
+    def is_psd(self) -> bool:
+        """Always (Bochner)."""
+        return True
+
+    def resolve(self, X: Matrix) -> Kernel:
+        """Replace gamma by its number."""
+        return _with_number(self, X)
+
+
+@dataclass(frozen=True)
+class Sigmoid(Kernel):
+    """A squashed product K(x, z) = tanh(γ xᵀz + r): not positive semidefinite in general, so its Gram matrix is tested.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default="scale"
+        The factor γ, positive; "scale" is 1/(d·var(X)), "auto" is 1/d.
+    coef0 : float, default=0
+        The constant r.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError, UnknownOptionError
+        A parameter out of its range, of another type, or a rule for gamma that does not exist.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[1.0], [2.0], [3.0]], [0, 1, 0], kernel=qpsvm.Sigmoid(gamma=1.0), psd="clip")
+    >>> print(problem.kernel.is_psd, qpsvm.solve(problem).status)
+    False optimal
+    """
+
+    gamma: Gamma = "scale"
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_gamma(self.gamma)
+        as_real(self.coef0, "coef0")
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate by one matrix product and tanh: (n, m)."""
+        return self._tanh(inner(X, Z))
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Evaluate tanh(γ‖x‖² + r): (n,)."""
+        return self._tanh(squared_norms(X))
+
+    def _tanh(self, products: FloatArray) -> FloatArray:
+        products *= _number(self.gamma)
+        products += self.coef0
+        return np.tanh(products, out=products)
+
+    @property
+    def is_psd(self) -> bool:
+        """Never by construction."""
+        return False
+
+    def resolve(self, X: Matrix) -> Kernel:
+        """Replace gamma by its number."""
+        return _with_number(self, X)
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The samples are rows of a kernel matrix: X (n, n) to train, (m, n) against the training rows to predict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> X, y, new = np.array([[0.0], [1.0], [3.0]]), [0, 0, 1], np.array([[1.5], [2.5]])
+    >>> result = qpsvm.solve(qpsvm.HardMargin(X @ X.T, y, kernel=qpsvm.Precomputed()))
+    >>> print(result.predict(new @ X.T))
+    [0 1]
+    """
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:  # noqa: ARG002  (the second argument is in X already)
+        """Return X, densified: (m, n)."""
+        return as_dense(X)
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Return the diagonal of X: (n,)."""
+        diagonal: FloatArray = np.array(X.diagonal())
+        return diagonal
+
+    @property
+    def is_psd(self) -> bool:
+        """Unknown, so tested."""
+        return False
+
+
+@dataclass(frozen=True)
+class UserKernel(Kernel):
+    """Any callable `(X, Z) -> (n, m)`, checked each time it is called."""
+
+    function: Callable[[Matrix, Matrix], Any]
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Call the function and check shape, type and finiteness of what it returns: (n, m)."""
+        try:
+            values = np.asarray(self.function(X, Z))
+        except ValueError as error:
+            raise DataError(f"the kernel {self} failed, or returned rows of unequal length: {error}") from error
+        expected = (X.shape[0], Z.shape[0])
+        if values.shape != expected:
+            raise DataError(
+                f"the kernel {self} returned shape {values.shape} for X {X.shape} and Z {Z.shape}; it must return "
+                f"{expected}: every row of X against every row of Z"
+            )
+        if values.dtype.kind not in "biuf":
+            raise DataTypeError(f"the kernel {self} returned {values.dtype} values; a kernel is real")
+        if not np.isfinite(values).all():
+            i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
+            raise DataError(f"the kernel {self} returned {values[i, j]} for row {i} of X and row {j} of Z")
+        return values.astype(np.float64)
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Evaluate a block at a time: (n,)."""
+        blocks = [X[i : i + 64] for i in range(0, X.shape[0], 64)]
+        return np.concatenate([self(block, block).diagonal() for block in blocks])
+
+    @property
+    def is_psd(self) -> bool:
+        """Unknown, so tested."""
+        return False
+
+    def __str__(self) -> str:
+        function = getattr(self.function, "func", self.function)  # what functools.partial fills in
+        return str(getattr(function, "__name__", type(function).__name__))
+
+    def __repr__(self) -> str:
+        return f"UserKernel({self})"
+
+
+#: The kernels of the library, whose matrices are symmetric as computed. Those of any other are checked.
+OWN = (Linear, Polynomial, RBF, Sigmoid, Precomputed)
+
+BY_NAME: dict[str, type[Kernel]] = {
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "poly": Polynomial,
+    "rbf": RBF,
+    "gaussian": RBF,
+    "sigmoid": Sigmoid,
+    "precomputed": Precomputed,
+}
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """Turn a kernel object, a name or a callable into a `Kernel`.
+
+    Raises UnknownOptionError, ParameterError.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        if kernel not in BY_NAME:
+            raise UnknownOptionError(f"unknown kernel {kernel!r}; {nearest(kernel, BY_NAME)}, or any callable")
+        return BY_NAME[kernel]()
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise ParameterError(f"kernel is the class {kernel.__name__}; pass an instance, {kernel.__name__}()")
+    if callable(kernel):
+        return UserKernel(kernel)
+    hint = "; for a kernel matrix pass it as X, with kernel='precomputed'" if hasattr(kernel, "shape") else ""
+    raise ParameterError(
+        f"kernel must be a kernel object, a name or a callable (X, Z) -> (n, m), got {shown(kernel)}{hint}"
+    )
+
+
+def _check_gamma(gamma: Any) -> None:
+    if isinstance(gamma, str):
+        if gamma not in ("scale", "auto"):
+            raise UnknownOptionError(
+                f"gamma must be a number, 'scale' or 'auto', got {gamma!r}; {nearest(gamma, ('scale', 'auto'))}"
+            )
+    else:
+        as_positive(gamma, "gamma")
+
+
+def _with_number(kernel: Polynomial | RBF | Sigmoid, X: Matrix) -> Kernel:
+    """The kernel with a number for gamma: itself where it has one."""
+    return kernel if type(kernel.gamma) is float else replace(kernel, gamma=gamma_of(kernel.gamma, X))
+
+
+def exp_in_place(exponents: NDArray[Any], floored: bool = True) -> NDArray[Any]:
+    """Overwrite −γ‖x − z‖², in double or single precision, with K(x, z); `floored` where some may be below −40."""
+    if floored:
+        np.maximum(exponents, exponents.dtype.type(LOWEST_EXPONENT), out=exponents)
+    values: NDArray[Any] = np.exp(exponents, out=exponents)
+    return values
+
+
+def _number(gamma: Gamma) -> float:
+    if isinstance(gamma, str):
+        raise ParameterError(f"gamma={gamma!r} has no value before the kernel has seen data; call kernel.resolve(X)")
+    return gamma
+
+
+def gamma_of(gamma: Gamma, X: Matrix | RowSource) -> float:
+    """Turn "scale" into 1/(d·var(X)) and "auto" into 1/d, for X (n, d); the variance is over all entries.
+
+    Raises ParameterError.
+    """
+    if gamma == "auto":
+        return 1.0 / int(X.shape[1])
+    if gamma != "scale":
+        return float(gamma)
+    variance = variance_of(X)
+    if variance == 0.0 and (X.team.count(X.n) if isinstance(X, RowSource) else X.shape[0]) == 1:
+        return 1.0
+    product = X.shape[1] * variance
+    if not (product > 0 and np.isfinite(product) and np.isfinite(1.0 / product)):
+        raise ParameterError(
+            f"gamma='scale' is 1/(n_features * var(X)) and var(X) is {variance:g} here; "
+            "pass gamma as a number, or standardise X"
+        )
+    return float(1.0 / product)

@@ -1,0 +1,225 @@
+"""The Gram matrix of a kernel as an operator: in blocks on demand, whole and shared once somebody needs it whole.
+
+Gram matrices that are not positive semidefinite by construction: tested, and refused, clipped or shifted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+import numpy as np
+from scipy.linalg import lapack
+
+from qpsvm.base.arrays.checks import LARGEST_VALUE
+from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.vectors import times
+from qpsvm.base.errors import DataError
+from qpsvm.base.resources.limits import check_memory
+from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.functions import OWN, RBF, Kernel
+from qpsvm.space.kernels.positive_part import PositivePart
+from qpsvm.space.operators import Operator, largest_asymmetry, rowwise, two_sided
+
+#: Rows up to which a Gram matrix is kept once it has been made (10 000 rows are 800 MB).
+CACHE_ROWS = 10_000
+#: Of more rows than this, products do not make the whole matrix until they have evaluated as many entries.
+SMALL_ROWS = 600
+#: A product with less than this share of non-zeros gathers their rows: reading and writing them costs three passes.
+GATHER_SHARE = 0.3
+#: Relative difference of K and Kᵀ that may be rounding.
+ASYMMETRY = 1e-8
+#: Rows of a Gram matrix evaluated at a time where it is not kept.
+BLOCK_ROWS = 512
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelGram(Operator):
+    """S (K + offset) S with K_ij = K(x_i, x_j) and S = diag(scale), evaluated in blocks until someone needs it whole.
+
+    kernel: With every parameter a number.
+    X (n, d)
+    offset: Added to every entry: 1 for a penalised intercept (a feature of ones behind φ).
+    scale (n,): The labels, for the dual's Q_ij = y_i y_j K_ij.
+    blocks: Where the values of K come from: shared by all operators over the same samples, with the one copy
+        that is kept.
+    """
+
+    kernel: Kernel
+    X: Matrix
+    offset: float = 0.0
+    scale: FloatArray | None = None
+    blocks: KernelBlocks = field(default=cast("KernelBlocks", None))  # made below
+
+    def __post_init__(self) -> None:
+        if self.blocks is None:
+            object.__setattr__(self, "blocks", KernelBlocks(self.kernel, self.X))
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """(n, n)."""
+        return self.X.shape[0], self.X.shape[0]
+
+    @property
+    def kept(self) -> FloatArray | None:
+        """K, (n, n), where it has been made."""
+        return self.blocks.whole
+
+    def _whole(self) -> FloatArray | None:
+        """K, kept for later if it is small enough, else None."""
+        if self.blocks.whole is None and self.shape[0] <= CACHE_ROWS:
+            self.blocks.whole = frozen(self._make())
+        return self.blocks.whole
+
+    def _make(self) -> FloatArray:
+        check_memory(*self.shape, "the Gram matrix")
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and named
+            K = self.blocks.symmetric(None)
+            bounded = self.blocks.fast or bool(np.isfinite(K[-1] @ K).all())
+        if not isinstance(self.kernel, OWN):
+            check_symmetric(K, f"the kernel {self.kernel}")
+            K = self.blocks.symmetrised(K)
+        if not bounded:
+            check_range(K, str(self.kernel))
+        return K
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        scaled = x if self.scale is None else rowwise(self.scale, x)
+        product = self._product(scaled)
+        if self.offset:
+            product += self.offset * scaled.sum(axis=0)
+        return product if self.scale is None else rowwise(self.scale, product)
+
+    def _product(self, x: FloatArray) -> FloatArray:
+        """K x, with as little of K as x has entries."""
+        n = self.shape[0]
+        support = np.flatnonzero(x) if x.ndim == 1 else np.flatnonzero(x.any(axis=1))
+        entries = n * len(support)
+        streams = n > SMALL_ROWS and self.blocks.streamed + entries <= n * n  # as much as making K once
+        whole = self.blocks.whole if streams else self._whole()
+        if whole is not None:
+            gathered = x.ndim == 1 and len(support) < GATHER_SHARE * n
+            product: FloatArray = x[support] @ whole[support] if gathered else whole @ x  # K = Kᵀ
+            return product
+        self.blocks.streamed += entries
+        if not len(support):
+            return np.zeros(x.shape)
+        if x.ndim == 1:
+            return self.blocks.product(support, x[support], np.arange(n))
+        columns = self.X[support]
+        parts = (self.X[i : i + BLOCK_ROWS] for i in range(0, n, BLOCK_ROWS))
+        return np.concatenate([self.kernel(block, columns) @ x[support] for block in parts])
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """P[rows][:, columns]: (r, c)."""
+        out = self.blocks.block(rows, columns)
+        if self.offset:
+            out = out + self.offset
+        if self.scale is not None:
+            out *= self.scale[rows][:, None]
+            out *= self.scale[columns]
+        return out
+
+    def diagonal(self) -> FloatArray:
+        """(n,)."""
+        whole = None if isinstance(self.kernel, OWN) else self.blocks.whole  # a function knows no diagonal of its own
+        diagonal = (self.kernel.diagonal(self.X) if whole is None else whole.diagonal()) + self.offset
+        return diagonal if self.scale is None else diagonal * self.scale**2
+
+    def mean_diagonal(self) -> float:
+        """The mean of the diagonal, which is 1 for the RBF kernel."""
+        if isinstance(self.kernel, RBF) and self.scale is None and not self.offset:
+            return 1.0
+        return super().mean_diagonal()
+
+    def dense(self) -> FloatArray:
+        """(n, n)."""
+        whole = self._whole()
+        if whole is None:
+            whole = self._make()
+        if self.offset:
+            whole = whole + self.offset
+        return whole if self.scale is None else two_sided(whole, self.scale)
+
+    def congruence(self, s: FloatArray) -> Operator:
+        """The same Gram matrix with other scales: the kept copy is shared."""
+        scale = s if self.scale is None else times(s, self.scale)
+        return KernelGram(self.kernel, self.X, self.offset, scale, self.blocks)
+
+    def describe(self) -> str:
+        """Name the kernel, and say whether the matrix exists yet."""
+        state = "made" if self.blocks.whole is not None else "made when needed"
+        return f"Gram matrix of {self.kernel}, {state}"
+
+    @property
+    def nbytes(self) -> int:
+        """8n² once made, 0 before."""
+        return 0 if self.blocks.whole is None else self.blocks.whole.nbytes
+
+
+def check_symmetric(K: FloatArray, what: str) -> None:
+    """Check K = Kᵀ up to rounding.
+
+    Raises DataError.
+    """
+    i, j, difference = largest_asymmetry(K)
+    if difference > ASYMMETRY:
+        raise DataError(
+            f"{what} is not symmetric: entry ({i}, {j}) is {K[i, j]:.6g} and ({j}, {i}) is {K[j, i]:.6g}; "
+            "a kernel has K(x, z) = K(z, x)"
+        )
+
+
+def check_range(K: FloatArray, what: str) -> None:
+    """Check that K and its products are finite in double precision.
+
+    Raises DataError.
+    """
+    largest = float(np.abs(K).max())
+    if not largest < LARGEST_VALUE:
+        raise DataError(f"the Gram matrix of {what} has entries up to {largest:.1e}, which overflow; standardise X")
+
+
+Intercept = Literal["free", "penalised"] | None
+PSDRule = Literal["raise", "clip", "shift"]
+
+
+@dataclass(frozen=True, eq=False)
+class Treated:
+    """A Gram matrix made positive semidefinite.
+
+    gram, centred (n, n): As in `FeatureSpace`.
+    part or None: Where `gram` is the positive part of a matrix (psd="clip").
+    shift: σ added to the diagonal (psd="shift").
+    with_ones: It is K + 1 that was treated: the penalised intercept is part of it.
+    asymmetry: The largest change, relative to the largest entry, that made the kernel's own matrix symmetric.
+    largest: A bound on the numbers that it was made of, of which much may have cancelled: |K_ij|, and 1 with
+        ones.
+    """
+
+    gram: Operator
+    centred: Operator
+    part: PositivePart | None = None
+    shift: float = 0.0
+    with_ones: bool = False
+    asymmetry: float = 0.0
+    largest: float = 0.0
+
+
+def doubly_centred(K: FloatArray) -> FloatArray:
+    """HKH with H = I − 11ᵀ/n: (n, n)."""
+    row = K.mean(axis=0)
+    H: FloatArray = K - row
+    H -= row[:, None]
+    H += row.mean()
+    return H
+
+
+def is_psd(K: FloatArray, tolerance: float) -> bool:
+    """Whether no eigenvalue of K (n, n) is below −tolerance, by Cholesky of K + tolerance·I."""
+    if not K.any():
+        return True  # which a factorisation with nothing added to it does not see
+    shifted = K.copy()
+    shifted[np.diag_indices_from(shifted)] += tolerance
+    return bool(lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)[1] == 0)  # K = Kᵀ, in LAPACK's order

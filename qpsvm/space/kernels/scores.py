@@ -1,0 +1,183 @@
+"""The decision values of several machines at once: one kernel block for all of them, by one matrix product.
+
+    (SCORES.1)  F = K(X, S) Aᵀ + 1bᵀ:  (m, P) for m samples, support vectors S (s, d), coefficients A (P, s), b (P,)
+    (SCORES.2)  F = X Wᵀ + 1bᵀ  of a linear kernel, with W (P, d)
+    (SCORES.3)  F_ij = K(X, S_i) D_{j−1, S_i}ᵀ + K(X, S_j) D_{i, S_j}ᵀ + b_ij  of classes i < j
+
+The machine of two classes among several has coefficients for the support vectors of these two only, S_i and S_j. So
+LIBSVM's k − 1 rows D hold all of them, and (SCORES.3) is k small products instead of a large one that is mostly zeros.
+X is taken in blocks, so that the kernel values stay in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.errors import DataError
+from qpsvm.base.resources.limits import one_thread
+from qpsvm.base.resources.workers import in_tiles, strips
+from qpsvm.data.rows import RowSource
+from qpsvm.space.kernels.blocks import entry_seconds
+from qpsvm.space.kernels.fixed import FixedVectors
+from qpsvm.space.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, Precomputed
+
+#: Kernel values of one block: 1 MB, which stay in the second-level cache between product, exponential and product.
+BLOCK_VALUES = 131_072
+#: Rows of a block at least: of fewer, a product costs more in calls than in numbers.
+LEAST_ROWS = 32
+#: Seconds of work from which threads are asked: to set BLAS to one thread and back takes some .1 ms.
+WORTH_THREADS = 5e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What several decision functions are made of.
+
+    kernel: With every parameter a number.
+    support (s,): The rows of the fit that the coefficients are of; what a precomputed kernel picks.
+    vectors (s, d): These rows.
+    coef (P, s)
+    b (P,)
+    w (P, d) or None: Of a linear kernel.
+    ends (k + 1,) or None: Where the support vectors of each class begin and end, if the machines are those of
+        each two of k > 2 classes: f is positive for the first of them then.
+    """
+
+    kernel: Kernel
+    support: NDArray[Any]
+    vectors: Matrix
+    coef: FloatArray
+    b: FloatArray
+    w: FloatArray | None = None
+    ends: IntArray | None = None
+
+    def __call__(self, X: Matrix | RowSource) -> FloatArray:
+        """The values of every function at each row of checked samples: (m, P).
+
+        Raises DataError.
+        """
+        if isinstance(X, RowSource):
+            return self._streamed(X)
+        if self.w is not None:  # (SCORES.2)
+            values = np.asarray(X @ self.w.T)
+            values += self.b
+        else:
+            values = self._by_kernel(X)
+        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+            raise DataError("decision values overflow: X has values too large for this kernel; rescale the features")
+        return values
+
+    def _streamed(self, X: RowSource) -> FloatArray:
+        """The same of rows that are not all in memory, a block at a time."""
+        if self.w is not None:
+            return X.margins(np.ascontiguousarray(self.w.T)) + self.b
+        return np.concatenate([self(piece.matrix) for block in X.blocks() for piece in block.pieces()])
+
+    def tied(self, X: Matrix | RowSource) -> FloatArray:
+        """The same where only signs count: 0 for what is 0 but for the values below which no kernel value is let."""
+        values = self(X)
+        if self.nothing is not None:
+            values[np.abs(values) <= self.nothing] = 0.0
+        return values
+
+    def _by_kernel(self, X: Matrix) -> FloatArray:
+        """(SCORES.1), (SCORES.3): (m, P), block by block."""
+        m, s = X.shape[0], self.coef.shape[1]
+        values = np.empty((m, len(self.b)))
+        if not s:
+            values[...] = self.b
+            return values
+        turned = sp.issparse(X) and not sp.issparse(self.vectors)
+        step = max(LEAST_ROWS, BLOCK_VALUES // (max(s, X.shape[1]) if turned else s))
+
+        def fill(tile: slice) -> None:
+            part = X[tile]
+            values[tile] = self._summed(self._block(part.toarray() if turned else part))
+
+        tiles = strips(m, step)
+        seconds = entry_seconds(X.shape[1]) * m * s if isinstance(self.kernel, OWN) else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is looked for at the end
+            if seconds < WORTH_THREADS:
+                for tile in tiles:
+                    fill(tile)
+            else:
+                with one_thread():
+                    in_tiles(fill, tiles, seconds)
+        values += self.b
+        return values
+
+    def _block(self, X: Matrix) -> FloatArray:
+        """The kernel values of some samples with the support vectors: (r, s)."""
+        if isinstance(self.kernel, Precomputed):
+            return np.asarray(X[:, self.support])
+        return self._kernel(X)
+
+    @remembered
+    def _kernel(self) -> FixedVectors:
+        return FixedVectors(self.kernel, self.vectors)
+
+    @remembered
+    def _pairs(self) -> PairSums | None:
+        return None if self.ends is None else PairSums(self.coef, self.ends)
+
+    def _summed(self, K: FloatArray) -> FloatArray:
+        """Σ coef K for each function: (r, P) from K (r, s)."""
+        return np.asarray(K @ self.coef.T) if self._pairs is None else self._pairs(K)
+
+    def weights(self) -> FloatArray:
+        """What `w` is of these coefficients, where the kernel is linear: (P, d)."""
+        return np.ascontiguousarray(self._summed(as_dense(self.vectors).T).T)
+
+    @remembered
+    def nothing(self) -> FloatArray | None:
+        """The value, (P,), that f − b of an RBF kernel does not fall below: it is that of a sample far from all others.
+
+        None of another kernel.
+        """
+        if not isinstance(self.kernel, RBF):
+            return None
+        sizes = replace(self, coef=np.abs(self.coef))._summed(np.ones((1, self.coef.shape[1])))[0]
+        return np.asarray(math.exp(LOWEST_EXPONENT) * sizes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is made of these again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class PairSums:
+    """(SCORES.3) without b: LIBSVM's rows of coefficients applied to kernel values.
+
+    coef (k − 1, s)
+    ends (k + 1,): Where the support vectors of each class begin and end.
+    """
+
+    def __init__(self, coef: FloatArray, ends: IntArray) -> None:
+        self.coef, self.slices = coef, [slice(start, stop) for start, stop in pairwise(ends.tolist())]
+        self.starts = ends[:-1] if (np.diff(ends) > 0).all() else None  # `reduceat` knows no empty sums
+        self.first, self.second = np.triu_indices(len(self.slices), 1)
+
+    def __call__(self, K: FloatArray) -> FloatArray:
+        """The value of every pair: (r, P) from K (r, s)."""
+        first, second = self.first, self.second
+        if len(K) == 1 and self.starts is not None:  # ten products of one row would take longer to call than to make
+            sums = np.add.reduceat(K * self.coef, self.starts, axis=1)
+            return np.asarray((sums[second - 1, first] + sums[first, second])[None, :])
+        parts = np.empty((len(self.slices), len(K), len(self.coef)))
+        for rows, part in zip(self.slices, parts, strict=True):
+            np.dot(K[:, rows], self.coef[:, rows].T, out=part)
+        return np.asarray((parts[first, :, second - 1] + parts[second, :, first]).T)
+
+
+def rows_of(X: Matrix, rows: NDArray[Any]) -> Matrix:
+    """Some rows of samples, with storage of their own."""
+    found: Matrix = sp.csr_array(X[rows]) if sp.issparse(X) else np.ascontiguousarray(X[rows])
+    return found

@@ -1,0 +1,377 @@
+"""The training samples in the kernel's feature space: what a problem computes with.
+
+Two Gram matrices matter. `gram` is the one of the textbook, K_ij = K(x_i, x_j). `centred` gives the same dual and the
+same f up to the intercept, and is the better one to compute with:
+
+- linear kernel, dense X, free intercept: K of X − μ. Because 1ᵀβ = 0 for β = α∘y, βᵀKβ does not change and Kβ moves by
+  a constant, which b absorbs; a column offset of 10⁶ spreads no longer costs twelve digits.
+- linear kernel, dense X, 1ᵀβ = 1 (the centre of a ball): the same K. w = Σβ_i x_i moves with the samples, and so do all
+  distances from it.
+- a kernel that is positive semidefinite only on 1ᵀβ = 0 (free intercept): HKH with H = I − 11ᵀ/n, by the same argument.
+- otherwise `gram` itself.
+
+An indefinite Gram matrix is refused, clipped (K₊, the positive eigenspace) or shifted (K + σI).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import eigvalsh, lapack
+
+from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.rounding import UNIT, dot
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.vectors import times
+from qpsvm.base.errors import DataError, IndefiniteKernelError
+from qpsvm.data.rows import Centred, Mapped, RowSource, WithOnes, as_row_source
+from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.functions import OWN, RBF, Kernel, Linear, Precomputed
+from qpsvm.space.kernels.gram import (
+    CACHE_ROWS,
+    Intercept,
+    KernelGram,
+    PSDRule,
+    Treated,
+    check_symmetric,
+    doubly_centred,
+    is_psd,
+)
+from qpsvm.space.kernels.positive_part import PositivePart
+from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.operators import Dense, LowRank, Operator
+
+#: Entries of X from which a centred copy is made only if some column's squared mean exceeds so many times its variance.
+LARGE_SIZE, SMALL_OFFSET = 2_000_000, 100.0
+#: Rows that this is measured on: it decides about digits, not about correctness.
+SAMPLED_ROWS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """f(x) = Σ coef_i K(x_i, x) + b, or wᵀx + b, in the caller's own coordinates, as the numbers that the caller gets.
+
+    coef (n,)
+    w (d,) or None
+    level: The intercept over `FeatureSpace.rows` that this b stands for: not quite the one asked for, as b is a
+        float.
+    level_radius: How far `level` may be off.
+    """
+
+    coef: FloatArray
+    w: FloatArray | None
+    b: float
+    level: float
+    level_radius: float = 0.0
+
+
+class FeatureSpace:
+    """Gram matrix, decision values and coordinates of n samples.
+
+    samples (n, d): The samples as they came: all that a linear machine looks at.
+    is_linear: Whether w is a vector in the space of `samples`: of a linear kernel, or of rows that the kernel,
+        a feature map, has made.
+    """
+
+    def __init__(
+        self, kernel: Kernel, X: Matrix | RowSource, intercept: Intercept, psd: PSDRule, affine: bool = False
+    ) -> None:
+        self.kernel = kernel
+        self.is_linear = isinstance(kernel, Linear) or (isinstance(X, Mapped) and isinstance(kernel, FeatureMap))
+        self.samples = as_row_source(X)
+        self.intercept = intercept
+        self.psd = psd
+        self.affine = affine
+        self.n = self.samples.n
+
+    def __repr__(self) -> str:
+        return f"<FeatureSpace of {self.kernel}: {self.n} samples, intercept {self.intercept}>"
+
+    @property
+    def X(self) -> Matrix:
+        """The samples as one array, (n, d), for what looks at all of them at once, as other kernels do."""
+        return self.samples.matrix()
+
+    @remembered
+    def origin(self) -> FloatArray | None:
+        """Column means (d,) that are subtracted before computing; None where they may not or need not be."""
+        samples = self.samples
+        if not self.is_linear or not (self.affine or self.intercept == "free") or samples.is_sparse:
+            return None
+        team = samples.team
+        if samples.total_entries > LARGE_SIZE:  # a second copy of many, only where an offset would cost digits
+            sample = samples.take(slice(None, None, samples.total_rows // SAMPLED_ROWS or 1))
+            count = team.count(len(sample))
+            offset = team.sum(sample.sum(axis=0)) / count
+            spread = team.sum(np.square(sample - offset).sum(axis=0)) / count
+            if (offset * offset <= SMALL_OFFSET * spread).all():
+                return None
+        means, whole = samples.means(), samples.whole
+        if not self.affine or not team.alone or whole is None:
+            return means
+        return np.asarray(np.clip(means, whole.min(axis=0), whole.max(axis=0)))  # equal samples are then 0, every digit
+
+    @remembered
+    def rows(self) -> RowSource:
+        """The samples as a linear machine computes with them: (n, d), centred where that is allowed.
+
+        What is in memory is centred in a copy: every product with it is then one call of the BLAS.
+        """
+        if self.origin is None:
+            return self.samples
+        whole = self.samples.whole
+        if whole is None or not self.samples.team.alone:
+            return Centred(self.samples, self.origin)
+        return as_row_source(whole - self.origin)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether what is computed with is the Gram matrix of the kernel itself, neither centred nor repaired."""
+        return self.is_linear or isinstance(self._treated.centred, KernelGram)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the Gram matrix was made without cancellation."""
+        return not self.is_linear and isinstance(self.gram, KernelGram) and self.gram.blocks.exact
+
+    def by_differences(self) -> FeatureSpace | None:
+        """The same samples with an RBF Gram matrix whose entries do not cancel; None where that would be no better."""
+        if not isinstance(self.kernel, RBF) or self.n > CACHE_ROWS or self.exact:
+            return None
+        exact = FeatureSpace(self.kernel, self.X, self.intercept, self.psd, self.affine)
+        gram = KernelGram(self.kernel, self.X, blocks=KernelBlocks.by_differences(self.kernel, self.X))
+        exact.__dict__["_treated"] = Treated(gram, gram)
+        return exact
+
+    def restricted(self, rows: IntArray, X: Matrix) -> FeatureSpace | None:
+        """Some of the samples, whose Gram matrix is a part of this one; None where that is not made, or not the part.
+
+        Shapes: rows (k,), X (k, d).
+        """
+        if self.is_linear or not self.is_plain or not isinstance(self.gram, KernelGram) or self.gram.kept is None:
+            return None
+        part = FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
+        gram = KernelGram(self.kernel, part.X, blocks=self.gram.blocks.restricted(rows, part.X))
+        part.__dict__["_treated"] = Treated(gram, gram)
+        return part
+
+    @property
+    def gram(self) -> Operator:
+        """The textbook's Gram matrix, after the psd rule: (n, n)."""
+        return LowRank(self.samples) if self.is_linear else self._treated.gram
+
+    @remembered
+    def centred(self) -> Operator:
+        """The Gram matrix to compute with: (n, n)."""
+        return LowRank(self.rows) if self.is_linear else self._treated.centred
+
+    @property
+    def shift(self) -> float:
+        """σ of psd="shift", 0 otherwise."""
+        return 0.0 if self.is_linear else self._treated.shift
+
+    @property
+    def clipped(self) -> bool:
+        """Whether psd="clip" has taken something away."""
+        return self.positive_part is not None
+
+    @property
+    def positive_part(self) -> PositivePart | None:
+        """What psd="clip" has left of the matrix; None where it has taken nothing away."""
+        return None if self.is_linear else self._treated.part
+
+    def coefficients(self, beta: FloatArray) -> FloatArray:
+        """Those of f for Σβ_iφ(x_i), (n,) or (n, k): (CLIP.1), or β itself."""
+        return beta if self.positive_part is None else self.positive_part.coefficients(beta)
+
+    @property
+    def asymmetry(self) -> float:
+        """The largest change that made the kernel's own matrix symmetric, relative to its largest entry."""
+        return 0.0 if self.is_linear else self._treated.asymmetry
+
+    @property
+    def largest(self) -> float:
+        """A bound on the entries of the kernel matrix before the psd rule; 0 where it is the one computed with."""
+        return 0.0 if self.is_linear else self._treated.largest
+
+    @property
+    def computed_intercept(self) -> Intercept:
+        """The intercept as it is computed with: None where a penalised one is part of the Gram matrix, K + 1.
+
+        It is kept apart wherever K itself is positive semidefinite.
+        """
+        absorbed = self.intercept == "penalised" and not self.is_linear and self._treated.with_ones
+        return None if absorbed else self.intercept
+
+    def curvature(self, rows: IntArray) -> FloatArray:
+        """K_ii of some rows: (r,)."""
+        return squared_norms(self.rows.take(rows)) if self.is_linear else self.centred.diagonal()[rows]
+
+    @remembered
+    def scale(self) -> float:
+        """κ, the mean of the diagonal of the Gram matrix computed with; 1 where that is zero."""
+        kappa = self.centred.mean_diagonal()
+        if not np.isfinite(kappa):
+            raise DataError("the squared norms of the samples overflow; standardise X")
+        return kappa if kappa > np.finfo(float).tiny * 1e20 else 1.0
+
+    @remembered
+    def _treated(self) -> Treated:
+        """The Gram matrix of a kernel that is not linear, after the psd rule."""
+        if isinstance(self.kernel, Precomputed):
+            K = self.kernel(self.X, self.X)
+            blocks = KernelBlocks(self.kernel, self.X, K)
+            if not np.array_equal(K, K.T):
+                check_symmetric(K, "the precomputed kernel matrix")
+                blocks.whole = frozen(blocks.symmetrised(K))
+            gram = KernelGram(self.kernel, self.X, blocks=blocks)
+        else:
+            gram = KernelGram(self.kernel, self.X)
+            if not isinstance(self.kernel, OWN):
+                gram.dense()  # made now, so that it is tested for symmetry before a solver asks for blocks of it
+        if self.kernel.is_psd:
+            return Treated(gram, gram)
+        treated, largest = self._tested(gram), float(np.abs(gram.dense()).max())
+        return replace(treated, largest=largest + float(treated.with_ones), asymmetry=gram.blocks.asymmetry)
+
+    def _tested(self, gram: Operator) -> Treated:
+        """Apply the psd rule to a Gram matrix that is not positive semidefinite by construction."""
+        K = gram.dense()
+        tolerance = self.n * np.finfo(float).eps * float(np.abs(K).max()) * self.n
+        if is_psd(K, tolerance):
+            return Treated(gram, gram)
+        if self.intercept == "penalised":  # what has to be positive semidefinite is K + 1
+            gram = Dense(K + 1.0)
+            if is_psd(gram.matrix, tolerance):
+                return Treated(gram, gram, with_ones=True)
+            return self._repaired(gram, gram, tolerance)
+        if self.intercept == "free":  # and here, K on the hyperplane 1ᵀβ = 0
+            centred = Dense(doubly_centred(K))
+            if is_psd(centred.matrix, tolerance):
+                return Treated(gram, centred)
+            return self._repaired(Dense(K), centred, tolerance)
+        return self._repaired(Dense(K), Dense(K), tolerance)
+
+    def _repaired(self, gram: Dense, centred: Dense, tolerance: float) -> Treated:
+        """The rule itself, for a Gram matrix that is indefinite where it matters."""
+        smallest = float(eigvalsh(centred.matrix, subset_by_index=[0, 0])[0])
+        ones = self.intercept == "penalised"
+        if self.psd == "raise":
+            where = "on the hyperplane yᵀα = 0" if self.intercept == "free" else "over all α"
+            raise IndefiniteKernelError(str(self.kernel), smallest, where)
+        if self.psd == "shift":
+            sigma = float(-smallest * (1 + 1e-10) + tolerance)
+            eye = np.eye(self.n) * sigma
+            shifted = Dense(gram.matrix + eye)
+            apart = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
+            return Treated(shifted, apart, shift=sigma, with_ones=ones)
+        part = PositivePart(gram.matrix, tolerance)
+        clipped = Dense(part.matrix)
+        return Treated(clipped, clipped, part=part, with_ones=ones)
+
+    def uncentred(self) -> FeatureSpace:
+        """The same samples with nothing centred: for β with 1ᵀβ ≠ 0, of which centring would take a part away."""
+        if self.origin is None and self.centred is self.gram:
+            return self
+        twin = FeatureSpace(self.kernel, self.samples, self.intercept, self.psd, self.affine)
+        twin.__dict__["origin"] = None
+        if not self.is_linear:
+            twin.__dict__["_treated"] = replace(self._treated, centred=self._treated.gram)
+        return twin
+
+    def weights(self, beta: FloatArray) -> FloatArray:
+        """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""
+        return self.rows.weights(beta)  # (DUAL.5), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
+
+    def representable(self, w: FloatArray) -> FloatArray:
+        """The point over `rows` nearest to w, (d,), that is a vector of floats in the caller's coordinates, too.
+
+        Where 1ᵀβ = 1 those are w + origin. Elsewhere w is the same vector in both.
+        """
+        if not self.affine or self.origin is None:
+            return w
+        return np.asarray((w + self.origin) - self.origin)
+
+    def moved(self, w: FloatArray) -> FloatArray:
+        """w over `rows`, (d,), in the caller's coordinates: exactly, if it is `representable`."""
+        return w if not self.affine or self.origin is None else w + self.origin
+
+    def over_rows(self, w: FloatArray) -> FloatArray:
+        """The caller's w, (d,), over `rows`."""
+        return w if not self.affine or self.origin is None else w - self.origin
+
+    def moved_intercept(self, w: FloatArray, b: float) -> float:
+        """The caller's intercept of a w over `rows`: of a ball, (R² − ‖c‖²)/2 for the caller's centre c."""
+        if not self.affine or self.origin is None:
+            return b
+        c = w + self.origin
+        return b + 0.5 * dot(np.concatenate([w, c]), np.concatenate([w, -c]))[0]
+
+    def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Plane:
+        """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
+
+        Shapes: beta (n,).
+        """
+        if w is not None:
+            w, coef = factor * w, times(factor, beta)
+            if self.affine:
+                return self._ball(coef, w, b)
+            if self.origin is None or not w.any():
+                return Plane(coef, w, b, b)
+            own = -dot(self.origin, w, -b)[0]
+            return Plane(coef, w, own, *dot(self.origin, w, own))
+        coef = times(factor, self.coefficients(beta))
+        if self._treated.with_ones:
+            return Plane(coef, None, b + float(coef.sum()), b)
+        if self.centred is not self.gram:
+            return Plane(coef, None, b - factor * float((self.gram @ beta).mean()), b)
+        return Plane(coef, None, b, b)
+
+    def _ball(self, coef: FloatArray, w: FloatArray, mu: float) -> Plane:
+        """The ball of centre w over `rows` and μ = (R² − ‖w‖²)/2, as (w, R) with R a float.
+
+        R is rounded, and so is w where it becomes the caller's: each moves μ by a few roundings of R², or of ‖w‖².
+        """
+        square, off = dot(w, w, 2.0 * mu)
+        norm = 0.0 if self.origin is None else float(w @ w)
+        radius = off + 4.0 * UNIT * (abs(square) + norm) + max(-square, 0.0)
+        return Plane(coef, w, mu, mu, radius)
+
+    @remembered
+    def coordinates(self) -> Matrix:
+        """Rows φ(x_i) in explicit coordinates to compute with, (n, r): `rows`, or L of K = LLᵀ."""
+        return self.rows.matrix() if self.is_linear else pivoted_cholesky(self.centred.dense())
+
+    @property
+    def textbook_coordinates(self) -> Matrix:
+        """The same with nothing centred where the samples are coordinates themselves."""
+        return self.X if self.is_linear else self.coordinates
+
+    def with_penalised_intercept(self) -> Operator:
+        """K + 1, a feature of ones behind φ: the textbook's dual for a penalised intercept."""
+        if self.is_linear:
+            return LowRank(WithOnes(self.samples))  # (PHINGE.17)
+        gram = self.gram
+        if self.computed_intercept is None:
+            return gram
+        if isinstance(gram, KernelGram) and not isinstance(self.kernel, Precomputed):
+            return KernelGram(gram.kernel, gram.X, 1.0, blocks=gram.blocks)  # (PHINGE.17)
+        return Dense(gram.dense() + 1.0)  # (PHINGE.17)
+
+
+def pivoted_cholesky(K: FloatArray, finest: bool = False) -> FloatArray:
+    """L (n, r) with K ≈ LLᵀ and r the numerical rank, by LAPACK's Cholesky with complete pivoting.
+
+    Notes
+    -----
+    LAPACK Users' Guide, `dpstrf`; it stops where the largest remaining diagonal entry falls below n·eps·max K_ii. The
+    finest goes on to eps·max K_ii, where K_ii − ‖L_i‖² is a rounding of K_ii, and half of the last columns are noise.
+    """
+    tolerance = (1.0 if finest else len(K)) * float(np.finfo(float).eps) * float(K.diagonal().max())
+    factor, pivots, rank, _ = lapack.dpstrf(K, tol=tolerance, lower=1)
+    L = np.zeros((len(K), max(int(rank), 1)))
+    L[pivots - 1] = np.tril(factor)[:, : L.shape[1]]
+    return L

@@ -1,0 +1,39 @@
+"""Symmetric matrices that remember their structure: the P of a QP. (The Gram matrix of a kernel is in `kernels.gram`.)
+
+An `Operator` multiplies, gives rows, its diagonal, a dense copy, and, where it has one, its factor: P = ZZᵀ + diag(d).
+No operator makes an n × n matrix that nobody asked for.
+"""
+
+from qpsvm.space.operators.base import Operator, largest_asymmetry, rowwise, two_sided
+from qpsvm.space.operators.composed import (
+    Coupled,
+    Gathered,
+    Mixed,
+    Shifted,
+    coupled,
+    coupled_rows,
+    gathered,
+    mixed,
+    shifted,
+)
+from qpsvm.space.operators.explicit import Dense, Diagonal
+from qpsvm.space.operators.low_rank import LowRank
+
+__all__ = [
+    "Coupled",
+    "Dense",
+    "Diagonal",
+    "Gathered",
+    "LowRank",
+    "Mixed",
+    "Operator",
+    "Shifted",
+    "coupled",
+    "coupled_rows",
+    "gathered",
+    "largest_asymmetry",
+    "mixed",
+    "rowwise",
+    "shifted",
+    "two_sided",
+]

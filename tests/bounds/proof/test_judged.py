@@ -1,0 +1,108 @@
+"""What a proof names is what it judged: the machine in its title, and α as the floats that they are."""
+
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import qpsvm
+from qpsvm.bounds.proof import checker
+
+X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, -1.0], [3.0, 0.25], [1.5, 1.0], [0.5, -2.0]])
+Y = np.array([0, 0, 1, 1, 0, 1])
+ROW = qpsvm.ValueConstraints([[0.0, 0.0]], [[1.0]], 3.0)
+
+
+def machines(constraints):
+    """A machine of each kind."""
+    t = X[:, 0] - 2.0 * X[:, 1]
+    given = {"constraints": constraints}
+    yield from (kind(X, Y, **given) for kind in (qpsvm.CSVM, qpsvm.SquaredHinge, qpsvm.HuberHinge, qpsvm.PrimalHinge))
+    yield from (kind(X, t, **given) for kind in (qpsvm.EpsilonSVR, qpsvm.NuSVR, qpsvm.QuantileSVR, qpsvm.Ranking))
+    yield from (kind(X, nu=0.5, **given) for kind in (qpsvm.OneClass, qpsvm.SVDD))
+    yield qpsvm.CSVM(X, Y, C=50.0, intercept=None, **given)
+    yield qpsvm.CSVM(X, Y[::-1], C=2.0, intercept="penalised", **given)
+    yield qpsvm.CSVM(X, np.array(["no", "yes"])[Y], **given)
+    yield qpsvm.CSVM(X[:, :1], Y, **({} if constraints else given))
+    yield qpsvm.CSVM(X, Y, kernel=qpsvm.RBF(1.0), **given)
+    yield qpsvm.SVDD(X, nu=0.5, kernel=qpsvm.RBF(2.0), **given)
+    yield qpsvm.NuSVM(X, Y, nu=0.5, sample_weight=[0, 1, 1, 1, 1, 1], **given)
+
+
+def test_a_title_is_of_the_machine_that_judged():
+    problem = qpsvm.CSVM(X, Y, C=2.0)
+    result = qpsvm.solve(problem.replace(C=50.0))
+    proof = result.verify(problem)
+    assert proof.title == (
+        "C-SVM, C = 2, kernel Linear(); the numbers are those of a result of C-SVM, C = 50, kernel Linear()"
+    )
+    assert pickle.loads(pickle.dumps(result)).verify(problem.replace(C=50.0)).title == result.title
+    joint = qpsvm.CrammerSinger(X, Y, C=2.0)
+    assert qpsvm.solve(joint.replace(C=50.0)).verify(joint).title.startswith(f"{joint.title}; the numbers are")
+
+
+def test_a_result_is_judged_by_a_machine_that_it_is_a_point_of_or_not_at_all():
+    problems = [*machines(None), *machines(ROW), qpsvm.CrammerSinger(X, Y), qpsvm.WestonWatkins(X, Y[::-1])]
+    problems.append(qpsvm.CrammerSinger(X, np.arange(6) % 3, kernel="rbf"))
+    judged = 0
+    for result in [qpsvm.solve(problem) for problem in problems]:
+        for problem in problems:
+            try:
+                proof = result.verify(problem)
+            except qpsvm.QPSVMError as error:
+                assert isinstance(error, (ValueError, TypeError))  # noqa: PT017
+                continue
+            assert proof.title.startswith(problem.title)
+            assert result.model.kernel == problem.kernel
+            judged += 1
+    assert judged > len(problems)
+
+
+# --- α of any size ---
+
+
+def exact_gap(problem, result):
+    """(P − D)/max(|P|, |D|) of a linear C-SVM's α, w and b, in rational numbers; α has to be feasible."""
+    x, y = [[Fraction(v) for v in row] for row in problem.X.tolist()], [int(v) for v in problem.y.tolist()]
+    alpha, w, b = ([Fraction(v) for v in part.tolist()] for part in (result.alpha, result.w, np.array([result.b])))
+    C = [Fraction(c) * Fraction(s) for c, s in zip(problem.C.tolist(), problem.sample_weight.tolist(), strict=True)]
+    assert all(0 <= a <= c * (1 + Fraction(1, 2**50)) for a, c in zip(alpha, C, strict=True))
+    own = [sum(a * s * row[k] for a, s, row in zip(alpha, y, x, strict=True)) for k in range(len(w))]
+    f = [sum(v * u for v, u in zip(w, row, strict=True)) + b[0] for row in x]
+    primal = sum(v * v for v in w) / 2 + sum(c * max(0, 1 - s * v) for c, s, v in zip(C, y, f, strict=True))
+    dual = sum(alpha) - sum(v * v for v in own) / 2
+    return float((primal - dual) / max(primal, abs(dual)))
+
+
+@pytest.mark.parametrize(("C", "length"), [(1e-300, 1e150), (1e-290, 1e140), (1e-295, 1.0)])
+def test_small_alpha_are_not_floored(C, length, tmp_path):
+    rng = np.random.default_rng(0)
+    for k in range(8):
+        samples, weight = rng.standard_normal((8, 2)) * length, 10.0 ** rng.uniform(0, 6, 8)
+        problem = qpsvm.CSVM(samples, np.arange(8) % 2, C=C, sample_weight=weight)
+        result = qpsvm.solve(problem)
+        proof = result.verify(tol=1e-6)
+        assert proof, str(proof)
+        assert exact_gap(problem, result) < 1e-6
+        if k == 0:
+            data, written = tmp_path / "data.csv", tmp_path / "proof.json"
+            lines = [f"{u!r},{v!r},{i % 2}" for i, (u, v) in enumerate(samples.tolist())]
+            data.write_text("\n".join(["u,v,y", *lines]))
+            proof.save(written)
+            assert checker.check(str(written), str(data)) == 0
+
+
+def test_alpha_of_many_sizes_are_judged_as_they_are():
+    """Samples of many lengths: what the largest α is rounded by is much for the samples that are long."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        n = int(rng.integers(3, 10))
+        samples = rng.standard_normal((n, 2)) * 10.0 ** rng.uniform(-10, 10, (n, 1))
+        problem = qpsvm.CSVM(
+            samples, np.append([0, 1], rng.integers(0, 2, n - 2)), C=10.0 ** rng.uniform(0, 20),
+            sample_weight=10.0 ** rng.uniform(-10, 10, n), intercept=None,
+        )  # fmt: skip
+        result = qpsvm.solve(problem, check=False)
+        proof = result.verify(tol=1e-6)
+        assert bool(proof) == (exact_gap(problem, result) <= 1e-6)

@@ -1,0 +1,223 @@
+"""The bound on rounding: kernel values in long doubles, points taken over, and numbers at the ends of the range."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from dyadic import Dyadic
+from exact import faults, judge
+from exact_space import BITS, gram
+from hostile import hostile_task
+from hunt import examined, problem
+from proof import Task
+
+import qpsvm
+from qpsvm import RBF, Linear, Polynomial, Precomputed
+from qpsvm.bounds.accuracy import Accuracy
+from qpsvm.bounds.screening import row_radii
+from qpsvm.space.kernels.space import FeatureSpace
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+
+def samples(scale: float = 1.0, n: int = 14) -> tuple[Any, Any]:
+    """Two classes that overlap."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 2))
+    return X * scale, np.where(X[:, 0] + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+def twins(scale: float) -> tuple[Any, Any]:
+    """Pairs of near samples, far from all others."""
+    X = np.random.default_rng(1).standard_normal((6, 2)) * scale
+    return np.vstack([X, X + 0.5]), np.repeat([1.0, -1.0], 6)
+
+
+def exact_gram(kernel: Any, X: Any) -> Any:
+    """K as fractions: (n, n)."""
+    K = gram(kernel, Dyadic.of(X))
+    return [[K[i, j].fraction() for j in range(len(X))] for i in range(len(X))]
+
+
+KERNELS = [
+    RBF(0.7), RBF(1e-12), RBF(1e3), Polynomial(1, 0.3, 1.0), Polynomial(3, 2.0, 0.0), Polynomial(9, 1e-3, 1.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_sharp_kernel_values_are_within_their_radius_and_sharp(kernel):
+    X = samples(3.0)[0]
+    rows = np.arange(len(X))
+    parts, radius = Accuracy(FeatureSpace(kernel, X, "free", "raise"))._sharp_block(rows, rows)
+    true = exact_gram(kernel, X)
+    for i in rows:
+        for j in rows:
+            found = sum(Fraction(float(part[i, j])) for part in parts)
+            assert abs(found - true[i][j]) <= Fraction(float(radius[i, j])) + Fraction(1, 1 << BITS)
+    if np.finfo(np.longdouble).eps < np.finfo(float).eps:
+        assert radius.max() <= 1e-16 * max(float(abs(value)) for row in true for value in row)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e6, 1e9, 1e150])
+def test_epsilon_bounds_the_kernel_values_that_are_computed_with(scale):
+    X = twins(scale)[0]
+    space = FeatureSpace(RBF(1.0), X, "free", "raise")
+    epsilon, K, true = Accuracy(space).epsilon, space.gram.dense(), exact_gram(RBF(1.0), X)
+    assert epsilon <= 1.0
+    worst = max(abs(Fraction(float(K[i, j])) - true[i][j]) for i in range(len(X)) for j in range(len(X)))
+    assert worst <= Fraction(epsilon)
+
+
+@pytest.mark.parametrize("gamma", [3.0, 8.0, 30.0, 1e6])
+def test_raised_exponents_are_within_epsilon(gamma):
+    """Where all values but the diagonal are far below e⁻⁴⁰, and where some are just above."""
+    X, y = samples(2.0)
+    space = FeatureSpace(RBF(gamma), X, "free", "raise")
+    K, true, epsilon = space.gram.dense(), exact_gram(RBF(gamma), X), Accuracy(space).epsilon
+    low = [(i, j) for i in range(len(X)) for j in range(len(X)) if true[i][j] < Fraction(1, 10**20)]
+    assert low
+    assert all(K[i, j] > 4e-18 for i, j in low)
+    assert all(abs(Fraction(float(K[i, j])) - true[i][j]) <= Fraction(epsilon) for i, j in low)
+    for variant in ("c", "nu", "hard"):
+        task = Task(X, y, variant, RBF(gamma), C=1e6)
+        result = task.solve("auto")
+        assert result.status == "optimal"
+        assert not faults(task, result)
+
+
+def test_epsilon_counts_the_columns_that_sparse_samples_get_when_they_are_centred():
+    """Rows of one number each: the squares of 700 means are each lost beside 1, all one way."""
+    ones, columns = np.repeat([1.0, -1.0], 5), 700
+    rows = np.concatenate([np.arange(10), 20 + np.arange(columns)])
+    X = sp.csr_array(
+        (np.concatenate([ones, np.full(columns, 1e-5)]), (rows, np.append([0] * 10, np.arange(columns) + 1))),
+        shape=(1000, columns + 1),
+    )
+    space = FeatureSpace(RBF(0.5), X, "free", "raise")
+    assert space.gram.blocks.fast
+    near = np.arange(10)
+    true = np.exp(-0.5 * (ones[:, None] - ones).astype(np.longdouble) ** 2)
+    off = np.abs(space.gram.block(near, near) - true)
+    assert off.max() <= Accuracy(space).epsilon
+    for j in near:
+        radii = row_radii(space, near, np.arange(1000) == j)
+        assert radii is not None
+        assert (off[:, j] <= radii).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 30.0, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("whole", [False, True])
+def test_row_radii_bound_the_values_that_are_computed(scale, form, whole):
+    """Near pairs that are far from all others, on every road; and not much more than they must."""
+    X, _ = twins(scale)
+    X[::2] += 1e-3 * np.random.default_rng(5).standard_normal((6, 2))
+    rows, beta = np.arange(len(X)), np.random.default_rng(3).standard_normal(len(X)) * 10.0 ** np.arange(-6, 6)
+    space = FeatureSpace(RBF(1.0), form(X), "free", "raise")
+    if whole:
+        space.gram.dense()
+    u, true = space.gram @ beta, exact_gram(RBF(1.0), X)
+    radii = row_radii(space, rows, beta)
+    assert radii is not None
+    for i in rows:
+        exact = sum(Fraction(float(beta[j])) * true[i][j] for j in rows)
+        assert abs(Fraction(float(u[i])) - exact) <= Fraction(float(radii[i])) + Fraction(1, 1 << 200)
+    if 1.0 < scale < 1e9 and form is np.asarray:
+        assert np.median(radii) < 0.1 * Accuracy(space).kappa(beta, None)
+
+
+def test_nearly_all_values_zero_is_certified_without_twice_the_precision(monkeypatch):
+    """Raw samples whose rows are far from each other: a-priori, rounding was bounded by Σ|β| for every row."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3)) * [3e3, 2e4, 1e3]
+    task = Task(X, np.where(X[:, 0] + 1e3 * rng.standard_normal(300) > 0, 1.0, -1.0), "c", RBF(0.05), C=1e3)
+    monkeypatch.setattr(Accuracy, "sharp_values", lambda *_: pytest.fail("evaluated again"))
+    result = qpsvm.solve(task.problem, tol=1e-8, polish=False)
+    assert result.status == "optimal"
+    assert not faults(task, result)
+
+
+def test_a_power_below_one_has_no_slope_at_zero():
+    X = np.array([[1.0, 1.0], [1.0, -1.0 + 2.0**-52]]) / 3.0
+    space = FeatureSpace(Polynomial(0.5, 1.0, 0.0), X, "free", "raise")
+    assert Accuracy(space).epsilon >= 2.0**-27
+
+
+@pytest.mark.parametrize("seed", [235, 541, 979])
+def test_kernel_values_are_not_what_a_good_point_fails_by(seed):
+    task = hostile_task(seed)
+    result = task.solve("auto")
+    assert result.status == "optimal"
+    assert not faults(task, result)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [768, 873, 899])
+def test_the_share_of_rounding_is_of_the_point_that_is_returned(seed):
+    """The solver's own point is not good enough, and the one beside it is: its rounding was called 0."""
+    task = hostile_task(seed)
+    result = task.solve("auto")
+    assert result.status == "optimal"
+    assert result.rounding > 0
+    assert result.gap - result.rounding <= 1.1 * judge(task, result).gap
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2, 1.0, 1.0), RBF(1.0)], ids=str)
+def test_hulls_of_one_sample_meet(kernel):
+    task = Task(np.full((12, 1), -2.1), np.where(np.arange(12) < 1, 1.0, -1.0), "nu", kernel, nu=1 / 6)
+    for backend in ("cvxopt", "osqp"):
+        result = task.solve(backend)
+        assert result.status == "optimal"
+        assert result.rho == 0
+        assert "hulls meet" in result.message
+
+
+@pytest.mark.parametrize("backend", ["osqp", "cvxpy"])
+@pytest.mark.parametrize("form", ["dual", "primal"])
+def test_hulls_that_meet_are_seen_from_an_alpha_nearby(backend, form):
+    """The solver's w(α) is a few roundings too large, that of the nearest α is not: once inaccurate, gap 2e16."""
+    X = [[0, 0], [0, 0], [-2, 0], [0, -1], [0, 0], [3.75, -0.1875], [-2, 1], [1, 1], [0.5, 0], [0, -1]]
+    y = np.array([1.0, -1, -1, -1, 1, 1, 1, 1, -1, -1])
+    result = Task(np.array(X), y, "nu", Linear(), nu=0.001).solve(backend, form)
+    assert result.status == "optimal"
+    assert result.rho == 0
+    assert abs(y @ result.alpha) <= 1e-15
+    assert result.alpha.sum() == pytest.approx(0.001, rel=1e-12)
+
+
+def test_hulls_meet_only_where_no_centre_of_the_samples_shows_that_they_do_not():
+    assert not examined(problem(1546, "poly", False)).faults
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1e150, 1e100, 1e-100, 1e-150])
+@pytest.mark.parametrize("variant", ["c", "nu", "hinge", "hard"])
+@pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)], ids=str)
+def test_no_scale_breaks_the_bound(scale, variant, kernel):
+    task = Task(*samples(scale), variant, kernel)
+    result = task.solve("auto")
+    assert not faults(task, result)
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalised", None])
+def test_values_that_underflow_are_not_called_exact(intercept):
+    X, y = samples()
+    weight = 10.0 ** np.random.default_rng(1).uniform(-8, 8, len(y))
+    task = Task(X, y, "hinge", lam=1e280, intercept=intercept, weight=weight)
+    assert not faults(task, task.solve("auto"))
+
+
+@pytest.mark.parametrize("C", [1.0, 1e4, 1e8])
+def test_twins_far_out_are_judged_rightly(C):
+    X, y = twins(1e7)
+    task = Task(X, y, "c", RBF(1.0), C=C)
+    assert not faults(task, task.solve("auto"))
+
+
+def test_a_matrix_is_taken_at_its_word():
+    X, y = samples()
+    K = X @ X.T
+    task = Task((K + K.T) / 2, y, "c", Precomputed(), C=1e3)
+    assert not faults(task, task.solve("auto"))

@@ -1,0 +1,252 @@
+"""Each part of the counted gap bounds its exact value by itself, where rounding is what decides.
+
+The whole bound is loose by an order of magnitude, so that the loss of one part of it is not seen in a gap. Here every
+part is held against rational numbers alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from exact_dual import Stated, dot, fractions, judge, loss, rows_of
+
+import qpsvm
+from qpsvm.bounds.certify import certify
+from qpsvm.bounds.gap_bounds import FEW, Bounds
+from qpsvm.bounds.points import PrimalPoint, primal_points
+from qpsvm.bounds.repair import feasible
+
+INTERCEPTS = (None, "free", "penalised")
+#: Prices and curvatures: a hinge, Huber's, the squared hinge, and rows that nothing may fall short of.
+LOSSES = {
+    "hinge": (0.7, 0.0), "huber": (0.7, 0.3), "squared": (np.inf, 0.3), "hard": (np.inf, 0.0),
+    "hinges, and one of Huber's": (0.7, [0.3, *[0.0] * 39]),
+}  # fmt: skip
+
+
+def far(seed: int) -> Stated:
+    """Rows far from the origin, and prices at which what is rounded in y f is more than the norm."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(3, 12)), int(rng.integers(1, 4))
+    y = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0)
+    X = rng.standard_normal((n, d)) + 3.0 * y[:, None] + rng.choice([0.0, 1e3, 1e6, 1e9]) / 3.0
+    C = 10.0 ** rng.uniform(6, 14)
+    return Stated(X, y, 1.0, C, float(rng.choice([0.0, 1.0 / C])), INTERCEPTS[seed % 3])
+
+
+@pytest.mark.parametrize("seed", [9, 16, 28, 31, 37, 41, 51, 56])
+def test_difference_and_size_are_bounds_each(seed: int) -> None:
+    """That of the size is at the losses for t − r: with those for t it is more than the objective of each of these."""
+    problem = far(seed)
+    result = qpsvm.solve(problem, "interior_point", check=False, polish=False)
+    bounds = Bounds(problem._counting.accuracy, problem.svm)
+    point = certify(problem.space, problem.svm, result.alpha)
+    found, true = bounds.total_gap(point), judge(problem.svm, problem.X, point)
+    assert found.difference >= true.primal - true.dual
+    assert found.size <= max(abs(true.primal), abs(true.dual))
+
+
+@pytest.mark.parametrize("curvature", [0.0, 0.3])
+def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
+    """Rows with α at either bound, and slacks on both sides of 0 and of the knee, within the radius and beyond it."""
+    t, r = np.tile([-2.0, -0.5, 0.5, 2.0], 4) * 0.01, np.full(16, 0.01)
+    t[8:] += 0.7 * curvature
+    problem = Stated(np.eye(16), np.resize([1, -1], 16), upper=0.7, curvature=curvature)
+    point = certify(problem.space, problem.svm, np.zeros(16))
+    point = point.changed(alpha=np.tile(np.repeat([0.0, 0.7], 4), 2), slack=t, radius=r)
+    bounds = Bounds(problem._counting.accuracy, problem.svm)
+    rest = np.setdiff1d(np.arange(16), bounds.total_gap(point).rows)
+    assert len(rest)
+    assert bounds.terms(point, rest, t[rest], r[rest]) == 0.0
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
+    """(COUNT.3), where slacks are exactly these, so that all is the rounding of products and sums; and at both ends."""
+    rng = np.random.default_rng(seed)
+    m, (upper, curvature) = 40, LOSSES[kind]
+    problem = Stated(rng.standard_normal((m, 2)), np.resize([1.0, -1.0], m), 1.0, upper, curvature)
+    a, t = rng.uniform(0.0, min(upper, 2.0), m), rng.standard_normal(m) * 10.0 ** rng.uniform(-8, 0, m)
+    t = -np.abs(t) if kind == "hard" else t
+    point = replace(certify(problem.space, problem.svm, a), alpha=a)
+    bends = fractions(np.full(m, curvature))
+    for r in np.zeros(m), np.where(t > 0.0, 0.25, 0.1 * np.abs(t)):
+        found = Bounds(problem._counting.accuracy, problem.svm).terms(point, np.arange(m), t, r)
+        ends = [
+            [
+                loss(T, upper, bend) + bend * alpha**2 / 2 - alpha * T
+                for alpha, T, bend in zip(fractions(a), fractions(end), bends, strict=True)
+            ]
+            for end in (t - r, t + r)
+        ]
+        assert found >= sum(max(pair) for pair in zip(*ends, strict=True))
+
+
+@pytest.mark.parametrize("seed", [24, 127, 249, 270, None])
+def test_a_surplus_is_paid_for(seed: int | None) -> None:
+    """(COUNT.2), where Eᵀα is far from e: for what it moves w, and, of samples next to 0, for what falls short."""
+    rng = np.random.default_rng(seed or 0)
+    if seed is None:  # the surplus of the one class can only be taken from it: the other is at its bound
+        X, y, a = 1e-3 * np.array([[1, 0], [-1, 0], [0, 0], [0, 1], [0, -1]]), np.array([1.0, 1, 1, -1, -1]), None
+        off = np.array([1.5, 1.5, 1.3, 2.0, 2.0])
+    else:
+        n = int(rng.integers(2, 5))
+        X, y = rng.standard_normal((n, 2)) + rng.choice([0, 2, 10]), np.resize([1.0, -1.0], n)
+    problem = Stated(X, y, 1.0, 2.0, 0.0, "free")
+    if seed is not None:
+        a = feasible(problem.svm, rng.uniform(0, 1.5, n))
+        off = a.copy()
+        k = int(rng.integers(n))
+        off[k] = np.clip(off[k] + rng.choice([0.3, -0.3]), 0, 2)
+    point = certify(problem.space, problem.svm, off if a is None else a)
+    apart = float(np.linalg.norm(((off - point.alpha) * y) @ problem.space.rows.matrix()))
+    point = point.changed(alpha=off, offset=apart * FEW)
+    if seed is None:  # where nothing has reached its level
+        point = point.changed(b=0.0, level=0.0, yf=point.yf - y * point.level)
+    true = judge(problem.svm, problem.X, point)
+    found = Bounds(problem._counting.accuracy, problem.svm).total_gap(point)
+    assert found.difference >= true.primal - true.dual
+
+
+def test_equalities_are_priced_at_their_radius() -> None:
+    """(COUNT.5)"""
+    problem = Stated(np.eye(4), [1, -1, 1, -1], upper=np.inf)
+    bounds = Bounds(problem._counting.accuracy, problem.svm, np.ones(4, dtype=bool))
+    a, t, r = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.0, -1e-9, 0.0, 1e-9]), np.full(4, 1e-9)
+    point = certify(problem.space, problem.svm, np.ones(4)).changed(alpha=a)
+    assert bounds.terms(point, np.arange(4), t, r) >= float(a @ (np.abs(t) + r))
+    assert bounds.terms(point, np.arange(4), 9.0 * r, r) == np.inf
+
+
+def test_an_objective_that_is_a_norm_is_that_of_its_alpha() -> None:
+    """½‖w(α)‖² from below, where the w in hand is longer."""
+    problem = qpsvm.OneClass(np.random.default_rng(0).standard_normal((9, 2)) + 3.0, nu=0.3, kernel="linear")
+    own = problem.space.weights(problem.svm.beta(qpsvm.solve(problem).alpha))
+    point = certify(problem.space, problem.svm, qpsvm.solve(problem).alpha, 2.0 * own, np.inf)
+    found = Bounds(problem._counting.accuracy, problem.svm).total_gap(point)
+    assert 0.4 * float(own @ own) < found.size < 0.5 * float(own @ own)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
+    """(CERT.2) at both ends of what the level may be, for a ridge of any size."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.permutation(9) < 4, 1.0, -1.0)
+    problem = Stated(rng.standard_normal((9, 2)), y, 1.0, 3.0, 0.0, "penalised")
+    (group,) = problem.svm.penalised
+    group = replace(group, ridge=10.0 ** rng.uniform(-3, 3))
+    point = certify(problem.space, problem.svm, rng.uniform(0.0, 3.0, 9))
+    slope = dot(fractions(point.alpha), fractions(y)) / Fraction(group.ridge)
+    bounds = Bounds(problem._counting.accuracy, problem.svm)
+    for level in (0.1, float(slope), 3.0):
+        for off in (0.0, 1e-12, 0.5):
+            apart, least = bounds.apart(point.changed(level=level, level_radius=off), group)
+            ends = [Fraction(level) - Fraction(off), Fraction(level) + Fraction(off)]
+            assert all(apart >= abs(end - slope) for end in ends)
+            assert all(least <= abs(end) * Fraction(FEW) for end in ends)
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-12, 0.25])
+def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
+    """½R² + Σ C t of the smallest ball that the level may stand for is no less than the size: of one around all."""
+    problem = qpsvm.SVDD([[0.0, 0.1], [2.0, 0.3], [1.0, 0.7]], nu=0.1)
+    point = certify(problem.space, problem.svm, np.array([0.5, 0.5, 0.0]))
+    w, level, U = fractions(point.w), Fraction(point.level + 1.0), fractions(problem.svm.upper)
+    X = [fractions(x) for x in problem.X]
+    centre = fractions(problem.space.moved(point.w))
+    square = dot(w, w) + 2 * level
+    known = point.changed(level=float(level), level_radius=off, slack=None, radius=None)
+    size = Bounds(problem._counting.accuracy, problem.svm).total_gap(known).size
+    for end in (square - 2 * Fraction(off), square + 2 * Fraction(off)):
+        t = [(dot(z, z) - end) / 2 for z in ([a - c for a, c in zip(x, centre, strict=True)] for x in X)]
+        assert size <= end / 2 + sum(C * max(part, Fraction(0)) for C, part in zip(U, t, strict=True))
+
+
+@pytest.mark.parametrize("kernel", ["linear", qpsvm.RBF(0.5)], ids=str)
+def test_a_w_that_is_not_of_its_alpha_pays_for_it(kernel: Any) -> None:
+    """(GAP.1) has ½‖w − w(α)‖²."""
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((12, 2)), np.resize([1.0, -1.0], 12)
+    problem = qpsvm.CSVM(X, y, C=2.0, kernel=kernel)
+    svm, space = problem.svm, problem.space
+    alpha = qpsvm.solve(problem).alpha
+    own, K = svm.beta(alpha), svm.gram.dense()
+    if kernel == "linear":
+        other = space.weights(own) + 0.3
+        f, square, apart = space.rows.margins(other), float(other @ other), 2 * 0.3**2
+    else:
+        other = np.where(own, own + 0.2, 0.0)
+        f, square, apart = K @ other, float(other @ K @ other), float((other - own) @ K @ (other - own))
+    point = certify(space, svm, alpha, other, np.inf)
+    primal = 0.5 * square + 2.0 * np.maximum(1.0 - y * (f + point.level), 0.0).sum()
+    assert point.offset == pytest.approx(np.sqrt(apart), rel=1e-6)
+    assert point.gap == pytest.approx((primal - alpha.sum() + 0.5 * own @ K @ own) / primal, rel=1e-6)
+
+
+def test_the_distance_of_a_point_that_is_stretched() -> None:
+    """½‖(1 + g)w − w(α)‖², or what it is at most where w has coefficients of its own."""
+    w, own, growth = np.array([3.0, 4.0]), np.array([1.0, 5.0]), 0.5
+    apart = float(np.linalg.norm(w - own))
+    explicit = PrimalPoint(np.zeros(2), w, 12.5, w - own)
+    assert PrimalPoint(np.zeros(2), w, 12.5).half_distance(growth) == 0.5 * (growth * 5.0) ** 2
+    assert explicit.half_distance(growth) == pytest.approx(0.5 * float(np.square(1.5 * w - own).sum()))
+    spanned = PrimalPoint(np.zeros(2), None, 12.5, coef=w, apart=apart)
+    assert spanned.half_distance(growth) >= explicit.half_distance(growth)
+    assert spanned.half_distance() == pytest.approx(0.5 * apart**2)
+
+
+# --- a user's rows ----------------------------------------------------------------------------------------------------
+
+
+def banded(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
+    """Bands that hold f from both sides, far from the origin: what keeps them, what `Held` asks for, multipliers."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((20, 3)) + rng.choice([0.0, 10.0, 1e4]) / 3.0
+    score = X @ [1.0, -1.0, 0.5]
+    points, sides = np.vstack([X[:3], X[:3]]), np.repeat([1.0, -1.0], 3)
+    rows = qpsvm.ValueConstraints(points, np.diag(sides), rng.uniform(0.1, 0.6, 6) + 0.7 * sides)  # f is about 0.7
+    problem = qpsvm.CSVM(X, np.where(score > np.median(score), 1, 0), C=1.0, constraints=rows)
+    alpha = feasible(problem.svm, rng.uniform(0.0, 1.0, problem.svm.m))
+    beta = problem.svm.beta(alpha)
+    point = next(primal_points(problem.space, beta, None)[1])
+    return problem, problem._held, {"a": alpha, "beta": beta, "point": point}, {"b": 0.3 / 7.0}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int) -> None:
+    """(HELD.1): b goes twice the radius inside."""
+    _, held, at, mu = banded(seed)
+    t, r = held._slack(**at, mu=mu)
+    assert (held._broken(t, r) == (t + r > 0.0)).all()
+    assert held._broken(-0.5 * r, r).all()
+    low, high = held._allowed(**at, mu=mu)
+    assert np.isfinite([low, high]).all()
+    for end, column in ((low, held.column[held.rows] > 0), (high, held.column[held.rows] < 0)):
+        assert not held._broken(*held._slack(**at, mu={"b": end}))[column].any()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) -> None:
+    """(HELD.2) goes twice the radius inside, so that the rounding of its step breaks none."""
+    _, held, at, mu = banded(seed)
+    t, r = held._slack(**at, mu=mu)
+    worst = t == t.max()
+    assert t[worst][0] > 0.0
+    moved = held._corrected(at["beta"], at["point"], mu, worst, t, r)
+    assert not held._broken(*held._slack(at["a"], at["beta"], *moved))[worst].any()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_room_of_a_point_inside_is_there(seed: int) -> None:
+    """(HELD.4) shrinks towards it by as much: exactly what the rows leave, or less."""
+    problem, held, _, _ = banded(seed)
+    inner, b, room = held._inside
+    w, Z = fractions(inner.w), rows_of(problem.space.rows.matrix(), problem.svm)
+    for k, row in enumerate(held.rows):
+        sign, column = (Fraction(float(part[row])) for part in (problem.svm.sign, held.column))
+        assert room[k] <= sign * dot(w, Z[row]) + column * Fraction(b) - Fraction(float(problem.svm.level[row]))

@@ -1,0 +1,79 @@
+"""The dual of the joint machines: repair without a rounding left, and the operator that couples classes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from qpsvm.bounds.all_in_one_repair import capped, feasible
+from qpsvm.program.all_in_one import JointDual
+from qpsvm.space.operators import Dense, LowRank, coupled
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("intercept", ["free", None])
+def test_a_repaired_alpha_is_feasible_to_the_last_bit(shared, intercept):
+    rng = np.random.default_rng(0)
+    for trial in range(30):
+        k = int(rng.integers(2, 6))
+        n = int(rng.integers(k, 30))
+        label = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+        upper = 10.0 ** rng.uniform(-6, 6, n) if trial % 2 else np.full(n, 0.1)
+        dual = JointDual(label, k, upper, 1.0, shared, intercept)
+        alpha = rng.normal(size=(n, k)) * 10.0 ** rng.uniform(-8, 8)
+        if trial % 3 == 0:
+            alpha[rng.integers(n), rng.integers(k)] = (np.nan, np.inf, 1e308)[trial % 9 // 3]
+        a = feasible(dual, alpha)
+        exact = [[Fraction(value) for value in row] for row in a.tolist()]
+        assert not a[dual.own].any()
+        assert (a >= 0.0).all()
+        for row, cap in zip(exact, upper.tolist(), strict=True):
+            assert (sum(row) if shared else max(row)) <= Fraction(cap)
+        beta = dual.beta(a)
+        for i, row in enumerate(exact):
+            assert Fraction(beta[i, label[i]]) == sum(row)
+        if intercept == "free":
+            assert not any(sum(Fraction(value) for value in column) for column in beta.T.tolist())
+        again = feasible(dual, a)
+        assert np.abs(again - a).max() <= 1e-12 * max(a.max(), 1e-300)
+
+
+def test_what_is_at_its_bound_stays_there_as_far_as_the_balance_allows():
+    label = np.array([0, 0, 0, 1, 1, 1])
+    dual = JointDual(label, 2, np.full(6, 0.3), 1.0, False, "free")
+    alpha = np.zeros((6, 2))
+    alpha[:3, 1], alpha[3:, 0] = (0.3, 0.3, 0.1 + 1e-13), (0.3, 0.3, 0.1)
+    a = feasible(dual, alpha)
+    assert np.allclose(a, alpha, atol=1e-12)
+    assert (np.abs(a[[0, 1], 1] - 0.3) <= 1e-15).all()
+
+
+def test_projection_onto_a_capped_simplex():
+    rng = np.random.default_rng(3)
+    a, mass = rng.normal(size=(50, 4)), rng.uniform(0.1, 3.0, 50)
+    x = capped(a, mass)
+    assert np.allclose(x.sum(axis=1), mass)
+    theta = (a - x).max(axis=1, where=x > 0.0, initial=-np.inf)
+    assert (x >= np.maximum(a - theta[:, None], 0.0) - 1e-12).all()
+
+
+def test_coupled_classes_are_what_they_say():
+    rng = np.random.default_rng(4)
+    n, k, d = 9, 3, 1
+    Z, label = rng.normal(size=(n, d)), rng.integers(0, k, n)
+    sample, rival = np.nonzero(np.arange(k) != label[:, None])
+    directions = np.eye(k)[label[sample]] - np.eye(k)[rival]
+    whole = (Z @ Z.T)[np.ix_(sample, sample)] * (directions @ directions.T)
+    for base in (LowRank(Z), Dense(Z @ Z.T)):
+        P = coupled(base, sample, label[sample], rival, k)
+        assert isinstance(P, LowRank) == isinstance(base, LowRank)
+        s, x = rng.uniform(0.5, 2.0, len(sample)), rng.normal(size=(len(sample), 2))
+        scaled = P.congruence(s)
+        assert np.allclose(P.dense(), whole)
+        assert np.allclose(scaled.dense(), whole * s * s[:, None])
+        assert np.allclose(scaled @ x, (whole * s * s[:, None]) @ x)
+        assert np.allclose(scaled @ x[:, 0], (whole * s * s[:, None]) @ x[:, 0])
+        assert np.allclose(scaled.diagonal(), whole.diagonal() * s * s)
+        assert np.allclose(P.block(np.array([1, 5]), np.array([0, 2, 3])), whole[np.ix_([1, 5], [0, 2, 3])])

@@ -1,0 +1,404 @@
+"""What `reply` gives: the numbers of the library itself, for every machine and kernel, and at any α."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import redirect_stdout
+
+import numpy as np
+import pytest
+from asking import LEARNT, PAIRS, ask, samples, state
+
+import qpsvm
+from qpsvm.derivation.registry import STEPS
+from qpsvm.faces.play import catalogue
+from qpsvm.faces.play import finite as runs
+from qpsvm.faces.play.reply.reply import SECONDS, TOL, reply
+from qpsvm.faces.play.request import read_state
+from qpsvm.faces.play.scenes import SCENES
+
+
+def solved(held: dict) -> qpsvm.SVMResult:
+    return qpsvm.solve(read_state(held).problem(), check=False, tol=TOL, time_limit=SECONDS)
+
+
+@pytest.mark.parametrize(("machine", "kernel"), PAIRS)
+def test_the_answer_is_the_librarys_result(machine, kernel):
+    held = state(machine, kernel)
+    answer, result = ask("solve", held, grid=12), solved(held)
+    assert answer["status"] == "optimal", answer
+    assert answer["alpha"] == pytest.approx(result.alpha, rel=1e-9, abs=1e-12)
+    one_each = result.coef if len(result.alpha) > len(result.kind) else result.alpha
+    assert answer["samples"]["alpha"] == pytest.approx(one_each, rel=1e-9, abs=1e-12)
+    assert answer["primal"] == pytest.approx(result.primal, rel=1e-9)
+    assert answer["b"] == pytest.approx(result.b, rel=1e-7, abs=1e-9)
+    assert (answer["primal"] - answer["dual"]) <= answer["tol"] * abs(answer["primal"])
+    assert not answer["yours"]
+    assert answer["repaired"] == 0.0
+    assert sum(answer["counts"]) == len(held["labels"])
+    if machine in LEARNT["labels"]:
+        assert answer["accuracy"] == np.mean(result.predict(np.array(held["points"])) == held["labels"])
+    assert len(answer["samples"]["verdict"]) == len(held["labels"])
+    assert not any(sentence.startswith("Violated") for sentence in answer["samples"]["verdict"])
+
+
+@pytest.mark.parametrize(("machine", "kernel"), [pair for pair in PAIRS if pair[0] not in LEARNT["numbers"]])
+def test_f_on_the_grid_is_the_decision_function(machine, kernel):
+    held, box = state(machine, kernel), [-3.0, 5.0, -2.0, 4.0]
+    answer, result = ask("solve", held, grid=9, box=box, show=["plane"]), solved(held)
+    x, y = np.meshgrid(np.linspace(*box[:2], 9), np.linspace(*box[2:], 9))
+    f = result.decision_function(np.column_stack([x.ravel(), y.ravel()]))
+    assert answer["plane"]["f"] == pytest.approx(f, abs=1e-4 * max(abs(result.rho), float(np.median(abs(f)))))
+    ends = [-answer["rho"], answer["rho"]] if machine in LEARNT["labels"] else [None, None]
+    assert answer["plane"]["levels"] == [ends[0], 0.0, ends[1]]
+    assert "qp" not in answer
+    assert "derivation" not in answer
+
+
+@pytest.mark.parametrize("machine", catalogue.MACHINES)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_at_any_alpha_the_samples_shares_add_up_to_the_gap(machine, kernel):
+    held = state(machine, kernel)
+    best = np.array(ask("solve", held)["alpha"])
+    rng = np.random.default_rng(1)
+    for noise in (0.0, 0.01, 0.3):
+        answer = ask("solve", held, alpha=(best * (1 + noise * rng.standard_normal(len(best)))).tolist(), grid=8)
+        assert answer["yours"]
+        assert answer["backend"] == "none"
+        if answer["gap"] is None:
+            continue
+        table = answer["samples"]
+        assert sum(table["gap"]) + answer["rest"] == pytest.approx(answer["gap"])
+        assert answer["rest"] >= -1e-15  # ½‖w − w(α)‖², where w is stretched, and rounding
+        assert answer["rest"] <= 0.5 * answer["gap"] + 1e-9
+        products = np.array(table["margin_product"]) + np.array(table["slack_product"])
+        size = max(abs(answer["primal"]), abs(answer["dual"]))
+        problem = read_state(held).problem()
+        unit = problem.svm.unit / problem.size_of_f
+        assert unit * products / size == pytest.approx(table["gap"], rel=1e-6, abs=1e-12)
+        assert answer["gap"] >= 0.0
+        if noise == 0.0:
+            assert answer["status"] == "optimal"
+
+
+def test_the_worst_sample_is_named_and_told_which_way_to_go():
+    held = state("c")
+    answer = ask("solve", held, alpha=[0.0] * 16)
+    assert answer["status"] != "optimal"
+    worst = int(np.argmax(answer["samples"]["gap"]))
+    assert f"Sample {worst} " in answer["sentence"]
+    assert answer["samples"]["verdict"][worst].startswith("Violated: (C − α) ξ")
+    assert "raise α" in answer["samples"]["verdict"][worst]
+    assert answer["plane"]["closest"] is None
+    assert answer["plane"]["why_no_hulls"]
+    everything = ask("solve", held, alpha=[1.0] * 16)
+    beyond = int(np.argmax(everything["samples"]["margin_product"]))
+    assert "lower α" in everything["samples"]["verdict"][beyond]
+
+
+def test_an_alpha_that_is_not_feasible_is_repaired_and_its_equations_are_measured_as_it_stands():
+    held = state("c", parameters={"C": 2.0})
+    alpha = [0.5] * 16
+    alpha[1] = 3.0
+    answer = ask("solve", held, alpha=alpha)
+    labels = np.array(held["labels"])
+    assert answer["sum"] == pytest.approx(float(labels @ alpha))
+    assert answer["repaired"] >= 0.5  # 3 is cut to C = 2
+    assert answer["samples"]["alpha"] != alpha
+    assert labels @ answer["samples"]["alpha"] == pytest.approx(0.0, abs=1e-12)
+    balance = answer["derivation"]["steps"]["CSVM.5"]
+    assert balance["left"] == pytest.approx(float(labels @ alpha))
+    assert balance["right"] == 0.0
+    assert not answer["derivation"]["trusted"]
+
+
+def test_both_sides_of_the_equations_are_there():
+    steps = ask("solve", state("c", "rbf"))["derivation"]["steps"]
+    told = {tag: step for tag, step in steps.items() if step["left"] is not None}
+    assert {"CSVM.4", "CSVM.5", "CSVM.14"} <= set(told)
+    for step in told.values():
+        assert {"left", "right", "of", "residual", "reason", "relation"} <= set(step)
+        assert step["residual"] <= 1e-6
+    assert ask("solve", state("c"))["derivation"]["trusted"]
+
+
+@pytest.mark.parametrize(("machine", "kernel"), [pair for pair in PAIRS if catalogue.MACHINES[pair[0]].kind in STEPS])
+def test_the_steps_of_every_machine_are_those_that_are_measured(machine, kernel):
+    held = state(machine, kernel)
+    answer = ask("steps", held)
+    tags = [step["tag"] for step in answer["steps"]]
+    assert tags == list(ask("solve", held, show=["derivation"])["derivation"]["steps"])
+    for step in answer["steps"]:
+        assert step["mathml"].startswith("<math") == (not step["absent"])
+        lines = step["code"].splitlines()
+        assert all(0 <= number < len(lines) for number in step["lines"])
+
+
+def test_the_steps_do_not_hang_on_the_samples():
+    few = {"points": [], "labels": [], "machine": "nu", "parameters": {"nu": 0.99}}
+    assert ask("steps", few)["steps"] == ask("steps", state("nu"))["steps"]
+
+
+# --- the QP as numbers ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("machine", catalogue.MACHINES)
+def test_a_small_qp_is_shown_in_numbers(machine):
+    n = 12 // catalogue.MACHINES[machine].kind.sides
+    held = state(machine, **samples(n, apart=4.0 if machine == "hard" else 1.2))
+    answer, qp = ask("solve", held, show=["qp"]), read_state(held).problem().qp("dual")
+    shown, alpha = answer["qp"], np.array(answer["alpha"])
+    assert shown["primal"] == str(read_state(held).problem().qp("primal"))
+    assert shown["n"] == 12
+    assert shown["heat"] is None
+    assert np.array(shown["P"]) == pytest.approx(qp.P.dense())
+    assert shown["q"] == pytest.approx(qp.q)
+    objective = 0.5 * alpha @ np.array(shown["P"]) @ alpha + np.array(shown["q"]) @ alpha
+    assert objective == pytest.approx(-answer["dual"], rel=1e-6)
+    assert len(shown["rows"]) == len(qp.b)
+    for row, side in zip(shown["rows"], qp.b, strict=True):
+        assert row["left"] == pytest.approx(np.array(row["coefficients"]) @ alpha, abs=1e-12)
+        assert row["left"] == pytest.approx(row["right"], abs=1e-9)
+        assert row["right"] == side
+    if catalogue.MACHINES[machine].kind in STEPS:
+        tags = {row["tag"] for row in shown["rows"]} | {shown["box"]["tag"], shown["objective_tag"]}
+        assert tags <= {step["tag"] for step in ask("steps", held)["steps"]}
+    assert (shown["box"]["upper"] is None) == (machine in ("hard", "squared-hinge"))
+
+
+def test_a_large_qp_is_a_map_of_means():
+    held = state("c", **samples(50))
+    shown, P = ask("solve", held, show=["qp"])["qp"], read_state(held).problem().qp("dual").P.dense()
+    assert shown["P"] is None
+    assert shown["heat"]["n"] == 48
+    cells = np.array(shown["heat"]["values"]).reshape(48, 48)
+    ends = np.append(np.arange(48) * 50 // 48, 50)
+    assert cells[3, 40] == pytest.approx(P[ends[3] : ends[4], ends[40] : ends[41]].mean())
+    assert cells[0, 0] == pytest.approx(P[: ends[1], : ends[1]].mean())
+
+
+# --- geometry ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("machine", ["hard", "c", "nu"])
+def test_the_closest_points_are_as_far_apart_as_w_says(machine):
+    answer = ask("solve", state(machine))
+    plane, alpha = answer["plane"], np.array(answer["samples"]["alpha"])
+    apart = np.subtract(*plane["closest"])
+    assert alpha.sum() / 2 * apart == pytest.approx(answer["w"], abs=1e-8)  # (HULL.3)
+    assert [hull["label"] for hull in plane["hulls"]] == [1, -1]
+    assert plane["cap"] <= 1.0
+    if machine == "hard":
+        assert plane["cap"] == 1.0
+        assert np.hypot(*apart) == pytest.approx(answer["width"])
+
+
+def test_there_are_no_hulls_in_a_feature_space():
+    for held in (state("c", "rbf"), state("hinge", parameters={"intercept": "none"})):
+        plane = ask("solve", held)["plane"]
+        assert plane["hulls"] is None
+        assert plane["why_no_hulls"]
+
+
+def test_of_more_features_two_are_shown_and_the_others_held_at_their_medians():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((15, 4)), np.where(np.arange(15) % 2, 1, -1)
+    held = {"points": X.tolist(), "labels": y.tolist(), "axes": [3, 1], "kernel": {"name": "rbf", "gamma": 0.3}}
+    answer = ask("solve", held, grid=8, box=[0, 1, 0, 2])
+    at = np.median(X, axis=0)
+    at[3], at[1] = 1.0, 0.0
+    result = qpsvm.solve(qpsvm.CSVM(X, y, kernel=qpsvm.RBF(0.3)))
+    assert answer["plane"]["f"][7] == pytest.approx(float(result.decision_function(at[None])[0]), abs=1e-4)
+    assert answer["samples"]["alpha"] == pytest.approx(result.alpha)
+
+
+# --- what cannot be solved --------------------------------------------------------------------------------------------
+
+
+def test_classes_that_meet_come_with_their_proof():
+    held = state("hard", points=[[0, 0], [2, 2], [1, 0], [1, 2]], labels=[1, 1, -1, -1])
+    answer = ask("solve", held)
+    assert answer["error"]["kind"] == "NotSeparableError"
+    assert answer["plane"]["meeting"] == pytest.approx([1.0, 1.0])
+    assert answer["plane"]["f"] is None
+    share, X = np.array(answer["samples"]["share"]), np.array(held["points"], dtype=float)
+    for side in (slice(0, 2), slice(2, 4)):
+        assert share[side].sum() == pytest.approx(1.0)
+        assert share[side] @ X[side] == pytest.approx(answer["plane"]["meeting"])
+    assert ask("solve", {**held, **answer["hint"]})["status"] == "optimal"
+
+
+def test_a_nu_that_is_too_large_comes_with_one_that_works():
+    held = state("nu", points=[[0, 0], [2, 2], [1, 0], [3, 1], [2, 5]], labels=[1, -1, -1, -1, -1])
+    answer = ask("solve", {**held, "parameters": {"nu": 0.9}})
+    assert answer["error"]["kind"] == "InfeasibleNuError"
+    assert answer["error"]["field"] == "nu"
+    assert answer["hint"]["nu"] == pytest.approx(0.4)
+    assert ask("solve", {**held, "parameters": answer["hint"]})["status"] == "optimal"
+
+
+def test_an_indefinite_kernel_comes_with_what_to_do():
+    held = state("c", kernel="sigmoid")
+    answer = ask("solve", {**held, "kernel": {"name": "sigmoid"}})
+    assert answer["error"]["kind"] == "IndefiniteKernelError"
+    assert ask("solve", {**held, "kernel": {"name": "sigmoid", **answer["hint"]}})["status"] == "optimal"
+
+
+@pytest.mark.parametrize("labels", [[], [1], [1, 1], [-1, -1, -1]])
+def test_a_class_without_points_is_named(labels):
+    points = [[float(i), 1.0] for i in range(len(labels))]
+    answer = ask("solve", {"points": points, "labels": labels})
+    assert answer["error"]["field"] == "state.labels"
+    assert "has no point" in answer["error"]["sentence"]
+
+
+# --- runs and programs ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", catalogue.solvers())
+def test_a_run_comes_closer_to_the_optimum(solver, monkeypatch):
+    monkeypatch.setattr(runs, "LAST", 100)
+    held = state("c", **samples(14))
+    answer = ask("run", held, solver=solver)
+    points, optimum = answer["points"], answer["optimum"]
+    iterations = [point["iteration"] for point in points]
+    assert iterations == sorted(set(iterations))
+    assert points[-1]["gap"] < points[0]["gap"]
+    slack = 1e-9 * abs(optimum["primal"])
+    for point in points:
+        if point["primal"] is not None:
+            assert point["primal"] >= optimum["dual"] - slack
+        assert point["dual"] <= optimum["primal"] + slack
+        assert len(point["alpha"]) == 14
+    again = ask("solve", held, alpha=points[-1]["alpha"])
+    assert again["dual"] == pytest.approx(points[-1]["dual"], rel=1e-6)
+
+
+def test_a_run_over_a_machine_that_the_solver_does_not_take_says_so():
+    answer = ask("run", state("nu"), solver="augmented_lagrangian")
+    assert answer["error"]["kind"] == "UnsupportedError"
+    assert "nu" not in next(s for s in ask("catalogue")["solvers"] if s["name"] == "augmented_lagrangian")["machines"]
+
+
+def run_program(text: str) -> dict:
+    names: dict = {}
+    with redirect_stdout(io.StringIO()) as printed:
+        exec(compile(text, "program.py", "exec"), names)  # what a user would run
+    assert printed.getvalue()
+    return names
+
+
+@pytest.mark.parametrize(("machine", "kernel"), PAIRS)
+def test_the_program_makes_the_same_result(machine, kernel):
+    held = state(machine, kernel, parameters={"intercept": "none"} if machine == "hinge" else {})
+    names = run_program(ask("program", held)["python"])
+    assert names["result"].alpha == pytest.approx(ask("solve", held)["alpha"], rel=1e-9, abs=1e-12)
+    points = np.array(held["points"])
+    if machine in LEARNT["numbers"]:
+        assert np.array_equal(names["t"], points[:, -1])
+        points = points[:, :-1]
+    assert np.array_equal(names["X"], points)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_program_makes_the_pages_result_to_the_last_digit(seed):
+    """Where α is not unique: many samples at few places, solved by the same solver, under the same limits."""
+    held = samples(14, apart=0.7, seed=seed)
+    held["points"] = np.round(held["points"]).tolist()
+    for machine, parameters in (("c", {"C": 235.0}), ("nu", {"nu": 0.5}), ("hinge", {"lam": 1e-4})):
+        now = state(machine, **held, parameters=parameters)
+        result = run_program(ask("program", now)["python"])["result"]
+        answer = ask("solve", now, show=[])
+        assert (result.backend, result.alpha.tolist()) == (answer["backend"], answer["samples"]["alpha"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_overflow_are_null_without_a_warning():
+    """The parameters at the ends of what is accepted."""
+    kernel = {"name": "polynomial", "degree": 20, "gamma": 1e12, "coef0": 1e6}
+    held = {
+        "points": [[i, 2 * i] for i in range(8)],
+        "labels": [1, -1] * 4,
+        "machine": "squared-hinge",
+        "parameters": {"C": 1e12},
+    }
+    answer = ask("solve", {**held, "kernel": kernel}, grid=8)
+    assert answer["status"] != "optimal"
+    assert None in [answer["norm"], *answer["samples"]["slack_product"], *answer["samples"]["margin_product"]]
+
+
+def test_the_program_says_so_where_there_is_no_solution():
+    held = state("hard", points=[[0, 0], [2, 2], [1, 0], [1, 2]], labels=[1, 1, -1, -1])
+    assert isinstance(run_program(ask("program", held)["python"])["result"].error, qpsvm.NotSeparableError)
+
+
+@pytest.mark.parametrize("machine", [name for name in LEARNT["labels"] if not catalogue.MACHINES[name].curved])
+def test_every_sentence_about_a_sample_has_the_letters_of_its_machine(machine):
+    """The bound of α is C for one machine only, and what y f is on the margin is ρ for one only."""
+    known = catalogue.MACHINES[machine]
+    for kernel in ("linear", "rbf"):
+        held = state(machine, kernel)
+        for alpha in (None, [0.0] * 16, [1.0] * 16):
+            answer = ask("solve", held, **({} if alpha is None else {"alpha": alpha}))
+            for said in answer["samples"]["verdict"]:
+                assert "y f" not in said or ("ρ" in said) == (known.level == "ρ"), said
+                assert known.bound == "C" or not re.search(r"\bC\b", said), said
+                assert known.bound or ("ξ" not in said and "both" not in said), said
+
+
+def test_no_gap_is_told_below_one_rounding():
+    told = [ask("solve", state(machine, "linear"))["sentence"] for machine in catalogue.MACHINES]
+    for found in re.findall(r"better by more than (\S+) of", " ".join(told)):
+        assert float(found) >= 1e-16
+
+
+# --- what is said is what was judged ----------------------------------------------------------------------------------
+
+IDLE = "Without this sample, nothing would change."
+
+
+def scene(name: str, **changed: object) -> dict:
+    return {**SCENES[name].state.to_json(), **changed}
+
+
+def test_a_sample_counts_as_idle_at_an_optimum_only():
+    held = reply({"id": 1, "ask": "solve", "state": scene("outlier"), "alpha": [0.0] * 11})
+    assert held["status"] == "candidate"
+    assert not any(IDLE in said for said in held["samples"]["verdict"])
+    solved = reply({"id": 1, "ask": "solve", "state": scene("outlier")})
+    assert any(IDLE in said for said in solved["samples"]["verdict"])
+
+
+def test_a_sample_is_not_idle_where_the_bound_depends_on_their_number():
+    """Without one of α = 0 the bound 1/n of all others is another, and so is w."""
+    state = scene("nu_max", parameters={"nu": 0.5})
+    solved = reply({"id": 1, "ask": "solve", "state": state})
+    idle = [i for i, alpha in enumerate(solved["alpha"]) if alpha == 0.0]
+    assert idle
+    assert not any(IDLE in said for said in solved["samples"]["verdict"])
+    without = {
+        **state,
+        "points": np.delete(state["points"], idle[0], 0).tolist(),
+        "labels": np.delete(state["labels"], idle[0]).tolist(),
+    }
+    other = reply({"id": 1, "ask": "solve", "state": without})
+    assert abs(other["norm"] - solved["norm"]) > 1e-3
+
+
+def test_an_alpha_that_was_stretched_is_not_said_to_be_judged_as_it_is():
+    n = len(SCENES["apart"].state.points)
+    solved = reply({"id": 1, "ask": "solve", "state": scene("apart")})
+    for alpha, repaired in ((np.zeros(n), 1.0), (np.array(solved["alpha"]) / 2, 0.5)):
+        held = reply({"id": 1, "ask": "solve", "state": scene("apart"), "alpha": alpha.tolist()})
+        assert held["repaired"] == pytest.approx(repaired)
+        assert "what came of this α" in held["sentence"] or "What came of this α" in held["sentence"]
+
+
+def test_one_class_with_no_w_has_nobody_outside():
+    points = [[1, 0], [-1, 0], [0, 1], [0, -1], [0.3, 0.2], [-0.3, -0.2]]
+    state = {"points": points, "machine": "one-class", "kernel": {"name": "linear"}, "parameters": {"nu": 0.5}}
+    solved = reply({"id": 1, "ask": "solve", "state": state})
+    assert solved["norm"] == 0.0
+    assert solved["accuracy"] == 0.0
+    assert all("f = 0, as it is everywhere" in said for said in solved["samples"]["verdict"])

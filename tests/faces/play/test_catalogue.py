@@ -1,0 +1,74 @@
+"""The catalogue has what the library has, under the names of the command line, with the library's own defaults."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from asking import ask
+
+from qpsvm import backends
+from qpsvm.derivation.registry import STEPS
+from qpsvm.faces.cli.options import KERNELS
+from qpsvm.faces.cli.variants import VARIANTS
+from qpsvm.faces.play import catalogue
+from qpsvm.faces.play.reply.checks import RequestError
+
+
+def test_every_machine_and_kernel_of_the_command_line_is_there():
+    assert set(VARIANTS) - set(catalogue.MACHINES) == {"ranking"}  # whose α are of pairs: `play` refuses it
+    assert set(catalogue.KERNELS) == set(KERNELS)
+    assert {machine.kind for machine in catalogue.MACHINES.values()} <= set(STEPS)
+    for name, machine in catalogue.MACHINES.items():
+        assert machine.kind is VARIANTS[name].machine
+        assert machine.learnt == VARIANTS[name].learnt
+
+
+@pytest.mark.parametrize("name", catalogue.MACHINES)
+def test_the_parameters_are_the_constructors(name):
+    machine = catalogue.MACHINES[name]
+    taken = inspect.signature(machine.kind).parameters
+    for parameter in machine.parameters:
+        assert taken[parameter.name].default == parameter.default
+    left_out = (
+        set(taken)
+        - {p.name for p in machine.parameters}
+        - {"X", "y", "t", "kernel", "psd", "sample_weight", "class_weight", "constraints"}
+    )
+    assert not left_out
+
+
+@pytest.mark.parametrize("name", catalogue.KERNELS)
+def test_the_kernels_parameters_are_the_constructors(name):
+    kernel = catalogue.KERNELS[name]
+    assert {p.name for p in kernel.parameters} - {"psd"} == set(inspect.signature(kernel.kind).parameters)
+
+
+def test_defaults_are_within_what_a_control_shows_and_that_within_what_is_accepted():
+    for each in (*catalogue.MACHINES.values(), *catalogue.KERNELS.values()):
+        for parameter in each.parameters:
+            if parameter.choices is not None:
+                assert parameter.default in parameter.choices
+                continue
+            assert parameter.accepts[0] <= parameter.low <= parameter.default <= parameter.high <= parameter.accepts[1]
+            assert parameter.checked(parameter.default, "state") == parameter.default
+            with pytest.raises(RequestError, match=parameter.name):
+                parameter.checked(2 * parameter.accepts[1] + 1, "state")
+
+
+def test_the_solvers_are_backends_that_end_after_so_many_iterations():
+    listed = ask("catalogue")["solvers"]
+    assert {"dual_ascent", "osqp", "interior_point", "subgradient"} <= {solver["name"] for solver in listed}
+    for solver in listed:
+        assert backends.get(solver["name"]).abilities.grants("max_iter")
+        assert solver["machines"]
+        assert solver["about"]
+    assert "hard" not in next(s["machines"] for s in listed if s["name"] == "subgradient")
+
+
+def test_every_tag_is_one_of_the_machines_steps():
+    for name, machine in catalogue.MACHINES.items():
+        if machine.kind not in STEPS:
+            continue  # nobody has listed its steps yet
+        steps = ask("steps", {"points": [], "labels": [], "machine": name})["steps"]
+        assert set(machine.tags.values()) <= {step["tag"] for step in steps}

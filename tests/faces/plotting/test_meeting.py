@@ -1,0 +1,91 @@
+"""The picture of duality: primal values above, dual values below, and what is left between them at the end."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from test_plotting import NEAR, SOLVED, labelled
+
+import qpsvm
+from qpsvm import CSVM, HardMargin, solve
+from qpsvm.faces import plotting
+
+mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
+
+
+def curves(ax):
+    """t, P(t), D(t), as drawn."""
+    primal, dual = (labelled(ax.lines, name) for name in ("primal", "dual"))
+    return np.asarray(primal.get_xdata()), np.asarray(primal.get_ydata()), np.asarray(dual.get_ydata())
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_primal_values_lie_above_the_optimum_dual_values_below_and_they_meet(name):
+    problem, result = SOLVED[name]
+    t, primal, dual = curves(plotting.duality(problem, result))
+    rounding = 1e-9 * max(abs(result.primal), np.abs(dual).max())
+    known = np.isfinite(primal)
+    assert (primal[known] >= result.primal - rounding).all()
+    assert (dual <= result.primal + rounding).all()
+    assert (t[0], t[-1]) == (0.0, 1.0)
+    assert primal[-1] == pytest.approx(dual[-1], rel=1e-6)
+    assert primal[-1] == pytest.approx(result.primal, rel=1e-6)
+    assert primal[known][0] - dual[known][0] > 0.01 * abs(result.primal)  # there was a way to go
+
+
+def test_the_curves_of_a_c_svm_are_those_of_the_formulas():
+    """D(t) = t Σα − ½t²‖w‖²; P(t) is that of tw with the best b, which lies at a kink of a loss, or a little less."""
+    problem, result = SOLVED["linear"]
+    t, primal, dual = curves(plotting.duality(problem, result))
+    square = float(result.w @ result.w)
+    assert dual == pytest.approx(t * result.alpha.sum() - 0.5 * t**2 * square)
+    for share, value in zip(t, primal, strict=True):
+        f = problem.X @ (share * result.w)
+        best = min(np.maximum(0, 1 - problem.y * (f + b)).sum() for b in problem.y - f)
+        assert value == pytest.approx(0.5 * share**2 * square + 0.3 * best, rel=1e-3)
+
+
+def test_a_result_that_is_not_optimal_leaves_a_gap():
+    problem = SOLVED["linear"][0]
+    early = solve(problem, backend="dual_ascent", max_iter=5, polish=False, check=False)
+    ax = plotting.duality(problem, early)
+    ends = np.asarray(labelled(ax.lines, "the result").get_ydata())
+    assert ends == pytest.approx([early.primal, early.dual])
+    assert "not solved" in ax.get_title()
+    assert not [line for line in ax.lines if str(line.get_label()).startswith("optimum")]
+
+
+def test_the_start_is_made_feasible_and_is_where_the_curves_begin():
+    problem, result = SOLVED["linear"]
+    start = np.full(problem.n, 5.0)  # far above C, and yᵀα is not 0
+    certificate = problem.certify(start)
+    _, primal, dual = curves(plotting.duality(problem, result, start=start))
+    assert (primal[0], dual[0]) == pytest.approx((certificate.primal, certificate.dual))
+
+
+def test_what_does_not_meet_is_not_drawn():
+    problem = HardMargin(*NEAR)
+    with pytest.raises(qpsvm.ParameterError, match=r"infeasible.*hulls\(problem, result\)"):
+        plotting.duality(problem, solve(problem, check=False))
+    with pytest.raises(qpsvm.DataError, match="alpha"):
+        plotting.duality(*SOLVED["linear"], start=[1.0, 2.0])
+    with pytest.raises(qpsvm.ParameterTypeError, match="legend"):
+        plotting.duality(*SOLVED["linear"], legend="no")
+    with pytest.raises(qpsvm.DataError, match="kernel"):
+        plotting.duality(SOLVED["linear"][0], solve(CSVM(*NEAR, kernel="rbf")))
+    assert not pyplot.get_fignums()
+
+
+def test_rows_without_weight_stay_at_zero():
+    problem, result = SOLVED["weighted"]
+    _, primal, dual = curves(plotting.duality(problem, result))
+    assert primal[-1] == pytest.approx(dual[-1], rel=1e-6)
+    assert plotting.duality(problem, result, legend=False).get_legend() is None

@@ -1,0 +1,105 @@
+"""The QPs that follow from a machine's dual: against those that are written out, and read by guessing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from exact_dual import Stated, faults
+
+import qpsvm
+from qpsvm import CSVM, HardMargin, NuSVM, PrimalHinge
+from qpsvm.backends.recognise import recognise, statement_of
+from qpsvm.machines.problem.forms import primal_qp
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(12, 3))
+Y = np.where(np.arange(12) % 3 == 0, 1, -1)
+WEIGHT = RNG.uniform(0.5, 2.0, 12)
+MACHINES = {
+    "C": lambda kernel: CSVM(X, Y, 3.0, kernel),
+    "C, weights": lambda kernel: CSVM(X, Y, 3.0, kernel, WEIGHT),
+    "hard": lambda kernel: HardMargin(X + 9.0 * Y[:, None], Y, kernel),
+    "nu": lambda kernel: NuSVM(X, Y, 0.3, kernel),
+    "nu, weights": lambda kernel: NuSVM(X, Y, 0.3, kernel, WEIGHT),
+    "hinge": lambda kernel: PrimalHinge(X, Y, 0.02, kernel),
+    "hinge, weights": lambda kernel: PrimalHinge(X, Y, 0.02, kernel, "free", WEIGHT),
+    "hinge, penalised": lambda kernel: PrimalHinge(X, Y, 0.02, kernel, "penalised"),
+    "hinge, none": lambda kernel: PrimalHinge(X, Y, 0.02, kernel, None),
+}
+
+
+def dense(matrix: Any) -> Any:
+    return matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
+
+
+@pytest.mark.parametrize("kernel", ["linear", qpsvm.RBF(0.3)], ids=["linear", "rbf"])
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_the_primal_that_follows_from_the_dual_is_the_one_written_out(machine: Any, kernel: Any) -> None:
+    problem = machine(kernel)
+    explicit, space = problem.qp("primal"), problem.space
+    svm = problem._dual(space.centred, space.computed_intercept)
+    generic = primal_qp(svm, space.textbook_coordinates, "", "", "")
+    assert generic.variables == explicit.variables
+    assert {name: group.rows for name, group in generic.constraints.items()} == {
+        name: group.rows for name, group in explicit.constraints.items()
+    }
+    np.testing.assert_allclose(generic.P.dense(), explicit.P.dense(), rtol=1e-14)
+    np.testing.assert_allclose(generic.q, explicit.q, rtol=1e-14)
+    np.testing.assert_array_equal(dense(generic.G), dense(explicit.G))
+    np.testing.assert_array_equal(generic.h, explicit.h)
+    assert generic.A is None
+    assert explicit.A is None
+    for ours, theirs in zip(generic.bounds, explicit.bounds, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["textbook", "scaled"])
+@pytest.mark.parametrize("kernel", ["linear", qpsvm.RBF(0.3)], ids=["linear", "rbf"])
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_what_a_qp_states_is_what_its_numbers_say(machine: Any, kernel: Any, scaled: bool) -> None:
+    """x, α, multipliers and lift agree with those of the same QP without its statement, up to the unit of α.
+
+    A reader of numbers cannot tell α from a multiple of it: both read the same x, multipliers and v.
+    """
+    problem = machine(kernel)
+    qp = problem.solver_qp("dual").qp if scaled else problem.qp("dual")
+    said = statement_of(qp, "test")
+    bare = replace(qp, statement=None)
+    assert qp.statement is said
+    read = recognise(bare, "test")
+    x = RNG.random(qp.n)
+    own, guessed = said.alpha(x), read.alpha(x)
+    unit = guessed[0] / own[0]
+    np.testing.assert_allclose(guessed, unit * own, rtol=1e-12)
+    np.testing.assert_allclose(read.x(guessed), x, rtol=1e-12)
+    np.testing.assert_allclose(said.x(own), x, rtol=1e-12)
+    np.testing.assert_allclose(read.svm.upper, unit * said.svm.upper, rtol=1e-12)
+    np.testing.assert_array_equal(read.svm.sign, said.svm.sign)
+    ours, theirs = said.svm.matrix @ own, read.svm.matrix @ guessed
+    level = said.svm.common_level
+    assert read.svm.common_level == level
+    w = RNG.normal(size=3)
+    if level == 1.0:  # the unit of f is that of the level: w, u and μ are the same
+        np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-12 * np.abs(ours).max())
+        np.testing.assert_allclose(read.lift(w), said.lift(w), rtol=1e-12)
+        mu = {"b": 0.7}
+        np.testing.assert_allclose(read.multipliers(mu), said.multipliers(mu), rtol=1e-12)
+    else:  # f is in units of α, (READ.1)
+        np.testing.assert_allclose(theirs, unit * ours, rtol=1e-9, atol=1e-12 * np.abs(theirs).max())
+        np.testing.assert_allclose(read.lift(unit * w), said.lift(w), rtol=1e-12)
+        mu = {"b": 0.7, "rho": 0.2}
+        larger = {name: unit * value for name, value in mu.items()}
+        np.testing.assert_allclose(read.multipliers(larger), said.multipliers(mu), rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["auto", "cvxopt", "osqp"])
+def test_levels_of_zero_leave_a_unit_for_alpha(backend: str) -> None:
+    """Nothing keeps α away from 0, and nothing bounds it: a positive scale was 0."""
+    problem = Stated(X, Y, 0.0, np.inf, 0.5)
+    result = qpsvm.solve(problem, backend, check=False)
+    assert np.abs(result.alpha).max() <= 1e-6
+    assert not faults(problem, result, 1e-6)

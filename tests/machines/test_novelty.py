@@ -1,0 +1,369 @@
+"""The one-class SVM and the SVDD: against the textbook and scikit-learn, at the ends of ν, and exactly."""
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from exact_novelty import drawn, examined, faults, judge
+from hostile import SPOILERS, STORAGE, stored
+from hostile import samples as spoilt
+from sklearn.svm import OneClassSVM
+
+import qpsvm
+from qpsvm import RBF, SVDD, OneClass, Polynomial
+from qpsvm.base.arrays.types import FloatArray
+
+MACHINES: tuple[Any, ...] = (OneClass, SVDD)
+KERNELS = ("linear", RBF(0.5), Polynomial(2, gamma=0.5, coef0=1.0), Polynomial(3, gamma=0.5, coef0=0.0))
+
+
+def cloud(n: int = 30, d: int = 2, seed: int = 0) -> FloatArray:
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def weights(n: int, seed: int = 0) -> FloatArray:
+    s = np.random.default_rng(seed).uniform(0.2, 3.0, n)
+    s[n // 2] = 0.0
+    return s
+
+
+def coordinates(problem: Any) -> FloatArray:
+    """φ(x_i) for all samples of a kernel with few features, from the eigenvalues of K."""
+    values, vectors = np.linalg.eigh(problem.kernel(problem.X, problem.X))
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def textbook(problem: Any, Z: FloatArray) -> float:
+    """The optimal value of the primal as it is printed in the papers, by CVXPY."""
+    s, nu = problem.sample_weight, problem.nu
+    if isinstance(problem, OneClass):
+        w, rho = cp.Variable(Z.shape[1]), cp.Variable()
+        objective = 0.5 * cp.sum_squares(w) - nu * s.sum() * rho + s @ cp.pos(rho - Z @ w)
+    else:
+        c, square = cp.Variable((1, Z.shape[1])), cp.Variable()
+        far = cp.sum(cp.square(Z - np.ones((len(Z), 1)) @ c), axis=1)
+        objective = square + s @ cp.pos(far - square) / (nu * s.sum())
+    return float(cp.Problem(cp.Minimize(objective)).solve(solver="CLARABEL"))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("nu", [0.15, 0.6])
+def test_the_optimum_is_that_of_the_textbook_s_primal(machine, kernel, nu):
+    X = cloud() + 1.5
+    problem = machine(X, nu, kernel, weights(30))
+    Z = X if kernel == "linear" else coordinates(problem)
+    result = qpsvm.solve(problem)
+    assert result.status == "optimal"
+    assert result.primal == pytest.approx(textbook(problem, Z), rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("form", ["dual", "primal"])
+@pytest.mark.parametrize("backend", ["cvxopt", "osqp", "cvxpy", "interior_point"])
+def test_every_general_backend_solves_both_forms(machine, form, backend):
+    problem = machine(cloud() + 1.5, 0.31, "linear", weights(30))
+    result = qpsvm.solve(problem, backend, form)
+    assert result.status == "optimal"
+    assert result.primal == pytest.approx(qpsvm.solve(problem).primal, rel=1e-6)
+
+
+@pytest.mark.parametrize("nu", [0.057, 0.31, 0.905])  # νn whole would leave ρ open
+def test_scikit_learn_s_alpha_is_judged_by_the_same_certificate(nu):
+    X = cloud(80)
+    theirs = OneClassSVM(nu=nu, gamma=0.5, tol=1e-10).fit(X)
+    alpha = np.zeros(80)
+    alpha[theirs.support_] = theirs.dual_coef_[0]
+    candidate = OneClass(X, nu, RBF(0.5)).at(alpha)
+    assert candidate.status == "optimal"
+    ours = qpsvm.solve(OneClass(X, nu, RBF(0.5)))
+    assert ours.decision_function(X) == pytest.approx(theirs.decision_function(X), abs=1e-5)
+
+
+def miniball(X: FloatArray) -> float:
+    """R² of the smallest ball around points of the plane: by the circles through any two and any three of them."""
+    best = np.inf
+    for i, a in enumerate(X):
+        for j, b in enumerate(X[:i]):
+            centres = [(a + b) / 2]
+            for c in X[:j]:
+                M = 2.0 * np.array([b - a, c - a])
+                if abs(np.linalg.det(M)) > 1e-9:
+                    centres.append(np.linalg.solve(M, [b @ b - a @ a, c @ c - a @ a]))
+            best = min(best, *(np.square(X - centre).sum(axis=1).max() for centre in centres))
+    return float(best)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_svdd_without_anybody_outside_is_the_smallest_ball(offset):
+    X = cloud(12)
+    result = qpsvm.solve(SVDD(X + offset, 1e-12))
+    assert result.radius**2 == pytest.approx(miniball(X + offset - offset), rel=1e-8)
+    assert not len(result.at_bound)
+    assert result.decision_function(X + offset).min() >= -1e-8
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.5)], ids=str)
+def test_nu_bounds_the_weight_outside_and_that_of_support_vectors(machine, kernel):
+    X, s = cloud(60) + 2.0, weights(60)
+    for nu in (0.1, 0.37, 0.8):
+        result = qpsvm.solve(machine(X, nu, kernel, s))
+        share = nu * s.sum() * (1 + 1e-9)
+        assert s[result.yf < -1e-9].sum() <= share
+        assert s[result.support].sum() >= share * (1 - 1e-8)
+        assert set(np.unique(result.predict(X))) <= {-1, 1}
+
+
+def test_where_nothing_is_left_to_choose_rho_is_anything_from_some_value_on():
+    X = cloud() + 2.0
+    for s in (None, weights(30)):  # with weights, Σs and ν Σs are rounded
+        result = qpsvm.solve(OneClass(X, 1.0, "linear", s))
+        low, high = result.intervals["rho"]
+        assert high == np.inf
+        assert low == pytest.approx((X @ result.w)[result.alpha > 0].max())
+        ball = qpsvm.solve(SVDD(X, 1.0, "linear", s))
+        assert ball.intervals["radius"][0] == 0.0
+        assert ball.centre == pytest.approx(np.average(X, axis=0, weights=s))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("nu", [1.0, 1e-12])
+def test_both_ends_of_nu_are_ordinary(machine, kernel, nu):
+    result = qpsvm.solve(machine(cloud() + 1.0, nu, kernel))
+    assert result.status == "optimal"
+    if nu < 1.0:  # hard: what is beyond the boundary is beyond it by rounding
+        assert result.xi.max() <= 1e-9 * max(1.0, np.abs(result.yf).max())
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_sample_and_two_are_enough(machine, kernel, n):
+    assert qpsvm.solve(machine(cloud(n), 0.6, kernel)).status == "optimal"
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, "sparse", "precomputed"], ids=str)
+@pytest.mark.parametrize("nu", [1.0, 0.5, 1e-12])
+def test_a_ball_around_one_place_has_radius_0(kernel, nu):
+    X: Any = np.full((7, 3), 0.1)
+    if kernel == "precomputed":
+        X = np.full((7, 7), 3.0)
+    elif kernel == "sparse":
+        X, kernel = sp.csr_array(X), "linear"
+    result = qpsvm.solve(SVDD(X, nu, kernel))
+    assert result.status == "optimal"
+    assert result.primal == result.dual == result.radius == result.gap == 0.0
+    assert np.abs(result.decision_function(X)).max() <= 1e-14
+
+
+def test_samples_that_are_almost_one_place_are_no_ball_of_radius_0():
+    X = np.full((5, 2), 1e6)
+    X[0, 0] = np.nextafter(1e6, 2e6)
+    result = qpsvm.solve(SVDD(X, 0.5), check=False)
+    assert result.primal > 0.0
+    assert faults(SVDD(X, 0.5), result, 1e-6) == []
+
+
+@pytest.mark.parametrize("nu", [0.9, 0.5, 0.05, 1e-12])
+def test_where_the_origin_is_among_the_samples_w_is_0(nu):
+    X = np.vstack([cloud(20), -cloud(20)])
+    for samples in (X, sp.csr_array(X)):
+        problem = OneClass(samples, nu, "linear")
+        result = qpsvm.solve(problem)
+        assert result.status == "optimal"
+        assert not result.w.any()
+        assert result.primal == result.rho == 0.0
+        assert judge(problem, result).gap <= 1e-28
+    odd = qpsvm.solve(OneClass(X, nu, Polynomial(3, gamma=0.5, coef0=0.0)))
+    assert odd.status == "optimal"
+    assert odd.primal == 0.0
+
+
+@pytest.mark.parametrize("distance", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_an_origin_just_outside_of_the_samples_is_outside(distance):
+    """The nearest of all reduced hulls is this far from it: a value of 0 would be a false claim."""
+    X = np.column_stack([np.tile([-1.0, 1.0], 5), np.full(10, distance)])
+    problem = OneClass(X, 0.4, "linear")
+    result = qpsvm.solve(problem)
+    assert result.status == "optimal"
+    assert result.w == pytest.approx([0.0, 4.0 * distance], rel=1e-6, abs=1e-6 * distance)
+    assert faults(problem, result, 1e-6) == []
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_scaling_the_samples_scales_plane_and_ball(scale):
+    X = cloud() + 1.5
+    one, other = (qpsvm.solve(OneClass(samples, 0.31, "linear")) for samples in (X, scale * X))
+    assert other.w == pytest.approx(scale * one.w, rel=1e-6)
+    assert other.rho == pytest.approx(scale**2 * one.rho, rel=1e-6)
+    ball, larger = (qpsvm.solve(SVDD(samples, 0.31)) for samples in (X, scale * X))
+    assert larger.radius == pytest.approx(scale * ball.radius, rel=1e-6)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_row_twice_is_a_weight_of_two(machine):
+    X = cloud() + 1.5
+    s = np.ones(30)
+    s[:5] = 2.0
+    one, other = qpsvm.solve(machine(X, 0.31, "linear", s)), qpsvm.solve(machine(np.vstack([X, X[:5]]), 0.31, "linear"))
+    assert other.primal == pytest.approx(one.primal, rel=1e-6)
+    assert other.w == pytest.approx(one.w, rel=1e-5)
+
+
+def test_turning_the_samples_turns_plane_and_ball():
+    X, turn = cloud() + 1.5, np.array([[0.6, -0.8], [0.8, 0.6]])
+    for machine in MACHINES:
+        one, other = (qpsvm.solve(machine(samples, 0.31, "linear")) for samples in (X, X @ turn))
+        assert other.w == pytest.approx(one.w @ turn, rel=1e-5)
+        assert other.yf == pytest.approx(one.yf, abs=1e-5)
+
+
+@pytest.mark.parametrize("offset", [1.0, 1e3, 1e6])
+def test_a_ball_moves_with_its_samples(offset):
+    X = cloud()
+    moved = X + offset
+    one, other = qpsvm.solve(SVDD(moved - offset, 0.31)), qpsvm.solve(SVDD(moved, 0.31), tol=1e-9)
+    assert other.status == "optimal"
+    assert other.radius == pytest.approx(one.radius, rel=1e-7)
+    assert other.centre - offset == pytest.approx(one.centre, abs=1e-6)
+    assert other.decision_function(moved) == pytest.approx(one.yf, abs=1e-6)
+    assert other.model.decision_function(sp.csr_array(moved)) == pytest.approx(one.yf, abs=1e-6)
+
+
+def test_a_plane_does_not_move_with_its_samples():
+    one, other = (qpsvm.solve(OneClass(cloud() + offset, 0.31, "linear")) for offset in (2.0, 4.0))
+    assert other.primal != pytest.approx(one.primal, rel=0.1)
+
+
+def test_a_ball_in_feature_space_moves_with_its_samples_for_rbf():
+    one, other = (qpsvm.solve(SVDD(cloud() + offset, 0.31, RBF(0.5))) for offset in (0.0, 100.0))
+    assert other.radius == pytest.approx(one.radius, rel=1e-9)
+
+
+def test_f_of_a_ball_is_the_distance_from_its_boundary_for_new_samples():
+    new, X = cloud(9, seed=1), cloud() + 3.0
+    linear = qpsvm.solve(SVDD(X, 0.31))
+    assert linear.decision_function(new) == pytest.approx(
+        linear.radius**2 - np.square(new - linear.centre).sum(axis=1), rel=1e-12
+    )
+    assert linear.decision_function(new) == pytest.approx(new @ linear.w + linear.b - np.square(new).sum(axis=1))
+    problem = SVDD(X, 0.31, Polynomial(2, gamma=0.5, coef0=1.0))
+    result, K = qpsvm.solve(problem), problem.kernel
+    distance = K.diagonal(new) - 2 * K(new, X) @ result.alpha + result.alpha @ K(X, X) @ result.alpha
+    assert result.decision_function(new) == pytest.approx(result.radius**2 - distance, abs=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.5)], ids=str)
+def test_what_is_saved_is_what_is_loaded(kernel, tmp_path):
+    X = cloud() + 1e6
+    for machine in MACHINES:
+        result = qpsvm.solve(machine(X, 0.31, kernel), check=False)
+        result.save(tmp_path / "model.npz")
+        model = qpsvm.load(tmp_path / "model.npz")
+        assert (model.decision_function(X) == result.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.5, 1.0])
+def test_plane_and_ball_are_one_where_the_diagonal_is(nu):
+    X, s = cloud(), weights(30)
+    plane, ball = OneClass(X, nu, RBF(0.5), s), SVDD(X, nu, RBF(0.5), s)
+    assert type(plane.equivalent_svdd()) is SVDD
+    assert type(ball.equivalent_one_class()) is OneClass
+    one, other = qpsvm.solve(plane, tol=1e-9), qpsvm.solve(plane.equivalent_svdd(), tol=1e-9)
+    again = qpsvm.solve(ball.equivalent_one_class(), tol=1e-9)
+    unit = nu * s.sum()
+    assert one.alpha / unit == pytest.approx(other.alpha, abs=1e-6)
+    assert again.alpha == pytest.approx(one.alpha, abs=1e-6)
+    if nu < 1.0:
+        assert 2.0 * one.yf / unit == pytest.approx(other.yf, abs=1e-6)
+        assert (one.kind == other.kind).all()
+
+
+def test_plane_and_ball_are_not_one_elsewhere():
+    for one in (OneClass(cloud(), 0.5, "linear"), SVDD(cloud(), 0.5, "linear")):
+        turn = one.equivalent_svdd if isinstance(one, OneClass) else one.equivalent_one_class
+        with pytest.raises(qpsvm.UnsupportedError, match=r"K\(x, x\) is one number; with Linear"):
+            turn()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_nu_above_1_is_an_error_with_the_limit(machine):
+    with pytest.raises(qpsvm.InfeasibleNuError) as caught:
+        machine(cloud(), 1.5)
+    assert caught.value.nu_max == 1.0
+
+
+def test_variables_of_the_primal_have_the_letters_of_the_derivation():
+    plane, ball = OneClass(cloud(), 0.5, "linear").qp("primal"), SVDD(cloud(), 0.5).qp("primal")
+    assert list(plane.variables) == ["w", "rho", "xi"]
+    assert list(ball.variables) == ["c", "mu", "xi"]
+    assert "ONE.2" in plane.title
+    assert "SVDD.3" in ball.title
+
+
+def test_a_primal_point_of_the_textbook_has_the_textbook_s_value():
+    X = cloud() + 3.0
+    problem = SVDD(X, 0.31)
+    result, qp = qpsvm.solve(problem), problem.qp("primal")
+    mu = (result.radius**2 - result.centre @ result.centre) / 2.0
+    x = np.concatenate([result.centre, [mu], result.xi])
+    assert qp.objective(x) == pytest.approx(result.primal)
+    assert (qp.G @ x <= qp.h + 1e-9).all()
+
+
+def test_a_certificate_takes_the_w_of_a_result():
+    for machine in MACHINES:
+        problem = machine(cloud() + 5.0, 0.31, "linear")
+        result = qpsvm.solve(problem)
+        assert problem.certify(result.alpha, result.w).gap <= 1e-9
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_no_claim_is_false(seed):
+    """Hostile rows with any ν, judged in rational numbers: `exact_novelty` hunts through thousands of them."""
+    assert examined(seed)[1] == []
+
+
+def test_the_hunt_meets_both_machines_and_both_ends_of_nu():
+    problems = [drawn(seed)[0] for seed in range(100)]
+    assert {type(problem) for problem in problems} == {OneClass, SVDD}
+    assert {1.0, 1e-12} <= {problem.nu for problem in problems}
+
+
+@pytest.mark.parametrize("machine", [qpsvm.OneClass, qpsvm.SVDD])
+def test_samples_whose_kernel_values_have_squares_beyond_all_floats(machine):
+    samples = 1e100 * np.random.default_rng(0).normal(size=(7, 2))
+    result = qpsvm.solve(machine(samples, nu=0.4, kernel="linear"), check=False)
+    assert result.status == "optimal"
+
+
+@pytest.mark.parametrize("seed", range(2 * len(SPOILERS)))
+def test_hostile_samples_get_an_honest_answer(seed):
+    """Thirteen ways to spoil samples, seven to store them, ν over nine orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    X: Any = stored(spoilt(rng, SPOILERS[seed % len(SPOILERS)])[0], str(rng.choice(STORAGE)))
+    nu = float(rng.choice([1.0, 0.5, 10.0 ** rng.uniform(-9, 0)]))
+    for machine in MACHINES:
+        problem = machine(X, nu, "linear")
+        assert faults(problem, qpsvm.solve(problem, check=False), 1e-6) == []
+    size = float(abs(X).max()) or 1.0
+    curved = MACHINES[seed % 2](X, nu, RBF(float(10.0 ** rng.uniform(-2, 2) / (X.shape[1] * size**2))))
+    result = qpsvm.solve(curved, check=False)
+    assert (result.status == "optimal") == (result.gap <= 1e-6)
+    assert np.isfinite(result.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.5)], ids=str)
+def test_a_result_over_other_rows_is_a_start_that_is_near(machine, kernel):
+    X = cloud(60) + 1.5
+    half = qpsvm.solve(machine(X[::2], 0.31, kernel))
+    problem = machine(X, 0.31, kernel)
+    start = problem.start(half)
+    assert problem.at(start).gap < 0.75 * problem.at(np.ones(60)).gap
+    again = problem.start(qpsvm.solve(machine(X, 0.3, kernel)))
+    assert problem.at(again).gap < 0.2 * problem.at(np.ones(60)).gap

@@ -1,0 +1,164 @@
+"""A machine that the library does not know, in forty lines: everything else works on it unchanged.
+
+It is the walk-through of "How to add a machine" in CONTRIBUTING.md: the squared hinge loss,
+
+    minimise ½‖w‖² + Σ C_i ξ_i²  subject to  y_i f(x_i) ≥ 1 − ξ_i,
+
+whose dual has no upper bound, and a curvature 1/(2C_i).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+import qpsvm
+from qpsvm.base.arrays.checks import as_penalties
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.data.samples import two_classes
+from qpsvm.machines.problem.forms import primal_qp
+from qpsvm.program.svm_dual import SVMDual, intercept_group
+from qpsvm.space.kernels.gram import Intercept
+from qpsvm.space.operators import Operator
+
+
+class SquaredHinge(qpsvm.Problem):
+    """Soft-margin SVM with the squared hinge loss."""
+
+    def __init__(
+        self, X: Any, y: ArrayLike, C: float | ArrayLike = 1.0, kernel: Any = "linear", level: Any = 1.0, hard: Any = ()
+    ) -> None:
+        super().__init__(two_classes(X, y), kernel, "free", "raise")
+        self.C, self.level, self.hard = as_penalties(C, self.n), level, np.array(hard, dtype=int)
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters."""
+        return f"squared hinge, C = {self.C.max():g}, kernel {self.kernel}"
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        y, curvature = self.labels, 0.5 / self.C
+        curvature[self.hard] = 0.0
+        return SVMDual(
+            gram=gram, sign=y, level=self._levels(), upper=repeated(np.inf, self.n), curvature=curvature,
+            groups=intercept_group(y, kept),
+        )  # fmt: skip
+
+    def _levels(self) -> FloatArray:
+        if np.ndim(self.level):
+            return np.asarray(self.level, dtype=np.float64)
+        return repeated(float(self.level), self.n)
+
+    def _primal(self, Z: Matrix) -> qpsvm.QP:
+        return primal_qp(
+            self._dual(self.space.centred, self.intercept), Z, formula="½ ‖w‖² + Σ C_i ξ_i²",
+            margin="y_i (wᵀx_i + b) ≥ 1 − ξ_i", title=f"{self.title}: primal",
+        )  # fmt: skip
+
+
+# --- forty lines so far, and nothing below is about how it is solved --------------------------------------------------
+
+RNG = np.random.default_rng(12)
+X = RNG.normal(size=(60, 4))
+Y = np.where(X @ [1.0, -1.0, 0.5, 0.0] + 0.8 * RNG.normal(size=60) > 0, "yes", "no")
+SIGN = np.where(Y == "yes", 1.0, -1.0)
+KERNELS = {"linear": "linear", "rbf": qpsvm.RBF(0.3)}
+BACKENDS = ("auto", "cvxopt", "osqp", "cvxpy", "interior_point")
+C = 3.0
+
+
+def objective(problem: SquaredHinge, result: qpsvm.SVMResult) -> float:
+    """½‖w‖² + Σ C_i ξ_i², from nothing but f at the samples and the kernel."""
+    f = result.decision_function(problem.X)
+    beta = result.alpha * SIGN
+    K = problem.kernel(problem.X, problem.X)
+    return float(0.5 * beta @ K @ beta + problem.C @ np.maximum(problem.level - SIGN * f, 0.0) ** 2)
+
+
+@pytest.mark.parametrize("form", ["dual", "primal"])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_every_backend_solves_it_and_the_certificate_says_so(kernel: Any, backend: str, form: Any) -> None:
+    problem = SquaredHinge(X, Y, C, kernel)
+    result = qpsvm.solve(problem, backend, form, tol=1e-8)
+    assert result.status == "optimal"
+    assert result.gap <= 1e-8
+    assert result.primal == pytest.approx(objective(problem, result), rel=1e-8)
+    assert result.primal >= result.dual
+    # stationarity, row by row: α_i = 2 C ξ_i, which is also what the solver's own multiplier says
+    np.testing.assert_allclose(result.alpha, 2 * C * result.xi, rtol=1e-5, atol=1e-5 * result.alpha.max())
+    assert abs(result.alpha @ SIGN) <= 1e-9 * result.alpha.sum()
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_the_optimum_is_that_of_an_independent_solver(kernel: Any) -> None:
+    cp = pytest.importorskip("cvxpy")
+    problem = SquaredHinge(X, Y, C, kernel)
+    K = problem.kernel(X, X)
+    root = np.linalg.cholesky(K + 1e-11 * np.eye(len(K)))
+    w, b = cp.Variable(len(K)), cp.Variable()
+    loss = cp.sum_squares(cp.pos(1 - cp.multiply(SIGN, root @ w + b)))
+    known = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * loss)).solve(solver="CLARABEL")
+    assert qpsvm.solve(problem).primal == pytest.approx(known, rel=1e-6)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_the_terms_of_the_gap_are_public_and_add_up(kernel: Any) -> None:
+    problem = SquaredHinge(X, Y, C, kernel)
+    alpha = RNG.random(len(X))
+    certificate = problem.certify(alpha)
+    assert (certificate.terms >= 0).all()
+    total = float(certificate.terms.sum()) + 0.5 * certificate.offset**2
+    assert certificate.primal - certificate.dual == pytest.approx(total, rel=1e-9)
+    result = qpsvm.solve(problem, max_iter=2, polish=False, backend="interior_point", check=False)
+    distance = 0.0 if kernel != "linear" else 0.5 * float(np.sum((result.w - X.T @ (result.alpha * SIGN)) ** 2))
+    assert result.kkt["gap"].sum() + distance == pytest.approx(result.primal - result.dual, rel=1e-6)
+
+
+def test_it_is_printed_saved_and_loaded(tmp_path: Any) -> None:
+    problem = SquaredHinge(X, Y, C, "rbf")
+    assert "squared hinge" in repr(problem)
+    assert "½ ‖w‖² + Σ C_i ξ_i²" in str(problem.qp("primal"))
+    assert "δ_i α_i²" in str(problem.qp("dual"))
+    result = qpsvm.solve(problem)
+    assert "squared hinge" in result.summary()
+    assert "0 on the margin" in result.summary()
+    assert "behind the margin" in result.summary()
+    assert set(result.kkt["kind"]) <= {"peripheral", "violator"}
+    result.save(tmp_path / "model.npz")
+    loaded = qpsvm.load(tmp_path / "model.npz")
+    assert (loaded.predict(X) == result.predict(X)).all()
+    np.testing.assert_array_equal(loaded.decision_function(X), result.decision_function(X))
+
+
+def test_it_starts_from_a_neighbour() -> None:
+    near = qpsvm.solve(SquaredHinge(X, Y, 0.9 * C, "rbf"))
+    again = qpsvm.solve(SquaredHinge(X, Y, C, "rbf"), start=near)
+    assert again.status == "optimal"
+
+
+@pytest.mark.parametrize("backend", ["auto", "cvxopt", "interior_point"])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_levels_may_differ_from_row_to_row(kernel: Any, backend: str) -> None:
+    levels = RNG.uniform(0.2, 2.0, len(X))
+    problem = SquaredHinge(X, Y, C, kernel, level=levels)
+    result = qpsvm.solve(problem, backend, tol=1e-8)
+    assert result.status == "optimal"
+    assert result.primal == pytest.approx(objective(problem, result), rel=1e-8)
+    np.testing.assert_allclose(result.margin, levels)
+
+
+@pytest.mark.parametrize("backend", ["auto", "cvxopt", "interior_point"])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_rows_that_nothing_may_fall_short_of_stand_beside_soft_ones(kernel: Any, backend: str) -> None:
+    soft = qpsvm.solve(SquaredHinge(X, Y, C, kernel))
+    hard = np.flatnonzero((soft.yf > 0.2) & (soft.yf < 0.9))[:3]
+    problem = SquaredHinge(X, Y, C, kernel, hard=hard)
+    result = qpsvm.solve(problem, backend)
+    assert result.status == "optimal"
+    assert (SIGN * result.decision_function(X) >= 1 - 1e-9)[hard].all()
+    assert result.primal > soft.primal

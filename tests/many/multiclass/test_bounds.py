@@ -1,0 +1,159 @@
+"""Gaps of many machines at once bound the true ones, which exact arithmetic knows: of any α, not the best only."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from exact import judge
+from exact_dual import judge as dual_judge
+from proof import Task
+
+import qpsvm
+from qpsvm.many.multiclass import bulk
+from qpsvm.many.multiclass import train as squared
+from qpsvm.many.multiclass.gap_bounds import gaps, refined
+from qpsvm.many.multiclass.split import split
+from qpsvm.many.multiclass.stack import GramValues, LinearValues, stacked, with_shares
+
+
+def drawn(rng: np.random.Generator):
+    """Samples of any scale and offset, with duplicates; prices of any size; weights."""
+    k = int(rng.integers(2, 5))
+    n, d = int(rng.integers(k + 2, 20)), int(rng.integers(1, 4))
+    codes = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    X = rng.normal(size=(n, d)) + rng.choice([0, 3]) * rng.normal(size=(k, d))[codes]
+    X[rng.integers(0, n, 2)] = X[rng.integers(0, n, 2)]
+    scale, which = 10.0 ** rng.choice([-6, 0, 6]), int(rng.integers(3))
+    X *= scale
+    if rng.random() < 0.4 and which < 2:
+        X += scale * 10.0 ** rng.choice([1, 6]) * rng.normal(size=d)
+    gamma = float(10.0 ** rng.uniform(-4, 2) / scale**2)
+    kernel = [qpsvm.Linear(), qpsvm.RBF(gamma), qpsvm.Polynomial(2, float(1.0 / scale**2), 1.0)][which]
+    weight = 10.0 ** rng.uniform(-6, 6, n) if rng.random() < 0.3 else None
+    return X, codes, kernel, float(10.0 ** rng.uniform(-8, 8)), weight
+
+
+def feasible(stack, rng):
+    """Any α with yᵀα = 0 but for rounding, and rows at both ends."""
+    alpha = rng.uniform(size=len(stack.upper)) * rng.choice([0.0, 0.1, 1.0], len(stack.upper)) * stack.upper
+    for p in range(stack.machines):
+        y, own = stack.sign[stack.part(p)], alpha[stack.part(p)]
+        sums = [own[y > 0].sum(), own[y < 0].sum()]
+        own[y > 0] *= min(sums) / (sums[0] or 1.0)
+        own[y < 0] *= min(sums) / (sums[1] or 1.0)
+    return np.minimum(alpha, stack.upper)
+
+
+@pytest.mark.parametrize("rest", [False, True])
+def test_no_gap_is_below_the_true_one(rest):
+    rng = np.random.default_rng(7)
+    finite = 0
+    for _ in range(18):
+        X, codes, kernel, C, weight = drawn(rng)
+        machines = split(
+            X, codes, np.arange(codes.max() + 1), rest, machine="CSVM", parameters={"C": C}, kernel=kernel,
+            sample_weight=weight, psd="raise", intercept="free", constraints=None,
+        )  # fmt: skip
+        space = machines.own_space
+        stack = stacked(machines, C * machines.weight[machines.order])
+        linear = machines.kernel_is_linear
+        data = space.rows.matrix() if linear else space.centred.dense()
+        found = rough(stack, data, LinearValues if linear else GramValues, feasible(stack, rng))
+        b, points = bulk.points_of(space, stack, found)
+        claimed = [gaps(stack, points)]
+        if not linear:
+            claimed.append(gaps(stack, refined(space, stack, points, np.arange(stack.machines))))
+        for p in range(stack.machines):
+            true = true_gap(machines, stack, p, found.alpha, b, found.W, C)
+            for gap in claimed:
+                finite += bool(np.isfinite(gap[p]))
+                assert not np.isfinite(gap[p]) or true <= Fraction(float(gap[p])), (kernel, C, p)
+    assert finite > 60
+
+
+def rough(stack, data, kind, alpha):
+    """The points of some α, as they are."""
+    u, b, W = np.empty(len(alpha)), np.empty(stack.machines), np.zeros((stack.machines, data.shape[1]))
+    for p in range(stack.machines):
+        part, values = stack.part(p), kind(data, stack.slices[p])
+        u[part], b[p] = bulk.as_it_is(values, stack.sign[part], stack.upper[part], alpha[part])
+        W[p] = getattr(values, "w", 0.0)
+    return bulk.Found(alpha, u, b, np.ones(len(b)), W if kind is LinearValues else None)
+
+
+def true_gap(machines, stack, p, alpha, b, W, C, rho=1.0):
+    part = stack.part(p)
+    rows, y, a = machines.order[stack.places[part]], stack.sign[part], alpha[part]
+    given = {"variant": "c", "C": C} if stack.nu is None else {"variant": "nu", "nu": float(stack.nu[p])}
+    task = Task(machines.X[rows], y, kernel=machines.kernel, weight=machines.weight[rows], **given)
+    kept = np.flatnonzero(a)
+    w = None if W is None else W[p]
+    model = SimpleNamespace(kernel=machines.kernel, w=w, coef=(a * y)[kept], vectors=machines.X[rows][kept])
+    point = SimpleNamespace(alpha=a, upper=stack.upper[part], b=float(b[p]), rho=float(rho), w=w, model=model)
+    verdict = judge(task, point)
+    assert verdict.in_box
+    return verdict.gap
+
+
+@pytest.mark.parametrize("machine", ["CSVM", "NuSVM"])
+def test_optimal_is_the_truth(machine):
+    """What comes back: α, w or its coefficients, b, and the margin of a ν-SVM."""
+    rng, certified = np.random.default_rng(11), 0
+    for _ in range(18):
+        X, codes, kernel, C, weight = drawn(rng)
+        C = min(C, 1e2)  # beyond, some machines are solved alone, which takes its time
+        weight = None if machine == "NuSVM" else weight
+        counts = np.bincount(codes)
+        nu = float(rng.choice([0.1, 0.5, 1.0]) * 2.0 * counts.min() / (counts.min() + counts.max()))
+        own = {"C": C} if machine == "CSVM" else {"nu": nu}
+        given = {"machine": machine, "parameters": own, "kernel": kernel, "sample_weight": weight}
+        together = qpsvm.many.multiclass.solve_pairs(X, codes, np.arange(codes.max() + 1), **given)
+        machines = together.results._make.split
+        stack = stacked(machines, C * machines.weight[machines.order])
+        if machine == "NuSVM":
+            stack = with_shares(stack, nu)
+        alone, dense = set(together.results._known), np.abs(together.coef.toarray())
+        alpha = np.concatenate([
+            dense[p, machines.order[stack.places[stack.part(p)]]] for p in range(stack.machines)
+        ])  # fmt: skip
+        for p in set(range(stack.machines)) - alone:
+            assert together.gap[p] <= 1e-6
+            found = (alpha, together.b, together.w, C, together.rho[p])
+            assert true_gap(machines, stack, p, *found) <= Fraction(float(together.gap[p]))
+            certified += 1
+    assert certified > 12
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalised", None])
+def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
+    """At the optimum, and with everything off by as much as one likes."""
+    rng, finite = np.random.default_rng(5), 0
+    for _ in range(12):
+        X, codes, _, C, weight = drawn(rng)
+        machines = split(
+            X, codes, np.arange(codes.max() + 1), bool(rng.integers(2)), machine="SquaredHinge", parameters={"C": C},
+            kernel=qpsvm.Linear(), sample_weight=weight, psd="raise", intercept=intercept, constraints=None,
+        )  # fmt: skip
+        stack, space = stacked(machines, C * machines.weight[machines.order]), machines.own_space
+        curvature = 0.5 / stack.upper
+        found, _ = squared._solved(machines, stack, space.rows.matrix(), curvature)
+        found.alpha[:] *= 1.0 + rng.choice([0.0, 1e-9, 1e-2]) * rng.normal(size=len(found.alpha))
+        found.alpha[:] = np.maximum(found.alpha, 0.0)
+        for p in range(stack.machines):  # w is that of α in any case
+            part = stack.part(p)
+            rows = space.rows.matrix()[stack.places[part]]
+            found.W[p] = (found.alpha[part] * stack.sign[part]) @ rows
+            found.u[part] = rows @ found.W[p]
+        b, points = bulk.points_of(space, stack, found)
+        gap = squared.squared_gaps(stack, points, curvature, intercept)
+        for p in np.flatnonzero(np.isfinite(gap)):
+            part = stack.part(p)
+            point = SimpleNamespace(alpha=found.alpha[part], w=found.W[p], b=float(b[p]))
+            true = dual_judge(machines.bare(p).outlined, X[machines.order[stack.places[part]]], point)
+            assert true.in_box
+            assert true.gap <= Fraction(float(gap[p])), (C, p)
+            finite += 1
+    assert finite > 20

@@ -1,0 +1,301 @@
+"""The mechanical dual against the hand-derived ones, and against duality itself on random QPs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from matrix import KERNELS, SAMPLES, VARIANTS, Cell, reference
+
+import qpsvm
+from qpsvm import dualise
+from qpsvm.program.qp import QP, Rows
+from qpsvm.program.solution import QPSolution, Status
+from qpsvm.space.operators import Dense, Diagonal, LowRank
+
+ALL_CELLS = [Cell(variant, kernel, 1.0) for variant in VARIANTS for kernel in KERNELS]
+#: Those that general solvers finish to 1e-6 in α on the textbook QP as it stands, without scaling and polishing.
+CELLS = [cell for cell in ALL_CELLS if cell.kernel in ("linear", "rbf")]
+#: Those whose primal and dual are each other's number for number; λ puts the primal hinge problem in other units.
+SAME_UNITS = [cell for cell in CELLS if not cell.variant.startswith("hinge")]
+
+#: What CVXOPT can be asked for: it asks a tenth of it of the rows too, and 1e-10 is their rounding, which it meets on
+#: one processor and not on another.
+CVXOPT_TOL = 1e-8
+
+
+def solved(qp: QP, solver: str = "cvxpy", tol: float = 1e-9) -> QPSolution:
+    """A general solver's answer to a QP."""
+    return qpsvm.compile(qp, solver).solve(tol=tol)
+
+
+def dense(matrix) -> np.ndarray:
+    """A dense copy of an array, a sparse array or None, (0, …) for that."""
+    return np.zeros((0, 0)) if matrix is None else matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
+
+
+def same_numbers(one: QP, other: QP, tolerance: float = 1e-13) -> bool:
+    """Whether two QPs have the same matrices, vectors and bounds, whatever their names."""
+    pairs = [
+        (one.P.dense(), other.P.dense()),
+        (one.q, other.q),
+        (dense(one.G), dense(other.G)),
+        (dense(one.A), dense(other.A)),
+        (one.h, other.h),
+        (one.b, other.b),
+        *zip(one.bounds, other.bounds, strict=True),
+    ]
+    return all(
+        (a is None and b is None) or (a.shape == b.shape and np.allclose(a, b, rtol=tolerance, atol=tolerance))
+        for a, b in pairs
+    )
+
+
+# --- the four variants ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ["cvxopt", "cvxpy", "osqp"])
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_the_mechanical_dual_has_the_optimum_and_the_multipliers_of_the_hand_derived_one(cell, solver):
+    problem, known = cell.problem(), reference(cell.variant, cell.kernel)
+    answer = solved(dualise(problem.qp("primal")), solver, CVXOPT_TOL if solver == "cvxopt" else 1e-9)
+    assert answer.status is Status.OPTIMAL
+    assert answer.objective == pytest.approx(-known.primal, rel=1e-6, abs=1e-9)
+    margin = answer.qp.split(answer.x)["margin"] / known.unit  # λα for the primal hinge problem (PHINGE.16)
+    assert margin == pytest.approx(known.alpha[problem.rows], abs=1e-6 * max(1.0, known.alpha.max()))
+
+
+@pytest.mark.parametrize("cell", ALL_CELLS, ids=str)
+def test_reduced_it_is_the_hand_derived_dual_number_for_number(cell):
+    problem = cell.problem()
+    mechanical = dualise(problem.qp("primal"), reduced=True)
+    assert list(mechanical.variables) == ["margin"]
+    lam = getattr(problem, "lam", 1.0)
+    in_alpha = mechanical.scaled({"margin": lam}, {"stationarity": 1 / lam}, 1.0)
+    assert same_numbers(in_alpha, problem.qp("dual"), 1e-10)
+
+
+@pytest.mark.parametrize("cell", [cell for cell in SAME_UNITS if cell.kernel == "linear"], ids=str)
+def test_the_dual_of_the_dual_is_the_primal_number_for_number(cell):
+    problem = cell.problem()
+    assert same_numbers(dualise(problem.qp("dual"), reduced=True), problem.qp("primal"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reduced", [False, True])
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_the_dual_of_the_dual_has_the_optimum(cell, form, reduced):
+    qp = cell.problem().qp(form)
+    again = dualise(dualise(qp, reduced=reduced), reduced=reduced)
+    value = reference(cell.variant, cell.kernel).primal
+    assert solved(again).objective == pytest.approx(value if form == "primal" else -value, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", SAME_UNITS, ids=str)
+def test_the_multipliers_of_stationarity_are_x(cell):
+    answer = solved(dualise(cell.problem().qp("primal")))
+    x = answer.qp.multiplier("stationarity", answer.z, answer.y)
+    primal = cell.problem().qp("primal")
+    known = reference(cell.variant, cell.kernel)
+    assert primal.split(x)["b"][0] == pytest.approx(known.b, abs=1e-5 * max(1.0, abs(known.b)))
+    assert primal.split(x)["w"] == pytest.approx(answer.qp.split(answer.x)["v"], abs=1e-6)  # v = Fᵀx, and F = (I, 0)ᵀ
+
+
+def test_v_is_as_short_as_P_has_rank():
+    problem = Cell("csvm", "linear", 1.0).problem()
+    n, d = problem.X.shape
+    assert {name: part.stop - part.start for name, part in dualise(problem.qp("primal")).variables.items()} == {
+        "v": d,
+        "margin": n,
+        "lower": n,
+    }
+    explicit = QP(P=Dense(problem.qp("dual").P.dense()), q=-np.ones(n), lb=np.zeros(n), ub=np.ones(n))
+    assert dualise(explicit).variables["v"] == slice(0, d)
+
+
+def test_it_can_be_read():
+    text = str(dualise(Cell("nusvm", "linear", 1.0).problem().qp("dual")))
+    assert "Dorn dual (DORN.6)" in text
+    assert "½‖v‖² + bᵀbalance + bᵀnu + ubᵀupper + (−lb)ᵀlower" in text
+    assert "stationarity" in text
+
+
+# --- random QPs -------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def convex_qps(draw) -> QP:
+    """Feasible and bounded: made around a feasible x and feasible multipliers, with every kind of bound and of P."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, m, p, k = (draw(st.integers(low, high)) for low, high in ((1, 6), (0, 5), (0, 2), (0, 3)))
+    Z, d = rng.normal(size=(n, k)), rng.uniform(0.5, 2.0, n) * (rng.random(n) < 0.5)
+    P = draw(st.sampled_from([Diagonal(d), LowRank(Z), LowRank(Z, d), Dense(Z @ Z.T), LowRank(Z, None, d + 1)]))
+    sparse = draw(st.booleans())
+    x = rng.normal(size=n)
+    G, A = rng.normal(size=(m, n)), rng.normal(size=(min(p, n), n))
+    kinds = np.array(draw(st.lists(st.sampled_from(["free", "low", "high", "both", "fixed"]), min_size=n, max_size=n)))
+    room = rng.uniform(0.0, 1.0, (2, n)) * (kinds != "fixed")
+    lb = np.where(np.isin(kinds, ["low", "both", "fixed"]), x - room[0], -np.inf)
+    ub = np.where(np.isin(kinds, ["high", "both", "fixed"]), x + room[1], np.inf)
+    z, y, box = rng.exponential(size=m), rng.normal(size=len(A)), rng.normal(size=n)
+    assume(m or len(A) or P.dense().any() or (kinds != "free").any())  # CVXPY returns no x for a constant objective
+    box = np.where((box > 0) & np.isinf(ub) | (box < 0) & np.isinf(lb), 0.0, box)
+    q = -(P @ rng.normal(size=n)) - G.T @ z - A.T @ y - box
+    wrap = sp.csc_array if sparse else np.asarray
+    return QP(
+        P=P,
+        q=q,
+        r=float(rng.normal()),
+        lb=lb,
+        ub=ub,
+        **({"G": wrap(G), "h": G @ x + rng.exponential(size=m)} if m else {}),
+        **({"A": wrap(A), "b": A @ x} if len(A) else {}),
+        constraints={
+            **({"one": Rows("G", slice(0, m // 2), "one"), "two": Rows("G", slice(m // 2, m), "two")} if m else {}),
+        },
+    )
+
+
+def lagrange_bound(qp: QP, t: dict[str, np.ndarray]) -> float:
+    """(DORN.4) written out for the multipliers t of the dual's variables, with v for Fᵀu."""
+    value = qp.r - 0.5 * float(t["v"] @ t["v"]) if "v" in t else qp.r
+    for name, group in qp.constraints.items():
+        if name in t:
+            value -= float((qp.h if group.matrix == "G" else qp.b)[group.rows] @ t[name])
+    lb, ub = qp.bounds
+    if "upper" in t:
+        value -= float(ub[np.isfinite(ub)] @ t["upper"])
+    return value + float(lb[np.isfinite(lb)] @ t["lower"]) if "lower" in t else value
+
+
+@pytest.mark.slow
+@given(convex_qps())
+@settings(max_examples=60, deadline=None)
+def test_strong_duality(qp):
+    primal = solved(qp)
+    assert primal.status is Status.OPTIMAL
+    value = primal.objective
+    close = {"rel": 1e-6, "abs": 1e-6}
+    for reduced in (False, True):
+        dual = dualise(qp, reduced=reduced)
+        if dual.n:
+            answer = solved(dual)
+            assert answer.status is Status.OPTIMAL
+            assert -answer.objective == pytest.approx(value, **close)
+        else:
+            assert -dual.r == pytest.approx(value, **close)
+
+
+@pytest.mark.slow
+@given(convex_qps(), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_the_dual_is_the_lagrangian_at_any_multipliers(qp, seed):
+    """Not at a solution only: the objective is (DORN.4) and the rows are the gradient (DORN.3), at random points."""
+    rng = np.random.default_rng(seed)
+    dual = dualise(qp)
+    t = rng.exponential(size=dual.n)
+    parts = dual.split(t)
+    assert -dual.objective(t) == pytest.approx(lagrange_bound(qp, parts), rel=1e-9, abs=1e-9)
+    x = rng.normal(size=qp.n)
+    lb, ub = qp.bounds
+    row = qp.q.astype(float).copy()
+    for name, group in qp.constraints.items():
+        if name in parts:
+            row += dense(qp.G if group.matrix == "G" else qp.A)[group.rows].T @ parts[name]
+    row[np.isfinite(ub)] += parts.get("upper", 0.0)
+    row[np.isfinite(lb)] -= parts.get("lower", 0.0)
+    k = len(parts["v"]) if "v" in parts else 0
+    F = -dense(dual.A)[:, :k]
+    assert np.allclose(F @ F.T, qp.P.dense(), atol=1e-12)
+    row += F @ t[:k]
+    assert x @ (dual.A @ t - dual.b) == pytest.approx(-x @ row, rel=1e-9, abs=1e-9)
+
+
+# --- infeasible, unbounded, not convex --------------------------------------------------------------------------------
+
+INFEASIBLE = QP(  # x ≥ 1 and x ≤ 0
+    P=Diagonal(np.array([1.0, 0.0])),
+    q=np.array([1.0, 1.0]),
+    G=np.array([[-1.0, 0.0], [1.0, 0.0]]),
+    h=np.array([-1.0, 0.0]),
+    lb=np.zeros(2),
+)
+UNBOUNDED = QP(  # x_0 → ∞ along x_1 = x_0
+    P=Diagonal(np.zeros(2)), q=np.array([-1.0, 0.0]), G=np.array([[1.0, -1.0]]), h=np.ones(1), lb=np.zeros(2)
+)
+
+
+@pytest.mark.parametrize("solver", ["cvxpy", "osqp"])
+@pytest.mark.parametrize("reduced", [False, True])
+def test_infeasible_and_unbounded_are_each_others_dual(solver, reduced):
+    assert solved(INFEASIBLE, solver).status is Status.INFEASIBLE
+    assert solved(dualise(INFEASIBLE, reduced=reduced), solver).status is Status.UNBOUNDED
+    assert solved(UNBOUNDED, solver).status is Status.UNBOUNDED
+    assert solved(dualise(UNBOUNDED, reduced=reduced), solver).status is Status.INFEASIBLE
+
+
+def test_cvxopt_claims_no_optimum_of_either():
+    for qp in (INFEASIBLE, dualise(INFEASIBLE), dualise(INFEASIBLE, reduced=True)):
+        assert solved(qp, "cvxopt").status is not Status.OPTIMAL
+
+
+def test_the_dual_of_a_hard_margin_over_hulls_that_meet_is_unbounded():
+    samples = SAMPLES["overlapping"]
+    qp = qpsvm.HardMargin(samples.X, samples.y).qp("primal")
+    assert solved(qp).status is Status.INFEASIBLE
+    assert solved(dualise(qp)).status is Status.UNBOUNDED
+
+
+def test_a_qp_that_is_not_convex_has_no_dual():
+    with pytest.raises(qpsvm.UnsupportedError, match=r"eigenvalue -1.*not convex"):
+        dualise(QP(P=Dense(np.array([[0.0, 1.0], [1.0, 0.0]])), q=np.zeros(2)))
+    with pytest.raises(qpsvm.UnsupportedError, match="not convex"):
+        dualise(QP(P=Diagonal(np.array([1.0, -2.0])), q=np.zeros(2)))
+
+
+def test_a_negative_diagonal_that_the_factor_outweighs_is_convex():
+    P = LowRank(np.eye(3) * 2.0, -np.ones(3))
+    qp = QP(P=P, q=np.array([1.0, -2.0, 3.0]))
+    assert dualise(qp).variables["v"] == slice(0, 3)
+    assert -solved(dualise(qp)).objective == pytest.approx(-14 / 6)
+
+
+def test_only_a_qp_can_be_dualised():
+    with pytest.raises(qpsvm.ParameterTypeError, match=r"such as problem\.qp"):
+        dualise(Cell("csvm", "linear", 1.0).problem())
+
+
+def test_names_that_are_taken_are_not_taken_twice():
+    qp = QP(
+        P=Diagonal(np.ones(2)),
+        q=np.ones(2),
+        A=np.ones((1, 2)),
+        b=np.ones(1),
+        lb=np.zeros(2),
+        constraints={"v": Rows("A", slice(0, 1), "1ᵀx = 1")},
+    )
+    assert list(dualise(qp).variables) == ["v_", "v", "lower"]
+    assert list(dualise(qp, reduced=True).variables) == ["v", "lower"]
+
+
+@pytest.mark.parametrize("reduced", ["yes", 1, None, np.array([1, 2])])
+def test_reduced_is_a_truth_value(reduced):
+    with pytest.raises(qpsvm.ParameterTypeError, match="reduced must be True or False"):
+        dualise(INFEASIBLE, reduced=reduced)
+
+
+def test_one_variable_is_left():
+    qp = QP(P=Diagonal(np.array([1.0, 2.0])), q=np.array([1.0, 2.0]), r=3.0)
+    reduced = dualise(qp, reduced=True)
+    assert reduced.n == 1
+    assert -solved(reduced).objective == pytest.approx(1.5)
+    constant = dualise(QP(P=Diagonal(np.zeros(2)), q=np.zeros(2), r=3.0))
+    assert constant.n == 1
+    assert -solved(constant).objective == pytest.approx(3.0)
+    unbounded = QP(P=Diagonal(np.zeros(2)), q=np.ones(2))
+    assert solved(dualise(unbounded)).status is Status.INFEASIBLE

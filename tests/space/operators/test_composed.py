@@ -1,0 +1,88 @@
+"""Matrices made of others, against dense ones, method by method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from qpsvm.space.operators import Dense, Diagonal, LowRank, Operator, gathered, shifted
+from qpsvm.space.operators.composed import Gathered, Shifted
+
+RNG = np.random.default_rng(8)
+Z = RNG.normal(size=(7, 3))
+WHOLE = Z @ Z.T + np.eye(7)
+BASES = {
+    "dense": Dense(WHOLE),
+    "diagonal": Diagonal(RNG.random(7)),
+    "factor": LowRank(Z),
+    "sparse factor": LowRank(sp.csr_array(Z)),
+    "scaled factor": LowRank(Z, None, RNG.normal(size=7)),
+    "factor and diagonal": LowRank(Z, RNG.random(7), RNG.normal(size=7)),
+}
+ROWS = {"twice": np.tile(np.arange(7), 2), "some": np.array([5, 0, 5, 5, 2]), "all": np.arange(7)}
+
+
+def agrees(operator: Operator, matrix: Any) -> None:
+    """Every method of an operator against the dense matrix that it is."""
+    m = len(matrix)
+    close = {"rtol": 1e-12, "atol": 1e-12}
+    assert operator.shape == matrix.shape
+    x, many = RNG.normal(size=m), RNG.normal(size=(m, 4))
+    np.testing.assert_allclose(operator @ x, matrix @ x, **close)
+    np.testing.assert_allclose(operator @ many, matrix @ many, **close)
+    np.testing.assert_allclose(operator.dense(), matrix, **close)
+    np.testing.assert_allclose(np.asarray(operator), matrix, **close)
+    np.testing.assert_allclose(operator.diagonal(), matrix.diagonal(), **close)
+    assert operator.mean_diagonal() == pytest.approx(matrix.diagonal().mean())
+    rows, columns = RNG.integers(0, m, 4), RNG.integers(0, m, 3)
+    np.testing.assert_allclose(operator.block(rows, columns), matrix[np.ix_(rows, columns)], **close)
+    np.testing.assert_allclose(operator.rows(rows), matrix[rows], **close)
+    np.testing.assert_allclose(operator.rows(slice(1, 3)), matrix[1:3], **close)
+    factor = operator.factor()
+    if factor is not None:
+        F, d = factor
+        F = F.toarray() if sp.issparse(F) else F
+        np.testing.assert_allclose(F @ F.T + np.diag(d), matrix, **close)
+    assert operator.nbytes > 0
+    assert operator.describe()
+    assert str(m) in repr(operator)
+
+
+def with_congruence(operator: Operator, matrix: Any) -> None:
+    """The same, and twice with other signs and scales."""
+    agrees(operator, matrix)
+    for scales in (RNG.choice([-1.0, 1.0], len(matrix)), RNG.normal(size=len(matrix))):
+        operator, matrix = operator.congruence(scales), scales[:, None] * matrix * scales
+        agrees(operator, matrix)
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("base", BASES.values(), ids=BASES)
+def test_rows_may_be_shared_by_several_variables(base: Operator, rows: Any) -> None:
+    matrix = base.dense()[np.ix_(rows, rows)]
+    with_congruence(gathered(base, rows), matrix)
+    with_congruence(Gathered(base, rows), matrix)
+    d = np.arange(len(rows)) / 4.0
+    with_congruence(shifted(gathered(base, rows), d), matrix + np.diag(d))
+
+
+@pytest.mark.parametrize("base", BASES.values(), ids=BASES)
+def test_a_diagonal_may_be_added(base: Operator) -> None:
+    d = RNG.random(7)
+    with_congruence(shifted(base, d), base.dense() + np.diag(d))
+    with_congruence(Shifted(base, d), base.dense() + np.diag(d))
+    with_congruence(gathered(shifted(base, d), ROWS["some"]), (base.dense() + np.diag(d))[np.ix_(*2 * [ROWS["some"]])])
+
+
+def test_nothing_to_do_is_the_operator_itself() -> None:
+    base = BASES["dense"]
+    assert gathered(base, None) is base
+    assert shifted(base, None) is base
+
+
+def test_a_row_that_several_variables_share_is_kept_once() -> None:
+    base = BASES["dense"]
+    assert gathered(base, ROWS["twice"]).nbytes < 2 * base.nbytes
