@@ -1,4 +1,4 @@
-"""A suite of one's own tables: whatever `qpsvm.data.files` reads, the machines that are named, and every solver of them."""
+"""A suite of one's own tables: whatever `qpsvm.data.files` reads, the machines named, and every solver of them."""
 
 from __future__ import annotations
 

@@ -59,6 +59,7 @@ from qpsvm.base.errors import (
     UnsupportedError,
 )
 from qpsvm.base.lazy_names import late_names
+from qpsvm.base.moved import follow
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines import CSVM, Constraints, Problem, ValueConstraints
 from qpsvm.program.qp import QP, Rows
@@ -148,6 +149,8 @@ else:
             "qpsvm.data.sources.stored": ("StoredRows",),
         },
     )
+
+follow()
 
 __version__ = "0.1.0"
 

@@ -590,3 +590,7 @@ def did_you_mean(name: object, known: Iterable[object]) -> list[str]:
 def _natural(name: str) -> list[tuple[int, str]]:
     """A key to sort by in which numbers count as numbers: CSVM.2 comes before CSVM.10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+for _kind in [kind for kind in vars().values() if isinstance(kind, type) and kind.__module__ == __name__]:
+    _kind.__module__ = "qpsvm"  # where users import them from, and what a traceback shows

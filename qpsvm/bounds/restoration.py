@@ -10,7 +10,7 @@ which it ends by its tolerance, and w(α) by as much. Three steps mend that:
     (HELD.3)  where that is not enough, (w, b) goes to the nearest point that keeps all rows:  minimise ‖(Δw, Δb/√κ)‖
               subject to (HELD.2) as inequalities, as a nonnegative least-squares problem
     (HELD.4)  what is then still broken is shrunk away:  (1 − θ)(w, b) + θ(w₀, b₀), θ = max t_k/(t_k + room_k), for a
-              point (w₀, b₀) with room in every row: 0 where all h > 0, or else that of `interior`
+              point (w₀, b₀) with room in every row: 0 where all h > 0, or else that of `hard_margin`
 
 The gap grows by what this moves, which is of the size of λ·(what was broken), and no more. Rows that can be kept as
 equalities only are brought to rounding by (HELD.2), (COUNT.5). w and α need not belong together, (GAP.1).

@@ -25,7 +25,7 @@ import qpsvm.base.errors
 from qpsvm.derivation.display import Code
 
 #: What paths are shown relative to: the directory that holds the package.
-HOME = Path(qpsvm.base.errors.__file__).parents[1]
+HOME = Path(qpsvm.base.errors.__file__).parents[2]
 #: Lines up to which a function is shown whole, and lines that are shown around an equation in a longer one.
 SHORT, AROUND = 14, 3
 #: Statements with a body, of which only the head can be an equation.

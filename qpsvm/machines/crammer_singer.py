@@ -30,7 +30,7 @@ the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weight
 
 Implementation
 --------------
-`primal_qp` of `joint_forms` is (CSMC.2), `dual_qp` is (CSMC.9). With a penalised intercept, or none, it is the machine
+`primal_qp` of `forms` is (CSMC.2), `dual_qp` is (CSMC.9). With a penalised intercept, or none, it is the machine
 of LIBLINEAR's solver 4, which scikit-learn calls LinearSVC(multi_class="crammer_singer").
 """
 

@@ -31,7 +31,7 @@ the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weight
 
 Implementation
 --------------
-`primal_qp` of `joint_forms` is (WWMC.2), `dual_qp` is (WWMC.9).
+`primal_qp` of `forms` is (WWMC.2), `dual_qp` is (WWMC.9).
 """
 
 from __future__ import annotations

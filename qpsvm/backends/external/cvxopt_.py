@@ -178,7 +178,7 @@ def _bound_rows(box: _Box) -> tuple[Any, Any]:
     return spmatrix(*places, size=(len(index), box.n)), matrix(box.h)
 
 
-#: Rows from which a low-rank P stays a factor (`cvxopt_kkt`) instead of becoming a dense n × n matrix.
+#: Rows from which a low-rank P stays a factor (the KKT system below) instead of becoming a dense n × n matrix.
 STRUCTURED_ROWS = 2000
 #: A row missed by this share of its terms is not met.
 BROKEN = 1e-4

@@ -52,7 +52,7 @@ from qpsvm.data.rows import RowSource
 #: What a file says of itself.
 ABOUT = (
     "What is claimed of alpha and of the plane is a theorem about these very numbers and the data. To check it: "
-    "python -m qpsvm verify THIS --data DATA; or, with nothing but Python, checker.py of qpsvm/bounds/proof, to be read first."
+    "python -m qpsvm verify THIS --data DATA; or, with nothing but Python, qpsvm/bounds/proof/checker.py"
 )
 #: Samples that are made into bytes at a time.
 AT_A_TIME = 1 << 16

@@ -147,7 +147,8 @@ class Proof:
     ) -> None:
         """Write the proof to a file that anyone can check, without this library if they like.
 
-        `python -m qpsvm verify proof.json --data FILE` checks it, and so does `qpsvm/bounds/proof/checker.py` alone. The file
+        `python -m qpsvm verify proof.json --data FILE` checks it, and so does
+        `qpsvm/bounds/proof/checker.py` alone. The file
         has the machine, α as integers, w and b, every bound, a digest of the values of the samples, and a seal over its
         bytes. Whoever checks it needs the samples: as a CSV file with a header, with the features in order and the
         target in the last column or in one that they name, as LIBSVM text, or as a .npy file. Numbers in text have to

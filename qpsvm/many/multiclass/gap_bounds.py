@@ -140,7 +140,7 @@ def kernel_points(
 
 
 def refined(space: FeatureSpace, stack: Stack, points: Points, machines: IntArray) -> Points:
-    """The same points with the radii of some machines from their kernel values themselves, (RADII.1), where that helps."""
+    """The same points, radii of some machines from their kernel values themselves, (RADII.1), where that helps."""
     radius = points.radius.copy()
     for p in machines.tolist():
         part = stack.part(p)

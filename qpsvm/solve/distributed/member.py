@@ -278,4 +278,4 @@ def _certified(problem: Any, request: Request) -> SVMResult:
     return best
 
 
-__all__ = ["Order", "ROW_BY_ROW", "SpreadResult", "cut", "in_order", "samples_of", "solve_share"]
+__all__ = ["ROW_BY_ROW", "Order", "SpreadResult", "cut", "in_order", "samples_of", "solve_share"]

@@ -13,7 +13,7 @@
 
 `dense` takes problems without a kink, `low_rank` hinges. A novelty machine that may leave few rows outside begins with
 `few`, on those that are farthest out, unless it has few rows at all; a ν-SVR of many rows is a search for the width of
-its tube (`tube_search`), and LIBSVM's own where few rows can be outside.
+its tube (`regression`), and LIBSVM's own where few rows can be outside.
 
 All but `dense` and `low_rank` are one loop (`working_set`): LIBSVM's loop on those rows, Newton steps on them, a look
 outside. The order in which they are tried is in `engines`, the cost model that picks in `costs`. Equal rows with equal
@@ -332,4 +332,4 @@ def _shared(ties: Ties, beta: FloatArray, problem: KernelDual) -> FloatArray:
     return problem.low + ties.share_out(beta - ties.total(problem.low), problem.weight)
 
 
-__all__ = ["ENGINES", "Engine", "KernelSolution", "TIES_FROM", "solve_kernel", "tube_start", "unit_of"]
+__all__ = ["ENGINES", "TIES_FROM", "Engine", "KernelSolution", "solve_kernel", "tube_start", "unit_of"]

@@ -396,4 +396,4 @@ def solve_from(
     return best
 
 
-__all__ = ["EXTRA_ROWS", "LARGEST", "Plan", "STEPS", "Stage", "WorkingSet", "loop_with_fixed_rows", "solve_from"]
+__all__ = ["EXTRA_ROWS", "LARGEST", "STEPS", "Plan", "Stage", "WorkingSet", "loop_with_fixed_rows", "solve_from"]

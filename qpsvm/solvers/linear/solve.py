@@ -1,4 +1,4 @@
-"""Linear SVMs: the one entry to `coordinate_start`, `augmented_lagrangian` and `working_set`.
+"""Linear SVMs: the one entry to `coordinate`, `augmented_lagrangian` and `working_set`.
 
     (LIN.1)  minimise ½‖w‖² (+ ½b² if the intercept is penalised) + Σ φ_i(ℓ_i − y_i(x_iᵀw + b)),  φ of `row_losses`
 

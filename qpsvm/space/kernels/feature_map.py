@@ -65,7 +65,7 @@ class Fit:
 
 
 class FeatureMap(Kernel):
-    """What the maps have in common. A leaf is a frozen dataclass of what was asked for, with a `fit` once it has rows."""
+    """What the maps have in common. A leaf is a frozen dataclass of what was asked for, with a `fit` to its rows."""
 
     fit: Fit | None
     seed: int

@@ -30,7 +30,7 @@ from qpsvm.base.errors import (
 )
 from qpsvm.data.files import MISSING, Column, Encoding, StandardInput, read_like, read_table
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 Save = Callable[..., Path]
 
 

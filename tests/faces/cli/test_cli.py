@@ -28,7 +28,7 @@ from qpsvm.faces.cli.terminal import SPELT, readable, require_writable
 from qpsvm.program.solution import Status
 from qpsvm.solve.call import solve
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 real_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared data sets are not on this machine")
 
 

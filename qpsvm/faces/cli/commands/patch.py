@@ -26,7 +26,7 @@ KINDS = ("-m", "-c")
 #: The option of ours that has a value.
 WITH_VALUE = "--only"
 #: Files whose frames stand above the program's in a traceback.
-ABOVE = (str(Path(__file__).parents[1]), "<frozen runpy>", runpy.__file__)
+ABOVE = (str(Path(__file__).parents[3]), "<frozen runpy>", runpy.__file__)
 
 USAGE = "python -m qpsvm patch [--only NAMES] [--verbose] (SCRIPT | -m MODULE | -c CODE) [ARGUMENTS ...]"
 EPILOG = """examples:
