@@ -114,8 +114,8 @@ def make_parser() -> Parser:
     verifying = commands.add_parser(
         "verify", help="check a proof that `solve --proof` wrote", description="Check every claim of a proof file with "
         "whole numbers and fractions alone, by\nqpsvm/bounds/proof/checker.py, which runs without this library, too. "
-        "Exit code 0: all are confirmed, and they say that alpha is feasible and how large the gap is;\n1: one of these is "
-        "refuted or open; 2: a file cannot be used.",
+        "Exit code 0: all are confirmed, and they say that alpha is feasible and how large the gap is;\n"
+        "1: one of these is refuted or open; 2: a file cannot be used.",
     )  # fmt: skip
     verifying.add_argument("proof", type=file_name, help="a .json file")
     verifying.add_argument(
