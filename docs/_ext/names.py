@@ -1,4 +1,4 @@
-"""Public names in code style become links to their pages: `solve`, `CSVM`, `qpsvm.faces.plotting.hulls`.
+"""Public names in code style become links to their pages: `solve`, `CSVM`, `qpsvm.plotting.hulls`.
 
 So the pages and the docstrings need no markup for links, and a name that moves takes its links with it.
 """

@@ -13,4 +13,4 @@ import qpsvm
 X, y = make_blobs(60, centers=[[-1.2, -1.0], [1.2, 1.0]], cluster_std=1.0, random_state=3)
 problem = qpsvm.CSVM(X, y, C=1)
 result = qpsvm.solve(problem)
-ax = qpsvm.faces.plotting.boundary(problem, result)
+ax = qpsvm.plotting.boundary(problem, result)

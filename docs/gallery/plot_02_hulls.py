@@ -15,10 +15,10 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.4), layout="constraine
 
 X, y = make_blobs(30, centers=[[-2, -1], [2, 1]], cluster_std=0.8, random_state=1)
 problem = qpsvm.HardMargin(X, y)
-qpsvm.faces.plotting.hulls(problem, qpsvm.solve(problem), ax=left)
+qpsvm.plotting.hulls(problem, qpsvm.solve(problem), ax=left)
 
 # On the right the classes overlap. No point may have more than its share of the weight, so the hulls are reduced.
 X, y = make_blobs(40, centers=[[-1, -0.5], [1, 0.5]], cluster_std=0.9, random_state=2)
 problem = qpsvm.NuSVM(X, y, nu=0.5)
-qpsvm.faces.plotting.hulls(problem, qpsvm.solve(problem), ax=right)
+qpsvm.plotting.hulls(problem, qpsvm.solve(problem), ax=right)
 plt.show()

@@ -14,7 +14,7 @@ X = np.array([[0.0, 0.0], [2.0, 0.2], [1.0, 2.0], [0.8, 0.6], [2.4, 1.8], [2.2, 
 y = np.array([-1, -1, -1, 1, 1, 1])
 problem = qpsvm.HardMargin(X, y)
 proof = qpsvm.solve(problem, check=False).error
-ax = qpsvm.faces.plotting.hulls(problem, proof)
+ax = qpsvm.plotting.hulls(problem, proof)
 
 # %%
 # The weights of the proof are there for everyone to check.

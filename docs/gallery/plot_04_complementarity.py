@@ -18,6 +18,6 @@ polished = qpsvm.solve(problem)
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
 for ax, result, name in zip(axes, (rough, polished), ("300 steps of dual ascent", "polished"), strict=True):
-    qpsvm.faces.plotting.multipliers(problem, result, ax=ax)
+    qpsvm.plotting.complementarity(problem, result, ax=ax)
     ax.set_title(f"{name}: gap {result.gap:.0e}")
 plt.show()

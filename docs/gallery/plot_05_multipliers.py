@@ -12,4 +12,4 @@ import qpsvm
 
 X, y = make_moons(80, noise=0.3, random_state=0)
 problem = qpsvm.CSVM(X, y, C=2, kernel=qpsvm.RBF(1.0))
-ax = qpsvm.faces.plotting.multipliers(problem, qpsvm.solve(problem))
+ax = qpsvm.plotting.multipliers(problem, qpsvm.solve(problem))

@@ -20,6 +20,6 @@ figure, axes = plt.subplots(1, 2, figsize=(11, 5.4), layout="constrained")
 for ax, C in zip(axes, (0.1, 1000), strict=True):
     problem = qpsvm.CSVM(X, y, C=C)
     result = qpsvm.solve(problem)
-    qpsvm.faces.plotting.boundary(problem, result, ax=ax)
+    qpsvm.plotting.boundary(problem, result, ax=ax)
     ax.set_title(f"C = {C:g}: margin {2 / np.linalg.norm(result.w):.2f}, {len(result.at_bound)} at the bound")
 plt.show()

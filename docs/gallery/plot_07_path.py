@@ -19,6 +19,6 @@ prices = np.geomspace(1e-4, 10, 16)
 results = qpsvm.solve_path(problem, prices)
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
-qpsvm.faces.plotting.path(problem, prices, show="margin", results=results, ax=axes[0])
-qpsvm.faces.plotting.path(problem, prices, show="vectors", results=results, ax=axes[1])
+qpsvm.plotting.path(problem, prices, show="margin", results=results, ax=axes[0])
+qpsvm.plotting.path(problem, prices, show="vectors", results=results, ax=axes[1])
 plt.show()

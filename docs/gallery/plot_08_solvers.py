@@ -23,7 +23,7 @@ def history(backend: str, iterations: list[int], **settings: float) -> list[tupl
 
 
 many = np.unique(np.geomspace(1, 3000, 14).astype(int)).tolist()
-ax = qpsvm.faces.plotting.multipliers(
+ax = qpsvm.plotting.gap(
     {
         "interior_point": history("interior_point", list(range(1, 15))),
         "osqp": history("osqp", [25, 50, 100, 200, 300, 400], eps_abs=1e-12, eps_rel=1e-12),

@@ -17,6 +17,6 @@ figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained")
 for ax, (name, kernel) in zip(axes, kernels.items(), strict=True):
     problem = qpsvm.CSVM(X, y, C=10, kernel=kernel)
     result = qpsvm.solve(problem)
-    qpsvm.faces.plotting.boundary(problem, result, legend=False, ax=ax)
+    qpsvm.plotting.boundary(problem, result, legend=False, ax=ax)
     ax.set_title(f"{name}: {len(result.support)} support vectors")
 plt.show()

@@ -22,5 +22,5 @@ X, y = StandardScaler().fit_transform(data.data[rows]), data.target_names[data.t
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained", sharey=True)
 for ax, class_weight in zip(axes, (None, "balanced"), strict=True):
     problem = qpsvm.CSVM(X, y, C=1e-3, class_weight=class_weight)
-    qpsvm.faces.plotting.decisions(problem, qpsvm.solve(problem), ax=ax)
+    qpsvm.plotting.decisions(problem, qpsvm.solve(problem), ax=ax)
 plt.show()

@@ -20,6 +20,6 @@ curve = qpsvm.cross_validate(problem, C=prices)
 print(grid.best, f"{grid.best_score:.3f}; largest gap {grid.gaps.max():.1e}")
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
-qpsvm.faces.plotting.scores(grid, ax=axes[0])
-qpsvm.faces.plotting.scores(curve, ax=axes[1])
+qpsvm.plotting.scores(grid, ax=axes[0])
+qpsvm.plotting.scores(curve, ax=axes[1])
 plt.show()

@@ -29,7 +29,7 @@ losses = (short, short**2 / 2, np.where(short <= 1, short**2 / 2, short - 0.5))
 for (name, problem), loss, style, ax in zip(machines.items(), losses, ("-", "--", ":"), axes[1:], strict=True):
     axes[0].plot(t, loss, style, color="black", label=name)
     result = qpsvm.solve(problem)
-    qpsvm.faces.plotting.boundary(problem, result, ax=ax)
+    qpsvm.plotting.boundary(problem, result, ax=ax)
     ax.set_title(f"{name}: w = ({result.w[0]:.2f}, {result.w[1]:.2f})")
 axes[0].set(xlabel="missing to the margin, 1 − y f", ylabel="price", title="what slack costs", ylim=(-0.1, 4))
 axes[0].legend()

@@ -14,9 +14,9 @@ import qpsvm
 X = make_moons(120, noise=0.15, random_state=0)[0]
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.6), layout="constrained")
 problem = qpsvm.OneClass(X, nu=0.1, kernel=qpsvm.RBF(2.0))
-qpsvm.faces.plotting.novelty(problem, qpsvm.solve(problem), ax=left)
+qpsvm.plotting.novelty(problem, qpsvm.solve(problem), ax=left)
 
 # On the right a ball: its centre is a mean of the samples on its boundary and of those outside.
 problem = qpsvm.SVDD(X, nu=0.1)
-qpsvm.faces.plotting.novelty(problem, qpsvm.solve(problem), ax=right)
+qpsvm.plotting.novelty(problem, qpsvm.solve(problem), ax=right)
 plt.show()

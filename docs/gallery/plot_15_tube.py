@@ -27,5 +27,5 @@ for ax, problem in zip(
     ),
     strict=True,
 ):
-    qpsvm.faces.plotting.tube(problem, qpsvm.solve(problem), ax=ax)
+    qpsvm.plotting.tube(problem, qpsvm.solve(problem), ax=ax)
 plt.show()

@@ -19,6 +19,6 @@ figure, axes = plt.subplots(1, 2, figsize=(11, 5.4), layout="constrained")
 for ax, rows, title in zip(axes, (None, rising), ("free", "rising to the right"), strict=True):
     problem = qpsvm.CSVM(X, y, C=5, kernel=qpsvm.RBF(1.0), constraints=rows)
     result = qpsvm.solve(problem)
-    qpsvm.faces.plotting.boundary(problem, result, ax=ax)
+    qpsvm.plotting.boundary(problem, result, ax=ax)
     ax.set_title(f"{title}: objective {result.primal:.1f}")
 plt.show()

@@ -69,7 +69,7 @@ def main() -> None:
     problem = qpsvm.CSVM(X, y, C=1)
     result = qpsvm.solve(problem, tol=1e-12)
     figure = plt.figure(figsize=(11, 5.1))
-    qpsvm.faces.plotting.boundary(problem, result, ax=figure.add_axes((0.05, 0.3, 0.4, 0.65)))
+    qpsvm.plotting.boundary(problem, result, ax=figure.add_axes((0.05, 0.3, 0.4, 0.65)))
     panel(figure.add_axes((0.52, 0.1, 0.465, 0.85)), problem, result)
     figure.savefig(HERE / "front.png", dpi=100)
 

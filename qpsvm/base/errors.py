@@ -194,7 +194,7 @@ class MissingExtraError(QPSVMError, ImportError):
     >>> from unittest.mock import patch
     >>> import qpsvm
     >>> with patch.dict(sys.modules, {"matplotlib": None}):
-    ...     qpsvm.faces.plotting.multipliers([[0, 1.0], [1, 0.1]])
+    ...     qpsvm.plotting.gap([[0, 1.0], [1, 0.1]])
     Traceback (most recent call last):
         ...
     qpsvm.MissingExtraError: ...
@@ -592,5 +592,6 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-for _kind in [kind for kind in vars().values() if isinstance(kind, type) and kind.__module__ == __name__]:
-    _kind.__module__ = "qpsvm"  # where users import them from, and what a traceback shows
+for _name, _kind in list(vars().items()):
+    if isinstance(_kind, type) and _kind.__module__ == __name__ and not _name.startswith("_"):
+        _kind.__module__ = "qpsvm"  # where users import them from, and what a traceback shows

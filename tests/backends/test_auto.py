@@ -21,7 +21,7 @@ from qpsvm.backends.contract import Limits, SolverData
 from qpsvm.machines import Problem
 from qpsvm.program.costs import Cost, Import
 from qpsvm.program.solution import QPSolution, Solver, Status
-from qpsvm.solve import choice
+from qpsvm.solve import attempt, choice
 from qpsvm.solve.attempt import check_room
 from qpsvm.solve.choice import DENSE_ROWS, Choice, choices
 
@@ -250,9 +250,9 @@ def test_memory_is_asked_for_once(monkeypatch):
         asked.append(backend.name)
         check_room(problem, backend, form, estimate)
 
-    monkeypatch.setattr("qpsvm.solve.attempt.check_room", counted)
-    if hasattr(sys.modules["qpsvm.solve"], "check_room"):
-        monkeypatch.setattr(sys.modules["qpsvm.solve"], "check_room", counted)
+    monkeypatch.setattr(attempt, "check_room", counted)
+    if hasattr(sys.modules["qpsvm.solve.call"], "check_room"):
+        monkeypatch.setattr(sys.modules["qpsvm.solve.call"], "check_room", counted)
     solve(csvm())
     solve(csvm(), "cvxopt")
     assert asked == ["kernel_newton", "cvxopt"]
@@ -264,7 +264,7 @@ def test_what_an_import_maps_counts_where_address_space_is_limited(fakes, monkey
     cost = quick.cost(choice.size_of(csvm()), "dual")
     assert (cost.setup, cost.seconds, cost.bytes, cost.mapped) == (2.0, 2.0, 0.0, HUGE)
     check_room(csvm(), quick, "dual", cost)
-    monkeypatch.setattr("qpsvm.solve.attempt.address_space", lambda: 1e9)
+    monkeypatch.setattr(attempt, "address_space", lambda: 1e9)
     with pytest.raises(qpsvm.TooLargeError):
         check_room(csvm(), quick, "dual", cost)
     quick.loads = Import("numpy", HUGE)

@@ -7,7 +7,7 @@ small one, pass `legend=False`.
 
 >>> import qpsvm
 >>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
->>> ax = qpsvm.faces.plotting.boundary(problem, qpsvm.solve(problem), resolution=20)
+>>> ax = qpsvm.plotting.boundary(problem, qpsvm.solve(problem), resolution=20)
 >>> ax.figure.savefig("boundary.png")
 """
 

@@ -91,7 +91,7 @@ def boundary(
     --------
     >>> import qpsvm
     >>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
-    >>> ax = qpsvm.faces.plotting.boundary(problem, qpsvm.solve(problem), names=["length", "width"], resolution=20)
+    >>> ax = qpsvm.plotting.boundary(problem, qpsvm.solve(problem), names=["length", "width"], resolution=20)
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """

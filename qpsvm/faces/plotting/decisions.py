@@ -76,7 +76,7 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> problem = qpsvm.CSVM(X / X.max(axis=0), y)
-    >>> ax = qpsvm.faces.plotting.decisions(problem, qpsvm.solve(problem))
+    >>> ax = qpsvm.plotting.decisions(problem, qpsvm.solve(problem))
     >>> ax.get_xlabel()
     'decision function f(x)'
     """

@@ -82,7 +82,7 @@ def duality(
 
     >>> import qpsvm
     >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-    >>> ax = qpsvm.faces.plotting.duality(problem, qpsvm.solve(problem))
+    >>> ax = qpsvm.plotting.duality(problem, qpsvm.solve(problem))
     >>> ax.figure.savefig("duality.png")
     """
     check_pair(problem, result)

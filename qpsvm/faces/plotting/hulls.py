@@ -171,7 +171,7 @@ def hulls(
     --------
     >>> import qpsvm
     >>> problem = qpsvm.HardMargin([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
-    >>> ax = qpsvm.faces.plotting.hulls(problem, qpsvm.solve(problem))
+    >>> ax = qpsvm.plotting.hulls(problem, qpsvm.solve(problem))
     >>> ax.get_aspect()
     1.0
 
@@ -181,7 +181,7 @@ def hulls(
     >>> try:
     ...     qpsvm.solve(problem)
     ... except qpsvm.NotSeparableError as error:
-    ...     ax = qpsvm.faces.plotting.hulls(problem, error)
+    ...     ax = qpsvm.plotting.hulls(problem, error)
     """
     error = result if isinstance(result, ERRORS) else getattr(result, "error", None)
     meeting = error if isinstance(error, ERRORS) else None

@@ -97,7 +97,7 @@ def novelty(
     --------
     >>> import qpsvm
     >>> problem = qpsvm.SVDD([[0.0, 0.0], [2.0, 0.0], [1.0, 1.5], [1.0, 0.4]], nu=0.1)
-    >>> ax = qpsvm.faces.plotting.novelty(problem, qpsvm.solve(problem), names=["length", "width"], resolution=20)
+    >>> ax = qpsvm.plotting.novelty(problem, qpsvm.solve(problem), names=["length", "width"], resolution=20)
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """

@@ -100,8 +100,8 @@ def path(
     >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
     >>> values = [0.1, 1.0, 10.0]
     >>> results = qpsvm.solve_path(problem, values)
-    >>> ax = qpsvm.faces.plotting.path(problem, values, show="margin", results=results)
-    >>> ax = qpsvm.faces.plotting.path(problem, values, show="vectors", results=results)
+    >>> ax = qpsvm.plotting.path(problem, values, show="margin", results=results)
+    >>> ax = qpsvm.plotting.path(problem, values, show="vectors", results=results)
     >>> ax.get_xscale()
     'log'
     """

@@ -59,7 +59,7 @@ def scores(found: CrossValidation, *, legend: bool = True, ax: Axes | None = Non
     >>> import qpsvm
     >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5], [3.5]], [0, 0, 1, 1, 0, 1]
     >>> found = qpsvm.cross_validate(qpsvm.CSVM(X, y), C=[0.01, 0.1, 1.0], folds=3)
-    >>> ax = qpsvm.faces.plotting.scores(found)
+    >>> ax = qpsvm.plotting.scores(found)
     >>> ax.get_xscale(), ax.get_ylabel()
     ('log', 'accuracy')
     """

@@ -92,7 +92,7 @@ def tube(
     --------
     >>> import qpsvm
     >>> problem = qpsvm.EpsilonSVR([[0.0], [1.0], [2.0], [3.0]], [0.1, 0.8, 2.3, 2.9], epsilon=0.2)
-    >>> ax = qpsvm.faces.plotting.tube(problem, qpsvm.solve(problem), names=["hours"])
+    >>> ax = qpsvm.plotting.tube(problem, qpsvm.solve(problem), names=["hours"])
     >>> print(ax.get_xlabel(), "|", ax.get_ylabel())
     hours | target t
     """

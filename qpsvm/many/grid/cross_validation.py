@@ -266,7 +266,7 @@ def cross_validate(
     See Also
     --------
     path : The results themselves.
-    qpsvm.faces.plotting.scores : The picture of it.
+    qpsvm.plotting.scores : The picture of it.
 
     Notes
     -----

@@ -174,7 +174,7 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
     See Also
     --------
     cross_validate : Which of them predicts best.
-    qpsvm.faces.plotting.path : The picture of it.
+    qpsvm.plotting.path : The picture of it.
 
     Notes
     -----

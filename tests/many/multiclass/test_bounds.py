@@ -139,7 +139,7 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
         )  # fmt: skip
         stack, space = stacked(machines, C * machines.weight[machines.order]), machines.own_space
         curvature = 0.5 / stack.upper
-        found, _ = squared._solved(machines, stack, space.rows.matrix(), curvature)
+        found, _ = squared._newton_solved(machines, stack, space.rows.matrix(), curvature)
         found.alpha[:] *= 1.0 + rng.choice([0.0, 1e-9, 1e-2]) * rng.normal(size=len(found.alpha))
         found.alpha[:] = np.maximum(found.alpha, 0.0)
         for p in range(stack.machines):  # w is that of α in any case

@@ -535,5 +535,5 @@ def test_imports_stay_cheap_and_low():
         modules = {a.name for node in top if isinstance(node, ast.Import) for a in node.names}
         modules |= {node.module for node in top if isinstance(node, ast.ImportFrom)}
         assert "scipy.optimize" not in modules
-        low = ("qpsvm.errors", "qpsvm.base.arrays.", "qpsvm.solvers.shared.", "qpsvm.solvers.study.")
+        low = ("qpsvm.base.errors", "qpsvm.base.arrays.", "qpsvm.solvers.shared.", "qpsvm.solvers.study.")
         assert all(m.startswith(low) for m in modules if m.startswith("qpsvm"))
