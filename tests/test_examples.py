@@ -23,7 +23,7 @@ from matplotlib import pyplot
 
 import qpsvm
 import qpsvm.derivation
-import qpsvm.faces.play
+import qpsvm.play
 
 ROOT = Path(qpsvm.__file__).parent
 #: The modules whose `__all__` a user imports from.

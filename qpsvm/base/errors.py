@@ -194,7 +194,7 @@ class MissingExtraError(QPSVMError, ImportError):
     >>> from unittest.mock import patch
     >>> import qpsvm
     >>> with patch.dict(sys.modules, {"matplotlib": None}):
-    ...     qpsvm.faces.plotting.multipliers([[0, 1.0], [1, 0.1]])
+    ...     qpsvm.plotting.gap([[0, 1.0], [1, 0.1]])
     Traceback (most recent call last):
         ...
     qpsvm.MissingExtraError: ...
@@ -456,7 +456,7 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
     >>> try:
     ...     qpsvm.solve(problem)
     ... except qpsvm.MarginNotFoundError as error:
-    ...     print(error.separable, error.distance < 1e-8)
+    ...     print(error.separable, error.distance < 1e-3)
     True True
     """
 
