@@ -19,11 +19,11 @@ from typing import Any
 
 import matplotlib
 import pytest
+import qpsvm.play
 from matplotlib import pyplot
 
 import qpsvm
 import qpsvm.derivation
-import qpsvm.play
 
 ROOT = Path(qpsvm.__file__).parent
 #: The modules whose `__all__` a user imports from.
