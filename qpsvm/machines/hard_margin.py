@@ -47,7 +47,7 @@ from qpsvm.bounds.polish import TEACHING_ROWS
 from qpsvm.bounds.restoration import infeasible
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import two_classes
-from qpsvm.machines.infeasible.evidence import with_rows, without_margin
+from qpsvm.machines.infeasible.evidence import without_margin, without_rows
 from qpsvm.machines.infeasible.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.forms import margin_group, margin_rows
@@ -230,9 +230,7 @@ class HardMargin(Problem):
             held = self._held
             weights = held.room.farkas
             if weights is not None:
-                error: QPSVMError = with_rows(
-                    infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale), self
-                )
+                error = without_rows(infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale), self)
                 if not weights[self.n :].any():  # the classes alone cannot be separated
                     u, v = (np.where(self.labels * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
                     error = without_margin(self, u / u.sum(), v / v.sum(), 0.0)
@@ -260,5 +258,5 @@ class HardMargin(Problem):
 
 
 def _status(error: QPSVMError) -> Status:
-    """The status of a result with `without_margin`'s error."""
-    return Status.INFEASIBLE if isinstance(error, NotSeparableError) else Status.NUMERICAL_ERROR
+    """The status of a result with one of these errors: of those that decide nothing, or that there is no point."""
+    return Status.NUMERICAL_ERROR if isinstance(error, SolverError) else Status.INFEASIBLE

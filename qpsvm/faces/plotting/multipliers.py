@@ -72,7 +72,7 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
     --------
     >>> import qpsvm
     >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
-    >>> ax = qpsvm.faces.plotting.multipliers(problem, qpsvm.solve(problem))
+    >>> ax = qpsvm.plotting.complementarity(problem, qpsvm.solve(problem))
     >>> ax.figure.savefig("complementarity.png")
     """
     check_pair(problem, result)
@@ -151,7 +151,7 @@ def gap(
     >>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
     >>> steps = [1, 2, 4, 8]
     >>> runs = [qpsvm.solve(problem, "dual_ascent", max_iter=k, polish=False, check=False) for k in steps]
-    >>> ax = qpsvm.faces.plotting.multipliers({"dual ascent": [(k, run.gap) for k, run in zip(steps, runs)]}, tol=1e-6)
+    >>> ax = qpsvm.plotting.gap({"dual ascent": [(k, run.gap) for k, run in zip(steps, runs)]}, tol=1e-6)
     >>> ax.get_yscale()
     'log'
     """
@@ -238,7 +238,7 @@ def multipliers(
     --------
     >>> import qpsvm
     >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
-    >>> ax = qpsvm.faces.plotting.multipliers(problem, qpsvm.solve(problem))
+    >>> ax = qpsvm.plotting.multipliers(problem, qpsvm.solve(problem))
     >>> ax.figure.savefig("multipliers.png")
     """
     check_pair(problem, result)
