@@ -55,6 +55,7 @@ from qpsvm.base.errors import (
     QPSVMWarning,
     SolverError,
     TooLargeError,
+    UndecidedConstraintsError,
     UnknownOptionError,
     UnsupportedError,
 )
@@ -223,6 +224,7 @@ __all__ = [
     "Status",
     "StoredRows",
     "TooLargeError",
+    "UndecidedConstraintsError",
     "UnknownOptionError",
     "UnsupportedError",
     "ValueConstraints",

@@ -19,6 +19,7 @@ from typing import Any
 
 import matplotlib
 import pytest
+import qpsvm.play
 from matplotlib import pyplot
 
 import qpsvm

@@ -456,7 +456,7 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
     >>> try:
     ...     qpsvm.solve(problem)
     ... except qpsvm.MarginNotFoundError as error:
-    ...     print(error.separable, error.distance < 1e-8)
+    ...     print(error.separable, error.distance < 1e-3)
     True True
     """
 
@@ -484,7 +484,31 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
         return type(self), (self.u, self.v, self.distance, self.separable)
 
 
-class InfeasibleConstraintsError(_ProvableError, ValueError):
+class _RowsError(_ProvableError):
+    """An error about a user's rows, with weights that say why."""
+
+    #: What is said of the rows before the weights, and after them.
+    _said = ("", "")
+
+    def __init__(self, weights: dict[str, float], bound: float, residual: float) -> None:
+        self.weights = weights
+        self.bound = bound
+        self.residual = residual
+        named = sorted(weights.items(), key=lambda item: -item[1])
+        listing = " + ".join(f"{weight:.3g}·({name})" for name, weight in named[:8]) + (
+            " + …" if len(named) > 8 else ""
+        )
+        exact = "exactly" if residual == 0.0 else f"up to {residual:.1e}"
+        super().__init__(
+            f"{self._said[0]}: in {listing} the left-hand sides cancel {exact}, and the bounds add up to {bound:.3g} < "
+            f"0; {self._said[1]} (the weights are in .weights)"
+        )
+
+    def __reduce__(self) -> tuple[type[_RowsError], tuple[dict[str, float], float, float]]:
+        return type(self), (self.weights, self.bound, self.residual)
+
+
+class InfeasibleConstraintsError(_RowsError, ValueError):
     """Rows of the user's that no (w, b) keeps all at once, with the proof.
 
     Attributes
@@ -495,7 +519,12 @@ class InfeasibleConstraintsError(_ProvableError, ValueError):
     bound : float
         That bound, Σ λ_k h_k < 0.
     residual : float
-        How large the left-hand side is for a (w, b) of norm 1: 0 where the weights were found in exact arithmetic.
+        How large the left-hand side is for a (w, b) of norm 1, of these floats: 0 where they were found in exact
+        arithmetic. That there are weights next to them for which it is 0 is proven before this is raised.
+
+    See Also
+    --------
+    UndecidedConstraintsError : Where it is not.
 
     Examples
     --------
@@ -508,22 +537,44 @@ class InfeasibleConstraintsError(_ProvableError, ValueError):
     {'w ≤ 1': 0.5, 'w ≥ 2': 0.5} -0.5
     """
 
-    def __init__(self, weights: dict[str, float], bound: float, residual: float) -> None:
-        self.weights = weights
-        self.bound = bound
-        self.residual = residual
-        named = sorted(weights.items(), key=lambda item: -item[1])
-        listing = " + ".join(f"{weight:.3g}·({name})" for name, weight in named[:8]) + (
-            " + …" if len(named) > 8 else ""
-        )
-        exact = "exactly" if residual == 0.0 else f"up to {residual:.1e}"
-        super().__init__(
-            f"no (w, b) keeps all rows of constraints: in {listing} the left-hand sides cancel {exact}, and the bounds "
-            f"add up to {bound:.3g} < 0; drop or loosen one of them (the weights are in .weights)"
-        )
+    _said = ("no (w, b) keeps all rows of constraints", "drop or loosen one of them")
 
-    def __reduce__(self) -> tuple[type[InfeasibleConstraintsError], tuple[dict[str, float], float, float]]:
-        return type(self), (self.weights, self.bound, self.residual)
+
+class UndecidedConstraintsError(_RowsError, SolverError, ValueError):
+    """No (w, b) was found that keeps all rows of the user's, and that there is none was not proven.
+
+    Attributes
+    ----------
+    weights : dict of str to float
+        λ > 0 of some rows, by name, adding up to 1: Σ λ_k times row k has hardly anything on its left-hand side.
+    bound : float
+        What it has on its right-hand side, Σ λ_k h_k < 0.
+    residual : float
+        How large the left-hand side is for a (w, b) of norm 1, as computed: one that keeps the rows, if there is one,
+        has about the norm −bound/residual, or more.
+
+    See Also
+    --------
+    InfeasibleConstraintsError : Where it was.
+
+    Examples
+    --------
+    The second row asks of three times the first what that excludes, but 0.3 is not three times 0.1 in floats, so that
+    an immense w keeps both:
+
+    >>> import qpsvm
+    >>> rows = qpsvm.Constraints([[1.0, 0.1], [-3.0, -0.3]], [1.0, -4.0])
+    >>> try:
+    ...     qpsvm.CSVM([[0.0, 0.0], [2.0, 1.0]], [0, 1], constraints=rows).svm
+    ... except qpsvm.UndecidedConstraintsError as error:
+    ...     print([claim.kind for claim in error.verify().claims if claim.verdict == "open"])
+    ['feasible']
+    """
+
+    _said = (
+        "whether some (w, b) keeps all rows of constraints is not decided",
+        ".verify() says what is proven. Drop or loosen one of them, or use features of other units",
+    )
 
 
 class QPSVMWarning(UserWarning):

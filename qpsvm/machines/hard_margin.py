@@ -47,7 +47,7 @@ from qpsvm.bounds.polish import TEACHING_ROWS
 from qpsvm.bounds.restoration import infeasible
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import two_classes
-from qpsvm.machines.infeasible.evidence import with_rows, without_margin
+from qpsvm.machines.infeasible.evidence import without_margin, without_rows
 from qpsvm.machines.infeasible.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.forms import margin_group, margin_rows
@@ -210,16 +210,17 @@ class HardMargin(Problem):
             hulls = self.hulls(certificate.alpha, stopped)
             if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # a margin of rounding
                 error = without_margin(self, hulls.u, hulls.v, hulls.distance)
-                if isinstance(error, NotSeparableError):
-                    return replace(certificate, gap=np.inf), Status.INFEASIBLE, str(error), error
-                if np.isinf(certificate.gap):
-                    return certificate, Status.NUMERICAL_ERROR, str(error), error
+                if np.isinf(certificate.gap) or isinstance(error, NotSeparableError):
+                    return replace(certificate, gap=np.inf), _status(error), str(error), error
             certificate = self._better(certificate, hulls, tol, polished)
-        result, status, message, error2 = super()._judge(certificate, solution, tol, polished, clock)
+        result, status, message, own = super()._judge(certificate, solution, tol, polished, clock)
         if np.isinf(result.gap) and hulls is not None:
-            status, why = _undecided(hulls)
-            message = f"{why} {message}".strip()
-        return result, status, message, error2
+            if not hulls.undecided:  # near or not: doubles found no margin at the nearest points
+                error = without_margin(self, hulls.u, hulls.v, hulls.distance)
+                return result, _status(error), str(error), error
+            status, until = UNDECIDED[hulls.undecided]
+            message = f"whether the classes can be separated was not decided {until}. {message}".strip()
+        return result, status, message, own
 
     def _judge_with_rows(
         self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
@@ -229,15 +230,11 @@ class HardMargin(Problem):
             held = self._held
             weights = held.room.farkas
             if weights is not None:
-                error: QPSVMError = with_rows(
-                    infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale), self
-                )
+                error = without_rows(infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale), self)
                 if not weights[self.n :].any():  # the classes alone cannot be separated
                     u, v = (np.where(self.labels * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
                     error = without_margin(self, u / u.sum(), v / v.sum(), 0.0)
-                    if not isinstance(error, NotSeparableError):
-                        return certificate, Status.NUMERICAL_ERROR, str(error), error
-                return certificate, Status.INFEASIBLE, str(error), error
+                return certificate, _status(error), str(error), error
         return super()._judge(certificate, solution, tol, polished, clock)
 
     def _polished(
@@ -260,12 +257,6 @@ class HardMargin(Problem):
         return better if better.gap < certificate.gap else certificate
 
 
-def _undecided(hulls: HullDistance) -> tuple[Status, str]:
-    """The status and the words where there is neither a margin nor a proof that there is none."""
-    if hulls.undecided:
-        status, until = UNDECIDED[hulls.undecided]
-        return status, f"whether the classes can be separated was not decided {until}."
-    return Status.NUMERICAL_ERROR, (
-        f"the hulls of the classes come as near as {hulls.distance:.1e} of the data's size, too near to be told apart "
-        "at working precision: a margin, if there is one, is no larger."
-    )
+def _status(error: QPSVMError) -> Status:
+    """The status of a result with one of these errors: of those that decide nothing, or that there is no point."""
+    return Status.NUMERICAL_ERROR if isinstance(error, SolverError) else Status.INFEASIBLE

@@ -39,8 +39,34 @@ else:
 class Playground(Widget):
     """A page in a notebook, on which samples are dragged, solved and certified.
 
-    state: What the user has set: points, labels, axes, machine, parameters, kernel. It follows the page; a
-        state that is assigned is checked, and the page follows it.
+    Parameters
+    ----------
+    problem : Problem, optional
+        What it shows first: any machine but `Ranking`, with at most 1000 rows. By default two clouds of samples.
+
+    Attributes
+    ----------
+    state : dict
+        What the user has set: points, labels, axes, machine, parameters, kernel. It follows the page; a state that is
+        assigned is checked, and the page follows it.
+
+    Raises
+    ------
+    MissingExtraError
+        The packages of the extra `play` are not installed.
+    ParameterTypeError
+        Not a problem.
+    UnsupportedError
+        A machine, kernel or setting that the page does not have, or more rows than it takes.
+
+    Examples
+    --------
+    In a notebook, as the last line of a cell:
+
+    >>> import qpsvm
+    >>> playground = qpsvm.Playground(qpsvm.CSVM([[0.0, 0.0], [2.0, 2.0]], [0, 1], C=10))
+    >>> playground.state["machine"], playground.state["parameters"]
+    ('c', {'C': 10.0, 'intercept': 'free'})
     """
 
     _esm = files("qpsvm.faces.play").joinpath("page", "play.mjs").read_text(encoding="utf-8")
@@ -67,7 +93,10 @@ class Playground(Widget):
     def problem(self) -> Problem:
         """The problem that the page shows now, with the labels of the problem that it began with.
 
-        Raises QPSVMError.
+        Raises
+        ------
+        QPSVMError
+            There is none: a class has no sample, or ν is too large.
         """
         return read_state(self.state).problem(self._labels)
 

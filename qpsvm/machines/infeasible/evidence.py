@@ -23,6 +23,7 @@ from qpsvm.base.errors import (
     MarginNotFoundError,
     NotSeparableError,
     QPSVMError,
+    UndecidedConstraintsError,
     UnsupportedError,
 )
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
@@ -32,6 +33,7 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 
 if TYPE_CHECKING:
+    from qpsvm.bounds.proof.infeasible.constraints import Rows
     from qpsvm.bounds.proof.infeasible.hulls import Decided, Meeting
     from qpsvm.bounds.proof.proof import Proof
 
@@ -67,10 +69,17 @@ def without_margin(problem: Any, u: FloatArray, v: FloatArray, distance: float) 
     return with_hulls(MarginNotFoundError(u, v, distance, None if known is None else True), problem)
 
 
-def with_rows(error: InfeasibleConstraintsError, problem: Any) -> InfeasibleConstraintsError:
-    """The error with what proves it: the user's rows."""
-    error._evidence = partial(_excluded, bare(problem), error.weights)
-    return error
+def without_rows(error: InfeasibleConstraintsError, problem: Any) -> QPSVMError:
+    """What is true of a user's rows that no point was found to keep: that there is none, or that none was found."""
+    from qpsvm.bounds.proof.infeasible.constraints import kept_by_none
+
+    try:
+        known = kept_by_none(*_excluding(problem, error.weights))
+    except UnsupportedError:
+        known = False
+    found = error if known else UndecidedConstraintsError(error.weights, error.bound, error.residual)
+    found._evidence = partial(_excluded, bare(problem), error.weights)
+    return found
 
 
 def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
@@ -182,7 +191,17 @@ def _shared(X: Matrix, y: FloatArray) -> bool:
 
 
 def _excluded(problem: Any, weights: Mapping[str, float]) -> Proof:
-    from qpsvm.bounds.proof.infeasible.constraints import Rows, excluded
+    from qpsvm.bounds.proof.infeasible.constraints import excluded
+
+    return excluded(problem.title, *_excluding(problem, weights))
+
+
+def _excluding(problem: Any, weights: Mapping[str, float]) -> tuple[Rows, FloatArray]:
+    """The rows with weights, and these.
+
+    Raises UnsupportedError.
+    """
+    from qpsvm.bounds.proof.infeasible.constraints import Rows
     from qpsvm.bounds.proof.infeasible.coordinates import coordinates
 
     points, terms, c, bounds, names = _user_rows(problem, weights)
@@ -200,7 +219,7 @@ def _excluded(problem: Any, weights: Mapping[str, float]) -> Proof:
         h.append(bound)
     has_b = any(group.multiplier == "b" for group in problem.outlined.groups)
     near = np.array([weights[name] for name in names])
-    return excluded(problem.title, Rows(known, terms, c if has_b else None, h, names), near)
+    return Rows(known, terms, c if has_b else None, h, names), near
 
 
 #: A_kl and the l of one row.

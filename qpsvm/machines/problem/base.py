@@ -35,7 +35,7 @@ from qpsvm.bounds.restoration import Held, infeasible, room_of
 from qpsvm.bounds.rounding_bound import Counting
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.data.samples import Samples
-from qpsvm.machines.infeasible.evidence import with_rows
+from qpsvm.machines.infeasible.evidence import without_rows
 from qpsvm.machines.problem.forms import (
     Form,
     check_form,
@@ -889,7 +889,7 @@ class Problem(Machine[SVMResult], ABC):
     def _feasible_rows(self, svm: SVMDual) -> SVMDual:
         """The dual, once it is known that the user's rows can be kept, and which of them as equalities only.
 
-        Raises InfeasibleConstraintsError.
+        Raises InfeasibleConstraintsError, UndecidedConstraintsError.
         """
         assert svm.users is not None
         self.__dict__.pop("_equalities", None)
@@ -897,7 +897,7 @@ class Problem(Machine[SVMResult], ABC):
         if (svm.level[rows] >= 0.0).any():  # else w = 0, b = 0 keeps them with room to spare
             found = room_of(svm, Bounds(Accuracy(self.space), svm), rows)
             if found.farkas is not None:
-                raise with_rows(infeasible(svm, Bounds(Accuracy(self.space), svm), rows, found, scale), self)
+                raise without_rows(infeasible(svm, Bounds(Accuracy(self.space), svm), rows, found, scale), self)
             if found.equal.any():
                 self.__dict__["_equalities"] = np.concatenate([np.zeros(svm.users.own.m, dtype=bool), found.equal])
         return svm

@@ -251,6 +251,28 @@ def test_rows_of_values_and_margins():
     assert error.verify().record["u"] == {1: 1}
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf", qpsvm.Polynomial(2, 1.0, 1.0)], ids=str)
+@pytest.mark.parametrize("machine", [qpsvm.CSVM, qpsvm.HardMargin])
+def test_rows_are_said_to_exclude_each_other_where_that_is_proven_only(machine, kernel):
+    """Of rows that are opposite but for the rounding of a factor, an immense w keeps both."""
+    X, y = cloud(12, 3, 1)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((3, 3)) * 10.0 ** rng.uniform(-12, 12, (3, 1))
+        A = np.vstack([A, -rng.choice([1.0, 2.0, rng.uniform()]) * A[0]])
+        h = rng.choice([-1.0, 1.0], 4) * np.abs(A).max(axis=1)
+        h[3] = -abs(h[3])
+        own = qpsvm.Constraints(A, h) if kernel == "linear" else qpsvm.ValueConstraints(X[:3], A, h)
+        try:
+            error = qpsvm.solve(machine(X, y, kernel=kernel, constraints=own), check=False).error
+        except (qpsvm.SolverError, qpsvm.InfeasibleConstraintsError) as caught:
+            error = caught
+        if isinstance(error, (qpsvm.InfeasibleConstraintsError, qpsvm.NotSeparableError)):
+            assert error.verify(), seed
+        elif isinstance(error, qpsvm.UndecidedConstraintsError):
+            assert not error.verify(), seed
+
+
 def test_rows_that_exclude_each_other_up_to_a_radius(monkeypatch):
     """Without exact weights: no (w, b) in a ball, and a point outside of it that keeps the rows is not denied."""
     rows = qpsvm.Constraints([[1.0], [-1.0]], [1.0, -2.0])

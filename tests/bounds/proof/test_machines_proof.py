@@ -144,7 +144,7 @@ class Textbook:
         f = [self.inner(w, [(1, row)]) + b for row in self.X]
         if self.name == "SVDD":
             length = self.inner(w, w) / 4
-            square = length + b if model.w is None else F(result.radius) ** 2
+            square = length + b if model.radius is None else F(model.radius) ** 2  # that of f
             f = [v - b + square - length for v in f]
             b = square - length
             far = [self.inner([(1, row)], [(1, row)]) - v for v, row in zip(f, self.X, strict=True)]

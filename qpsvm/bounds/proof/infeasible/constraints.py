@@ -80,6 +80,18 @@ class Rows:
         return self.points.square(mixed), own
 
 
+def kept_by_none(rows: Rows, near: FloatArray) -> bool:
+    """Whether (PFARKAS.1) is known to be true of weights next to some floats, (k,), by what takes least time."""
+    vectors = rows.vectors()
+    if vectors is None:
+        return False
+    most = _right_near(vectors, rows, near)
+    if most is not None and most[1] < 0:
+        return True
+    found = cancelling(vectors, near)
+    return found is not None and _right(rows, found) < 0
+
+
 def excluded(title: str, rows: Rows, near: FloatArray) -> Proof:
     """(PFARKAS.1), or else (PFARKAS.2), for rows that exclude each other with weights near some floats, (k,)."""
     vectors = rows.vectors()

@@ -3,7 +3,9 @@
     (PCOORD.1)  linear kernel:  the features themselves, each in units of its own power of 2
     (PCOORD.2)  polynomial kernel with whole p and r ≥ 0:  monomials, as
                 (gxᵀz + r)^p = Σ_a p!/(a!(p − |a|)!) g^|a| r^(p − |a|) x^a z^a; or, if these are more than the points,
-                Gram columns, which are rational: Kγ = 0 makes γᵀKγ = ‖Σγ_l φ(z_l)‖² = 0
+                Gram columns, which are rational: Kγ = 0 makes γᵀKγ = ‖Σγ_l φ(z_l)‖² = 0. For p = 1 and r < 0, where
+                K is definite on Σγ_l = 0 alone, only 1 and x: if both are 0 then Σγ_l f(z_l) is for every f; and
+                ‖Σγ_l φ(z_l)‖² is known where the 1 is
     (PCOORD.3)  precomputed kernel:  columns of the matrix as given; Kγ = 0 makes Σγ_l f(z_l) = 0 for every
                 f(z) = Σ a_i K(x_i, z), whether K is positive semidefinite or not
     (PCOORD.4)  any other kernel:  which points are the same; ‖Σγ_l φ(z_l)‖ ≤ Σ|γ_l|, the same points taken together,
@@ -60,7 +62,7 @@ class Coordinates:
         sums = (self.whole @ factors).tolist()
         if not any(sums):
             return Fraction(0)
-        if self.kind == "features":
+        if self.kind == "features" and not (self._conditional and sums[0]):
             found = self._squares(sums)
         elif self.kind == "gram":
             found = self.unit * int(factors @ np.array(sums, dtype=object))
@@ -88,8 +90,15 @@ class Coordinates:
         return sum(value * value << 2 * (exponent - least) for exponent, value in used) * Fraction(4) ** least
 
     @property
+    def _conditional(self) -> bool:
+        """Whether K is definite only where the combination of ones, the first of the monomials, is 0."""
+        return self.factors is not None and self.factors[0] < 0
+
+    @property
     def longest(self) -> Fraction:
         """The largest K(z, z); 0 where nothing is known."""
+        if self._conditional:
+            return Fraction(0)
         return max((self.own_square(k) or Fraction(0) for k in range(self.whole.shape[1])), default=Fraction(0))
 
 
@@ -105,10 +114,10 @@ def coordinates(kernel: Kernel, points: Matrix) -> Coordinates | None:
             return None
         whole, exponents = _whole_columns(used)
         return Coordinates(whole, exponents, None, Fraction(1), "features" if isinstance(kernel, Linear) else "matrix")
-    if isinstance(kernel, Polynomial) and kernel.is_psd and kernel.degree <= LARGEST_DEGREE:
+    if isinstance(kernel, Polynomial) and (kernel.is_psd or kernel.degree == 1) and kernel.degree <= LARGEST_DEGREE:
         used = _used(points)
         width = math.comb(used.shape[1] + int(kernel.degree), int(kernel.degree))
-        if width <= q:
+        if width <= q or not kernel.is_psd:
             return _monomials(kernel, used) if width * q <= NUMBERS else None
         return _gram(kernel, used) if q * used.size <= PRODUCTS else None
     rows: dict[bytes, int] = {}
