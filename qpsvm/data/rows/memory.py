@@ -1,11 +1,7 @@
-"""Rows that are an array in memory: one block, so that each product is one call of the BLAS; or several arrays.
-
-The rows of several sources, one behind the other.
-"""
+"""Rows that are an array in memory: one block, so that each product is one call of the BLAS; or several arrays."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,10 +12,9 @@ from qpsvm.base.arrays.frozen import read_only
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.communicator import ALONE, Team
-from qpsvm.data.rows.blocks import ALL, Block, DenseBlock
+from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
-from qpsvm.data.rows.stored_block import StoredBlock
 
 
 def as_block(X: Matrix, start: int = 0) -> Block:
@@ -41,22 +36,18 @@ class ArrayRows(RowSource):
         self.n, self.d = self._block.n, self._block.d
 
     def blocks(self) -> Iterator[Block]:
-        """The one block."""
         return iter((self._block,))
 
     @property
     def whole(self) -> Matrix:
-        """The array itself."""
         return self._block.matrix
 
     @property
     def entries(self) -> int:
-        """Numbers stored."""
         return self._block.entries
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the array."""
         return self._block.nbytes
 
 
@@ -92,16 +83,14 @@ class ChunkRows(RowSource):
         """The arrays, each in one block."""
         for chunk, start in zip(self._chunks, self._starts[:-1].tolist(), strict=True):
             plain = self.is_sparse or chunk.dtype == np.float64
-            yield as_block(chunk, start) if plain else StoredBlock(chunk, start, ALL)
+            yield as_block(chunk, start) if plain else StoredBlock(chunk, start)
 
     @property
     def entries(self) -> int:
-        """Numbers stored."""
         return sum(int(chunk.nnz) if self.is_sparse else int(chunk.size) for chunk in self._chunks)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
         return sum(as_block(chunk).nbytes for chunk in self._chunks)
 
 
@@ -126,35 +115,3 @@ def _compressed(X: Any, columns: bool = False) -> Matrix:
         X = X.copy()  # the caller's own arrays are left as they are
         X.sum_duplicates()
     return X
-
-
-class Stacked(RowSource):
-    """The rows of the first source, then those of the second, and so on, without a copy of any.
-
-    sources: Of the same width, all dense or all sparse; of one process.
-    """
-
-    def __init__(self, sources: Sequence[RowSource]) -> None:
-        self.sources = tuple(sources)
-        self.n, self.d = sum(source.n for source in self.sources), self.sources[0].d
-        self.is_sparse = self.sources[0].is_sparse
-
-    def blocks(self) -> Iterator[Block]:
-        """The blocks of each, moved to their place."""
-        start = 0
-        for source in self.sources:
-            for block in source.blocks():
-                moved = copy.copy(block)
-                moved.rows = slice(block.rows.start + start, block.rows.stop + start)
-                yield moved
-            start += source.n
-
-    @property
-    def entries(self) -> int:
-        """Those of all."""
-        return sum(source.entries for source in self.sources)
-
-    @property
-    def nbytes(self) -> int:
-        """Of all."""
-        return sum(source.nbytes for source in self.sources)

@@ -30,9 +30,8 @@ from qpsvm.base.arrays.frozen import is_ours, parts_of_array, read_only
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock
+from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock, is_plain
 from qpsvm.data.rows.sparse_block import SparseBlock
-from qpsvm.data.rows.stored_block import StoredBlock, is_plain
 from qpsvm.data.sources.checks import check_source, check_values
 from qpsvm.data.sources.column_roles import chosen
 from qpsvm.data.sources.kinds import is_mapped
