@@ -217,12 +217,10 @@ class SpreadSamples(Samples):
 
     @property
     def n(self) -> int:
-        """Number of samples."""
         return self.X.n
 
     @property
     def class_counts(self) -> tuple[int, int]:
-        """How many samples are of each class."""
         assert self.classes is not None
         counts = _by_label(self.X, "counts")
         first, second = self.classes.tolist()
@@ -230,13 +228,11 @@ class SpreadSamples(Samples):
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The least and the largest target."""
         low, high = min(part.low for part in self.X.facts), max(part.high for part in self.X.facts)
         return (low, high) if low < high else None
 
     @remembered
     def takes_all(self) -> bool:
-        """Whether every sample takes part."""
         return not any(part.idle for part in self.X.facts)
 
 

@@ -80,7 +80,6 @@ class ChunkRows(RowSource):
         self.n = int(self._starts[-1])
 
     def blocks(self) -> Iterator[Block]:
-        """The arrays, each in one block."""
         for chunk, start in zip(self._chunks, self._starts[:-1].tolist(), strict=True):
             plain = self.is_sparse or chunk.dtype == np.float64
             yield as_block(chunk, start) if plain else StoredBlock(chunk, start)

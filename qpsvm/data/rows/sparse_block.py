@@ -82,7 +82,6 @@ class SparseBlock(Block):
         return row, np.arange(len(row)) + np.repeat(first - ends + lengths, lengths)
 
     def take(self, at: Places) -> Matrix:
-        """X_J, in compressed rows."""
         return self._csr[at]
 
     def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:

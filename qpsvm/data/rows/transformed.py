@@ -172,12 +172,10 @@ class Tiled(Stacked):
         self.source, self.times = source, times
 
     def margins(self, w: FloatArray) -> FloatArray:
-        """X w once, repeated."""
         once = self.source.margins(w)
         return np.concatenate([once] * self.times)
 
     def squared_norms(self) -> FloatArray:
-        """‖x_i‖² once, repeated."""
         return np.tile(self.source.squared_norms(), self.times)
 
     def own_weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
@@ -187,16 +185,13 @@ class Tiled(Stacked):
         return self.source.own_weights(beta.reshape(self.times, self.source.n, *beta.shape[1:]).sum(axis=0))
 
     def own_sum_of_squares(self) -> float:
-        """So many times that of the source."""
         return self.times * self.source.own_sum_of_squares()
 
     def take(self, rows: IntArray | slice) -> Matrix:
-        """Rows of the source."""
         index = np.arange(self.n)[rows] if isinstance(rows, slice) else rows
         return self.source.take(index % self.source.n)
 
     def inner(self, rows: IntArray, others: IntArray) -> FloatArray:
-        """Inner products of rows of the source."""
         left = rows % self.source.n
         return self.source.inner(left, left if others is rows else others % self.source.n)
 
@@ -238,7 +233,6 @@ class Mapped(RowSource):
 
     @remembered
     def whole(self) -> Matrix | None:
-        """All features, (n, r), where they are kept."""
         if not self.is_kept:
             return None
         out = np.empty((self.n, self.d))
@@ -293,7 +287,6 @@ class Mapped(RowSource):
 
     @property
     def nbytes(self) -> int:
-        """Of the source, and of the features where they are kept."""
         return self.source.nbytes + (8 * self.entries if self.is_kept else 0)
 
 

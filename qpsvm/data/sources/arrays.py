@@ -110,7 +110,6 @@ class SparseMap(StoredRows):
         super().__init__((n, d), origin, beside, block_rows or max(1, BLOCK_NUMBERS * n // max(len(data), 1)))
 
     def blocks(self) -> Iterator[Block]:
-        """Views of some rows."""
         for start in range(0, self.n, self.block_rows):
             self.origin.watch.check()
             bounds = self.indptr[start : start + self.block_rows + 1]
@@ -125,7 +124,6 @@ class SparseMap(StoredRows):
 
     @property
     def entries(self) -> int:
-        """The numbers stored."""
         return len(self.data)
 
     @property
@@ -308,13 +306,11 @@ class MemoryMap(StoredRows):
             start += len(part)
 
     def check(self) -> None:
-        """Look for a change of the files, and of arrays that their owner can write to."""
         self.origin.watch.check()
         self._seal.check()
 
     @property
     def entries(self) -> int:
-        """nd."""
         return self.n * self.d
 
     @property

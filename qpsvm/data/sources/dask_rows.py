@@ -217,7 +217,6 @@ class DaskRows(RowSource):
 
     @property
     def entries(self) -> int:
-        """Numbers stored."""
         return sum(part.entries for part in self.facts)
 
     @property

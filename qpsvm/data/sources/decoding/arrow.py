@@ -168,11 +168,9 @@ class ArrowRows(Decoder):
         self.dtype = np.dtype(np.float32 if single else np.float64)
 
     def shape(self) -> tuple[int, int]:
-        """(n, d), by what the files say of themselves."""
         return sum(fragment.count_rows() for _, fragment in self._fragments), len(self._columns.features)
 
     def batches(self) -> Iterator[Batch]:
-        """Every record batch, as rows."""
         made = Columns(self._columns, self.dtype)
         rows = max(1, BATCH_NUMBERS // len(self._columns.used))
         counted = dict.fromkeys(self.names, 0)
@@ -284,7 +282,6 @@ class StreamedRows(Decoder):
         self._width: int | None = None
 
     def batches(self) -> Iterator[Batch]:
-        """Each batch, as rows."""
         start = 0
         for some in self._each():
             for batch in self._made(some, start):
