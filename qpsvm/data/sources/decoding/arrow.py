@@ -29,11 +29,11 @@ from qpsvm.base.errors import (
     QPSVMError,
     install,
 )
+from qpsvm.data.kinds import is_arrow
 from qpsvm.data.rows.blocks import rows_at_a_time
 from qpsvm.data.rows.memory import as_row_source
 from qpsvm.data.sources.column_roles import Chosen, chosen
 from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels
-from qpsvm.data.sources.kinds import is_arrow
 from qpsvm.data.sources.stored import Watch, at_row
 
 #: Numbers in a batch: 16 MB. pyarrow reads a few ahead of the one that is worked on.
