@@ -5,40 +5,40 @@ Letters: X (n, d) samples, y (n,) labels, s (n,) sample weights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.checks import (
-    LARGEST_VALUE,
-    as_finite_vector,
-    as_matrix,
-    as_positive,
-    as_real_vector,
-    feature_names,
-    raw_array,
-)
-from qpsvm.base.arrays.doubles import refuse_rounded
+from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, feature_names, raw_array
 from qpsvm.base.arrays.frozen import freeze_parts, frozen, is_ours, read_only
 from qpsvm.base.arrays.remembered import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, made
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
+from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.data.kinds import is_column, is_dask, is_stored
+from qpsvm.data.labels import (
+    ClassWeight,
+    as_labels,
+    as_weights,
+    checked_weights,
+    coded,
+    places_of,
+    shares_of,
+    sorted_labels,
+    two_of,
+    weighed,
+    weighed_by_class,
+)
 from qpsvm.data.rows import ArrayRows, RowSource, SomeRows, as_row_source
-from qpsvm.data.sources.arrays import Seal
-from qpsvm.data.sources.dask_rows import DaskRows, as_float, is_dask, stored
-from qpsvm.data.sources.fingerprint import fingerprint, lanes_of, of_lanes
+from qpsvm.data.rows.memory import Seal
 
-#: Factors of the weights by class: one for a label, or "balanced".
-ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
-#: With more different numbers than this, a target of two classes may be meant as one of numbers.
-MANY_CLASSES = 5
+if TYPE_CHECKING:
+    from qpsvm.data.sources.dask_rows import DaskRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +146,8 @@ class Samples:
 
     def fingerprint(self) -> str:
         """A number that tells these samples from others, whatever their order and storage: 32 hexadecimal digits."""
+        from qpsvm.data.sources.fingerprint import fingerprint
+
         weight = None if common_value(self.weight) == 1.0 else self.weight
         target = None if common_value(self.target) is not None else self.target
         return fingerprint(as_row_source(self.X), target, weight)
@@ -209,6 +211,8 @@ class SpreadSamples(Samples):
         """That of the same samples in one place, made where they are."""
         import dask
 
+        from qpsvm.data.sources.fingerprint import of_lanes
+
         whole, nothing = self.X, [None] * len(self.X.features)
         parts = zip(whole.features, whole.target or nothing, whole.weight or nothing, strict=True)
         told = (whole.is_sparse, self.classes, self.factors)
@@ -217,75 +221,51 @@ class SpreadSamples(Samples):
 
     @property
     def n(self) -> int:
-        """Number of samples."""
         return self.X.n
 
     @property
     def class_counts(self) -> tuple[int, int]:
-        """How many samples are of each class."""
         assert self.classes is not None
-        counts = _by_label(self.X, "counts")
+        counts = self.X.by_label("counts")
         first, second = self.classes.tolist()
         return int(counts[first]), int(counts[second])
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The least and the largest target."""
         low, high = min(part.low for part in self.X.facts), max(part.high for part in self.X.facts)
         return (low, high) if low < high else None
 
     @remembered
     def takes_all(self) -> bool:
-        """Whether every sample takes part."""
         return not any(part.idle for part in self.X.facts)
-
-
-def coded(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
-    """Targets as a machine takes them: −1 and +1 for two classes, else the numbers themselves; (k,)."""
-    if classes is None:
-        numbers = target.astype(np.float64)
-        refuse_rounded(target, numbers, "the target")
-        return numbers
-    return np.asarray(np.where(target == classes[1], 1.0, -1.0))
-
-
-def weighed_by_class(weight: FloatArray, target: FloatArray, factors: FloatArray) -> FloatArray:
-    """Weights of samples of two classes, (k,), times a factor for each class, (2,)."""
-    chosen: FloatArray = factors[(target > 0.0).astype(np.intp)]
-    return weight * chosen
 
 
 def _lanes_of_part(
     X: Any, y: Any, weight: Any, sparse: bool, classes: NDArray[Any] | None, factors: FloatArray | None
 ) -> NDArray[np.uint64]:
     """What one partition adds to a fingerprint, (2,)."""
+    from qpsvm.data.sources.dask_rows import as_float
+    from qpsvm.data.sources.fingerprint import lanes_of
+
     target = None if y is None else coded(np.asarray(y), classes)
     if factors is not None and target is not None:
         weight = weighed_by_class(np.ones(len(target)) if weight is None else np.asarray(weight), target, factors)
     return lanes_of(as_row_source(as_float(X, sparse)), target, weight)
 
 
-def _by_label(rows: DaskRows, what: str) -> dict[Any, float]:
-    """How often each label occurs in all partitions, or with which weight."""
-    found: dict[Any, float] = {}
-    for part in rows.facts:
-        if part.labels is not None:
-            for label, amount in zip(part.labels.tolist(), getattr(part, what).tolist(), strict=True):
-                found[label] = found.get(label, 0) + amount
-    return found
-
-
 def _spread_classes(X: Any, y: Any, sample_weight: Any, class_weight: ClassWeight) -> SpreadSamples:
     """`two_classes` of a Dask collection."""
+    from qpsvm.data.sources.dask_rows import DaskRows
+
     rows = DaskRows(X, y, sample_weight)
-    masses = _by_label(rows, "masses")
+    masses = rows.by_label("masses")
     try:
         labels = np.array(sorted(masses))
     except TypeError:
         raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
     if any(part.rows and part.labels is None for part in rows.facts):
         raise DataError("y must have exactly two classes; a partition has more than a thousand different values")
-    classes = _two(labels)
+    classes = two_of(labels)
     mass = np.array([masses[label] for label in classes.tolist()])
     if not mass.all():
         raise DataError(f"sample_weight is zero in the whole class {shown(classes.tolist()[int(mass.argmin())])}")
@@ -295,6 +275,8 @@ def _spread_classes(X: Any, y: Any, sample_weight: Any, class_weight: ClassWeigh
 
 def _spread_numbers(X: Any, t: Any, sample_weight: Any, name: str) -> SpreadSamples:
     """`numbers` of a Dask collection, and `unlabelled` where there is no target."""
+    from qpsvm.data.sources.dask_rows import DaskRows
+
     rows = DaskRows(X, t, sample_weight)
     if t is not None and not all(part.numbers for part in rows.facts):
         raise DataTypeError(
@@ -388,99 +370,11 @@ def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
     return Samples(matrix, repeated(1.0, n), checked_weights(sample_weight, n), None, names)
 
 
-def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_weight: ClassWeight) -> FloatArray:
-    """Sample weights, (n,), times what the class of each weighs.
-
-    "balanced" is n/(k n_c) for a class of n_c of the n samples, counted with their weights (King & Zeng 2001).
-
-    Shapes: weight (n,), codes (n,), classes (k,). Raises UnknownOptionError, ParameterError,
-    ParameterTypeError.
-    """
-    if class_weight is None:
-        return weight
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise UnknownOptionError(f"class_weight must be a dict, 'balanced' or None, got {shown(class_weight)}")
-        mass = np.bincount(codes, weights=weight, minlength=len(classes))
-        factors: FloatArray = mass.sum() / (len(classes) * mass)
-    elif isinstance(class_weight, Mapping):
-        factors, labels = np.ones(len(classes)), classes.tolist()
-        for label, factor in class_weight.items():
-            if label not in labels:
-                said = ", ".join(shown(known) for known in labels)
-                raise UnknownOptionError(f"class_weight names the class {shown(label)}; the classes are {said}")
-            factors[labels.index(label)] = as_positive(factor, f"class_weight[{shown(label)}]")
-    else:
-        raise ParameterTypeError(f"class_weight must be a dict, 'balanced' or None, got {type(class_weight).__name__}")
-    return weight * factors[codes]
-
-
-def shares_of(weights: FloatArray, team: Team = ALONE) -> FloatArray:
-    """s/Σs, (n,): the sum is that of all members of a team."""
-    if not team.alone:
-        value, whole = common_value(weights), team.sum(float(weights.sum()))
-        return weights / whole if value is None else repeated(value / whole, len(weights))
-    if common_value(weights) is not None:
-        return repeated(1.0 / len(weights), len(weights))
-    shares: FloatArray = weights / float(weights.sum())
-    return shares
-
-
 def original_labels(samples: Samples) -> NDArray[Any]:
     """The caller's own labels of samples of two classes: (n,)."""
     assert samples.classes is not None
     labels: NDArray[Any] = samples.classes[(samples.target > 0).astype(int)]
     return labels
-
-
-def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
-    """Check labels and turn them into −1/+1; the larger in sort order is +1.
-
-    Shapes: y (n,) → signs (n,), classes (2,). Raises DataTypeError, DataError.
-    """
-    labels, classes = sorted_labels(y, n)
-    signs: FloatArray = np.where(labels == _two(classes)[1], 1.0, -1.0)
-    return signs, classes
-
-
-def _two(classes: NDArray[Any]) -> NDArray[Any]:
-    """Sorted labels, (k,), if there are two.
-
-    Raises DataError.
-    """
-    if len(classes) != 2:
-        shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
-        hint = "" if len(classes) == 1 else "; make it one class against the rest, y == label"
-        if classes.dtype.kind in "iuf" and len(classes) > MANY_CLASSES:
-            hint += "; or take a regression such as EpsilonSVR, whose target is a number"
-        raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")
-    return classes
-
-
-def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Check labels, (n,), of any number of classes, and sort these: (k,).
-
-    Raises DataTypeError, DataError.
-    """
-    labels = raw_array(y, "y")
-    if labels.ndim != 1:
-        hint = "; pass y.ravel()" if labels.ndim == 2 and 1 in labels.shape else ""
-        raise DataError(f"y must be one-dimensional, got shape {labels.shape}{hint}")
-    if labels.shape[0] != n:
-        raise DataError(f"y has {labels.shape[0]} labels but X has {n} rows")
-    if labels.dtype.kind == "c":
-        raise DataTypeError("y is complex; labels need a sort order")
-    missing = None
-    if labels.dtype.kind in "OMm":
-        missing = next((i for i, label in enumerate(labels) if _is_missing(label)), None)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        missing = int(np.flatnonzero(~np.isfinite(labels))[0])
-    if missing is not None:
-        raise DataError(f"y has a missing, NaN or infinite label in row {missing}")
-    try:
-        return labels, _classes(labels)
-    except TypeError:
-        raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
 
 
 def several_classes(
@@ -497,7 +391,7 @@ def several_classes(
     labels, classes = sorted_labels(given(y), n)
     if len(classes) < 2:
         raise DataError(f"y must have at least two classes, got one: {shown(classes.tolist()[0])}")
-    place = np.searchsorted(classes, labels) if classes.dtype.kind != "O" else _places(labels, classes)
+    place = np.searchsorted(classes, labels) if classes.dtype.kind != "O" else places_of(labels, classes)
     weight = checked_weights(sample_weight, n, " a class")
     empty = np.flatnonzero(np.bincount(place, weights=weight > 0, minlength=len(classes)) == 0)
     if len(empty):
@@ -506,59 +400,57 @@ def several_classes(
     return Samples(matrix, place.astype(np.float64), weight, classes, names)
 
 
-def _places(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
-    """The place of each label (n,) among sorted classes that are Python objects: (n,)."""
-    return np.asarray((labels[:, None] == classes).argmax(axis=1), dtype=np.intp)
+def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") -> tuple[Any, Any, Any]:
+    """Samples with their target and weights, where X may be stored with these as columns.
 
-
-def _classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """The different labels in sort order; two numbers are found without sorting."""
-    if labels.dtype.kind in "if" and len(labels):
-        ends: NDArray[Any] = np.array([labels.min(), labels.max()])
-        if ends[0] != ends[1] and ((labels == ends[0]) | (labels == ends[1])).all():
-            return ends
-    return np.unique(labels)
-
-
-def _is_missing(label: Any) -> bool:
-    """None, NaN, and the missing values of pandas and of dates, which compare with nothing."""
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):
-        return True
-    try:
-        return bool(label != label)
-    except TypeError:
-        return False
-
-
-def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> FloatArray:
-    """Sample weights, (n,), all ones for None; `each` says of what at least one must be positive.
-
-    Raises DataError.
+    Returns y, sample_weight (n,). Raises ParameterTypeError, UnknownOptionError, QPSVMError.
     """
-    if sample_weight is None:
-        return repeated(1.0, n)
-    s = as_real_vector(sample_weight, "sample_weight")
-    if s.shape != (n,):
-        raise DataError(f"sample_weight has shape {s.shape} where ({n},) is expected")
-    if not np.isfinite(s).all() or (s < 0).any():
-        row = int(np.flatnonzero(~(np.isfinite(s) & (s >= 0)))[0])
-        raise DataError(f"sample_weight[{row}] = {s[row]:g}; weights must be finite and not negative")
-    if s.max() > LARGEST_VALUE / len(s):
-        raise DataError("sample_weight is too large: its sum, and C times it, overflow; divide it by a constant")
-    if not s.any():
-        raise DataError(f"sample_weight is zero in every row; at least one positive weight{each} is needed")
-    return s
+    columns = {"target": y, "weight": sample_weight}
+    if is_stored(X):
+        from qpsvm.data.sources.opening import open_rows
+
+        X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
+        y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
+    elif is_dask(X):
+        return _of_frame(X, y, sample_weight)
+    else:
+        for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):
+            if isinstance(given, str):
+                raise ParameterTypeError(f"{option} must be one-dimensional, got {given!r}; {_instead(X, what)}")
+    if not isinstance(X, RowSource):
+        return X, y, sample_weight
+    return X, _own(X, "target", y), _own(X, "weight", sample_weight)
 
 
-def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
-    """Check sample weights; None means all ones.
+def _own(source: RowSource, what: str, given: Any) -> Any:
+    """What a source has for its target or weights, where nothing else is given."""
+    own = getattr(source, what, None)
+    return own if given is None and isinstance(own, np.ndarray) else given
 
-    Shapes: sample_weight (n,) or None, y (n,) → (n,). Raises DataError.
+
+def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """A Dask collection without those of its columns that are named as target or weights; and these columns.
+
+    Raises UnknownOptionError.
     """
-    if sample_weight is None:
-        return repeated(1.0, len(y))
-    s = checked_weights(sample_weight, len(y), " a class")
-    for sign, which in ((1.0, "positive (larger)"), (-1.0, "negative (smaller)")):
-        if not s[y == sign].any():
-            raise DataError(f"sample_weight is zero in the whole {which} class; only one class would be left")
-    return s
+    named = [given for given in (y, sample_weight) if isinstance(given, str)]
+    names = list(getattr(X, "columns", ()))
+    for column in named:
+        if column not in names:
+            raise UnknownOptionError(f"X has no column {column!r}; {nearest(column, map(str, names))}")
+    taken = (X[given] if isinstance(given, str) else given for given in (y, sample_weight))
+    return (X[[name for name in names if name not in named]] if named else X, *taken)
+
+
+def _instead(X: Any, what: str) -> str:
+    """Why a column cannot be found by its name, and what to do."""
+    if isinstance(X, RowSource):
+        return f"X is open already: name the column in open_rows(..., {what}=...)"
+    return f"the name of a column goes with the path of a file as X, which is of type {type(X).__name__} here"
+
+
+__all__ = [
+    "ClassWeight", "Samples", "SpreadSamples", "as_labels", "checked_weights", "coded", "features", "numbers",
+    "original_labels", "several_classes", "shares_of", "sorted_labels", "stored", "two_classes", "unlabelled",
+    "weighed_by_class",
+]  # fmt: skip

@@ -17,9 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.base.arrays.checks import order_of
 from qpsvm.base.errors import DataError, UnsupportedError
+from qpsvm.data.kinds import is_column, is_dask, is_stored
 from qpsvm.data.rows import RowSource
+from qpsvm.data.samples import stored
 from qpsvm.data.sources import open_rows
-from qpsvm.data.sources.dask_rows import DaskRows, is_column, is_dask, is_stored, stored
+from qpsvm.data.sources.dask_rows import DaskRows
 
 
 def learn_columns(estimator: Any, source: RowSource) -> None:

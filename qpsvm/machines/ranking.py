@@ -46,8 +46,7 @@ from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.rows import as_row_source
-from qpsvm.data.samples import features, numbers
-from qpsvm.data.sources.dask_rows import stored
+from qpsvm.data.samples import features, numbers, stored
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.forms import margin_group, margin_rows
 from qpsvm.machines.problem.pairs import as_pairs, made_pairs, sampled_pairs

@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 import qpsvm
 from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
+from qpsvm.data import kinds as recognise
 from qpsvm.data.rows import RowSource
-from qpsvm.data.sources import dask_rows as recognise
 from qpsvm.estimators import (
     SVC,
     SVDD,

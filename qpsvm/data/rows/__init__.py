@@ -6,11 +6,19 @@ copy of it.
 """
 
 from qpsvm.data.rows.blocks import Block, DenseBlock
-from qpsvm.data.rows.memory import ArrayRows, ChunkRows, Stacked, as_block, as_row_source
+from qpsvm.data.rows.memory import ArrayRows, ChunkRows, as_block, as_row_source
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
-from qpsvm.data.rows.transformed import Mapped, Standardised, standardised
-from qpsvm.data.rows.virtual import Centred, SomeRows, Tiled, WithOnes
+from qpsvm.data.rows.transformed import (
+    Centred,
+    Mapped,
+    SomeRows,
+    Stacked,
+    Standardised,
+    Tiled,
+    WithOnes,
+    standardised,
+)
 
 __all__ = [
     "ArrayRows", "Block", "Centred", "ChunkRows", "DenseBlock", "Mapped", "RowSource", "SomeRows", "SparseBlock",

@@ -1,22 +1,27 @@
-"""A block of rows in memory, and what is computed with one block at a time. (Sparse ones are in `sparse_block`.)
+"""A block of rows, and what is computed with one block at a time. (Sparse ones are in `sparse_block`.)
 
 What a source of rows computes is a sum or a sequence over its blocks (`source`). So each product is written here once
 for each way in which numbers are stored, and nowhere else.
 
-Sums over many rows, a few rows at a time, in several threads where that pays (`workers`).
+Dense rows are worked on a few at a time, in several threads where that pays (`workers`). Such a tile is a view of what
+is stored, or it is made when it multiplies: of numbers of another type, or by a map of the rows. A tile fits into the
+cache, so that a pass reads what is stored once and writes nothing.
 
 `np.dot` stands in every product here: where the result is short, `@` lets no other thread run.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 
 #: Numbers worked on at a time: 2 MB, near the size of a core's cache.
@@ -28,55 +33,56 @@ TILED_NUMBERS = 8 * CACHED_NUMBERS
 #: Seconds of a number that is read, of one that is gathered, and of a multiplication of two matrices: roughly.
 READ_SECONDS, GATHER_SECONDS, PRODUCT_SECONDS = 5e-10, 1e-9, 4e-11
 
+#: Some rows of a block, by index or as a range without gaps.
+Places: TypeAlias = IntArray | slice
+#: All of them.
+ALL = slice(None)
+#: Second and first moments of some rows: (d, d) and (d,).
+Moments: TypeAlias = tuple[FloatArray, FloatArray]
+
 
 def rows_at_a_time(width: int) -> int:
     """How many rows of so many numbers are worked on at a time."""
     return max(LEAST_ROWS, CACHED_NUMBERS // max(width, 1))
 
 
+def count(at: Places, n: int) -> int:
+    """How many of n rows these are."""
+    return len(range(*at.indices(n))) if isinstance(at, slice) else len(at)
+
+
+def part_of(at: Places, n: int, some: slice) -> Places:
+    """Those among these of n rows that stand at some places there."""
+    if not isinstance(at, slice):
+        return at[some]
+    first = at.indices(n)[0]
+    return slice(first + some.start, first + some.stop)
+
+
+def added(parts: Iterable[tuple[FloatArray, ...]], *shapes: tuple[int, ...]) -> list[FloatArray]:
+    """The sums of several arrays, in those of the first part; zeros of these shapes where there is no part.
+
+    A new matrix would cost as much as the product of a few rows.
+    """
+    totals: list[FloatArray] = []
+    for part in parts:
+        for total, array in zip(totals, part, strict=bool(totals)):
+            total += array
+        totals = totals or list(part)
+    return totals or [np.zeros(shape) for shape in shapes]
+
+
 def summed(sum_over: Callable[[slice], tuple[FloatArray, ...]], n: int, step: int, seconds: float) -> list[FloatArray]:
-    """Arrays, summed over n rows: a list of them."""
+    """Arrays, summed over n rows, so many at a time: a list of them."""
     parts = parts_of(n, step)
-    found: list[list[FloatArray]] = [[] for _ in parts]
+    found: list[tuple[FloatArray, ...]] = [()] * len(parts)
 
     def add(k: int) -> None:
-        for start in range(parts[k].start, parts[k].stop, step):
-            _add(found[k], sum_over(slice(start, min(start + step, parts[k].stop))))
+        first, stop = parts[k].start, parts[k].stop
+        found[k] = tuple(added(sum_over(slice(i, min(i + step, stop))) for i in range(first, stop, step)))
 
     in_tiles(add, range(len(parts)), seconds)
-    for others in found[1:]:
-        _add(found[0], others)
-    return found[0]
-
-
-def _add(totals: list[FloatArray], more: Iterable[FloatArray]) -> None:
-    """Into the arrays that are there: a new matrix would cost as much as the product of a few rows."""
-    if not totals:
-        totals.extend(more)
-        return
-    for total, array in zip(totals, more, strict=True):
-        total += array
-
-
-#: Some rows of a block, by index or as a range.
-Places: TypeAlias = IntArray | slice
-#: All of them.
-ALL = slice(None)
-
-#: Second and first moments of some rows: (d, d) and (d,).
-Moments: TypeAlias = tuple[FloatArray, FloatArray]
-
-
-def added_moments(parts: Iterator[Moments], d: int) -> Moments:
-    """Their sum, in the arrays of the first: a new matrix would cost as much as the product of a few rows."""
-    total = next(parts, None)
-    if total is None:
-        return np.zeros((d, d)), np.zeros(d)
-    S, s = total
-    for squares, sums in parts:
-        S += squares
-        s += sums
-    return S, s
+    return added(found)
 
 
 class Block(ABC):
@@ -154,108 +160,183 @@ class Block(ABC):
         """The same rows in blocks that stay in the cache between two products with them, where that pays."""
 
 
-class DenseBlock(Block):
-    """Rows of an array.
+class MadeBlock(Block):
+    """Dense rows that are made when they are looked at, a tile at a time: a leaf sets `n`, `d`, `rows`, and says how.
+
+    nbytes: None of its own.
+    cost: What a number costs that is made, in those that are read.
+    """
+
+    nbytes = 0
+    cost = 2.0
+
+    @abstractmethod
+    def made(self, at: Places) -> FloatArray:
+        """Some of the rows as float64, (j, d); it may be a view of what is stored."""
+
+    def _at_once(self, at: Places) -> bool:
+        """Whether these rows are few enough to be made at once."""
+        return count(at, self.n) <= rows_at_a_time(self.d)
+
+    @property
+    def _seconds(self) -> float:
+        return self.cost * READ_SECONDS * self.n * self.d
+
+    def _filled(self, make: Callable[[FloatArray], FloatArray], shape: tuple[int, ...] = ()) -> FloatArray:
+        """What is made of each row: (k, …)."""
+        if self._at_once(ALL):
+            return make(self.made(ALL))
+        out = np.empty((self.n, *shape))
+
+        def fill(tile: slice) -> None:
+            out[tile] = make(self.made(tile))
+
+        in_tiles(fill, strips(self.n, rows_at_a_time(self.d)), self._seconds)
+        return out
+
+    def _summed(self, sum_over: Callable[[FloatArray, slice], FloatArray]) -> FloatArray:
+        """The sum over all rows: of each tile, and which rows it is."""
+        if self._at_once(ALL):
+            return sum_over(self.made(ALL), ALL)
+        step = rows_at_a_time(self.d)
+        return summed(lambda tile: (sum_over(self.made(tile), tile),), self.n, step, self._seconds)[0]
+
+    def _gathered(
+        self, at: Places, sum_over: Callable[[FloatArray, slice], tuple[FloatArray, ...]], step: int, product: float
+    ) -> list[FloatArray]:
+        """Sums over the rows J = at (j,), so many at a time where they are many: of X_J, and which of the j they are.
+
+        `product` are the seconds of a number beside those of gathering it.
+        """
+        if self._at_once(at):
+            return list(sum_over(self.made(at), ALL))
+        k = count(at, self.n)
+        seconds = (GATHER_SECONDS + product) * k * self.d
+        return summed(lambda some: sum_over(self.made(part_of(at, self.n, some)), some), k, step, seconds)
+
+    @property
+    def matrix(self) -> Matrix:
+        return self.take(ALL)
+
+    def margins(self, w: FloatArray) -> FloatArray:
+        return self._filled(lambda tile: np.asarray(np.dot(tile, w)), w.shape[1:])
+
+    def weights(self, beta: FloatArray) -> FloatArray:
+        return self._summed(lambda tile, rows: np.dot(tile.T, beta[rows]))
+
+    def weights_at(self, beta: FloatArray, at: Places) -> FloatArray:
+        return self._gathered(at, lambda A, some: (np.dot(A.T, beta[some]),), rows_at_a_time(self.d), 0.0)[0]
+
+    def take(self, at: Places) -> FloatArray:
+        out = np.empty((count(at, self.n), self.d))
+
+        def gather(some: slice) -> None:
+            out[some] = self.made(part_of(at, self.n, some))
+
+        in_tiles(gather, strips(len(out), rows_at_a_time(self.d)), GATHER_SECONDS * out.size)
+        return out
+
+    def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
+        def of_tile(A: FloatArray, some: slice) -> Moments:
+            scaled = A if scale is None else scale[some, None] * A
+            return np.dot(A.T, scaled), scaled.sum(axis=0)
+
+        step = max(rows_at_a_time(self.d), 2 * self.d)  # a result of d² is added to that of as many rows
+        S, s = self._gathered(at, of_tile, step, PRODUCT_SECONDS * self.d)
+        return S, s
+
+    def squared_norms(self) -> FloatArray:
+        return self._filled(lambda tile: np.asarray(np.einsum("ij,ij->i", tile, tile)))
+
+    def sum_of_squares(self) -> float:
+        return math.fsum(self.column_squares())
+
+    def column_sums(self) -> FloatArray:
+        return self._summed(lambda tile, _: tile.sum(axis=0))
+
+    def column_squares(self) -> FloatArray:
+        return self._summed(lambda tile, _: np.einsum("ij,ij->j", tile, tile))
+
+    @property
+    def entries(self) -> int:
+        return self.n * self.d
+
+    @property
+    def longest_row(self) -> int:
+        return self.d
+
+    def pieces(self) -> Iterator[Block]:
+        """Tiles that are made when they multiply first, and given up when they have multiplied again."""
+        for tile in strips(self.n, rows_at_a_time(self.d)):
+            yield MadeTile(self, tile)
+
+
+class MadeTile(MadeBlock):
+    """Few rows of a block, which stay as they are made from the first product, X w, to the second, Xᵀβ.
+
+    tile: Which of its rows.
+    """
+
+    def __init__(self, block: MadeBlock, tile: slice) -> None:
+        self._block, self._start = block, tile.start
+        self.n, self.d = tile.stop - tile.start, block.d
+        self.rows = slice(block.rows.start + tile.start, block.rows.start + tile.stop)
+        self._held: FloatArray | None = None
+
+    def made(self, at: Places) -> FloatArray:
+        if isinstance(at, slice):
+            start, stop, _ = at.indices(self.n)
+            return self._block.made(slice(self._start + start, self._start + stop))
+        return self._block.made(at + self._start)
+
+    def margins(self, w: FloatArray) -> FloatArray:
+        self._held = self.made(ALL)
+        return np.asarray(np.dot(self._held, w))
+
+    def weights(self, beta: FloatArray) -> FloatArray:
+        held = self.made(ALL) if self._held is None else self._held
+        self._held = None
+        return np.asarray(np.dot(held.T, beta))
+
+
+class DenseBlock(MadeBlock):
+    """Rows of an array of float64, where a tile is a view.
 
     X (k, d): In C or F order; kept by reference.
     start: The first row's place in the source.
     """
 
+    cost = 1.0
+
     def __init__(self, X: FloatArray, start: int = 0) -> None:
         self.X = X
         self.n, self.d = X.shape
         self.rows = slice(start, start + self.n)
+        self.nbytes = X.nbytes
+
+    def _at_once(self, at: Places) -> bool:
+        """A range has to be large: nothing has to be gathered."""
+        return count(at, self.n) * self.d < TILED_NUMBERS if isinstance(at, slice) else super()._at_once(at)
+
+    def made(self, at: Places) -> FloatArray:
+        return self.X[at] if isinstance(at, slice) else self.take(at)
 
     @property
     def matrix(self) -> Matrix:
-        """X itself."""
         return self.X
 
-    def margins(self, w: FloatArray) -> FloatArray:
-        """X w."""
-        if self.X.size < TILED_NUMBERS or w.ndim > 1:
-            return np.asarray(np.dot(self.X, w))
-        out = np.empty(self.n)
-
-        def multiply(tile: slice) -> None:
-            out[tile] = np.dot(self.X[tile], w)
-
-        in_tiles(multiply, strips(self.n, rows_at_a_time(self.d)), READ_SECONDS * self.X.size)
-        return out
-
-    def weights(self, beta: FloatArray) -> FloatArray:
-        """Xᵀβ."""
-        if beta.ndim > 1:
-            return np.asarray(np.dot(self.X.T, beta))
-        return self._summed(lambda rows: np.dot(self.X[rows].T, beta[rows]))
-
-    def _summed(self, sum_over: Callable[[slice], FloatArray]) -> FloatArray:
-        """The sum over all rows, for which each number is read once."""
-        if self.X.size < TILED_NUMBERS:
-            return sum_over(ALL)
-        step = rows_at_a_time(self.d)
-        return summed(lambda rows: (sum_over(rows),), self.n, step, READ_SECONDS * self.X.size)[0]
-
-    def weights_at(self, beta: FloatArray, at: Places) -> FloatArray:
-        """X_Jᵀβ, a few rows at a time where they have to be gathered."""
-        if isinstance(at, slice):
-            return np.asarray(np.dot(self.X[at].T, beta))
-        step = rows_at_a_time(self.d)
-        if len(at) <= step:
-            return np.asarray(np.dot(self.take(at).T, beta))
-        return summed(
-            lambda some: (np.dot(self.take(at[some]).T, beta[some]),), len(at), step,
-            GATHER_SECONDS * len(at) * self.d,
-        )[0]  # fmt: skip
-
     def take(self, at: Places) -> FloatArray:
-        """X_J."""
-        if isinstance(at, slice):
-            return self.X[at]
         flags = self.X.flags
-        if not flags.aligned or not (flags.c_contiguous or flags.f_contiguous):
+        if isinstance(at, slice) or not flags.aligned or not (flags.c_contiguous or flags.f_contiguous):
             return self.X[at]  # some columns of an array, or one that came in a message: `take` would copy it first
         if not flags.c_contiguous:
             return self.X.T.take(at, axis=1).T
-        out, step = np.empty((len(at), self.d)), rows_at_a_time(self.d)
+        out = np.empty((len(at), self.d))
 
         def gather(tile: slice) -> None:
             self.X.take(at[tile], axis=0, out=out[tile], mode="wrap")  # to raise in time NumPy would buffer the output
 
-        if len(at) <= step:
-            gather(ALL)
-        else:
-            in_tiles(gather, strips(len(at), step), GATHER_SECONDS * out.size)
-        return out
-
-    def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
-        """X_JᵀDX_J and X_JᵀD1, a few rows at a time where they have to be gathered."""
-        if isinstance(at, slice):
-            return self._moments(self.X[at], scale)
-        step = rows_at_a_time(self.d)
-        if len(at) <= step:
-            return self._moments(self.take(at), scale)
-        S, s = summed(
-            lambda some: self._moments(self.take(at[some]), None if scale is None else scale[some]),
-            len(at), max(step, 2 * self.d), (GATHER_SECONDS + PRODUCT_SECONDS * self.d) * len(at) * self.d,
-        )  # fmt: skip
-        return S, s
-
-    @staticmethod
-    def _moments(A: FloatArray, scale: FloatArray | None) -> Moments:
-        scaled = A if scale is None else scale[:, None] * A
-        return np.dot(A.T, scaled), scaled.sum(axis=0)
-
-    def squared_norms(self) -> FloatArray:
-        """‖x_i‖²."""
-        if self.X.size < TILED_NUMBERS:
-            return np.asarray(np.einsum("ij,ij->i", self.X, self.X))
-        out = np.empty(self.n)
-
-        def fill(tile: slice) -> None:
-            np.einsum("ij,ij->i", self.X[tile], self.X[tile], out=out[tile])
-
-        in_tiles(fill, strips(self.n, rows_at_a_time(self.d)), READ_SECONDS * self.X.size)
+        in_tiles(gather, strips(len(at), rows_at_a_time(self.d)), GATHER_SECONDS * out.size)
         return out
 
     def sum_of_squares(self) -> float:
@@ -268,31 +349,113 @@ class DenseBlock(Block):
         )
         return float(squares[0][0])
 
+    def pieces(self) -> Iterator[Block]:
+        """Views of so many rows that both products of a fused pass find them in the cache."""
+        for tile in strips(self.n, rows_at_a_time(self.d)):
+            yield DenseBlock(self.X[tile], self.rows.start + tile.start)
+
+
+def is_plain(stored: NDArray[Any]) -> bool:
+    """Whether products can be made with an array (n, d) as it is stored: float64, row by row."""
+    return stored.dtype == np.float64 and stored.dtype.isnative and stored.flags.c_contiguous and stored.flags.aligned
+
+
+class StoredBlock(MadeBlock):
+    """Rows of an array of any numbers, in any order.
+
+    stored (k, …): Kept by reference.
+    start: The first row's place in the source.
+    columns (d,): Which of its columns are features.
+    """
+
+    def __init__(self, stored: NDArray[Any], start: int, columns: slice | IntArray = ALL) -> None:
+        self.stored, self.columns = stored, columns
+        self.n, self.d = len(stored), len(np.arange(stored.shape[1])[columns])
+        self.rows = slice(start, start + self.n)
+
+    def made(self, at: Places) -> FloatArray:
+        return np.asarray(self.stored[at][:, self.columns], dtype=np.float64)
+
+
+class ShiftedBlock(MadeBlock):
+    """The rows (x_i − μ)/s of a block, as exact as a copy.
+
+    mean, scale (d,): No scale means 1.
+    """
+
+    def __init__(self, block: Block, mean: FloatArray, scale: FloatArray | None = None) -> None:
+        self._block, self._mean, self._scale = block, mean, scale
+        self.n, self.d, self.rows = block.n, block.d, block.rows
+
+    def made(self, at: Places) -> FloatArray:
+        made: FloatArray = as_dense(self._block.take(at)) - self._mean
+        if self._scale is not None:
+            made /= self._scale
+        return made
+
+
+class OnesBlock(Block):
+    """The rows (x_i, 1) of a block of rows x_i."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.rows, self.n, self.d = block.rows, block.n, block.d + 1
+
+    @property
+    def matrix(self) -> Matrix:
+        return with_ones(self.block.matrix)
+
+    def margins(self, w: FloatArray) -> FloatArray:
+        """X w + b for (w, b)."""
+        out = self.block.margins(w[:-1])
+        out += w[-1]
+        return out
+
+    def weights(self, beta: FloatArray) -> FloatArray:
+        """(Xᵀβ, 1ᵀβ)."""
+        return np.concatenate([self.block.weights(beta), beta.sum(axis=0)[None]])
+
+    def weights_at(self, beta: FloatArray, at: Places) -> FloatArray:
+        return np.append(self.block.weights_at(beta, at), beta.sum())
+
+    def take(self, at: Places) -> Matrix:
+        return with_ones(self.block.take(at))
+
+    def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
+        """The moments of X_J, bordered by its sums."""
+        S, s = self.block.moments(at, scale)
+        sums = np.append(s, float(count(at, self.n) if scale is None else scale.sum()))
+        return np.block([[S, s[:, None]], [sums]]), sums
+
+    def squared_norms(self) -> FloatArray:
+        return self.block.squared_norms() + 1.0
+
+    def sum_of_squares(self) -> float:
+        return self.block.sum_of_squares() + self.n
+
     def column_sums(self) -> FloatArray:
-        """Xᵀ1."""
-        return self._summed(lambda rows: self.X[rows].sum(axis=0))
+        return np.append(self.block.column_sums(), float(self.n))
 
     def column_squares(self) -> FloatArray:
-        """The diagonal of XᵀX."""
-        return self._summed(lambda rows: np.einsum("ij,ij->j", self.X[rows], self.X[rows]))
+        return np.append(self.block.column_squares(), float(self.n))
 
     @property
     def entries(self) -> int:
-        """kd."""
-        return self.X.size
+        return self.block.entries + self.n
 
     @property
     def longest_row(self) -> int:
-        """d."""
-        return self.d
+        return self.block.longest_row + 1
 
     @property
     def nbytes(self) -> int:
-        """8kd."""
-        return self.X.nbytes
+        return self.block.nbytes
 
     def pieces(self) -> Iterator[Block]:
-        """Views of so many rows that both products of a fused pass find them in the cache."""
-        step = rows_at_a_time(self.d)
-        for i in range(0, self.n, step):
-            yield DenseBlock(self.X[i : i + step], self.rows.start + i)
+        return map(OnesBlock, self.block.pieces())
+
+
+def with_ones(X: Matrix) -> Matrix:
+    """[X, 1]: (k, d + 1)."""
+    ones = np.ones((X.shape[0], 1))
+    return sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])

@@ -1,25 +1,79 @@
 """Rows that are an array in memory: one block, so that each product is one call of the BLAS; or several arrays.
 
-The rows of several sources, one behind the other.
+Arrays of a caller's must stay as they are while a problem holds them: a change in place is noticed, and said. A copy
+would take as much memory as the samples. So what is kept is a checksum (CRC-32) of each strip of the bytes: any change
+of one number is noticed for certain, any other one but for a chance of 2⁻³² a strip.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import read_only
+from qpsvm.base.arrays.frozen import is_ours, parts_of_array, read_only
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.communicator import ALONE, Team
-from qpsvm.data.rows.blocks import ALL, Block, DenseBlock
+from qpsvm.base.resources.workers import in_tiles, strips
+from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
-from qpsvm.data.rows.stored_block import StoredBlock
+
+#: Bytes of a strip, and the seconds that a byte takes.
+STRIP, BYTE_SECONDS = 1 << 22, 2.5e-10
+
+
+class Seal:
+    """Arrays as they were when they were given.
+
+    arrays: Kept by reference. Those that nobody can write to are left out.
+    name: What messages call them.
+    """
+
+    def __init__(self, arrays: Iterable[Matrix], name: str) -> None:
+        self.name = name
+        self._parts = [part for array in arrays if not is_ours(array) for part in map(read_only, parts_of_array(array))]
+        self._sums: list[list[int]] | None = None
+
+    def check(self) -> None:
+        """Look whether they are what they were at the first look, before which nothing was worked out of them.
+
+        Raises DataError.
+        """
+        sums = [checksums(part) for part in self._parts]
+        if self._sums is None:
+            self._sums = sums
+        elif sums != self._sums:
+            raise DataError(
+                f"{self.name} was changed in place since the problem was made, which has worked things out of the "
+                f"former numbers: make a new problem of the new ones, or give it a copy, {self.name}.copy(), from the "
+                "start"
+            )
+
+
+def checksums(array: NDArray[Any]) -> list[int]:
+    """The checksum of each strip of the bytes of an array."""
+    if not array.flags.c_contiguous:
+        if not array.T.flags.c_contiguous:
+            step = max(1, STRIP * len(array) // max(array.nbytes, 1))
+            return [zlib.crc32(np.ascontiguousarray(array[i : i + step]).data) for i in range(0, len(array), step)]
+        array = array.T
+    if array.nbytes <= STRIP:
+        return [zlib.crc32(array.data)]
+    octets = array.reshape(-1).view(np.uint8)
+    tiles = strips(len(octets), STRIP)
+    sums = [0] * len(tiles)
+
+    def add(k: int) -> None:
+        sums[k] = zlib.crc32(octets[tiles[k]].data)
+
+    in_tiles(add, range(len(tiles)), BYTE_SECONDS * array.nbytes)
+    return sums
 
 
 def as_block(X: Matrix, start: int = 0) -> Block:
@@ -41,22 +95,18 @@ class ArrayRows(RowSource):
         self.n, self.d = self._block.n, self._block.d
 
     def blocks(self) -> Iterator[Block]:
-        """The one block."""
         return iter((self._block,))
 
     @property
     def whole(self) -> Matrix:
-        """The array itself."""
         return self._block.matrix
 
     @property
     def entries(self) -> int:
-        """Numbers stored."""
         return self._block.entries
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the array."""
         return self._block.nbytes
 
 
@@ -89,19 +139,16 @@ class ChunkRows(RowSource):
         self.n = int(self._starts[-1])
 
     def blocks(self) -> Iterator[Block]:
-        """The arrays, each in one block."""
         for chunk, start in zip(self._chunks, self._starts[:-1].tolist(), strict=True):
             plain = self.is_sparse or chunk.dtype == np.float64
-            yield as_block(chunk, start) if plain else StoredBlock(chunk, start, ALL)
+            yield as_block(chunk, start) if plain else StoredBlock(chunk, start)
 
     @property
     def entries(self) -> int:
-        """Numbers stored."""
         return sum(int(chunk.nnz) if self.is_sparse else int(chunk.size) for chunk in self._chunks)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
         return sum(as_block(chunk).nbytes for chunk in self._chunks)
 
 
@@ -126,35 +173,3 @@ def _compressed(X: Any, columns: bool = False) -> Matrix:
         X = X.copy()  # the caller's own arrays are left as they are
         X.sum_duplicates()
     return X
-
-
-class Stacked(RowSource):
-    """The rows of the first source, then those of the second, and so on, without a copy of any.
-
-    sources: Of the same width, all dense or all sparse; of one process.
-    """
-
-    def __init__(self, sources: Sequence[RowSource]) -> None:
-        self.sources = tuple(sources)
-        self.n, self.d = sum(source.n for source in self.sources), self.sources[0].d
-        self.is_sparse = self.sources[0].is_sparse
-
-    def blocks(self) -> Iterator[Block]:
-        """The blocks of each, moved to their place."""
-        start = 0
-        for source in self.sources:
-            for block in source.blocks():
-                moved = copy.copy(block)
-                moved.rows = slice(block.rows.start + start, block.rows.stop + start)
-                yield moved
-            start += source.n
-
-    @property
-    def entries(self) -> int:
-        """Those of all."""
-        return sum(source.entries for source in self.sources)
-
-    @property
-    def nbytes(self) -> int:
-        """Of all."""
-        return sum(source.nbytes for source in self.sources)

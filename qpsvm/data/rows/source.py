@@ -25,7 +25,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.communicator import ALONE, Team
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.base.resources.workers import in_tiles, parts_of
-from qpsvm.data.rows.blocks import ALL, READ_SECONDS, Block, Moments, Places, added_moments
+from qpsvm.data.rows.blocks import ALL, READ_SECONDS, Block, Moments, Places, added
 
 T = TypeVar("T")
 
@@ -92,11 +92,21 @@ class RowSource(ABC):
 
     def margins(self, w: FloatArray) -> FloatArray:
         """X w for w (d,) or (d, r): (n,) or (n, r), a new array."""
-        return _joined([block.margins(w) for block in self.blocks()], w.shape[1:])
+        return self._filled(lambda block: block.margins(w), w.shape[1:])
 
     def squared_norms(self) -> FloatArray:
         """‖x_i‖²: (n,)."""
-        return _joined([block.squared_norms() for block in self.blocks()])
+        return self._filled(lambda block: block.squared_norms())
+
+    def _filled(self, values: Callable[[Block], FloatArray], shape: tuple[int, ...] = ()) -> FloatArray:
+        """What is made of each row, block by block into one array; of one block as it is."""
+        out: FloatArray | None = None
+        for block in self.blocks():
+            if block.n == self.n:
+                return values(block)
+            out = np.empty((self.n, *shape)) if out is None else out
+            out[block.rows] = values(block)
+        return np.empty((self.n, *shape)) if out is None else out
 
     # --- sums over the rows, of all members ---
 
@@ -132,7 +142,7 @@ class RowSource(ABC):
 
     def means(self) -> FloatArray:
         """The means of the columns: (d,)."""
-        sums, n = self.team.sums(_added((block.column_sums() for block in self.blocks()), (self.d,)), self.n)
+        sums, n = self.team.sums(*added(((block.column_sums(),) for block in self.blocks()), (self.d,)), self.n)
         means: FloatArray = sums / n
         return means
 
@@ -151,17 +161,18 @@ class RowSource(ABC):
         """This member's part of `weights`."""
         shape = (self.d, *beta.shape[1:])
         if rows is None:
-            return _added((block.weights(beta[block.rows]) for block in self.blocks()), shape)
-        return _added((block.weights_at(beta[where], at) for block, at, where in self.holding(rows)), shape)
+            return added(((block.weights(beta[block.rows]),) for block in self.blocks()), shape)[0]
+        return added(((block.weights_at(beta[where], at),) for block, at, where in self.holding(rows)), shape)[0]
 
     def own_scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
         """This member's part of `scan`."""
-        return _added((_scanned(block, w, visit) for block in self.blocks()), (self.d,))
+        return added(((_scanned(block, w, visit),) for block in self.blocks()), (self.d,))[0]
 
     def own_moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
         """This member's part of `moments`."""
         parts = (block.moments(at, None if scale is None else scale[where]) for block, at, where in self.holding(rows))
-        return added_moments(parts, self.d)
+        S, s = added(parts, (self.d, self.d), (self.d,))
+        return S, s
 
     def own_sum_of_squares(self) -> float:
         """This member's part of `sum_of_squares`."""
@@ -169,7 +180,7 @@ class RowSource(ABC):
 
     def own_column_squares(self) -> FloatArray:
         """This member's part of `column_squares`."""
-        return _added((block.column_squares() for block in self.blocks()), (self.d,))
+        return added(((block.column_squares(),) for block in self.blocks()), (self.d,))[0]
 
     # --- some rows, gathered ---
 
@@ -218,7 +229,7 @@ class RowSource(ABC):
         parts = [block.matrix for block in self.blocks()]
         if self.is_sparse:
             return sp.vstack(parts, format="csr") if parts else sp.csr_array((0, self.d))
-        return _joined(parts, (self.d,))
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.d)), *parts])
 
     def holding(self, rows: IntArray) -> Iterator[Found]:
         """The blocks that some rows (j,), in any order, lie in: each row once."""
@@ -258,21 +269,4 @@ def _scanned(block: Block, w: FloatArray, visit: Visitor) -> FloatArray:
                 sums[k] += piece.weights(beta)
 
     in_tiles(multiply, range(len(parts)), PASSES * READ_SECONDS * block.entries)
-    return _added(iter(sums), (block.d,))
-
-
-def _joined(parts: list[FloatArray], shape: tuple[int, ...] = ()) -> FloatArray:
-    """Parts of a vector or matrix below each other; one part is the whole. Of none, no rows of a shape."""
-    if not parts:
-        return np.empty((0, *shape))
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _added(parts: Iterator[FloatArray], shape: tuple[int, ...]) -> FloatArray:
-    """The sum of arrays of a shape, in the first of them: no more than two are held at a time."""
-    total = next(parts, None)
-    if total is None:
-        return np.zeros(shape)
-    for part in parts:
-        total += part
-    return total
+    return added(zip(sums), (block.d,))[0]

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.remembered import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.data.rows.blocks import Block, Moments, Places, added_moments, rows_at_a_time
+from qpsvm.data.rows.blocks import Block, Moments, Places, added, rows_at_a_time
 
 #: Second moments of sparse rows: a product of two stored numbers costs as much as this many operations of a dense
 #: product, …
@@ -37,7 +37,6 @@ class SparseBlock(Block):
 
     @property
     def matrix(self) -> Matrix:
-        """X itself."""
         return self.X
 
     @remembered
@@ -55,17 +54,14 @@ class SparseBlock(Block):
         return float(lengths @ lengths) / max(1, self.n)
 
     def margins(self, w: FloatArray) -> FloatArray:
-        """X w."""
         product: FloatArray = self.X @ w
         return product
 
     def weights(self, beta: FloatArray) -> FloatArray:
-        """Xᵀβ."""
         product: FloatArray = self._transposed @ beta
         return product
 
     def weights_at(self, beta: FloatArray, at: Places) -> FloatArray:
-        """X_Jᵀβ."""
         at = self._index(at)
         if len(at) * self.entries > SCATTERED_NUMBERS * self.n:
             gathered: FloatArray = self._csr[at].T @ beta
@@ -86,7 +82,6 @@ class SparseBlock(Block):
         return row, np.arange(len(row)) + np.repeat(first - ends + lengths, lengths)
 
     def take(self, at: Places) -> Matrix:
-        """X_J, in compressed rows."""
         return self._csr[at]
 
     def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
@@ -104,7 +99,8 @@ class SparseBlock(Block):
             self._scattered(at[i : i + step], None if scale is None else scale[i : i + step])
             for i in range(0, len(at), step)
         )
-        return added_moments(parts, d)
+        S, s = added(parts)
+        return S, s
 
     def _scattered(self, at: IntArray, scale: FloatArray | None) -> Moments:
         """The moments of few rows, made dense."""
@@ -117,7 +113,6 @@ class SparseBlock(Block):
         return B.T @ (scale[:, None] * B), _summed(columns, values * scale[row], self.d)
 
     def squared_norms(self) -> FloatArray:
-        """‖x_i‖²."""
         X, norms = self._csr, np.zeros(self.n)
         filled = np.flatnonzero(np.diff(X.indptr))
         if len(filled):  # an empty range would be read as one number
@@ -125,30 +120,24 @@ class SparseBlock(Block):
         return norms
 
     def sum_of_squares(self) -> float:
-        """Σ ‖x_i‖²."""
         return float(self.X.data @ self.X.data)
 
     def column_sums(self) -> FloatArray:
-        """Xᵀ1."""
         return _summed(self._csr.indices, self._csr.data, self.d)
 
     def column_squares(self) -> FloatArray:
-        """The diagonal of XᵀX."""
         return _summed(self._csr.indices, self._csr.data**2, self.d)
 
     @property
     def entries(self) -> int:
-        """The numbers stored."""
         return int(self.X.nnz)
 
     @property
     def longest_row(self) -> int:
-        """The most numbers stored in a row."""
         return int(np.diff(self._csr.indptr).max(initial=0))
 
     @property
     def nbytes(self) -> int:
-        """Of the numbers and their places."""
         X = self.X
         return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 

@@ -1,20 +1,22 @@
-"""Rows of features that a map makes of the rows of another source: φ(x_i) in explicit coordinates, a few at a time.
+"""Rows that are made from those of another source as they are needed, without a copy of it.
 
-Passes over the rows are many, and a feature costs as much as a kernel value. So all are made once and kept, where they
-fit into memory. Where they do not, each pass makes them anew: in the same tiles, so that they are the same numbers to
-the last bit, whoever asks for them. A certificate is one of these numbers, and takes several passes.
-
-Rows whose columns have mean 0 and deviation 1, made from those of another source as they are needed.
+Centred, standardised, with a one, some of them, all of them twice, several sources one behind the other: a leaf says
+what a block of the source becomes.
 
     (STD.1)  x̃_ij = (x_ij − μ_j)/s_j,   s_j² = (1/n) Σ_i (x_ij − μ_j)²
 
 The two passes that find μ and s are sums over blocks, and over the members of a team. Sparse rows stay sparse: they are
 divided by s, and no μ is subtracted.
+
+Features φ(x_i) that a map makes cost as much as kernel values, and passes over the rows are many. So all are made once
+and kept, where they fit into memory. Where they do not, each pass makes them anew: in the same tiles, so that they are
+the same numbers to the last bit, whoever asks for them. A certificate is one of them, and takes several passes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,8 +26,8 @@ from qpsvm.base.arrays.remembered import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock, Places, rows_at_a_time
-from qpsvm.data.rows.made import MadeBlock
+from qpsvm.data.rows.blocks import Block, DenseBlock, OnesBlock, ShiftedBlock, rows_at_a_time
+from qpsvm.data.rows.memory import as_block
 from qpsvm.data.rows.source import Found, RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
 
@@ -33,6 +35,165 @@ from qpsvm.data.rows.sparse_block import SparseBlock
 KEPT_SHARE = 0.4
 #: Tiles that are made at a time, where the features are not kept: enough for several threads.
 TILES_AT_A_TIME = 16
+
+
+class Derived(RowSource):
+    """Rows of another source, each block as `made` makes it: as many rows, with as many numbers stored.
+
+    source: What they are made from; it is not copied.
+    d: The columns, where they are not those of the source.
+    """
+
+    def __init__(self, source: RowSource, d: int | None = None) -> None:
+        self.source, self.team, self.is_sparse = source, source.team, source.is_sparse
+        self.n, self.d = source.n, source.d if d is None else d
+
+    def made(self, block: Block) -> Block:
+        """What a block of the source becomes."""
+        raise NotImplementedError
+
+    def blocks(self) -> Iterator[Block]:
+        return map(self.made, self.source.blocks())
+
+    def holding(self, rows: IntArray) -> Iterator[Found]:
+        for block, at, where in self.source.holding(rows):
+            yield self.made(block), at, where
+
+    @property
+    def entries(self) -> int:
+        return self.source.entries
+
+    @property
+    def nbytes(self) -> int:
+        return self.source.nbytes
+
+
+class Centred(Derived):
+    """The rows x_i − μ, as exact as a centred copy: μ is subtracted from a few rows at a time, which then multiply.
+
+    X w − μᵀw would cost nothing a row, and lose the digits that an offset costs. A solver may choose to.
+
+    origin (d,): μ.
+    """
+
+    def __init__(self, source: RowSource, origin: FloatArray) -> None:
+        super().__init__(source)
+        self.origin, self.is_sparse = origin, False
+
+    def made(self, block: Block) -> Block:
+        return ShiftedBlock(block, self.origin)
+
+    @property
+    def entries(self) -> int:
+        return self.n * self.d
+
+
+class WithOnes(Derived):
+    """The rows (x_i, 1): an intercept as the weight of one more feature, without a copy of the others."""
+
+    def __init__(self, source: RowSource) -> None:
+        super().__init__(source, source.d + 1)
+
+    def made(self, block: Block) -> Block:
+        return OnesBlock(block)
+
+    @property
+    def entries(self) -> int:
+        return self.source.entries + self.n
+
+
+class SomeRows(Derived):
+    """Some rows of a source, gathered anew from each block in every pass: for more of them than should be kept.
+
+    index (k,): Which rows; ascending, at least one.
+    """
+
+    def __init__(self, source: RowSource, index: IntArray) -> None:
+        super().__init__(source)
+        self.index, self.n = index, len(index)
+
+    def blocks(self) -> Iterator[Block]:
+        start = 0
+        for block, at, _ in self.source.holding(self.index):
+            part = as_block(block.take(at), start)
+            yield part
+            start += part.n
+
+    def holding(self, rows: IntArray) -> Iterator[Found]:
+        return self.source.holding(self.index[rows])
+
+    @remembered
+    def entries(self) -> int:
+        return sum(block.entries for block in self.blocks())
+
+    @property
+    def nbytes(self) -> int:
+        return self.source.nbytes + self.index.nbytes
+
+
+class Stacked(RowSource):
+    """The rows of the first source, then those of the second, and so on, without a copy of any.
+
+    sources: Of the same width, all dense or all sparse; of one team.
+    """
+
+    def __init__(self, sources: Sequence[RowSource]) -> None:
+        self.sources, first = tuple(sources), sources[0]
+        self.n, self.d = sum(source.n for source in sources), first.d
+        self.team, self.is_sparse = first.team, first.is_sparse
+
+    def blocks(self) -> Iterator[Block]:
+        """The blocks of each, moved to their place."""
+        start = 0
+        for source in self.sources:
+            for block in source.blocks():
+                moved = copy.copy(block)
+                moved.rows = slice(block.rows.start + start, block.rows.stop + start)
+                yield moved
+            start += source.n
+
+    @property
+    def entries(self) -> int:
+        return sum(source.entries for source in self.sources)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(source.nbytes for source in {id(source): source for source in self.sources}.values())
+
+
+class Tiled(Stacked):
+    """The rows of a source several times over, kept once: the two rows that a sample of a regression has in its dual.
+
+    times: How often.
+    """
+
+    def __init__(self, source: RowSource, times: int) -> None:
+        super().__init__([source] * times)
+        self.source, self.times = source, times
+
+    def margins(self, w: FloatArray) -> FloatArray:
+        once = self.source.margins(w)
+        return np.concatenate([once] * self.times)
+
+    def squared_norms(self) -> FloatArray:
+        return np.tile(self.source.squared_norms(), self.times)
+
+    def own_weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """Xᵀ of the sum of the parts of β."""
+        if rows is not None:
+            return self.source.own_weights(beta, rows % self.source.n)
+        return self.source.own_weights(beta.reshape(self.times, self.source.n, *beta.shape[1:]).sum(axis=0))
+
+    def own_sum_of_squares(self) -> float:
+        return self.times * self.source.own_sum_of_squares()
+
+    def take(self, rows: IntArray | slice) -> Matrix:
+        index = np.arange(self.n)[rows] if isinstance(rows, slice) else rows
+        return self.source.take(index % self.source.n)
+
+    def inner(self, rows: IntArray, others: IntArray) -> FloatArray:
+        left = rows % self.source.n
+        return self.source.inner(left, left if others is rows else others % self.source.n)
 
 
 class RowMap(Protocol):
@@ -72,7 +233,6 @@ class Mapped(RowSource):
 
     @remembered
     def whole(self) -> Matrix | None:
-        """All features, (n, r), where they are kept."""
         if not self.is_kept:
             return None
         out = np.empty((self.n, self.d))
@@ -123,16 +283,14 @@ class Mapped(RowSource):
 
     @property
     def entries(self) -> int:
-        """nr."""
         return self.n * self.d
 
     @property
     def nbytes(self) -> int:
-        """Of the source, and of the features where they are kept."""
         return self.source.nbytes + (8 * self.entries if self.is_kept else 0)
 
 
-class Standardised(RowSource):
+class Standardised(Derived):
     """The rows (x_i − μ)/s, as exact as a standardised copy; sparse ones x_i/s.
 
     mean (d,): What is subtracted: zeros where rows are sparse.
@@ -140,22 +298,16 @@ class Standardised(RowSource):
     """
 
     def __init__(self, source: RowSource, mean: FloatArray, scale: FloatArray) -> None:
-        self.source, self.scale = source, scale
-        self.mean = np.zeros_like(mean) if source.is_sparse else mean
-        self.team, self.is_sparse, self.feature_names = source.team, source.is_sparse, source.feature_names
-        self.n, self.d = source.shape
+        super().__init__(source)
+        self.scale, self.mean = scale, np.zeros_like(mean) if source.is_sparse else mean
+        self.feature_names = source.feature_names
         self.target, self.weight = getattr(source, "target", None), getattr(source, "weight", None)
 
-    def blocks(self) -> Iterator[Block]:
-        """Those of the source, each standardised a tile at a time; sparse ones in a copy of their numbers."""
-        for block in self.source.blocks():
-            if not self.is_sparse:
-                yield StandardisedBlock(block, self.mean, self.scale)
-                continue
-            X = sp.csr_array(block.matrix)
-            divided = sp.csr_array((X.data / self.scale[X.indices], X.indices, X.indptr), shape=X.shape)
-            divided.has_canonical_format = True
-            yield SparseBlock(divided, block.rows.start)
+    def made(self, block: Block) -> Block:
+        """Dense rows are standardised a tile at a time; sparse ones in a copy of their numbers."""
+        if not self.is_sparse:
+            return ShiftedBlock(block, self.mean, self.scale)
+        return SparseBlock(divided(block.matrix, self.scale), block.rows.start)
 
     def where(self, row: int) -> str:
         """A row in words, where the source has some for it."""
@@ -163,31 +315,16 @@ class Standardised(RowSource):
         return f"row {row}" if said is None else str(said(row))
 
     @property
-    def entries(self) -> int:
-        """Those of the source."""
-        return self.source.entries
-
-    @property
     def nbytes(self) -> int:
-        """Of the source, μ and s."""
         return self.source.nbytes + self.mean.nbytes + self.scale.nbytes
 
 
-class StandardisedBlock(MadeBlock):
-    """The dense rows of a block, standardised.
-
-    mean, scale (d,)
-    """
-
-    def __init__(self, block: Block, mean: FloatArray, scale: FloatArray) -> None:
-        self._block, self._mean, self._scale = block, mean, scale
-        self.n, self.d, self.rows = block.n, block.d, block.rows
-
-    def made(self, at: Places) -> FloatArray:
-        """(X_J − 1μᵀ)/s, in a new array."""
-        made: FloatArray = self._block.take(at) - self._mean
-        made /= self._scale
-        return made
+def divided(X: Matrix, scale: FloatArray) -> Matrix:
+    """Sparse X (n, d), without duplicates, with its columns divided: CSR."""
+    rows = sp.csr_array(X)
+    made = sp.csr_array((rows.data / scale[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
+    made.has_canonical_format = True
+    return made
 
 
 def standardised(source: RowSource) -> Standardised:
@@ -244,6 +381,3 @@ def _tiles(source: RowSource) -> Iterator[Matrix]:
 def _flat(row: Any) -> FloatArray:
     """A row that may be sparse, as a vector."""
     return np.asarray(row.toarray() if sp.issparse(row) else row, dtype=np.float64).ravel()
-
-
-__all__ = ["Mapped", "RowMap"]

@@ -1,24 +1,18 @@
 """Arrays and .npy files as rows: mapped, never read as a whole.
 
-Arrays of a caller's that must stay as they are while a problem holds them: a change in place is noticed, and said.
-
-A copy would take as much memory as the samples. So what is kept is a checksum (CRC-32) of each strip of the bytes: any
-change of one number is noticed for certain, any other one but for a chance of 2⁻³² a strip.
-
 Sparse rows that are stored in three arrays, CSR, which may be maps of files.
 
 Dense rows that are stored in arrays: memory maps of files, or arrays of other numbers than float64.
 
 A block is a view of what is stored. Where that is float64, row by row, products are made with it as it is; otherwise
-(`stored_block`) a tile at a time is made float64. So no pass needs more memory than a few tiles, and the system keeps
+(`StoredBlock`) a tile at a time is made float64. So no pass needs more memory than a few tiles, and the system keeps
 of a map what it has room for.
 """
 
 from __future__ import annotations
 
 import os
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,68 +20,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector, raw_array
-from qpsvm.base.arrays.frozen import is_ours, parts_of_array, read_only
-from qpsvm.base.arrays.types import IntArray, Matrix
+from qpsvm.base.arrays.frozen import read_only
+from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError
-from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock
+from qpsvm.data.kinds import is_mapped
+from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock, is_plain
+from qpsvm.data.rows.memory import Seal
 from qpsvm.data.rows.sparse_block import SparseBlock
-from qpsvm.data.rows.stored_block import StoredBlock, is_plain
 from qpsvm.data.sources.checks import check_source, check_values
 from qpsvm.data.sources.column_roles import chosen
-from qpsvm.data.sources.kinds import is_mapped
 from qpsvm.data.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows, Watch
-
-#: Bytes of a strip, and the seconds that a byte takes.
-STRIP, BYTE_SECONDS = 1 << 22, 2.5e-10
-
-
-class Seal:
-    """Arrays as they were when they were given.
-
-    arrays: Kept by reference. Those that nobody can write to are left out.
-    name: What messages call them.
-    """
-
-    def __init__(self, arrays: Iterable[Matrix], name: str) -> None:
-        self.name = name
-        self._parts = [part for array in arrays if not is_ours(array) for part in map(read_only, parts_of_array(array))]
-        self._sums: list[list[int]] | None = None
-
-    def check(self) -> None:
-        """Look whether they are what they were at the first look, before which nothing was worked out of them.
-
-        Raises DataError.
-        """
-        sums = [checksums(part) for part in self._parts]
-        if self._sums is None:
-            self._sums = sums
-        elif sums != self._sums:
-            raise DataError(
-                f"{self.name} was changed in place since the problem was made, which has worked things out of the "
-                f"former numbers: make a new problem of the new ones, or give it a copy, {self.name}.copy(), from the "
-                "start"
-            )
-
-
-def checksums(array: NDArray[Any]) -> list[int]:
-    """The checksum of each strip of the bytes of an array."""
-    if not array.flags.c_contiguous:
-        if not array.T.flags.c_contiguous:
-            step = max(1, STRIP * len(array) // max(array.nbytes, 1))
-            return [zlib.crc32(np.ascontiguousarray(array[i : i + step]).data) for i in range(0, len(array), step)]
-        array = array.T
-    if array.nbytes <= STRIP:
-        return [zlib.crc32(array.data)]
-    octets = array.reshape(-1).view(np.uint8)
-    tiles = strips(len(octets), STRIP)
-    sums = [0] * len(tiles)
-
-    def add(k: int) -> None:
-        sums[k] = zlib.crc32(octets[tiles[k]].data)
-
-    in_tiles(add, range(len(tiles)), BYTE_SECONDS * array.nbytes)
-    return sums
 
 
 class SparseMap(StoredRows):
@@ -111,7 +53,6 @@ class SparseMap(StoredRows):
         super().__init__((n, d), origin, beside, block_rows or max(1, BLOCK_NUMBERS * n // max(len(data), 1)))
 
     def blocks(self) -> Iterator[Block]:
-        """Views of some rows."""
         for start in range(0, self.n, self.block_rows):
             self.origin.watch.check()
             bounds = self.indptr[start : start + self.block_rows + 1]
@@ -126,7 +67,6 @@ class SparseMap(StoredRows):
 
     @property
     def entries(self) -> int:
-        """The numbers stored."""
         return len(self.data)
 
     @property
@@ -309,19 +249,14 @@ class MemoryMap(StoredRows):
             start += len(part)
 
     def check(self) -> None:
-        """Look for a change of the files, and of arrays that their owner can write to."""
         self.origin.watch.check()
         self._seal.check()
 
     @property
     def entries(self) -> int:
-        """nd."""
         return self.n * self.d
 
     @property
     def nbytes(self) -> int:
         """Of what lies in memory for good: a map does not."""
         return sum(part.nbytes for part in self.parts if not is_mapped(part))
-
-
-__all__ = ["Seal", "checksums"]

@@ -4,15 +4,14 @@ The collection is persisted once, where a cluster holds it or it fits into this 
 partitions, where they are, then finds out what is known of each: its rows, what is wrong with them, and what their
 targets and weights add up to. Only that comes here. What looks at the rows afterwards asks for one partition after the
 other, or runs on the cluster (`distributed`).
-
-Samples as a caller gives them: whether they are stored somewhere, and what of them is target and weight then.
 """
 
 from __future__ import annotations
 
-import os
+import concurrent.futures
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,14 +22,64 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import LARGEST_VALUE
 from qpsvm.base.arrays.doubles import first_rounded
 from qpsvm.base.arrays.types import Matrix
-from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.base.errors import ClusterError, DataError, DataTypeError
 from qpsvm.base.resources.limits import available_memory
+from qpsvm.data.kinds import is_dask
 from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.sources.checks import index_of
-from qpsvm.data.sources.cluster_faults import cluster_faults
-from qpsvm.data.sources.kinds import is_arrow, is_mapped, is_path
+
+
+@contextmanager
+def cluster_faults() -> Iterator[None]:
+    """Say in our own words that the scheduler is gone, that futures were lost, or that a partition ends its worker.
+
+    Raises ClusterError.
+    """
+    try:
+        yield
+    except KeyError as error:
+        key = error.args[0] if error.args else None
+        if not (isinstance(key, tuple) and key and isinstance(key[0], str)):  # of a partition that nobody holds
+            raise
+        raise ClusterError(f"{_GONE} (nobody holds {key})") from error
+    except _kinds() as error:
+        raise fault_of(error) from error
+
+
+def fault_of(error: BaseException) -> ClusterError:
+    """The error for one of Dask's: a partition that ends its worker, or else a cluster that is gone."""
+    if type(error).__name__ == "KilledWorker":
+        return ClusterError(
+            f"a partition ended each worker that was to compute it, which may be for want of memory ({error}): make "
+            "partitions smaller, or workers larger"
+        )
+    return ClusterError(f"{_GONE} ({type(error).__name__}: {error})")
+
+
+def is_killed(error: BaseException | None) -> bool:
+    """Whether it is Dask's error for a task during which workers died."""
+    return type(error).__name__ == "KilledWorker"
+
+
+_GONE = (
+    "the Dask cluster has lost these rows, or its scheduler is gone: connect a Client anew, and make the collection "
+    "and the problem again"
+)
+
+
+def _kinds() -> tuple[type[BaseException], ...]:
+    """Dask's errors, where its cluster is in use."""
+    if "distributed" not in sys.modules:
+        return ()
+    from distributed import CancelledError, client
+    from distributed.comm import CommClosedError
+    from distributed.scheduler import KilledWorker
+
+    closed = getattr(client, "ClosedClientError", CommClosedError)  # which older versions do not have
+    return concurrent.futures.CancelledError, CancelledError, CommClosedError, KilledWorker, closed
+
 
 #: Share of the memory that is available which a collection may take in this process.
 PERSISTED_SHARE = 0.5
@@ -60,11 +109,6 @@ class Facts:
     numbers: bool = True
     heaviest: float = 0.0
     idle: int = 0
-
-
-def is_dask(values: Any) -> bool:
-    """Whether something is a Dask collection; Dask is not imported for the question."""
-    return "dask" in sys.modules and hasattr(values, "__dask_graph__") and hasattr(values, "persist")
 
 
 def facts_of(X: Any, y: Any = None, weight: Any = None) -> Facts:
@@ -187,6 +231,15 @@ class DaskRows(RowSource):
         if not width:
             raise DataError("X is empty: at least one row and one column are needed")
 
+    def by_label(self, what: str) -> dict[Any, float]:
+        """How often each label occurs in all partitions, or with which weight."""
+        found: dict[Any, float] = {}
+        for part in self.facts:
+            if part.labels is not None:
+                for label, amount in zip(part.labels.tolist(), getattr(part, what).tolist(), strict=True):
+                    found[label] = found.get(label, 0) + amount
+        return found
+
     @staticmethod
     def _fits(X: Any) -> bool:
         """Whether the collection is to be persisted: a cluster holds it, or it takes little enough of this memory."""
@@ -217,7 +270,6 @@ class DaskRows(RowSource):
 
     @property
     def entries(self) -> int:
-        """Numbers stored."""
         return sum(part.entries for part in self.facts)
 
     @property
@@ -310,73 +362,3 @@ def _aligned(values: Any, name: str, lengths: tuple[float, ...]) -> Any:
     if len(array) != sum(lengths):
         raise DataError(f"{name} has {len(array)} entries but X has {int(sum(lengths))} rows")
     return da.from_array(array, chunks=(tuple(int(size) for size in lengths),))
-
-
-#: Numbers of a memory map from which on it stays where it is: as an array of float64 they would take 256 MB.
-LARGE_MAP = 1 << 25
-
-
-def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") -> tuple[Any, Any, Any]:
-    """Samples with their target and weights, where X may be stored with these as columns.
-
-    Returns y, sample_weight (n,). Raises ParameterTypeError, UnknownOptionError, QPSVMError.
-    """
-    columns = {"target": y, "weight": sample_weight}
-    if is_stored(X):
-        from qpsvm.data.sources.opening import open_rows
-
-        X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
-        y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
-    elif is_dask(X):
-        return _of_frame(X, y, sample_weight)
-    else:
-        for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):
-            if isinstance(given, str):
-                raise ParameterTypeError(f"{option} must be one-dimensional, got {given!r}; {_instead(X, what)}")
-    if not isinstance(X, RowSource):
-        return X, y, sample_weight
-    return X, _own(X, "target", y), _own(X, "weight", sample_weight)
-
-
-def is_stored(X: Any) -> bool:
-    """Whether X says where samples are stored, so that `open_rows` is to open it."""
-    if isinstance(X, np.ndarray):
-        return X.ndim == 2 and X.size >= LARGE_MAP and is_mapped(X)
-    if isinstance(X, (list, tuple)):
-        return bool(X) and all(map(is_path, X))
-    return is_path(X) or is_arrow(X)
-
-
-def is_column(given: Any) -> bool:
-    """Whether a target or weights are a column of the samples' file, or a file of their own."""
-    return isinstance(given, (str, os.PathLike, int, np.integer))
-
-
-def _own(source: RowSource, what: str, given: Any) -> Any:
-    """What a source has for its target or weights, where nothing else is given."""
-    own = getattr(source, what, None)
-    return own if given is None and isinstance(own, np.ndarray) else given
-
-
-def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """A Dask collection without those of its columns that are named as target or weights; and these columns.
-
-    Raises UnknownOptionError.
-    """
-    named = [given for given in (y, sample_weight) if isinstance(given, str)]
-    names = list(getattr(X, "columns", ()))
-    for column in named:
-        if column not in names:
-            raise UnknownOptionError(f"X has no column {column!r}; {nearest(column, map(str, names))}")
-    taken = (X[given] if isinstance(given, str) else given for given in (y, sample_weight))
-    return (X[[name for name in names if name not in named]] if named else X, *taken)
-
-
-def _instead(X: Any, what: str) -> str:
-    """Why a column cannot be found by its name, and what to do."""
-    if isinstance(X, RowSource):
-        return f"X is open already: name the column in open_rows(..., {what}=...)"
-    return f"the name of a column goes with the path of a file as X, which is of type {type(X).__name__} here"
-
-
-__all__ = ["DaskRows", "Facts", "as_float", "facts_of", "is_dask", "on_cluster"]

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from qpsvm.base.errors import DataTypeError, ParameterError
+from qpsvm.data.kinds import is_arrow, is_path
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.sources import arrays
 from qpsvm.data.sources.checks import tallied
@@ -18,7 +19,6 @@ from qpsvm.data.sources.decoding.decoded import Decoded
 from qpsvm.data.sources.decoding.delimited import CsvRows
 from qpsvm.data.sources.decoding.libsvm import LibsvmRows
 from qpsvm.data.sources.decoding.spool import Place, Stored, spooled
-from qpsvm.data.sources.kinds import is_arrow, is_path
 from qpsvm.data.sources.paths import expanded, one_format, with_content
 from qpsvm.data.sources.stored import StoredRows
 

@@ -11,7 +11,7 @@ from typing import Any
 from qpsvm.base.errors import FileFormatError, MissingFileError
 from qpsvm.data.files.sheet import format_of
 from qpsvm.data.files.source import readable, refuse_device, unpacked
-from qpsvm.data.sources.kinds import is_path
+from qpsvm.data.kinds import is_path
 
 #: The first bytes of formats that begin with a mark.
 MARKS = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}

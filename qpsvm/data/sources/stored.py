@@ -188,17 +188,3 @@ class StoredRows(RowSource):
         'row 2'
         """
         return self.origin.where(row)
-
-    def margins(self, w: FloatArray) -> FloatArray:
-        """X w for w (d,) or (d, r): (n,) or (n, r), block by block into one array."""
-        out = np.empty((self.n, *w.shape[1:]))
-        for block in self.blocks():
-            out[block.rows] = block.margins(w)
-        return out
-
-    def squared_norms(self) -> FloatArray:
-        """‖x_i‖²: (n,)."""
-        out = np.empty(self.n)
-        for block in self.blocks():
-            out[block.rows] = block.squared_norms()
-        return out

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.errors import DataError, UnsupportedError
-from qpsvm.data.sources.cluster_faults import cluster_faults, fault_of, is_killed
-from qpsvm.data.sources.dask_rows import DaskRows
+from qpsvm.data.sources.dask_rows import DaskRows, cluster_faults, fault_of, is_killed
 
 #: What Dask calls the ways of computing without a cluster.
 IN_THIS_PROCESS = ("threads", "threading", "sync", "synchronous", "single-threaded", "processes", "multiprocessing")

@@ -32,7 +32,7 @@ from qpsvm.base.errors import ClusterError, DataError
 from qpsvm.base.resources.interrupts import held, noted
 from qpsvm.base.resources.progress import say, say_progress
 from qpsvm.data.samples import Samples, SpreadSamples
-from qpsvm.data.sources.cluster_faults import fault_of, is_killed
+from qpsvm.data.sources.dask_rows import fault_of, is_killed
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.forms import Form
 from qpsvm.machines.problem.reading import bare

@@ -156,12 +156,10 @@ class FeatureMap(Kernel):
         return np.concatenate([self._features(X[i : i + step], fit) for i in range(0, X.shape[0], step)])
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Evaluate φ(x_i)ᵀφ(z_j): (n, m)."""
         left = self.features(X)
         return np.asarray(np.dot(left, (left if Z is X else self.features(Z)).T))
 
     def diagonal(self, X: Matrix) -> FloatArray:
-        """Evaluate ‖φ(x)‖²: (n,)."""
         features = self.features(X)
         return np.asarray(np.einsum("ij,ij->i", features, features))
 

@@ -148,16 +148,13 @@ class Linear(Kernel):
     """
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Evaluate by one matrix product: (n, m)."""
         return inner(X, Z)
 
     def diagonal(self, X: Matrix) -> FloatArray:
-        """Squared norms: (n,)."""
         return squared_norms(X)
 
     @property
     def is_psd(self) -> bool:
-        """Always."""
         return True
 
 
@@ -200,7 +197,6 @@ class Polynomial(Kernel):
         as_real(self.coef0, "coef0")
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Evaluate by one matrix product and a power: (n, m)."""
         return self._power(inner(X, Z))
 
     def diagonal(self, X: Matrix) -> FloatArray:
@@ -230,7 +226,6 @@ class Polynomial(Kernel):
         return float(self.degree).is_integer() and self.coef0 >= 0
 
     def resolve(self, X: Matrix) -> Kernel:
-        """Replace gamma by its number."""
         return _with_number(self, X)
 
 
@@ -277,7 +272,6 @@ class RBF(Kernel):
         return exp_in_place(distances)
 
     def diagonal(self, X: Matrix) -> FloatArray:
-        """Ones: (n,)."""
         return np.ones(X.shape[0])
 
     @property
@@ -286,7 +280,6 @@ class RBF(Kernel):
         return True
 
     def resolve(self, X: Matrix) -> Kernel:
-        """Replace gamma by its number."""
         return _with_number(self, X)
 
 
@@ -322,7 +315,6 @@ class Sigmoid(Kernel):
         as_real(self.coef0, "coef0")
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Evaluate by one matrix product and tanh: (n, m)."""
         return self._tanh(inner(X, Z))
 
     def diagonal(self, X: Matrix) -> FloatArray:
@@ -340,7 +332,6 @@ class Sigmoid(Kernel):
         return False
 
     def resolve(self, X: Matrix) -> Kernel:
-        """Replace gamma by its number."""
         return _with_number(self, X)
 
 
@@ -363,7 +354,6 @@ class Precomputed(Kernel):
         return as_dense(X)
 
     def diagonal(self, X: Matrix) -> FloatArray:
-        """Return the diagonal of X: (n,)."""
         diagonal: FloatArray = np.array(X.diagonal())
         return diagonal
 
@@ -399,7 +389,6 @@ class UserKernel(Kernel):
         return values.astype(np.float64)
 
     def diagonal(self, X: Matrix) -> FloatArray:
-        """Evaluate a block at a time: (n,)."""
         blocks = [X[i : i + 64] for i in range(0, X.shape[0], 64)]
         return np.concatenate([self(block, block).diagonal() for block in blocks])
 

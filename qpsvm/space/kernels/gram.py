@@ -112,7 +112,6 @@ class KernelGram(Operator):
         return np.concatenate([self.kernel(block, columns) @ x[support] for block in parts])
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """P[rows][:, columns]: (r, c)."""
         out = self.blocks.block(rows, columns)
         if self.offset:
             out = out + self.offset
@@ -122,7 +121,6 @@ class KernelGram(Operator):
         return out
 
     def diagonal(self) -> FloatArray:
-        """(n,)."""
         whole = None if isinstance(self.kernel, OWN) else self.blocks.whole  # a function knows no diagonal of its own
         diagonal = (self.kernel.diagonal(self.X) if whole is None else whole.diagonal()) + self.offset
         return diagonal if self.scale is None else diagonal * self.scale**2
@@ -134,7 +132,6 @@ class KernelGram(Operator):
         return super().mean_diagonal()
 
     def dense(self) -> FloatArray:
-        """(n, n)."""
         whole = self._whole()
         if whole is None:
             whole = self._make()
@@ -148,7 +145,6 @@ class KernelGram(Operator):
         return KernelGram(self.kernel, self.X, self.offset, scale, self.blocks)
 
     def describe(self) -> str:
-        """Name the kernel, and say whether the matrix exists yet."""
         state = "made" if self.blocks.whole is not None else "made when needed"
         return f"Gram matrix of {self.kernel}, {state}"
 

@@ -89,7 +89,6 @@ class PivotedCholesky(FeatureMap):
 
     @property
     def approximated(self) -> Kernel:
-        """K."""
         kernel: Kernel = self.kernel
         return kernel
 

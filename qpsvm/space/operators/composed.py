@@ -88,31 +88,25 @@ class Gathered(Operator):
         return product if self.scale is None else rowwise(self.scale, product)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """P[rows][:, columns]: (r, c)."""
         out = self.base.block(self.rows_of[rows], self.rows_of[columns])
         return out if self.scale is None else out * self.scale[rows][:, None] * self.scale[columns]
 
     def diagonal(self) -> FloatArray:
-        """(m,)."""
         diagonal = self.base.diagonal()[self.rows_of]
         return diagonal if self.scale is None else diagonal * self.scale**2
 
     def dense(self) -> FloatArray:
-        """(m, m)."""
         everything = np.arange(self.shape[0])
         return self.block(everything, everything)
 
     def congruence(self, s: FloatArray) -> Operator:
-        """The same rows with other scales."""
         return Gathered(self.base, self.rows_of, s if self.scale is None else times(s, self.scale))
 
     def describe(self) -> str:
-        """Name what the rows are of."""
         return f"{self.shape[0]} rows of {self.base.shape[0]}: {self.base.describe()}"
 
     @property
     def nbytes(self) -> int:
-        """Of the matrix that the rows are of, and of their numbers."""
         return self.base.nbytes + self.rows_of.nbytes
 
 
@@ -140,14 +134,12 @@ class Mixed(Operator):
         return product if self.scale is None else rowwise(self.scale, product)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """P[rows][:, columns]: (r, c)."""
         left, right = self.mix[rows], self.mix[columns]
         own, others = np.unique(left.indices), np.unique(right.indices)
         out: FloatArray = left[:, own] @ (right[:, others] @ self.base.block(own, others).T).T
         return out if self.scale is None else out * self.scale[rows][:, None] * self.scale[columns]
 
     def diagonal(self) -> FloatArray:
-        """(m,)."""
         out = np.zeros(self.shape[0])
         for start in range(0, len(out), DIAGONAL_ROWS):
             rows = np.arange(start, min(start + DIAGONAL_ROWS, len(out)))
@@ -163,21 +155,17 @@ class Mixed(Operator):
         return np.asarray(A.multiply(products).sum(axis=1)).ravel()
 
     def dense(self) -> FloatArray:
-        """(m, m)."""
         out: FloatArray = self.mix @ (self.mix @ self.base.dense()).T
         return out if self.scale is None else out * self.scale[:, None] * self.scale
 
     def congruence(self, s: FloatArray) -> Operator:
-        """The same combinations with other scales."""
         return Mixed(self.base, self.mix, s if self.scale is None else times(s, self.scale))
 
     def describe(self) -> str:
-        """Name what the combinations are of."""
         return f"{self.shape[0]} combinations of {self.base.shape[0]} rows: {self.base.describe()}"
 
     @property
     def nbytes(self) -> int:
-        """Of the matrix that the combinations are of, and of their numbers."""
         return self.base.nbytes + int(self.mix.data.nbytes + self.mix.indices.nbytes)
 
 
@@ -201,30 +189,24 @@ class Shifted(Operator):
         return (self.base @ x) + rowwise(self.d, x)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """P[rows][:, columns]: (r, c)."""
         return self.base.block(rows, columns) + np.where(rows[:, None] == columns, self.d[rows][:, None], 0.0)
 
     def diagonal(self) -> FloatArray:
-        """(n,)."""
         return self.base.diagonal() + self.d
 
     def dense(self) -> FloatArray:
-        """(n, n)."""
         out = self.base.dense().copy()
         out[np.diag_indices_from(out)] += self.d
         return out
 
     def congruence(self, s: FloatArray) -> Operator:
-        """Both parts with the same scales."""
         return Shifted(self.base.congruence(s), self.d * s * s)
 
     def describe(self) -> str:
-        """Name both parts."""
         return f"{self.base.describe()} + diagonal"
 
     @property
     def nbytes(self) -> int:
-        """Of both parts."""
         return self.base.nbytes + self.d.nbytes
 
     def factor(self) -> tuple[Matrix, FloatArray] | None:
@@ -289,7 +271,6 @@ class Coupled(Operator):
         return product if self.scale is None else rowwise(self.scale, product)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """P[rows][:, columns]: (r, c)."""
         left, right = self._directions(rows), self._directions(columns)
         out: FloatArray = self.base.block(self.sample[rows], self.sample[columns]) * (left @ right.T)
         return out if self.scale is None else out * self.scale[rows][:, None] * self.scale[columns]
@@ -302,26 +283,21 @@ class Coupled(Operator):
         return E
 
     def diagonal(self) -> FloatArray:
-        """(m,)."""
         diagonal = 2.0 * self.base.diagonal()[self.sample]
         return diagonal if self.scale is None else diagonal * self.scale**2
 
     def dense(self) -> FloatArray:
-        """(m, m)."""
         check_memory(*self.shape, "the coupled matrix of a joint machine")
         everything = np.arange(self.shape[0])
         return self.block(everything, everything)
 
     def congruence(self, s: FloatArray) -> Operator:
-        """The same couplings with other scales."""
         scale = s if self.scale is None else times(s, self.scale)
         return Coupled(self.base, self.sample, self.first, self.second, self.k, scale)
 
     def describe(self) -> str:
-        """Name what is coupled."""
         return f"{self.k} classes coupled over {self.base.shape[0]} samples: {self.base.describe()}"
 
     @property
     def nbytes(self) -> int:
-        """Of the matrix that is coupled, and of the places."""
         return self.base.nbytes + 3 * self.sample.nbytes

@@ -29,11 +29,11 @@ from qpsvm.base.errors import (
     QPSVMError,
     install,
 )
+from qpsvm.data.kinds import is_arrow
 from qpsvm.data.rows.blocks import rows_at_a_time
 from qpsvm.data.rows.memory import as_row_source
 from qpsvm.data.sources.column_roles import Chosen, chosen
 from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels
-from qpsvm.data.sources.kinds import is_arrow
 from qpsvm.data.sources.stored import Watch, at_row
 
 #: Numbers in a batch: 16 MB. pyarrow reads a few ahead of the one that is worked on.
@@ -168,11 +168,9 @@ class ArrowRows(Decoder):
         self.dtype = np.dtype(np.float32 if single else np.float64)
 
     def shape(self) -> tuple[int, int]:
-        """(n, d), by what the files say of themselves."""
         return sum(fragment.count_rows() for _, fragment in self._fragments), len(self._columns.features)
 
     def batches(self) -> Iterator[Batch]:
-        """Every record batch, as rows."""
         made = Columns(self._columns, self.dtype)
         rows = max(1, BATCH_NUMBERS // len(self._columns.used))
         counted = dict.fromkeys(self.names, 0)
@@ -284,7 +282,6 @@ class StreamedRows(Decoder):
         self._width: int | None = None
 
     def batches(self) -> Iterator[Batch]:
-        """Each batch, as rows."""
         start = 0
         for some in self._each():
             for batch in self._made(some, start):

@@ -53,7 +53,6 @@ class Decoded(StoredRows):
 
     @property
     def entries(self) -> int:
-        """Numbers stored."""
         return self._entries
 
     @remembered
@@ -63,5 +62,4 @@ class Decoded(StoredRows):
 
     @property
     def nbytes(self) -> int:
-        """None for good."""
         return 0

@@ -49,7 +49,6 @@ class CsvRows(Decoder):
         self._text = False
 
     def batches(self) -> Iterator[Batch]:
-        """The rows of each file."""
         made = Columns(self._columns, self.dtype)
         for path, sheet, line in self._sheets:
             start, looked_at = 0, False

@@ -127,7 +127,6 @@ class LibsvmRows(Decoder):
         self.first_index = 1
 
     def batches(self) -> Iterator[Batch]:
-        """The rows of each file."""
         for path in self.names:
             start, line = 0, 1
             for text in self._blocks(path):

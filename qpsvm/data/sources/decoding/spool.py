@@ -161,7 +161,6 @@ class Stored(Decoder):
         self.kind, self.names, self.watch = rows.origin.kind, rows.origin.names, rows.origin.watch
 
     def shape(self) -> tuple[int, int]:
-        """(n, d)."""
         return self.rows.shape
 
     def batches(self) -> Iterator[Batch]:

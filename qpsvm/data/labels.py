@@ -1,0 +1,186 @@
+"""Labels, targets and weights of samples, checked: what each is turned into, and what is wrong with it.
+
+Letters: y (n,) labels, s (n,) sample weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qpsvm.base.arrays.checks import LARGEST_VALUE, as_positive, as_real_vector, raw_array
+from qpsvm.base.arrays.doubles import refuse_rounded
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.vectors import common_value, repeated
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
+from qpsvm.base.resources.communicator import ALONE, Team
+
+#: Factors of the weights by class: one for a label, or "balanced".
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+#: With more different numbers than this, a target of two classes may be meant as one of numbers.
+MANY_CLASSES = 5
+
+
+def coded(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
+    """Targets as a machine takes them: −1 and +1 for two classes, else the numbers themselves; (k,)."""
+    if classes is None:
+        numbers = target.astype(np.float64)
+        refuse_rounded(target, numbers, "the target")
+        return numbers
+    return np.asarray(np.where(target == classes[1], 1.0, -1.0))
+
+
+def weighed_by_class(weight: FloatArray, target: FloatArray, factors: FloatArray) -> FloatArray:
+    """Weights of samples of two classes, (k,), times a factor for each class, (2,)."""
+    chosen: FloatArray = factors[(target > 0.0).astype(np.intp)]
+    return weight * chosen
+
+
+def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_weight: ClassWeight) -> FloatArray:
+    """Sample weights, (n,), times what the class of each weighs.
+
+    "balanced" is n/(k n_c) for a class of n_c of the n samples, counted with their weights (King & Zeng 2001).
+
+    Shapes: weight (n,), codes (n,), classes (k,). Raises UnknownOptionError, ParameterError,
+    ParameterTypeError.
+    """
+    if class_weight is None:
+        return weight
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise UnknownOptionError(f"class_weight must be a dict, 'balanced' or None, got {shown(class_weight)}")
+        mass = np.bincount(codes, weights=weight, minlength=len(classes))
+        factors: FloatArray = mass.sum() / (len(classes) * mass)
+    elif isinstance(class_weight, Mapping):
+        factors, labels = np.ones(len(classes)), classes.tolist()
+        for label, factor in class_weight.items():
+            if label not in labels:
+                said = ", ".join(shown(known) for known in labels)
+                raise UnknownOptionError(f"class_weight names the class {shown(label)}; the classes are {said}")
+            factors[labels.index(label)] = as_positive(factor, f"class_weight[{shown(label)}]")
+    else:
+        raise ParameterTypeError(f"class_weight must be a dict, 'balanced' or None, got {type(class_weight).__name__}")
+    return weight * factors[codes]
+
+
+def shares_of(weights: FloatArray, team: Team = ALONE) -> FloatArray:
+    """s/Σs, (n,): the sum is that of all members of a team."""
+    if not team.alone:
+        value, whole = common_value(weights), team.sum(float(weights.sum()))
+        return weights / whole if value is None else repeated(value / whole, len(weights))
+    if common_value(weights) is not None:
+        return repeated(1.0 / len(weights), len(weights))
+    shares: FloatArray = weights / float(weights.sum())
+    return shares
+
+
+def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
+    """Check labels and turn them into −1/+1; the larger in sort order is +1.
+
+    Shapes: y (n,) → signs (n,), classes (2,). Raises DataTypeError, DataError.
+    """
+    labels, classes = sorted_labels(y, n)
+    signs: FloatArray = np.where(labels == two_of(classes)[1], 1.0, -1.0)
+    return signs, classes
+
+
+def two_of(classes: NDArray[Any]) -> NDArray[Any]:
+    """Sorted labels, (k,), if there are two.
+
+    Raises DataError.
+    """
+    if len(classes) != 2:
+        shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
+        hint = "" if len(classes) == 1 else "; make it one class against the rest, y == label"
+        if classes.dtype.kind in "iuf" and len(classes) > MANY_CLASSES:
+            hint += "; or take a regression such as EpsilonSVR, whose target is a number"
+        raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")
+    return classes
+
+
+def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Check labels, (n,), of any number of classes, and sort these: (k,).
+
+    Raises DataTypeError, DataError.
+    """
+    labels = raw_array(y, "y")
+    if labels.ndim != 1:
+        hint = "; pass y.ravel()" if labels.ndim == 2 and 1 in labels.shape else ""
+        raise DataError(f"y must be one-dimensional, got shape {labels.shape}{hint}")
+    if labels.shape[0] != n:
+        raise DataError(f"y has {labels.shape[0]} labels but X has {n} rows")
+    if labels.dtype.kind == "c":
+        raise DataTypeError("y is complex; labels need a sort order")
+    missing = None
+    if labels.dtype.kind in "OMm":
+        missing = next((i for i, label in enumerate(labels) if _is_missing(label)), None)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        missing = int(np.flatnonzero(~np.isfinite(labels))[0])
+    if missing is not None:
+        raise DataError(f"y has a missing, NaN or infinite label in row {missing}")
+    try:
+        return labels, _classes(labels)
+    except TypeError:
+        raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
+
+
+def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
+    """The place of each label (n,) among sorted classes that are Python objects: (n,)."""
+    return np.asarray((labels[:, None] == classes).argmax(axis=1), dtype=np.intp)
+
+
+def _classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """The different labels in sort order; two numbers are found without sorting."""
+    if labels.dtype.kind in "if" and len(labels):
+        ends: NDArray[Any] = np.array([labels.min(), labels.max()])
+        if ends[0] != ends[1] and ((labels == ends[0]) | (labels == ends[1])).all():
+            return ends
+    return np.unique(labels)
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, and the missing values of pandas and of dates, which compare with nothing."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(label != label)
+    except TypeError:
+        return False
+
+
+def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> FloatArray:
+    """Sample weights, (n,), all ones for None; `each` says of what at least one must be positive.
+
+    Raises DataError.
+    """
+    if sample_weight is None:
+        return repeated(1.0, n)
+    s = as_real_vector(sample_weight, "sample_weight")
+    if s.shape != (n,):
+        raise DataError(f"sample_weight has shape {s.shape} where ({n},) is expected")
+    if not np.isfinite(s).all() or (s < 0).any():
+        row = int(np.flatnonzero(~(np.isfinite(s) & (s >= 0)))[0])
+        raise DataError(f"sample_weight[{row}] = {s[row]:g}; weights must be finite and not negative")
+    if s.max() > LARGEST_VALUE / len(s):
+        raise DataError("sample_weight is too large: its sum, and C times it, overflow; divide it by a constant")
+    if not s.any():
+        raise DataError(f"sample_weight is zero in every row; at least one positive weight{each} is needed")
+    return s
+
+
+def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
+    """Check sample weights; None means all ones.
+
+    Shapes: sample_weight (n,) or None, y (n,) → (n,). Raises DataError.
+    """
+    if sample_weight is None:
+        return repeated(1.0, len(y))
+    s = checked_weights(sample_weight, len(y), " a class")
+    for sign, which in ((1.0, "positive (larger)"), (-1.0, "negative (smaller)")):
+        if not s[y == sign].any():
+            raise DataError(f"sample_weight is zero in the whole {which} class; only one class would be left")
+    return s
