@@ -19,7 +19,6 @@ from typing import Any
 
 import matplotlib
 import pytest
-import qpsvm.play
 from matplotlib import pyplot
 
 import qpsvm

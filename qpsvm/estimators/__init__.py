@@ -13,8 +13,7 @@ Change one line, and pipelines, grid searches and pickles go on as before:
 """
 
 from qpsvm.estimators.base import GapWarning
-from qpsvm.estimators.linear_svc import LinearSVC
-from qpsvm.estimators.linear_svr import LinearSVR
+from qpsvm.estimators.linear import LinearSVC, LinearSVR
 from qpsvm.estimators.novelty import SVDD, OneClassSVM
 from qpsvm.estimators.onnx import register_onnx, to_onnx
 from qpsvm.estimators.ranking import RankingSVM

@@ -6,6 +6,7 @@ An estimator is scikit-learn's in names, parameters and attributes, and a machin
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import warnings
@@ -15,20 +16,34 @@ from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InaccurateWarning, UnknownOptionError, nearest
 from qpsvm.data.samples import SpreadSamples
-from qpsvm.estimators.out_of_core import StoredScore, stored
-from qpsvm.estimators.parameters import NO_LIMIT, SHARED, CallbackSupportMixin, Check
+from qpsvm.estimators.out_of_core import stored
+from qpsvm.estimators.parameters import (
+    NO_LIMIT,
+    PARAMETERS,
+    CallbackSupportMixin,
+    Parameter,
+    documentation,
+    watched,
+)
 from qpsvm.machines import Problem
 from qpsvm.many.multiclass.one_by_one import without_noise
 from qpsvm.many.multiclass.together import Results, Together
 from qpsvm.program.solution import Status
+from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.model import Model
+from qpsvm.result.pairs_model import PairsModel
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
+from qpsvm.space.kernels.functions import Linear, Precomputed
+from qpsvm.space.kernels.scores import Scores
 
 E = TypeVar("E", bound="Estimator")
 P = ParamSpec("P")
@@ -70,11 +85,65 @@ class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
     """
 
 
+def names_of(estimator: Any) -> tuple[str, ...] | None:
+    """The columns of the data frame of the fit, if it was one."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def model_of(
+    estimator: Any, scores: Scores, classes: NDArray[Any] | None, by_class: bool = True, break_ties: bool = False
+) -> Model | JointModel | PairsModel:
+    """The model of decision functions; classes are None of a machine that predicts f itself."""
+    d = int(estimator.n_features_in_)
+    rows: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
+    coef, counts = scores.coef, None if scores.ends is None else np.diff(scores.ends)
+    if scores.w is not None:
+        coef, counts, rows = coef[:, :0], None if counts is None else 0 * counts, np.zeros((0, d))
+    shared: dict[str, Any] = {
+        "kernel": scores.kernel, "vectors": rows, "n_features": d, "feature_names": names_of(estimator),
+    }  # fmt: skip
+    if counts is not None and classes is not None:
+        return PairsModel(
+            classes=classes, b=scores.b, coef=coef, counts=counts, w=scores.w, by_class=by_class,
+            break_ties=break_ties, **shared,
+        )  # fmt: skip
+    if len(scores.b) > 1 and classes is not None:
+        return JointModel(classes=classes, b=scores.b, coef=np.ascontiguousarray(coef.T), w=scores.w, **shared)
+    w = None if scores.w is None else scores.w[0]
+    return Model(classes=classes, b=float(scores.b[0]), coef=coef[0], w=w, **shared)
+
+
+def linear_scores(w: FloatArray, b: FloatArray) -> Scores:
+    """Decision functions of weights (P, d) and intercepts (P,) alone."""
+    P, d = w.shape
+    return Scores(Linear(), np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((P, 0)), b, w)
+
+
 class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The base of all estimators."""
 
-    #: How each parameter besides the shared ones is checked.
-    _checks: ClassVar[Mapping[str, Check]] = {}
+    #: Parameters that mean something else here than in the table, or are not there.
+    _own: ClassVar[Mapping[str, Parameter]] = {}
+    #: What a fit leaves.
+    _attributes: ClassVar[tuple[str, ...]] = ()
+    #: All parameters, in the order of `__init__`.
+    _parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __init_subclass__(cls, **how: Any) -> None:
+        """Read the parameters of a class of ours off its `__init__`, and complete its documentation by them."""
+        super().__init_subclass__(**how)
+        if not (cls.__module__.startswith("qpsvm.") and "__init__" in vars(cls)):
+            return
+        known = {**PARAMETERS}
+        for kind in reversed(cls.__mro__):
+            known |= vars(kind).get("_own", {})
+        signature = inspect.signature(vars(cls)["__init__"])
+        defaults = {name: each.default for name, each in signature.parameters.items() if name != "self"}
+        cls._parameters = {name: known[name] for name in defaults}
+        if cls.__doc__ is not None:  # which python -OO takes away
+            with_defaults = {name: (known[name], default) for name, default in defaults.items()}
+            cls.__doc__ = documentation(cls.__doc__, with_defaults, cls._attributes)
 
     def _take(self, given: Mapping[str, Any]) -> None:
         """Keep every parameter of `__init__`, as it was given, by its own name."""
@@ -87,8 +156,68 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
         Raises ParameterError, ParameterTypeError, UnknownOptionError.
         """
-        for name, check in {**SHARED, **self._checks}.items():
-            check(getattr(self, name), name)
+        for name, parameter in self._parameters.items():
+            if parameter.check is not None:
+                parameter.check(getattr(self, name), name)
+
+    @watched
+    @all_at_once
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Solve the machines, and certify how close to their optima they are.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (n, d)
+            Samples in rows; the (n, n) kernel matrix of a precomputed kernel.
+        y : array_like, shape (n,)
+            Labels of two classes or more, or targets; not used by `OneClassSVM` and `SVDD`.
+        sample_weight : array_like, shape (n,), optional
+            Factors of C. A sample whose weight is not positive is left out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, DataTypeError
+            Samples, labels, targets or weights that cannot be used.
+        ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError
+            A parameter out of its range, of another type or name, or not to be had; an infinite C where no f is without
+            errors.
+
+        Warns
+        -----
+        GapWarning
+            The certified gap is above `tol`; it is a `ConvergenceWarning` too.
+        """
+        self._check_parameters()
+        self._fit(*self._opened(X, y, sample_weight))
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit checked parameters to samples that may be stored.
+
+        Raises QPSVMError.
+        """
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> Any:
+        """The class of each sample, or f of a regression, or a score; +1 inside and −1 outside.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError, DataError, DataTypeError
+        """
+        raise NotImplementedError
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name.
@@ -123,7 +252,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             state["_solution"] = replace(together, results=made)
         return state
 
-    def _model(self) -> Any:
+    def _model(self) -> Model | JointModel | PairsModel:
         """What predicts, without the estimator."""
         raise NotImplementedError
 
@@ -221,16 +350,3 @@ def callers_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
         level, frame = level + 1, frame.f_back
     return level
-
-
-class SeveralMachines(StoredScore):
-    """What classifiers show of the machines that they are made of."""
-
-    results_: Sequence[SVMResult]
-
-    @property
-    def result_(self) -> SVMResult:
-        """The certified result, where the classes are two; of more, `results_` has one of each machine."""
-        if len(self.results_) != 1:
-            raise AttributeError(f"there are {len(self.results_)} machines: results_ has the result of each")
-        return self.results_[0]

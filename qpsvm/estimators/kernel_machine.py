@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -16,10 +15,8 @@ from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, DataTypeError, UnsupportedError
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.base import Estimator, model_of
 from qpsvm.estimators.out_of_core import in_memory_only, learn_columns
-from qpsvm.estimators.parameters import KERNEL, Check
-from qpsvm.estimators.saved import model_of
 from qpsvm.result.all_in_one_model import JointModel
 from qpsvm.result.model import Model
 from qpsvm.result.pairs_model import PairsModel
@@ -31,7 +28,6 @@ from qpsvm.space.kernels.scores import Scores, rows_of
 class KernelMachine(Estimator):
     """An estimator with `kernel`, `gamma`, `degree` and `coef0`."""
 
-    _checks: ClassVar[Mapping[str, Check]] = KERNEL
     _scores: Scores
     _kept_dtype: np.dtype[Any]
 
@@ -181,8 +177,16 @@ class KernelMachine(Estimator):
 class OneMachine(KernelMachine):
     """An estimator with a kernel that is one machine."""
 
+    _attributes: ClassVar[tuple[str, ...]] = (
+        "support_", "support_vectors_", "n_support_", "dual_coef_", "coef_", "intercept_", "fit_status_", "gap_",
+        "result_", "n_iter_", "shape_fit_", "n_features_in_", "feature_names_in_",
+    )  # fmt: skip
     #: What is predicted where f ≤ 0 and where f > 0; None where that is f itself.
     _labels: ClassVar[tuple[int, int] | None] = None
+
+    def predict(self, X: Any) -> FloatArray:
+        matrix = self._predicting(X)
+        return self._scores(matrix)[:, 0]
 
     def _model(self) -> Model | JointModel | PairsModel:
         return model_of(self, self._scores, None if self._labels is None else np.array(self._labels))

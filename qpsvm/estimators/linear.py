@@ -1,4 +1,4 @@
-"""What `LinearSVC` and `LinearSVR` share: their intercept is free unless scikit-learn's is asked for.
+"""`LinearSVC` and `LinearSVR`: their intercept is free unless scikit-learn's is asked for.
 
 LIBLINEAR penalises the intercept: it appends a feature of the constant `intercept_scaling` to X and penalises its
 weight like any other, so that the answer depends on where the origin is. Here that is what `intercept_scaling=` asks
@@ -11,45 +11,57 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import Estimator
-from qpsvm.estimators.out_of_core import by_partition, is_dask, spread_to_predict
-from qpsvm.estimators.parameters import (
-    Check,
-    flag,
-    one_of,
-    positive,
+from qpsvm.estimators.base import Estimator, linear_scores, model_of
+from qpsvm.estimators.out_of_core import (
+    StoredScore,
+    by_partition,
+    classes_of,
+    is_dask,
+    rows_of,
+    spread_to_predict,
+    targets,
 )
-from qpsvm.estimators.saved import linear_scores, model_of
+from qpsvm.estimators.parameters import Parameter, flag, one_of, positive
+from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines
+from qpsvm.machines import EpsilonSVR, Problem
 from qpsvm.result.all_in_one_model import JointModel
 from qpsvm.result.model import Model
 from qpsvm.result.pairs_model import PairsModel
+from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept
 
-
-def scaling(value: Any, name: str) -> None:
-    """Any number that is positive where it is used; None for a free intercept."""
-    if value is not None:
-        as_real(value, name)
+#: LIBLINEAR's words for a loss, and the machine with it.
+LOSSES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}
+#: LIBLINEAR's words for a loss, and what `EpsilonSVR` calls it.
+TUBES: dict[str, Literal["absolute", "squared"]] = {
+    "epsilon_insensitive": "absolute",
+    "squared_epsilon_insensitive": "squared",
+}
 
 
 class LinearMachine(Estimator):
     """What the two share: the intercept, and values of f."""
 
-    _checks: ClassVar[Mapping[str, Check]] = {
-        "C": positive, "dual": one_of("auto", True, False), "fit_intercept": flag, "intercept_scaling": scaling,
+    _own: ClassVar[Mapping[str, Parameter]] = {
+        "fit_intercept": Parameter("bool", "False for f(x) = ⟨w, x⟩.", flag)
     }  # fmt: skip
+    _attributes: ClassVar[tuple[str, ...]] = (
+        "coef_", "intercept_", "n_iter_", "fit_status_", "gap_", "n_features_in_", "feature_names_in_",
+    )  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -109,3 +121,236 @@ class LinearMachine(Estimator):
 def _plane_values(X: Any, w: FloatArray, b: FloatArray) -> FloatArray:
     """f of each machine at the rows of a partition: (k, P)."""
     return np.asarray(safe_sparse_dot(X, w.T, dense_output=True) + b, dtype=np.float64)
+
+
+class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
+    """Linear support vector classification with a free intercept, which `sklearn.svm.LinearSVC` penalises, and a
+    certified gap.
+
+    See Also
+    --------
+    SVC : With a kernel.
+    qpsvm.SquaredHinge, qpsvm.CSVM : The problems themselves.
+
+    Notes
+    -----
+    A penalised intercept moves the boundary towards the origin, so that the answer changes where X is shifted;
+    ``intercept_scaling=1`` solves that problem, scikit-learn's, exactly.
+
+    References
+    ----------
+    Fan et al., *LIBLINEAR: a library for large linear classification*, JMLR 9 (2008).
+
+    Examples
+    --------
+    Samples far from the origin, where a penalised intercept is far from the best one:
+
+    >>> import numpy as np
+    >>> from qpsvm.estimators import LinearSVC
+    >>> X, y = np.array([[100.0], [101.0], [103.0], [104.0]]), [0, 0, 1, 1]
+    >>> free = LinearSVC(loss="hinge", C=1.0).fit(X, y)
+    >>> print(free.coef_.round(6), free.intercept_.round(6), free.score(X, y))
+    [[1.]] [-102.] 1.0
+    >>> print(LinearSVC(loss="hinge", C=1.0, intercept_scaling=1).fit(X, y).score(X, y))
+    0.5
+    """
+
+    _own: ClassVar[Mapping[str, Parameter]] = {
+        "penalty": Parameter('{"l2"}', '"l1" is refused: its problem is no machine with a kernel.', one_of("l2", "l1")),
+        "loss": Parameter('{"squared_hinge", "hinge"}', "Slack costs C ξ² or C ξ.", one_of(*LOSSES)),
+        "multi_class": Parameter(
+            '{"ovr", "crammer_singer", "weston_watkins"}',
+            "More than two classes: a machine for each against all others, or all in one.",
+            one_of("ovr", "crammer_singer", "weston_watkins"),
+        ),
+    }  # fmt: skip
+    _attributes: ClassVar[tuple[str, ...]] = (*LinearMachine._attributes, "classes_", "results_", "class_weight_")
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        *,
+        dual: Any = "auto",
+        tol: float = 1e-6,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        class_weight: Any = None,
+        verbose: Any = 0,
+        random_state: Any = None,
+        max_iter: int = -1,
+        backend: str = "auto",
+        constraints: Any = None,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._take(locals())
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.multi_class != "ovr":
+            return
+        if self.penalty == "l1" and self.loss == "squared_hinge" and self.dual is not True:
+            raise UnsupportedError("penalty='l1' is not supported: sklearn.svm.LinearSVC solves that problem")
+        if self.penalty == "l1" or (self.loss == "hinge" and self.dual is False):
+            raise ParameterError(
+                f"Unsupported set of arguments: the combination of penalty={self.penalty!r}, loss={self.loss!r} and "
+                f"dual={self.dual!r} is not supported"
+            )
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        if is_dask(X):
+            self._fit_spread(X, y, sample_weight)
+            return
+        matrix = inputs.dense_if_small(inputs.training_samples(self, X))
+        n = matrix.shape[0]
+        self.classes_, codes = inputs.labels_of(y, n)
+        weight = inputs.weights_of(sample_weight, n)
+        self.class_weight_ = inputs.class_weights(self.class_weight, self.classes_, y, weight)
+        if (self.class_weight_ != 1.0).any():
+            weight = self.class_weight_[codes] * (1.0 if weight is None else weight)
+        posed, intercept, s = self._posed(matrix)
+        together = self._together(posed, codes, weight, LOSSES[self.loss], {"C": self.C}, Linear(), intercept)
+        self._judge(together.status, together.gap, together.message)
+        self._solution, self.results_ = together, together.results
+        self.coef_, self.intercept_ = self._parted(together.w, together.b, s)
+        self.n_iter_ = int(self._iterations(together.iterations.max()))
+
+    def _fit_spread(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """The same over a Dask collection: one machine after the other, each where the rows are.
+
+        Raises UnsupportedError.
+        """
+        rows = rows_of(self, X, y, sample_weight)
+        classes = self.classes_ = classes_of(rows)
+        several = len(classes) > 2
+        if several and (self.multi_class in ALL_IN_ONE or self.class_weight is not None):
+            what = "class_weight" if self.class_weight is not None else f"multi_class={self.multi_class!r}"
+            raise UnsupportedError(f"{what} of {len(classes)} classes needs samples in memory, not a Dask collection")
+        posed, intercept, _ = self._posed(X)
+        kind: Any = Problem.machines[LOSSES[self.loss]]
+        results, factors = [], None
+        for target in targets(y, classes):
+            problem = kind(
+                posed, target, self.C, sample_weight=sample_weight, intercept=intercept, constraints=self.constraints,
+                class_weight=self.class_weight,
+            )  # fmt: skip
+            factors = getattr(problem.samples, "factors", None)
+            results.append(self._certified(problem, None))
+        self.class_weight_ = np.ones(len(classes)) if factors is None else factors
+        self._judge([each.status for each in results], [each.gap for each in results], results[0].message)
+        self.__dict__.pop("_solution", None)
+        self.results_ = results
+        self.coef_ = np.array([each.w for each in results])
+        self.intercept_ = np.array([each.b for each in results])
+        self.n_iter_ = int(self._iterations(max(each.iterations or 0 for each in results)))
+
+    def decision_function(self, X: Any) -> Any:
+        """The decision values of samples.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,) or (m, k)
+            Of two classes f(x), positive for the second; else that of each class against all others. Of a Dask
+            collection a Dask array, of which nothing is computed yet.
+        """
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> Any:
+        values, labels = self._values(X), partial(_labels_at, classes=self.classes_)
+        return by_partition(labels, values, None, self.classes_.dtype) if is_dask(X) else labels(values)
+
+
+def _labels_at(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
+    """The labels of decision values (m, P): (m,)."""
+    codes = (values[:, 0] > 0.0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
+    labels: NDArray[Any] = classes[codes]
+    return labels
+
+
+class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[misc]
+    """Linear support vector regression with a free intercept, which `sklearn.svm.LinearSVR` penalises, and a certified
+    gap.
+
+    See Also
+    --------
+    SVR : With a kernel.
+    qpsvm.EpsilonSVR : The problem itself.
+
+    References
+    ----------
+    Ho & Lin, *Large-scale linear support vector regression*, JMLR 13 (2012).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qpsvm.estimators import LinearSVR
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> machine = LinearSVR(C=10.0).fit(X, [1.0, 3.0, 5.0, 7.0])
+    >>> print(machine.coef_.round(6), machine.intercept_.round(6), machine.gap_ <= 1e-6)
+    [2.] [1.] True
+    """
+
+    _own: ClassVar[Mapping[str, Parameter]] = {
+        "C": Parameter("float", "Penalty of an error beyond the tube, positive.", positive),
+        "loss": Parameter(
+            '{"epsilon_insensitive", "squared_epsilon_insensitive"}', "An error e costs C e or C e².", one_of(*TUBES)
+        ),
+    }  # fmt: skip
+    _attributes: ClassVar[tuple[str, ...]] = (*LinearMachine._attributes, "result_")
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-6,
+        C: float = 1.0,
+        loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        dual: Any = "auto",
+        verbose: Any = 0,
+        random_state: Any = None,
+        max_iter: int = -1,
+        backend: str = "auto",
+        constraints: Any = None,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+    ) -> None:
+        self._take(locals())
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.loss == "epsilon_insensitive" and self.dual is False:
+            raise ParameterError(
+                f"Unsupported set of arguments: the combination of loss={self.loss!r} and dual=False is not supported"
+            )
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        if is_dask(X):
+            rows_of(self, X, y, sample_weight)
+            matrix, target, weight = X, y, sample_weight
+        else:
+            matrix = inputs.dense_if_small(inputs.training_samples(self, X))
+            n = matrix.shape[0]
+            target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
+        posed, intercept, s = self._posed(matrix)
+        problem = EpsilonSVR(
+            posed, target, self.C, self.epsilon, TUBES[self.loss], sample_weight=weight, intercept=intercept,
+            constraints=self.constraints,
+        )  # fmt: skip
+        self.result_ = self._solved(problem)
+        w, self.intercept_ = self._parted(self.result_.w[None, :], np.array([self.result_.b]), s)
+        self.coef_ = w[0]
+        self.n_iter_ = int(self._iterations(self.result_.iterations or 0))
+
+    def predict(self, X: Any) -> Any:
+        return self._values(X)[:, 0]

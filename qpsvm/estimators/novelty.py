@@ -1,10 +1,10 @@
-"""What is usual, and what is new: `OneClassSVM` and `SVDD`."""
+"""Novelty detection: `OneClassSVM` and `SVDD`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,9 @@ from sklearn.base import OutlierMixin
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import all_at_once
+from qpsvm.estimators.base import names_of
 from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.parameters import Check, share, watched
-from qpsvm.estimators.saved import names_of
+from qpsvm.estimators.parameters import PARAMETERS, Parameter, share
 from qpsvm.machines import SVDD as BallProblem
 from qpsvm.machines import OneClass, Problem
 from qpsvm.result.all_in_one_model import JointModel
@@ -37,47 +36,25 @@ def settled(values: FloatArray, threshold: float) -> FloatArray:
 class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
     """What the two share."""
 
-    _checks: ClassVar[Mapping[str, Check]] = {**OneMachine._checks, "nu": share}
+    _own: ClassVar[Mapping[str, Parameter]] = {
+        "nu": Parameter(
+            "float", "In (0, 1]: a bound on the share of samples outside, and the least of support vectors.", share
+        )
+    }
+    _attributes: ClassVar[tuple[str, ...]] = (*OneMachine._attributes, "offset_")
     _labels: ClassVar[tuple[int, int] | None] = (-1, 1)
 
-    @watched
-    @all_at_once
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the machine, and certify how close to its optimum it is.
-
-        Parameters
-        ----------
-        X : array_like, data frame or SciPy sparse, shape (n, d)
-            Samples in rows; the (n, n) kernel matrix of a precomputed kernel.
-        y : None
-            Not used.
-        sample_weight : array_like, shape (n,), optional
-            A sample whose weight is not positive takes no part.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError, DataTypeError
-            Samples or weights that cannot be used.
-        ParameterError, ParameterTypeError, UnknownOptionError
-            A parameter out of its range, of another type, or of another name.
-
-        Warns
-        -----
-        GapWarning
-            The certified gap is above `tol`; it is a `ConvergenceWarning` too.
-        """
+    def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """The same; a target is not used."""
         del y
-        self._check_parameters()
-        X, _, sample_weight = self._opened(X, None, sample_weight)
+        return super()._opened(X, None, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        del y
         matrix, kernel = self._training(X)
         weight = inputs.weights_of(sample_weight, matrix.shape[0])
         self._keep_one(matrix, self._solved(self._problem(matrix, kernel, weight)))
         self.offset_ = -self.intercept_
-        return self
 
     def _problem(self, X: Matrix, kernel: Kernel, weight: FloatArray | None) -> Problem:
         raise NotImplementedError
@@ -110,53 +87,15 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
         return np.asarray(self.decision_function(X) + self.offset_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """+1 for what is usual, −1 for what is new.
-
-        Parameters
-        ----------
-        X : array_like, data frame or SciPy sparse, shape (m, d)
-
-        Returns
-        -------
-        ndarray of int, shape (m,)
-        """
         return np.asarray(np.where(self.decision_function(X) >= 0.0, 1, -1))
 
 
 class OneClassSVM(KernelDetector):
     """One-class support vector machine with a certified gap: `sklearn.svm.OneClassSVM` on this library's solvers.
 
-    Parameters
-    ----------
-    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
-        A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.
-    degree, gamma, coef0
-        Of the kernel, as of `SVC`.
-    tol : float, default=1e-6
-        The relative duality gap that has to be reached, all rounding counted.
-    nu : float, default=0.5
-        In (0, 1]: a bound on the share of samples outside, and the least share of support vectors.
-    shrinking, cache_size
-        Without effect: they belong to LIBSVM.
-    verbose : bool, default=False
-        Say what is going on.
-    max_iter : int, default=-1
-        Iterations of the solver; −1 for no limit.
-    backend, constraints, warm_start, time_limit, psd
-        As of `SVC`.
-
-    Attributes
-    ----------
-    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, fit_status_, gap_, result_, n_iter_
-        As of `SVR`.
-    offset_ : ndarray, shape (1,)
-        ρ: `decision_function` is `score_samples` less this.
-    shape_fit_, n_features_in_, feature_names_in_
-        As of `SVR`.
-
     See Also
     --------
-    SVDD : A ball instead of a plane.
+    SVDD : A ball instead of a hyperplane.
     qpsvm.OneClass : The problem itself.
 
     References
@@ -202,32 +141,9 @@ class OneClassSVM(KernelDetector):
 class SVDD(KernelDetector):
     """Support vector data description: the least ball that holds most samples, with a certified gap.
 
-    Parameters
-    ----------
-    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
-        A name, a kernel of this library, or a function `(X, Z) -> (n, m)`. "precomputed" cannot predict: the ball
-        needs K(x, x) of new samples.
-    degree, gamma, coef0, tol, nu, shrinking, cache_size, verbose, max_iter
-        As of `OneClassSVM`.
-    backend, constraints, warm_start, time_limit, psd
-        As of `SVC`.
-
-    Attributes
-    ----------
-    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, fit_status_, gap_, result_, n_iter_
-        As of `OneClassSVM`.
-    offset_ : ndarray, shape (1,)
-        `decision_function` is `score_samples` less this.
-    radius_ : float
-        R of the ball, in feature space.
-    center_ : ndarray, shape (d,)
-        Its centre, of a linear kernel.
-    shape_fit_, n_features_in_, feature_names_in_
-        As of `OneClassSVM`.
-
     See Also
     --------
-    OneClassSVM : A plane instead of a ball; of an RBF kernel the same.
+    OneClassSVM : A hyperplane instead of a ball; of an RBF kernel the same.
     qpsvm.SVDD : The problem itself.
 
     References
@@ -243,6 +159,15 @@ class SVDD(KernelDetector):
     >>> print(machine.center_.shape, machine.predict([[0.0, 0.0], [5.0, 5.0]]), machine.gap_ <= 1e-6)
     (2,) [ 1 -1] True
     """
+
+    _own: ClassVar[Mapping[str, Parameter]] = {
+        "kernel": Parameter(
+            PARAMETERS["kernel"].kind,
+            f'{PARAMETERS["kernel"].text} "precomputed" cannot predict: the ball needs K(x, x) of new samples.',
+            PARAMETERS["kernel"].check,
+        )
+    }
+    _attributes: ClassVar[tuple[str, ...]] = (*KernelDetector._attributes, "radius_", "center_")
 
     def __init__(
         self,
@@ -265,38 +190,11 @@ class SVDD(KernelDetector):
     ) -> None:
         self._take(locals())
 
-    @all_at_once
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the ball, and certify how close to the least one it is.
-
-        Parameters
-        ----------
-        X : array_like, data frame or SciPy sparse, shape (n, d)
-            Samples in rows; the (n, n) kernel matrix of a precomputed kernel.
-        y : None
-            Not used.
-        sample_weight : array_like, shape (n,), optional
-            A sample whose weight is not positive takes no part.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError, DataTypeError, ParameterError, ParameterTypeError, UnknownOptionError
-            As of `OneClassSVM.fit`.
-
-        Warns
-        -----
-        GapWarning
-            The certified gap is above `tol`; it is a `ConvergenceWarning` too.
-        """
-        super().fit(X, y, sample_weight)
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        super()._fit(X, y, sample_weight)
         self.radius_ = float(self.result_.radius)
         if self.result_.model.w is not None:
             self.center_ = self.result_.centre
-        return self
 
     def _problem(self, X: Matrix, kernel: Kernel, weight: FloatArray | None) -> Problem:
         return BallProblem(X, self.nu, kernel, weight, self.psd, self.constraints)

@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.base.errors import MissingExtraError, UnsupportedError, install
-from qpsvm.estimators.linear_svc import LinearSVC
-from qpsvm.estimators.linear_svr import LinearSVR
+from qpsvm.estimators.linear import LinearSVC, LinearSVR
 from qpsvm.estimators.novelty import SVDD, OneClassSVM
 from qpsvm.estimators.ranking import RankingSVM
 from qpsvm.estimators.svc import SVC, NuSVC

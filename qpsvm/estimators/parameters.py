@@ -1,6 +1,8 @@
-"""The parameters of estimators, each checked by a function `(value, name)`.
+"""The parameters and attributes of estimators in one table: type, meaning, and how a value is checked.
 
-Scikit-learn's own words for values are taken, and the words of this library where it has others.
+A class says in `__init__` which parameters it has and what their defaults are. Its documentation and the checks of its
+values are read from the table. Scikit-learn's own words for values are taken, and those of this library where it has
+others.
 
 Scikit-learn's callbacks, in its versions that have them: a fit is one task, which begins and ends.
 """
@@ -8,9 +10,13 @@ Scikit-learn's callbacks, in its versions that have them: a fit is one task, whi
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import numbers
-from collections.abc import Callable, Mapping
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from qpsvm import backends
@@ -88,7 +94,7 @@ def tolerance(value: Any, name: str) -> None:
     as_tolerance(value)
 
 
-def price(value: Any, name: str) -> None:
+def positive_or_infinite(value: Any, name: str) -> None:
     """A positive number, which may be infinite: no slack at all."""
     if not (isinstance(value, numbers.Real) and value == math.inf):
         as_positive(value, name)
@@ -98,6 +104,12 @@ def share(value: Any, name: str) -> None:
     """In (0, 1]."""
     if not 0.0 < as_real(value, name) <= 1.0:
         raise ParameterError(f"{name} must be above 0 and at most 1, got {value!r}")
+
+
+def scaling(value: Any, name: str) -> None:
+    """Any number, which is positive where it is used; None for a free intercept."""
+    if value is not None:
+        as_real(value, name)
 
 
 def not_negative(value: Any, name: str) -> None:
@@ -174,15 +186,144 @@ def class_weight(value: Any, name: str) -> None:
         one_of("balanced")(value, name)
 
 
-#: What every estimator takes.
-SHARED: dict[str, Check] = {
-    "backend": backend, "tol": tolerance, "max_iter": iterations, "time_limit": seconds, "verbose": verbosity,
-    "warm_start": flag,
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: its type and meaning, as the documentation has them, and its check; None where it has no effect."""
+
+    kind: str
+    text: str
+    check: Check | None = None
+
+
+LIBSVMS = "Without effect: it belongs to LIBSVM."
+#: Parameters by name. Where one means something else in a class, that has an entry of its own in `_own`.
+PARAMETERS: dict[str, Parameter] = {
+    "C": Parameter("float", "Penalty of slack, positive.", positive),
+    "backend": Parameter("str", "Who solves: one of `qpsvm.backends.names()`.", backend),
+    "break_ties": Parameter(
+        "bool",
+        'Whether `predict` follows the scores of "ovr" where classes have as many votes; it costs a little.',
+        flag,
+    ),
+    "cache_size": Parameter("float", LIBSVMS, positive),
+    "class_weight": Parameter('dict, "balanced" or None', "Factors of C by label.", class_weight),
+    "coef0": Parameter("float", 'Of "poly" and "sigmoid".', finite),
+    "constraints": Parameter(
+        "Constraints, ValueConstraints, or a list of them", "Linear constraints on w, b and f of every machine."
+    ),
+    "decision_function_shape": Parameter(
+        '{"ovr", "ovo"}', "Of more than two classes: a score for each, or the value of each pair.", one_of("ovr", "ovo")
+    ),
+    "degree": Parameter("int", 'Of "poly".', degree),
+    "dual": Parameter(
+        '"auto" or bool',
+        "Without effect, since every answer is certified by both forms; what LIBLINEAR refuses is refused.",
+        one_of("auto", True, False),
+    ),
+    "epsilon": Parameter("float", "Half the width of the tube within which an error costs nothing.", not_negative),
+    "fit_intercept": Parameter("bool", "False for f(x) = ⟨w, φ(x)⟩, through the origin.", flag),
+    "gamma": Parameter(
+        '{"scale", "auto"} or float', 'Of "rbf", "poly" and "sigmoid": 1/(d var(X)), 1/d, or a number.', gamma
+    ),
+    "intercept_scaling": Parameter(
+        "float", "Where it is given, the intercept is penalised as LIBLINEAR's: scikit-learn's default is 1.", scaling
+    ),
+    "kernel": Parameter(
+        '{"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable',
+        "A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.",
+        kernel,
+    ),
+    "max_iter": Parameter(
+        "int", "Iterations of the solver, its final steps of polishing not included; −1 for no limit.", iterations
+    ),
+    "multi_class": Parameter(
+        '{"ovo", "ovr", "crammer_singer", "weston_watkins"}',
+        "More than two classes: a machine for every two, one for each against all others, or all in one.",
+        one_of("ovo", "ovr", "crammer_singer", "weston_watkins"),
+    ),
+    "n_jobs": Parameter("int", "Processes for the machines of several classes, by joblib.", workers),
+    "nu": Parameter(
+        "float", "In (0, 1]: a bound on the share of errors, and the least share of support vectors.", share
+    ),
+    "probability": Parameter(
+        "bool",
+        "True is refused: take `sklearn.calibration.CalibratedClassifierCV`. To give it is deprecated, as there.",
+    ),
+    "psd": Parameter(
+        '{"clip", "shift", "raise"}',
+        'What to do with an indefinite kernel matrix, as that of "sigmoid" may be: project it, add to its diagonal, '
+        "or raise `IndefiniteKernelError`.",
+        one_of("raise", "clip", "shift"),
+    ),
+    "random_state": Parameter("int or None", "Without effect: nothing is random."),
+    "shrinking": Parameter("bool", LIBSVMS, flag),
+    "time_limit": Parameter(
+        "float",
+        "Seconds of the whole fit; one that needs more ends with the best certified points and a `GapWarning`.",
+        seconds,
+    ),
+    "tol": Parameter("float", "The relative duality gap that has to be reached, rounding errors included.", tolerance),
+    "verbose": Parameter("bool or int", "Report progress; of several machines, how many are done.", verbosity),
+    "warm_start": Parameter("bool", "Begin where the last fit ended, if it was over as many samples.", flag),
+}
+INFINITE_C = Parameter(
+    "float", "Penalty of an error beyond the tube, positive; `inf` allows none.", positive_or_infinite
+)
+
+#: What a fit leaves, by name: type and meaning.
+ATTRIBUTES: dict[str, tuple[str, str]] = {
+    "center_": ("ndarray, shape (d,)", "Centre of the ball, of a linear kernel."),
+    "classes_": ("ndarray, shape (k,)", "The labels in sort order."),
+    "support_": ("ndarray of int32, shape (s,)", "Rows of the support vectors, class after class."),
+    "support_vectors_": ("ndarray or csr_matrix, shape (s, d)", "Empty of a precomputed kernel."),
+    "n_support_": ("ndarray of int32, shape (1,) or (k,)", "How many there are; of several classes, of each."),
+    "dual_coef_": (
+        "ndarray or csr_matrix, shape (1, s) or (k − 1, s)",
+        "As scikit-learn stores them: α_i y_i, of a regression α⁺ − α⁻; (P, s) of machines that are no pairs.",
+    ),
+    "coef_": (
+        "ndarray or csr_matrix, shape (1, d) or (P, d)",
+        "The weights of the features, a row for each machine, of a linear kernel, where they cannot be written to; "
+        "(d,) of `LinearSVR`.",
+    ),
+    "intercept_": ("ndarray, shape (P,)", "One for each machine."),
+    "offset_": ("ndarray, shape (1,)", "`decision_function` is `score_samples` less this."),
+    "pairs_": ("ndarray of int, shape (m, 2)", "The pairs (better, worse) that were learnt from."),
+    "radius_": ("float", "Radius R of the ball, in feature space."),
+    "fit_status_": ("int", "0 where every gap is certified to be within `tol`, else 1."),
+    "gap_": ("float", "The largest of the certified relative gaps."),
+    "result_": ("SVMResult", "The certified result."),
+    "results_": (
+        "sequence of SVMResult", "The certified result of each machine; of two classes there is also `result_`.",
+    ),
+    "n_iter_": ("int or ndarray of int32, shape (P,)", "Iterations of the solver."),
+    "class_weight_": ("ndarray, shape (k,)", "The factor of C of each class."),
+    "shape_fit_": ("tuple of int", "The shape of X."),
+    "n_features_in_": ("int", "d."),
+    "feature_names_in_": ("ndarray of str, shape (d,)", "Where X was a data frame."),
 }  # fmt: skip
-#: What those with a kernel take besides.
-KERNEL: dict[str, Check] = {
-    "kernel": kernel, "degree": degree, "gamma": gamma, "coef0": finite, "psd": one_of("raise", "clip", "shift"),
-    "shrinking": flag, "cache_size": positive,
-}  # fmt: skip
+#: Columns of a line of documentation.
+COLUMNS = 112
+
+
+def documentation(text: str, parameters: Mapping[str, tuple[Parameter, Any]], attributes: Iterable[str]) -> str:
+    """The docstring of a class with its parameters, each with its default, and attributes ahead of other sections."""
+    lines = ["Parameters", "----------"]
+    for name, (parameter, default) in parameters.items():
+        given = "optional" if default is None else f"default={default!r}".replace("'", '"')
+        lines += [f"{name} : {parameter.kind}, {given}", *_wrapped(parameter.text)]
+    lines += ["", "Attributes", "----------"]
+    for name in attributes:
+        kind, meaning = ATTRIBUTES[name]
+        lines += [f"{name} : {kind}", *_wrapped(meaning)]
+    text = inspect.cleandoc(text)
+    section = re.search(r"^[A-Z][A-Za-z ]+\n-{3,}$", text, flags=re.MULTILINE)
+    start = len(text) if section is None else section.start()
+    return "\n".join([text[:start].rstrip(), "", *lines, "", text[start:]]).rstrip() + "\n"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, COLUMNS, initial_indent="    ", subsequent_indent="    ")
+
 
 __all__ = ["CallbackSupportMixin", "watched"]

@@ -7,38 +7,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.parameters import Check, positive, watched
+from qpsvm.estimators.parameters import Parameter, positive, watched
 from qpsvm.machines import Ranking
 from qpsvm.space.kernels.gram import PSDRule
 
 
 class RankingSVM(OneMachine):
     """Ranking support vector machine with a certified gap: for i better than j, f(x_i) is to be f(x_j) + 1 at least.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        Price of slack of a pair, positive.
-    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable, default="linear"
-        A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.
-    degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter
-        As of `SVC`.
-    backend, constraints, warm_start, time_limit, psd
-        As of `SVC`.
-
-    Attributes
-    ----------
-    pairs_ : ndarray of int, shape (m, 2)
-        The pairs (better, worse) that were learnt from.
-    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, fit_status_, gap_, result_, n_iter_
-        As of `SVR`; the intercept is 0, since a score says nothing but the order.
-    shape_fit_, n_features_in_, feature_names_in_
-        As of `SVR`.
 
     See Also
     --------
@@ -57,7 +36,10 @@ class RankingSVM(OneMachine):
     [-0.333333  0.666667  1.666667  2.333333] 1.0 True
     """
 
-    _checks: ClassVar[Mapping[str, Check]] = {**OneMachine._checks, "C": positive}
+    _own: ClassVar[Mapping[str, Parameter]] = {
+        "C": Parameter("float", "Penalty of slack of a pair, positive.", positive)
+    }
+    _attributes: ClassVar[tuple[str, ...]] = (*OneMachine._attributes, "pairs_")
 
     def __init__(
         self,
@@ -87,7 +69,7 @@ class RankingSVM(OneMachine):
 
     @watched
     @all_at_once
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the machine, and certify how close to its optimum it is.
 
         Parameters
@@ -97,7 +79,7 @@ class RankingSVM(OneMachine):
         y : array_like, shape (n,)
             How good each sample is.
         sample_weight : array_like, shape (n,), optional
-            A pair costs C s_i s_j.
+            A pair has the penalty C s_i s_j.
         groups : array_like, shape (n,), optional
             Only samples of the same group are compared.
 
@@ -105,17 +87,9 @@ class RankingSVM(OneMachine):
         -------
         self
 
-        Raises
-        ------
-        DataError, DataTypeError
-            Samples or targets that cannot be used; no pair at all.
-        ParameterError, ParameterTypeError, UnknownOptionError
-            A parameter out of its range, of another type, or of another name.
-
-        Warns
-        -----
-        GapWarning
-            The certified gap is above `tol`; it is a `ConvergenceWarning` too.
+        See Also
+        --------
+        SVC.fit : Errors and warnings.
         """
         self._check_parameters()
         X, y, sample_weight = self._opened(X, y, sample_weight)
@@ -124,34 +98,10 @@ class RankingSVM(OneMachine):
         if n < 2:
             raise DataError(f"n_samples={n}: there are pairs to learn from among two samples or more")
         target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
-        problem = Ranking(
-            matrix,
-            target,
-            self.C,
-            groups,
-            None,
-            kernel,
-            weight,
-            self.psd,
-            self.constraints,
-        )
+        problem = Ranking(matrix, target, self.C, groups, None, kernel, weight, self.psd, self.constraints)
         self.pairs_ = problem.pairs
         self._keep_one(matrix, self._solved(problem))
         return self
-
-    def predict(self, X: Any) -> FloatArray:
-        """The score of each sample: the better, the larger.
-
-        Parameters
-        ----------
-        X : array_like, data frame or SciPy sparse, shape (m, d)
-
-        Returns
-        -------
-        ndarray, shape (m,)
-        """
-        matrix = self._predicting(X)
-        return self._scores(matrix)[:, 0]
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
         """The share of pairs that are in order.

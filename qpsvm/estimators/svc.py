@@ -1,110 +1,190 @@
-"""`SVC` and `NuSVC`."""
+"""The classifiers with a kernel: `SVC` and `NuSVC`."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.rounding import gamma as rounding_of
-from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import InfeasibleNuError, UnsupportedError
-from qpsvm.estimators.classifiers import HARD, SOFT, KernelClassifier
-from qpsvm.estimators.parameters import Check, one_of, price, share
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError, UnsupportedError
+from qpsvm.estimators import inputs
+from qpsvm.estimators.base import callers_level, model_of
+from qpsvm.estimators.kernel_machine import KernelMachine
+from qpsvm.estimators.parameters import Parameter, flag, one_of, positive_or_infinite, share
+from qpsvm.estimators.several import SeveralMachines
 from qpsvm.machines.infeasible.evidence import with_totals
 from qpsvm.many.multiclass import Together
+from qpsvm.result import pairs_model as voting
+from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.model import Model
+from qpsvm.result.pairs_model import PairsModel
+from qpsvm.space.kernels.functions import Kernel
+from qpsvm.space.kernels.gram import Intercept
 
+#: The name of the machine in whose problems C is a penalty, and that of the one without slack.
+SOFT, HARD = "CSVM", "HardMargin"
+#: What to do instead of `probability=True`, which fits more models and may contradict `predict`.
+CALIBRATE = "probability=True is refused: sklearn.calibration.CalibratedClassifierCV({name}(...)) gives probabilities"
+#: What scikit-learn warns of from 1.9 on, too.
+DEPRECATED = (
+    "The `probability` parameter is deprecated, as it is in scikit-learn: leave it out, and take "
+    "CalibratedClassifierCV for probabilities."
+)
 #: ν that is above its largest value by a smaller share is for the machine to judge, which counts its rounding.
 CLEARLY = 1e-9
 
 
+class KernelClassifier(SeveralMachines, KernelMachine):
+    """What `SVC` and `NuSVC` share."""
+
+    _attributes: ClassVar[tuple[str, ...]] = (
+        "classes_", "support_", "support_vectors_", "n_support_", "dual_coef_", "coef_", "intercept_", "fit_status_",
+        "gap_", "results_", "n_iter_", "class_weight_", "shape_fit_", "n_features_in_", "feature_names_in_",
+    )  # fmt: skip
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        matrix, kernel = self._training(X)
+        n = matrix.shape[0]
+        classes, codes = inputs.labels_of(y, n)
+        weight = inputs.weights_of(sample_weight, n)
+        self.classes_, self.class_weight_ = classes, inputs.class_weights(self.class_weight, classes, y)
+        factors = self.class_weight_[codes] if (self.class_weight_ != 1.0).any() else None
+        weight = weight if factors is None else factors if weight is None else weight * factors
+        sums = np.bincount(codes, weight, len(classes)).astype(np.float64)
+        self._check_sums(sums, 0 if weight is None else n)
+        machine, parameters = self._machine()
+        if machine == HARD and weight is not None:
+            weight = (weight > 0.0).astype(float)
+        intercept: Intercept = "free" if self.fit_intercept else None
+        together = self._together(matrix, codes, weight, machine, parameters, kernel, intercept, self.psd)
+        self._judge(together.status, together.gap, together.message)
+        self._keep(matrix, codes, together, kernel)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.probability, str) and self.probability == "deprecated":
+            return
+        as_flag(self.probability, "probability")
+        warnings.warn(DEPRECATED, FutureWarning, stacklevel=callers_level())
+        if self.probability:
+            raise UnsupportedError(CALIBRATE.format(name=type(self).__name__))
+
+    def _check_sums(self, sums: FloatArray, n: int) -> None:  # noqa: ARG002
+        """Check the sums of the weights of each class, (k,), before there is any kernel value; n were added in floats.
+
+        Raises DataError.
+        """
+        if np.count_nonzero(sums) < 2:
+            raise DataError("Invalid input - all samples with positive weights belong to the same class.")
+        if not sums.all():
+            gone = self.classes_.tolist()[int(np.argmin(sums))]
+            raise DataError(f"every sample of the class {gone!r} has weight 0: leave its samples out")
+
+    def _machine(self) -> tuple[str, dict[str, Any]]:
+        """The name of the machine of two classes, and its parameters."""
+        raise NotImplementedError
+
+    def _scale(self, together: Together) -> FloatArray:
+        """What the decision function of each machine is divided by: (P,)."""
+        return np.ones(len(together.gap))
+
+    def _keep(self, X: Matrix, codes: NDArray[np.intp], together: Together, kernel: Kernel) -> None:
+        """The attributes that scikit-learn's classifiers have."""
+        k = len(self.classes_)
+        size = self._scale(together)
+        self._solution = together
+        self.results_ = together.results
+        coef = together.coef.toarray()
+        support = np.flatnonzero(coef.any(axis=0))
+        self.support_ = support[np.argsort(codes[support], kind="stable")].astype(np.int32)
+        self._n_support = np.bincount(codes[support], minlength=k).astype(np.int32)
+        self.support_vectors_ = self._vectors(X, kernel)
+        coef = coef[:, self.support_] / size[:, None]
+        b = together.b / size
+        self._pairs = bool(together.machines[0, 1] >= 0)
+        self.dual_coef_ = self._stored(voting.packed(coef, self._n_support) if self._pairs else coef)
+        self.intercept_ = (-b if self._turned else b) + 0.0
+        self.n_iter_: Any = np.asarray(self._iterations(together.iterations), dtype=np.int32)
+        w = None if together.w is None else together.w / size[:, None]
+        self._scores = self._made_scores(kernel, -w if self._turned and w is not None else w)
+
+    @property
+    def _turned(self) -> bool:
+        """Whether scikit-learn's signs are the other ones: of several pairs, f is positive for their first class."""
+        return self._pairs and len(self.classes_) > 2
+
+    def _libsvm_sign(self) -> float:
+        return -1.0 if len(self.classes_) == 2 else 1.0
+
+    @property
+    def _ends(self) -> NDArray[np.intp] | None:
+        return np.concatenate([[0], np.cumsum(self._n_support)]) if self._turned else None
+
+    @property
+    def n_support_(self) -> NDArray[Any]:
+        """How many support vectors each class has: (k,)."""
+        try:
+            return self._n_support
+        except AttributeError:
+            raise AttributeError("n_support_ is there after fit") from None
+
+    def _values(self, X: Any) -> FloatArray:
+        """f of each machine, (m, P); positive for the first of the two classes where there are more than two."""
+        matrix = self._predicting(X)
+        if self._n_support.sum() != len(self.support_):
+            raise DataError(f"The internal representation of {type(self).__name__} was altered")
+        return self._scores.tied(matrix)
+
+    def _model(self) -> Model | JointModel | PairsModel:
+        by_class = self.decision_function_shape == "ovr"
+        return model_of(self, self._scores, self.classes_, by_class, bool(self.break_ties))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The decision values of samples.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,), (m, k) or (m, k(k − 1)/2)
+            Of two classes f(x), positive for the second. With more, a score for each class ("ovr"), or the value of
+            each pair, positive for its first class ("ovo").
+        """
+        values = self._values(X)
+        if values.shape[1] == 1:
+            return values[:, 0]
+        if not self._pairs:
+            return values
+        return voting.scores(values, len(self.classes_)) if self.decision_function_shape == "ovr" else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
+        values = self._values(X)
+        k = len(self.classes_)
+        if values.shape[1] == 1:
+            codes = (values[:, 0] > 0.0).astype(np.intp)
+        elif not self._pairs:
+            codes = values.argmax(axis=1)
+        elif self.break_ties:
+            codes = voting.scores(values, k).argmax(axis=1)
+        else:
+            codes = voting.winners(values, k)
+        labels: NDArray[Any] = self.classes_[codes]
+        return labels
+
+
 class SVC(KernelClassifier):
     """C-support vector classification with a certified gap: `sklearn.svm.SVC` on this library's solvers.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        Price of slack, positive. `inf` is a hard margin, and raises `NotSeparableError` where there is none.
-    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
-        A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.
-    degree : int, default=3
-        Of "poly".
-    gamma : {"scale", "auto"} or float, default="scale"
-        Of "rbf", "poly" and "sigmoid": 1/(d var(X)), 1/d, or a number.
-    coef0 : float, default=0.0
-        Of "poly" and "sigmoid".
-    shrinking : bool, default=True
-        Without effect: it belongs to LIBSVM.
-    probability : bool, default="deprecated"
-        True is refused: take `sklearn.calibration.CalibratedClassifierCV`. To give it is deprecated, as there.
-    tol : float, default=1e-6
-        The relative duality gap that has to be reached, all rounding counted.
-    cache_size : float, default=200
-        Without effect: it belongs to LIBSVM.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C by label.
-    verbose : bool, default=False
-        Say what is going on; of several machines, how many are done.
-    max_iter : int, default=-1
-        Iterations of the solver, its final steps of polishing not counted; −1 for no limit.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Of more than two classes: a score for each, or the value of each pair.
-    break_ties : bool, default=False
-        Whether `predict` follows the scores of "ovr" where classes have as many votes; it costs a little.
-    random_state : int or None, default=None
-        Without effect: nothing is random.
-    backend : str, default="auto"
-        Who solves: one of `qpsvm.backends.names()`.
-    constraints : Constraints, ValueConstraints, or a list of them, optional
-        Rows of your own that w, b and f of every machine have to keep.
-    warm_start : bool, default=False
-        Begin where the last fit ended, if it was over as many samples.
-    time_limit : float, optional
-        Seconds of the whole fit; one that needs more ends with the best certified points and a `GapWarning`.
-    fit_intercept : bool, default=True
-        False for f(x) = ⟨w, φ(x)⟩, through the origin.
-    multi_class : {"ovo", "ovr", "crammer_singer", "weston_watkins"}, default="ovo"
-        More than two classes: a machine for every two, one for each against all others, or a joint one.
-    psd : {"clip", "shift", "raise"}, default="clip"
-        What to do with an indefinite kernel matrix, as that of "sigmoid" may be: project it, add to its diagonal, or
-        raise `IndefiniteKernelError`.
-    n_jobs : int, optional
-        Processes for the machines of several classes, by joblib.
-
-    Attributes
-    ----------
-    classes_ : ndarray, shape (k,)
-        The labels in sort order.
-    support_ : ndarray of int32, shape (s,)
-        Rows of the support vectors, class after class.
-    support_vectors_ : ndarray or csr_matrix, shape (s, d)
-        Empty of a precomputed kernel.
-    n_support_ : ndarray of int32, shape (k,)
-        How many each class has.
-    dual_coef_ : ndarray or csr_matrix, shape (k − 1, s)
-        As scikit-learn stores them; (P, s) of machines that are no pairs.
-    coef_ : ndarray or csr_matrix, shape (P, d)
-        Of a linear kernel; cannot be written to.
-    intercept_ : ndarray, shape (P,)
-        One for each machine.
-    fit_status_ : int
-        0 where every gap is certified to be within `tol`, else 1.
-    gap_ : float
-        The largest of the certified relative gaps.
-    results_ : sequence of SVMResult
-        The certified result of each machine; of two classes there is also `result_`.
-    n_iter_ : ndarray of int32, shape (P,)
-        Iterations of the solver.
-    class_weight_ : ndarray, shape (k,)
-        The factor of C of each class.
-    shape_fit_ : tuple of int
-        The shape of X.
-    n_features_in_ : int
-        d.
-    feature_names_in_ : ndarray of str, shape (d,)
-        Where X was a data frame.
 
     See Also
     --------
@@ -134,7 +214,13 @@ class SVC(KernelClassifier):
     ['optimal', 'optimal', 'optimal']
     """
 
-    _checks: ClassVar[Mapping[str, Check]] = {**KernelClassifier._checks, "C": price}
+    _own: ClassVar[Mapping[str, Parameter]] = {
+        "C": Parameter(
+            "float",
+            "Penalty of slack, positive. `inf` is a hard margin, and raises `NotSeparableError` where there is none.",
+            positive_or_infinite,
+        )
+    }
 
     def __init__(
         self,
@@ -172,33 +258,15 @@ class SVC(KernelClassifier):
 class NuSVC(KernelClassifier):
     """ν-support vector classification with a certified gap: `sklearn.svm.NuSVC` on this library's solvers.
 
-    Parameters
-    ----------
-    nu : float, default=0.5
-        In (0, 1], and at most 2·min(S₊, S₋)/S of every two classes: a bound on the share of margin errors, and the
-        least share of support vectors.
-    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, verbose, max_iter
-        As of `SVC`; weights are of shares of the samples here.
-    decision_function_shape, break_ties, random_state, backend, constraints, warm_start, time_limit
-        As of `SVC`.
-    fit_intercept : bool, default=True
-        False is refused: a ν-SVM has an intercept.
-    multi_class : {"ovo", "ovr"}, default="ovo"
-        As of `SVC`.
-    psd, n_jobs
-        As of `SVC`.
-
-    Attributes
-    ----------
-    classes_, support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, fit_status_, gap_, results_
-        As of `SVC`. f is divided by ρ, as LIBSVM's, so that the margin is where |f| = 1; `results_` are not.
-    n_iter_, class_weight_, shape_fit_, n_features_in_, feature_names_in_
-        As of `SVC`.
-
     See Also
     --------
-    SVC : With a price of slack instead of ν.
+    SVC : With a penalty C instead of ν.
     qpsvm.NuSVM : The problem itself.
+
+    Notes
+    -----
+    f is divided by ρ, as LIBSVM's, so that the margin is where |f| = 1; `results_` are not. Weights are of shares of
+    the samples.
 
     References
     ----------
@@ -214,8 +282,18 @@ class NuSVC(KernelClassifier):
     True True
     """
 
-    _checks: ClassVar[Mapping[str, Check]] = {
-        **KernelClassifier._checks, "nu": share, "multi_class": one_of("ovo", "ovr"),
+    _own: ClassVar[Mapping[str, Parameter]] = {
+        "nu": Parameter(
+            "float",
+            "In (0, 1], and at most 2·min(S₊, S₋)/S of every two classes: a bound on the share of margin errors, and "
+            "the least share of support vectors.",
+            share,
+        ),
+        "fit_intercept": Parameter("bool", "False is refused: a ν-SVM has an intercept.", flag),
+        "multi_class": Parameter(
+            '{"ovo", "ovr"}', "More than two classes: a machine for every two, or one for each against all others.",
+            one_of("ovo", "ovr"),
+        ),
     }  # fmt: skip
 
     def __init__(

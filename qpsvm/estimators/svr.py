@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.out_of_core import StoredScore
-from qpsvm.estimators.parameters import Check, finite, flag, not_negative, price, share, watched
+from qpsvm.estimators.parameters import INFINITE_C, Parameter, finite, flag, share
 from qpsvm.machines import EpsilonSVR, Problem
 from qpsvm.machines import NuSVR as NuProblem
 from qpsvm.machines import QuantileSVR as QuantileProblem
@@ -32,43 +31,9 @@ BOUND = 2
 class KernelRegressor(StoredScore, RegressorMixin, OneMachine):  # type: ignore[misc]
     """What the regressors with a kernel share."""
 
-    _checks: ClassVar[Mapping[str, Check]] = {
-        **OneMachine._checks, "C": price, "fit_intercept": flag,
-    }  # fmt: skip
+    _own: ClassVar[Mapping[str, Parameter]] = {"C": INFINITE_C}
 
-    @watched
-    @all_at_once
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the machine, and certify how close to its optimum it is.
-
-        Parameters
-        ----------
-        X : array_like, data frame or SciPy sparse, shape (n, d)
-            Samples in rows; the (n, n) kernel matrix of a precomputed kernel.
-        y : array_like, shape (n,)
-            Targets.
-        sample_weight : array_like, shape (n,), optional
-            Factors of C. A sample whose weight is not positive takes no part.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError, DataTypeError
-            Samples, targets or weights that cannot be used.
-        ParameterError, ParameterTypeError, UnknownOptionError
-            A parameter out of its range, of another type, or of another name; an infinite C where no f keeps all
-            samples within its tube.
-
-        Warns
-        -----
-        GapWarning
-            The certified gap is above `tol`; it is a `ConvergenceWarning` too.
-        """
-        self._check_parameters()
-        X, y, sample_weight = self._opened(X, y, sample_weight)
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         matrix, kernel = self._training(X)
         n = matrix.shape[0]
         target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
@@ -80,66 +45,13 @@ class KernelRegressor(StoredScore, RegressorMixin, OneMachine):  # type: ignore[
         if reached:
             raise ParameterError("C=inf: no f keeps every sample within its tube; give a finite C, or a wider tube")
         self._keep_one(matrix, result)
-        return self
 
     def _problem(self, X: Matrix, target: FloatArray, C: float, kernel: Kernel, weight: FloatArray | None) -> Problem:
         raise NotImplementedError
 
-    def predict(self, X: Any) -> FloatArray:
-        """f of each sample.
-
-        Parameters
-        ----------
-        X : array_like, data frame or SciPy sparse, shape (m, d)
-
-        Returns
-        -------
-        ndarray, shape (m,)
-        """
-        matrix = self._predicting(X)
-        return self._scores(matrix)[:, 0]
-
 
 class SVR(KernelRegressor):
     """ε-support vector regression with a certified gap: `sklearn.svm.SVR` on this library's solvers.
-
-    Parameters
-    ----------
-    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
-        A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.
-    degree, gamma, coef0
-        Of the kernel, as of `SVC`.
-    tol : float, default=1e-6
-        The relative duality gap that has to be reached, all rounding counted.
-    C : float, default=1.0
-        Price of an error beyond the tube, positive; `inf` allows none.
-    epsilon : float, default=0.1
-        Half the width of the tube within which an error costs nothing.
-    shrinking, cache_size
-        Without effect: they belong to LIBSVM.
-    verbose : bool, default=False
-        Say what is going on.
-    max_iter : int, default=-1
-        Iterations of the solver; −1 for no limit.
-    backend, constraints, warm_start, time_limit, fit_intercept, psd
-        As of `SVC`.
-
-    Attributes
-    ----------
-    support_ : ndarray of int32, shape (s,)
-        Rows of the support vectors.
-    support_vectors_ : ndarray or csr_matrix, shape (s, d)
-        Empty of a precomputed kernel.
-    n_support_ : ndarray of int32, shape (1,)
-        How many there are.
-    dual_coef_ : ndarray or csr_matrix, shape (1, s)
-        β = α⁺ − α⁻ of each.
-    coef_ : ndarray or csr_matrix, shape (1, d)
-        Of a linear kernel; cannot be written to.
-    intercept_ : ndarray, shape (1,)
-        The intercept.
-    fit_status_, gap_, result_, n_iter_, shape_fit_, n_features_in_, feature_names_in_
-        As of `LinearSVR`.
 
     See Also
     --------
@@ -159,8 +71,6 @@ class SVR(KernelRegressor):
     >>> print(np.abs(machine.predict(X) - np.sin(X[:, 0])).max().round(2), machine.gap_ <= 1e-6)
     0.05 True
     """
-
-    _checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor._checks, "epsilon": not_negative}
 
     def __init__(
         self,
@@ -195,30 +105,10 @@ class SVR(KernelRegressor):
 class NuSVR(KernelRegressor):
     """ν-support vector regression with a certified gap: `sklearn.svm.NuSVR` on this library's solvers.
 
-    Parameters
-    ----------
-    nu : float, default=0.5
-        In (0, 1]: a bound on the share of samples beyond the tube, and the least share of support vectors.
-    C : float, default=1.0
-        Price of an error beyond the tube, positive.
-    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter
-        As of `SVR`.
-    backend, constraints, warm_start, time_limit, psd
-        As of `SVC`.
-    fit_intercept : bool, default=True
-        False is refused: a ν-SVR has an intercept.
-
-    Attributes
-    ----------
-    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, fit_status_, gap_, result_, n_iter_
-        As of `SVR`; `result_.epsilon` is the width that was found.
-    shape_fit_, n_features_in_, feature_names_in_
-        As of `SVR`.
-
     See Also
     --------
     SVR : With the width of the tube given.
-    qpsvm.NuSVR : The problem itself.
+    qpsvm.NuSVR : The problem itself; `result_.epsilon` is the width that was found.
 
     References
     ----------
@@ -234,7 +124,14 @@ class NuSVR(KernelRegressor):
     True True True
     """
 
-    _checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor._checks, "nu": share}
+    _own: ClassVar[Mapping[str, Parameter]] = {
+        "nu": Parameter(
+            "float",
+            "In (0, 1]: a bound on the share of samples beyond the tube, and the least share of support vectors.",
+            share,
+        ),
+        "fit_intercept": Parameter("bool", "False is refused: a ν-SVR has an intercept.", flag),
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -271,24 +168,6 @@ class NuSVR(KernelRegressor):
 class QuantileSVR(KernelRegressor):
     """Quantile regression with a kernel and a certified gap, which scikit-learn has for linear functions only.
 
-    Parameters
-    ----------
-    quantile : float, default=0.5
-        In (0, 1): the share of the targets that is to lie below f.
-    C : float, default=1.0
-        Price of an error, positive.
-    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter
-        As of `SVR`.
-    backend, constraints, warm_start, time_limit, fit_intercept, psd
-        As of `SVC`.
-
-    Attributes
-    ----------
-    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, fit_status_, gap_, result_, n_iter_
-        As of `SVR`.
-    shape_fit_, n_features_in_, feature_names_in_
-        As of `SVR`.
-
     See Also
     --------
     SVR : The middle of the targets, with a tube.
@@ -310,7 +189,9 @@ class QuantileSVR(KernelRegressor):
     True True
     """
 
-    _checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor._checks, "quantile": finite}
+    _own: ClassVar[Mapping[str, Parameter]] = {
+        "quantile": Parameter("float", "In (0, 1): the share of the targets that is to lie below f.", finite)
+    }
 
     def __init__(
         self,

@@ -191,70 +191,30 @@ class ProbableStandIn(StandIn):
 NO_PROBABILITIES = defaults_of(theirs.SVC).get("probability", False)
 
 
-class SVC(ProbableStandIn, estimators.SVC):
-    """`qpsvm.estimators.SVC` in the place of `sklearn.svm.SVC`.
-
-    An indefinite kernel matrix, as "sigmoid" may have, is left to scikit-learn, whose answer is another than that of
-    `psd="clip"`.
-    """
-
-    original = theirs.SVC
-    __init__ = with_defaults(estimators.SVC.__init__, psd="raise", probability=NO_PROBABILITIES)
-    predict = either(estimators.SVC.predict)
-    decision_function = either(estimators.SVC.decision_function)
+#: The questions that scikit-learn's estimator answers where that was fitted.
+ANSWERS = ("predict", "decision_function", "score_samples")
 
 
-class NuSVC(ProbableStandIn, estimators.NuSVC):
-    """`qpsvm.estimators.NuSVC` in the place of `sklearn.svm.NuSVC`."""
-
-    original = theirs.NuSVC
-    __init__ = with_defaults(estimators.NuSVC.__init__, psd="raise", probability=NO_PROBABILITIES)
-    predict = either(estimators.NuSVC.predict)
-    decision_function = either(estimators.NuSVC.decision_function)
-
-
-class LinearSVC(StandIn, estimators.LinearSVC):
-    """`qpsvm.estimators.LinearSVC` in the place of `sklearn.svm.LinearSVC`, with its penalised intercept."""
-
-    original = theirs.LinearSVC
-    __init__ = with_defaults(estimators.LinearSVC.__init__, intercept_scaling=1)
-    predict = either(estimators.LinearSVC.predict)
-    decision_function = either(estimators.LinearSVC.decision_function)
+def stand_in(ours: Any, base: type = StandIn, **defaults: Any) -> type:
+    """One of our estimators in the place of scikit-learn's of the same name, with other defaults."""
+    name = ours.__name__
+    members = {answer: either(getattr(ours, answer)) for answer in ANSWERS if hasattr(ours, answer)}
+    about = {
+        "__module__": __name__, "__qualname__": name, "original": getattr(theirs, name),
+        "__doc__": f"`qpsvm.estimators.{name}` in the place of `sklearn.svm.{name}`.",
+    }  # fmt: skip
+    return StandsFor(name, (base, ours), {**about, "__init__": with_defaults(ours.__init__, **defaults), **members})
 
 
-class SVR(StandIn, estimators.SVR):
-    """`qpsvm.estimators.SVR` in the place of `sklearn.svm.SVR`."""
-
-    original = theirs.SVR
-    __init__ = with_defaults(estimators.SVR.__init__, psd="raise")
-    predict = either(estimators.SVR.predict)
-
-
-class NuSVR(StandIn, estimators.NuSVR):
-    """`qpsvm.estimators.NuSVR` in the place of `sklearn.svm.NuSVR`."""
-
-    original = theirs.NuSVR
-    __init__ = with_defaults(estimators.NuSVR.__init__, psd="raise")
-    predict = either(estimators.NuSVR.predict)
-
-
-class LinearSVR(StandIn, estimators.LinearSVR):
-    """`qpsvm.estimators.LinearSVR` in the place of `sklearn.svm.LinearSVR`, with its penalised intercept."""
-
-    original = theirs.LinearSVR
-    __init__ = with_defaults(estimators.LinearSVR.__init__, intercept_scaling=1.0)
-    predict = either(estimators.LinearSVR.predict)
-
-
-class OneClassSVM(StandIn, estimators.OneClassSVM):
-    """`qpsvm.estimators.OneClassSVM` in the place of `sklearn.svm.OneClassSVM`."""
-
-    original = theirs.OneClassSVM
-    __init__ = with_defaults(estimators.OneClassSVM.__init__, psd="raise")
-    predict = either(estimators.OneClassSVM.predict)
-    decision_function = either(estimators.OneClassSVM.decision_function)
-    score_samples = either(estimators.OneClassSVM.score_samples)
-
+# An indefinite kernel matrix, as "sigmoid" may have, is left to scikit-learn, whose answer is another than that of
+# psd="clip". `LinearSVC` and `LinearSVR` penalise the intercept, as scikit-learn's do.
+SVC = stand_in(estimators.SVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
+NuSVC = stand_in(estimators.NuSVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
+LinearSVC = stand_in(estimators.LinearSVC, intercept_scaling=1)
+SVR = stand_in(estimators.SVR, psd="raise")
+NuSVR = stand_in(estimators.NuSVR, psd="raise")
+LinearSVR = stand_in(estimators.LinearSVR, intercept_scaling=1.0)
+OneClassSVM = stand_in(estimators.OneClassSVM, psd="raise")
 
 #: Each by its name, which is scikit-learn's.
 CLASSES: dict[str, type] = {

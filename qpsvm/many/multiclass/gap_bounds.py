@@ -1,10 +1,10 @@
-"""The gaps of many C-SVMs or ν-SVMs at once, from above and with all rounding counted: `dual.bounds` for many.
+"""The gaps of many C-SVMs, ν-SVMs or squared hinges at once, from above and with all rounding counted.
 
     (BULK.1)  |û_i − u_i| ≤ κρ_i,  κ as in (ACC.2);  t_i = m − y_i(u_i + b) is then known to a radius r_i, m being the
               margin, 1 or that of a ν-SVM
-    (BULK.2)  P − D(α′) ≤ ½(‖w − w(α)‖ + Sρ)² + Σ max(g_i(t_i − r_i), g_i(t_i + r_i)) + S(|t_k| + r_k),  S ≥ |yᵀα|:
-              α′ is α with what yᵀα lacks of 0 moved onto row k, which has room for it, (COUNT.2) and (COUNT.3)
-    (BULK.3)  P ≥ ½‖w‖² + Σ U_i max(t_i − r_i, 0),  and gap = (P − D)/P, (COUNT.4)
+    (BULK.2)  P − D(α′) ≤ ½(‖w − w(α)‖ + Sρ)² + Σ max(g_i(t_i − r_i), g_i(t_i + r_i)) + S(|t_k − δα_k| + r_k + δS)
+              with S ≥ |yᵀα|:  α′ is α with what yᵀα lacks of 0 moved onto row k, which has room for it, (COUNT.2) and (COUNT.3)
+    (BULK.3)  P ≥ ½‖w‖² + Σ ψ_i(t_i − r_i),  and gap = (P − D)/P, (COUNT.4)
     (BULK.4)  of a ν-SVM, the α of each class add up to ν/2, and each class has a row that takes what its sum lacks;
               |D| = ½‖w(α′)‖² ≥ ½(‖w‖ − ‖w − w(α′)‖)², and gap = (P − D)/|D|
 
@@ -26,6 +26,7 @@ from qpsvm.bounds.accuracy import TINY_NORM
 from qpsvm.bounds.gap_bounds import FEW, NEXT_TO_NOTHING
 from qpsvm.bounds.screening import row_radii
 from qpsvm.many.multiclass.stack import Stack
+from qpsvm.program.losses import gap_term, loss
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Roundings of t = 1 − y(u + b), twice as many as there are.
@@ -56,32 +57,38 @@ class Points:
     offset: FloatArray
 
 
-def gaps(stack: Stack, points: Points) -> FloatArray:
+def gaps(stack: Stack, points: Points, intercept: str | None = "free") -> FloatArray:
     """The relative gap of each machine from above, (P,): infinite where nothing is known."""
-    alpha, upper, sign = points.alpha, stack.upper, stack.sign
-    most = float(stack.lengths.max())
+    alpha, upper, sign, curvature = points.alpha, stack.upper, stack.sign, stack.curvature
+    most, nothing = float(stack.lengths.max()), np.zeros(stack.machines)
     t, r = known_slack(stack, points)
-    high, low, room = t + r, t - r, upper - alpha
-    terms = np.maximum(
-        np.where(high > 0.0, room * high, -alpha * high), np.where(low > 0.0, room * low, -alpha * low)
-    )  # (BULK.2)
+    bent = curvature * alpha
+    high, low = t + r, t - r
+    if bent.any():  # t − δα cancels where the row is at its optimum
+        r = r + ROUNDINGS * UNIT * (np.abs(t) + r + bent)
+        high, low = t + r, t - r
+    terms = np.maximum(gap_term(alpha, high, upper, curvature), gap_term(alpha, low, upper, curvature))  # (BULK.2)
     difference = stack.sums(terms) * (1.0 + gamma(most + 16))
-    losses = stack.sums(upper * np.maximum(low, 0.0)) * (1.0 - gamma(most + 8))
-    slack, room, largest = np.abs(t) + r, np.minimum(alpha, room), float(points.sizes.max())
-    distance, nothing = points.offset * FEW, np.zeros(stack.machines)
-    if stack.nu is None:
-        surplus, reach = surplus_of(stack, alpha * sign, nothing, slack, room)
+    slack, room, largest = np.abs(t - bent) + r, np.minimum(alpha, upper - alpha), float(points.sizes.max())
+    distance, size = points.offset * FEW, 0.5 * points.square
+    if stack.nu is None:  # (BULK.3)
+        size = size + stack.sums(loss(low, upper, curvature)) * (1.0 - gamma(most + 8))
+    sums = [(alpha * sign, nothing, room)] if intercept == "free" else []
+    if stack.nu is not None:  # (BULK.4)
+        classes = (sign > 0.0, sign < 0.0)
+        sums = [(np.where(own, alpha, 0.0), 0.5 * stack.nu, np.where(own, room, 0.0)) for own in classes]
+    for values, target, free in sums:
+        surplus, reach = surplus_of(stack, values, target, slack, free)
         distance = distance + surplus * largest * FEW
-        difference += surplus * reach
-        size = 0.5 * points.square + losses  # (BULK.3)
-    else:
-        for own in (sign > 0.0, sign < 0.0):  # (BULK.4)
-            surplus, reach = surplus_of(
-                stack, np.where(own, alpha, 0.0), 0.5 * stack.nu, slack, np.where(own, room, 0.0)
-            )
-            distance = distance + surplus * largest * FEW
-            difference += surplus * reach
+        difference += surplus * (reach + stack.largest(curvature) * surplus)
+    if stack.nu is not None:
         size = 0.5 * np.square(np.maximum(np.sqrt(points.square) - distance, 0.0))
+    if intercept == "penalised":
+        known = np.abs(points.level) * (1.0 - 4.0 * UNIT) - points.level_radius
+        apart = np.abs(points.level - stack.sums(alpha * sign)) + gamma(most + 2) * stack.sums(alpha) * FEW
+        apart = (apart + points.level_radius + ROUNDINGS * UNIT * np.abs(points.level)) * FEW
+        difference += 0.5 * apart * apart
+        size = size + 0.5 * np.square(np.maximum(known, 0.0))
     difference += 0.5 * distance * distance
     good = (size > NEXT_TO_NOTHING) & (difference >= 0.0) & np.isfinite(difference) & np.isfinite(size)
     found: FloatArray = np.full(len(size), np.inf)

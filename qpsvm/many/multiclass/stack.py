@@ -24,7 +24,7 @@ class Stack:
 
     slices: Where the rows of each machine are in `Split.order`: of a pair, those of two classes.
     ends (P + 1,): Where the rows of each begin, and where the last ones end.
-    sign, upper (M,): y and U.
+    sign, upper, curvature (M,): y, U and δ.
     nu (P,) or None: The sum of α, of ν-SVMs.
     """
 
@@ -32,6 +32,7 @@ class Stack:
     ends: IntArray
     sign: FloatArray
     upper: FloatArray
+    curvature: FloatArray
     nu: FloatArray | None = None
 
     @property
@@ -85,7 +86,12 @@ def stacked(split: Split, prices: FloatArray) -> Stack:
     lengths = [sum(part.stop - part.start for part in parts) for parts in slices]
     sign = np.repeat(signs, counts)
     upper = np.concatenate([prices[part] for parts in slices for part in parts])
-    return Stack(slices, np.concatenate([[0], np.cumsum(lengths)]), sign, upper)
+    return Stack(slices, np.concatenate([[0], np.cumsum(lengths)]), sign, upper, np.zeros(len(sign)))
+
+
+def with_squares(stack: Stack) -> Stack:
+    """The same rows for squared hinges, where U are the penalties C: δ = 1/(2C), and no bound."""
+    return replace(stack, curvature=0.5 / stack.upper, upper=np.full(len(stack.upper), np.inf))
 
 
 def with_shares(stack: Stack, nu: float) -> Stack:

@@ -13,10 +13,10 @@ from proof import Task
 
 import qpsvm
 from qpsvm.many.multiclass import bulk
-from qpsvm.many.multiclass import train as squared
 from qpsvm.many.multiclass.gap_bounds import gaps, refined
 from qpsvm.many.multiclass.split import split
-from qpsvm.many.multiclass.stack import GramValues, LinearValues, stacked, with_shares
+from qpsvm.many.multiclass.squared_hinge import newton_points
+from qpsvm.many.multiclass.stack import GramValues, LinearValues, stacked, with_shares, with_squares
 
 
 def drawn(rng: np.random.Generator):
@@ -137,9 +137,8 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
             X, codes, np.arange(codes.max() + 1), bool(rng.integers(2)), machine="SquaredHinge", parameters={"C": C},
             kernel=qpsvm.Linear(), sample_weight=weight, psd="raise", intercept=intercept, constraints=None,
         )  # fmt: skip
-        stack, space = stacked(machines, C * machines.weight[machines.order]), machines.own_space
-        curvature = 0.5 / stack.upper
-        found, _ = squared._newton_solved(machines, stack, space.rows.matrix(), curvature)
+        stack, space = with_squares(stacked(machines, C * machines.weight[machines.order])), machines.own_space
+        found, _ = newton_points(machines, stack, space.rows.matrix())
         found.alpha[:] *= 1.0 + rng.choice([0.0, 1e-9, 1e-2]) * rng.normal(size=len(found.alpha))
         found.alpha[:] = np.maximum(found.alpha, 0.0)
         for p in range(stack.machines):  # w is that of α in any case
@@ -148,7 +147,7 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
             found.W[p] = (found.alpha[part] * stack.sign[part]) @ rows
             found.u[part] = rows @ found.W[p]
         b, points = bulk.points_of(space, stack, found)
-        gap = squared.squared_gaps(stack, points, curvature, intercept)
+        gap = gaps(stack, points, intercept)
         for p in np.flatnonzero(np.isfinite(gap)):
             part = stack.part(p)
             point = SimpleNamespace(alpha=found.alpha[part], w=found.W[p], b=float(b[p]))

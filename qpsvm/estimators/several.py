@@ -1,0 +1,115 @@
+"""What classifiers share: the binary machines that they are made of, or one machine over all classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.out_of_core import StoredScore
+from qpsvm.machines import CrammerSinger, WestonWatkins
+from qpsvm.machines.problem.all_in_one import JointProblem
+from qpsvm.many.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.many.multiclass.one_by_one import without_noise
+from qpsvm.many.multiclass.split import REST
+from qpsvm.many.multiclass.together import Results
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
+from qpsvm.space.kernels.functions import Kernel
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+
+#: The machines that learn several classes in one program.
+ALL_IN_ONE: dict[str, type[JointProblem]] = {"crammer_singer": CrammerSinger, "weston_watkins": WestonWatkins}
+
+
+class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[misc]
+    """A classifier that is made of machines."""
+
+    results_: Sequence[SVMResult]
+    #: Linear constraints, the choice of machines for more than two classes, and processes for them.
+    constraints: Any
+    multi_class: str
+    n_jobs: int | None
+
+    @property
+    def result_(self) -> SVMResult:
+        """The certified result, where the classes are two; of more, `results_` has one of each machine."""
+        if len(self.results_) != 1:
+            raise AttributeError(f"there are {len(self.results_)} machines: results_ has the result of each")
+        return self.results_[0]
+
+    def _together(
+        self,
+        X: Matrix,
+        codes: IntArray,
+        weight: FloatArray | None,
+        machine: str,
+        parameters: Mapping[str, Any],
+        kernel: Kernel,
+        intercept: Intercept,
+        psd: PSDRule = "raise",
+    ) -> Together:
+        """Solve the machines of all classes, from the last ones where they are alike.
+
+        Raises UnsupportedError, QPSVMError.
+        """
+        last = getattr(self, "_solution", None) if self.warm_start else None
+        if self.multi_class in ALL_IN_ONE:
+            C = parameters.get("C", math.inf)
+            how = {"kernel": kernel, "sample_weight": weight, "psd": psd, "intercept": intercept}
+            return self._all_in_one(X, codes, C, last, how)
+        rest = self.multi_class == "ovr" and len(self.classes_) > 2
+        return (solve_rest if rest else solve_pairs)(
+            X, codes, self.classes_, machine=machine, parameters=parameters, kernel=kernel, sample_weight=weight,
+            psd=psd, intercept=intercept, n_jobs=self.n_jobs, constraints=self.constraints,
+            start=_continued(last, self.classes_, len(codes), rest), **self._options(),
+        )  # fmt: skip
+
+    def _all_in_one(self, X: Matrix, codes: IntArray, C: float, last: Any, how: Mapping[str, Any]) -> Together:
+        """One program over all classes.
+
+        Raises UnsupportedError, QPSVMError.
+        """
+        labels = self.classes_
+        if self.constraints is not None:
+            raise UnsupportedError(
+                f"multi_class={self.multi_class!r} takes no constraints: use machines of two classes"
+            )
+        problem = ALL_IN_ONE[self.multi_class](X, labels[codes], C, **how)
+        before = last.results[0] if isinstance(last, Together) else None
+        same = isinstance(before, JointResult) and before.coef.shape == (len(codes), len(labels))
+        result: Any = solve(problem, start=before if same else None, check=False, **self._options())
+        if result.error is not None:
+            raise result.error
+        return _as_machines(without_noise(problem, result, float(self.tol)), labels)
+
+
+def _as_machines(result: JointResult, labels: NDArray[Any]) -> Together:
+    """The decision functions of an all-in-one result as those of machines of one class against all others."""
+    coef, b, w = result.coef.T, np.asarray(result.b), result.model.w
+    pairs = np.array([(c, REST) for c in range(len(labels))])
+    if len(labels) == 2:
+        coef, b, pairs = (coef[1] - coef[0])[None, :], b[1:] - b[:1], np.array([(0, 1)])
+        w = None if w is None else (w[1] - w[0])[None, :]
+    return Together(
+        classes=labels, machines=pairs, coef=sp.csr_array(coef), b=b, w=w, gap=np.array([result.gap]),
+        status=[result.status], iterations=np.array([result.iterations or 0]), solver=result.solver,
+        message=result.message, rho=np.ones(len(pairs)), results=Results(1, None, {0: result}),  # type: ignore[dict-item]
+    )  # fmt: skip
+
+
+def _continued(last: Any, classes: NDArray[Any], n: int, rest: bool) -> Together | None:
+    """The machines of the last fit, where they are such as the next one can begin with."""
+    if not isinstance(last, Together) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
+        return None
+    all_in_one = len(last.results) == 1 and not isinstance(last.results[0], SVMResult)
+    return last if not all_in_one and bool(last.machines[0, 1] < 0) == rest else None
