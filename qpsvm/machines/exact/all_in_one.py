@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from qpsvm.base.arrays.exactly import products
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterTypeError
 from qpsvm.bounds.proof.all_in_one import AskedJoint, prove_joint
 from qpsvm.bounds.proof.all_in_one_dual import ExactJoint, HeldJoint
 from qpsvm.bounds.proof.exact_dual import Held
-from qpsvm.bounds.proof.exactly import products
 from qpsvm.bounds.proof.kernels.points import matrix_space
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.spaces import Space

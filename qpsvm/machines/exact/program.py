@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import DataError, UnsupportedError
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Held
-from qpsvm.bounds.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
 from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.prove import Asked, prove
