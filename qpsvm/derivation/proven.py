@@ -12,9 +12,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
+from qpsvm.base.arrays.exactly import above
 from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof.all_in_one_dual import ExactJoint
-from qpsvm.bounds.proof.exactly import above
 from qpsvm.bounds.proof.feasible import missing
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.terms import GapBounds

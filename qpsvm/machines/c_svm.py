@@ -39,25 +39,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.remembered import remembered
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.samples import ClassWeight, original_labels, two_classes
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.forms import margin_group, margin_rows
 from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
 from qpsvm.machines.problem.reading import check_result
-from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import SVMDual, intercept_group
+from qpsvm.program.record import Record
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator
 
 
 class CSVM(Problem):
@@ -113,6 +106,7 @@ class CSVM(Problem):
     [1.] [0. 0. 0. 0.]
     """
 
+    textbook = ("CSVM.2", "½ {norm} + Σ C_i ξ_i", "y_i {f} ≥ 1 − ξ_i")
     dual_tag, own = "CSVM.10", ("C",)
 
     def __init__(
@@ -141,31 +135,8 @@ class CSVM(Problem):
         intercept = "" if self.intercept == "free" else f", intercept {self.intercept or 'absent'}"
         return f"C-SVM, C = {price_in_words(self.C)}{intercept}, kernel {self.kernel}"
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        y = self.labels
-        return SVMDual(  # (CSVM.10)
-            gram=gram, sign=y, level=repeated(1.0, len(y)), upper=self._prices(), curvature=repeated(0.0, len(y)),
-            groups=intercept_group(y, kept), team=self.samples.team,
-        )  # fmt: skip
-
-    def _prices(self) -> FloatArray:
-        """C_i = C · s_i of the samples that take part."""
-        return taking_prices(self.C, self.samples)
-
-    def _primal(self, Z: Matrix) -> QP:
-        n, r = Z.shape
-        y = self.labels
-        kept = self.computed_intercept
-        m, penalty = int(kept is not None), float(kept == "penalised")
-        return QP(  # (CSVM.2)
-            P=Diagonal(np.concatenate([np.ones(r), np.full(m, penalty), np.zeros(n)])),
-            q=np.concatenate([np.zeros(r + m), self._prices()]),
-            G=margin_rows(Z, y, [*([-y[:, None]] if m else []), -sp.eye_array(n)]), h=-np.ones(n),
-            lb=np.concatenate([np.full(r + m, -np.inf), np.zeros(n)]),
-            variables={"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {}), "xi": slice(r + m, r + m + n)},
-            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i" if m else "y_i wᵀx_i ≥ 1 − ξ_i"),
-            formula=f"½ {'(‖w‖² + b²)' if penalty else '‖w‖²'} + Σ C_i ξ_i", title=f"{self.title}: primal (CSVM.2)",
-        )  # fmt: skip
+    def _record(self) -> Record:
+        return Record(self.labels, 1.0, taking_prices(self.C, self.samples))  # (CSVM.2), (CSVM.10)
 
     def equivalent_nu_svm(self, result: SVMResult) -> Problem:
         """The ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).

@@ -45,29 +45,29 @@ Implementation
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.exactly import inverses, joined
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterError, UnknownOptionError, nearest
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_intercept, as_width, bends, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.parameters import as_intercept, as_width, price_in_words, prices, taking_prices
 from qpsvm.machines.problem.reading import check_result
-from qpsvm.machines.problem.regression import Regression, free_above, sharing, tube_groups, tube_rows, tube_variables
-from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import SVMDual
+from qpsvm.machines.problem.regression import Regression, sharing
+from qpsvm.program.record import Record
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator
 
 Loss = Literal["absolute", "squared"]
+#: The objective of either loss.
+ABSOLUTE, SQUARED = "½ {norm} + Σ C_i (ξ_i + ξ*_i)", "½ {norm} + Σ C_i (ξ_i² + ξ*_i²)"
 
 
 class EpsilonSVR(Regression):
@@ -126,6 +126,7 @@ class EpsilonSVR(Regression):
     ['edge' 'inside' 'edge' 'inside' 'inside' 'beyond'] [-0.025 -0.275  0.3  ]
     """
 
+    textbook: tuple[str, ...] = ("ESVR.2", ABSOLUTE, "t_i − {f} ≤ ε + ξ_i", "{f} − t_i ≤ ε + ξ*_i")
     dual_tag, own = "ESVR.10", ("C", "epsilon", "loss")
     width_formula = " + ε 1ᵀ(α⁺ + α⁻)"
 
@@ -149,6 +150,8 @@ class EpsilonSVR(Regression):
         if not isinstance(loss, str) or loss not in get_args(Loss):
             raise UnknownOptionError(f"unknown loss {shown(loss)}; {nearest(loss, get_args(Loss))}")
         self.C, self.epsilon, self.loss = prices(C, self.samples), as_width(epsilon), loss
+        tag, _, *rows = self.textbook
+        self.textbook = (tag, ABSOLUTE if loss == "absolute" else SQUARED, *rows)
 
     @property
     def title(self) -> str:
@@ -164,30 +167,12 @@ class EpsilonSVR(Regression):
         del certificate
         return self.epsilon
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        C = np.tile(self._prices(), 2)
-        squared = self.loss == "squared"
-        upper, curvature = (repeated(np.inf, len(C)), bends(0.5, C)) if squared else (C, repeated(0.0, len(C)))
-        return self._two_sided(gram, kept, self.epsilon, upper, curvature)  # (ESVR.10)
-
-    def _prices(self) -> FloatArray:
-        """C_i = C · s_i of the samples that take part."""
-        return taking_prices(self.C, self.samples)
-
-    def _primal(self, Z: Matrix) -> QP:
-        n, r = Z.shape
-        t, C, epsilon, kept = self.labels, self._prices(), self.epsilon, self.computed_intercept
-        b = ("b",) if kept else ()
-        linear, square = (np.zeros(n), 2.0 * C) if self.loss == "squared" else (C, np.zeros(n))
-        cost = "ξ_i² + ξ*_i²" if self.loss == "squared" else "ξ_i + ξ*_i"
-        return QP(  # (ESVR.2)
-            P=Diagonal(np.concatenate([np.ones(r), np.full(len(b), float(kept == "penalised")), square, square])),
-            q=np.concatenate([np.zeros(r + len(b)), linear, linear]),
-            G=tube_rows(Z, np.ones((n, len(b))), np.zeros((n, 0))), h=np.concatenate([epsilon - t, epsilon + t]),
-            lb=free_above(r + len(b), n), variables=tube_variables(n, r, *b), constraints=tube_groups(n, kept, "ε + "),
-            formula=f"½ {'(‖w‖² + b²)' if kept == 'penalised' else '‖w‖²'} + Σ C_i ({cost})",
-            title=f"{self.title}: primal (ESVR.2)",
-        )  # fmt: skip
+    def _record(self) -> Record:
+        C = taking_prices(self.C, self.samples)
+        if self.loss == "absolute":
+            return self._two_sided(self.epsilon, joined(C, C))  # (ESVR.2), (ESVR.10)
+        bend = inverses(C, Fraction(1, 2))
+        return self._two_sided(self.epsilon, np.inf, joined(bend, bend))
 
     def equivalent_nu_svr(self, result: SVMResult) -> Problem:
         """The ν-SVR with the same f, whose tube has this width: ν = Σα_i / ΣC_i (Chang & Lin 2002, theorem 3).

@@ -38,8 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, NotSeparableError, QPSVMError, SolverError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
@@ -50,13 +49,10 @@ from qpsvm.data.samples import two_classes
 from qpsvm.machines.infeasible.evidence import without_margin, without_rows
 from qpsvm.machines.infeasible.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.forms import margin_group, margin_rows
-from qpsvm.program.qp import QP
+from qpsvm.program.record import Record
 from qpsvm.program.solution import QPSolution, Status
-from qpsvm.program.svm_dual import SVMDual, intercept_group
 from qpsvm.space.kernels.functions import Linear, Precomputed
-from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator
+from qpsvm.space.kernels.gram import PSDRule
 
 #: Rows, and entries of their coordinates, up to which the linear program takes no longer than the nearest points.
 FEW_ROWS, FEW_ENTRIES = 1000, 10_000
@@ -113,6 +109,7 @@ class HardMargin(Problem):
     True
     """
 
+    textbook = ("HARD.2", "½ {norm}", "y_i {f} ≥ 1")
     dual_tag = "HARD.9"
 
     def __init__(
@@ -138,23 +135,8 @@ class HardMargin(Problem):
         """The machine with its parameters."""
         return f"hard margin, kernel {self.kernel}"
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        y = self.labels
-        return SVMDual(  # (HARD.9); its certificate is (HARD.14)
-            gram=gram, sign=y, level=repeated(1.0, self.n), upper=repeated(np.inf, self.n),
-            curvature=repeated(0.0, self.n), groups=intercept_group(y, kept), team=self.samples.team,
-        )  # fmt: skip
-
-    def _primal(self, Z: Matrix) -> QP:
-        n, r = Z.shape
-        y = self.labels
-        return QP(  # (HARD.2)
-            P=Diagonal(np.append(np.ones(r), 0.0)), q=np.zeros(r + 1),
-            G=margin_rows(Z, y, [-y[:, None]]), h=-np.ones(n),
-            variables={"w": slice(0, r), "b": slice(r, r + 1)},
-            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1"),
-            formula="½ ‖w‖²", title=f"{self.title}: primal (HARD.2)",
-        )  # fmt: skip
+    def _record(self) -> Record:
+        return Record(self.labels, 1.0, np.inf)  # (HARD.2), (HARD.9); its certificate is (HARD.14)
 
     def hulls(self, hint: FloatArray | None = None, stopped: Callable[[], str | None] = lambda: None) -> HullDistance:
         """Where the hulls of the classes meet, or how far they are apart: found once, and kept if it was found.

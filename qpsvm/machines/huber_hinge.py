@@ -43,25 +43,20 @@ Implementation
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.exactly import inverses
 from qpsvm.data.samples import ClassWeight, two_classes
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.forms import margin_group, margin_rows
-from qpsvm.machines.problem.parameters import as_intercept, bends, price_in_words, prices, taking_prices
-from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import SVMDual, intercept_group
+from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.program.record import Record
 from qpsvm.result.svm_result import Kinds
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator
 
 
 class HuberHinge(Problem):
@@ -123,6 +118,7 @@ class HuberHinge(Problem):
         ("peripheral", "curve", "slope"),
         ("beyond the margin", "behind it within the width", "behind it beyond the width"),
     )
+    textbook = ("HUBER.2", "½ {norm} + Σ C_i (ξ_i²/(2h) + ζ_i)", "y_i {f} ≥ 1 − ξ_i − ζ_i")
     dual_tag, own = "HUBER.10", ("C", "width")
     curved_term = "½ Σ hα_i²/C_i"
 
@@ -154,31 +150,6 @@ class HuberHinge(Problem):
         """The machine with its parameters."""
         return f"Huber hinge, C = {price_in_words(self.C)}, h = {self.width:g}, kernel {self.kernel}"
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        y, C = self.labels, self._prices()
-        return SVMDual(  # (HUBER.10)
-            gram=gram, sign=y, level=repeated(1.0, len(y)), upper=C,
-            curvature=bends(self.width, C), groups=intercept_group(y, kept), team=self.samples.team,
-        )  # fmt: skip
-
-    def _prices(self) -> FloatArray:
-        """C_i = C · s_i of the samples that take part."""
-        return taking_prices(self.C, self.samples)
-
-    def _primal(self, Z: Matrix) -> QP:
-        n, r = Z.shape
-        y, C = self.labels, self._prices()
-        kept = self.computed_intercept
-        m, penalty = int(kept is not None), float(kept == "penalised")
-        variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {})}
-        variables |= {"xi": slice(r + m, r + m + n), "zeta": slice(r + m + n, r + m + 2 * n)}
-        inner, slack = "(wᵀx_i + b)" if m else "wᵀx_i", -sp.eye_array(n)
-        return QP(  # (HUBER.2)
-            P=Diagonal(np.concatenate([np.ones(r), np.full(m, penalty), C / self.width, np.zeros(n)])),
-            q=np.concatenate([np.zeros(r + m + n), C]),
-            G=margin_rows(Z, y, [*([-y[:, None]] if m else []), slack, slack]), h=-np.ones(n),
-            lb=np.concatenate([np.full(r + m, -np.inf), np.zeros(2 * n)]), variables=variables,
-            constraints=margin_group(n, f"y_i {inner} ≥ 1 − ξ_i − ζ_i"),
-            formula=f"½ {'(‖w‖² + b²)' if penalty else '‖w‖²'} + Σ C_i (ξ_i²/(2h) + ζ_i)",
-            title=f"{self.title}: primal (HUBER.2)",
-        )  # fmt: skip
+    def _record(self) -> Record:
+        C = taking_prices(self.C, self.samples)
+        return Record(self.labels, 1.0, C, inverses(C, Fraction(self.width)))  # (HUBER.2), (HUBER.10)

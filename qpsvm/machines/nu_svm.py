@@ -35,30 +35,28 @@ sum is an equality; with ≥ ν, which has the same optimum, solvers drift where
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.exactly import floats, sum_of
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
 from qpsvm.base.resources.communicator import ALONE, Team
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.data.samples import ClassWeight, original_labels, shares_of, two_classes
+from qpsvm.data.samples import ClassWeight, original_labels, two_classes
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.infeasible.evidence import with_sums
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.machines.problem.parameters import total_weight
 from qpsvm.machines.problem.reading import check_result
-from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
+from qpsvm.program.record import Equality, Record
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator
+from qpsvm.space.kernels.gram import PSDRule
 
 
 class NuSVM(Problem):
@@ -117,6 +115,7 @@ class NuSVM(Problem):
     True
     """
 
+    textbook = ("NUSVM.2", "½ {norm} − νρ + Σ a_i ξ_i", "y_i {f} ≥ ρ − ξ_i")
     dual_tag, own = "NUSVM.11", ("nu",)
 
     def __init__(
@@ -139,7 +138,7 @@ class NuSVM(Problem):
         if nu > 1:
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
         team = self.samples.team
-        nu_max = largest_nu(self.sample_weight, self.y, team)
+        nu_max = float(largest_nu(self.sample_weight, self.y, team))
         if nu > nu_max * (1 + 1e-12 + team.count(self.n) * np.finfo(float).eps):
             raise with_sums(InfeasibleNuError(nu, nu_max), self)
         self.nu = min(nu, nu_max)
@@ -150,34 +149,12 @@ class NuSVM(Problem):
         """The machine with its parameters."""
         return f"ν-SVM, ν = {self.nu:g}, kernel {self.kernel}"
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        y, n = self.labels, len(self.labels)
-        ones = repeated(-1.0, n)  # negative, so that the multiplier is +ρ
-        margin = Group("nu", "rho", ones, -self.nu, formula="−1ᵀα = −ν")  # (NUSVM.6)
-        return SVMDual(  # (NUSVM.11)
-            gram=gram, sign=y, level=repeated(0.0, n), upper=self._shares(), curvature=repeated(0.0, n),
-            groups=(*intercept_group(y, kept), margin), team=self.samples.team,
-        )  # fmt: skip
-
-    def _shares(self) -> FloatArray:
-        """a_i = s_i/Σs of the samples that take part."""
-        s = self.taking_part(self.sample_weight)
-        return shares_of(s, self.samples.team)
-
-    def _primal(self, Z: Matrix) -> QP:
-        n, r = Z.shape
-        y = self.labels
-        return QP(  # (NUSVM.2)
-            P=Diagonal(np.concatenate([np.ones(r), np.zeros(2 + n)])),
-            q=np.concatenate([np.zeros(r + 1), [-self.nu], self._shares()]),
-            G=margin_rows(Z, y, [-y[:, None], np.ones((n, 1)), -sp.eye_array(n)]), h=np.zeros(n),
-            lb=np.concatenate([np.full(r + 2, -np.inf), np.zeros(n)]),
-            variables={
-                "w": slice(0, r), "b": slice(r, r + 1), "rho": slice(r + 1, r + 2), "xi": slice(r + 2, r + 2 + n)
-            },
-            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ ρ − ξ_i"),
-            formula="½ ‖w‖² − νρ + Σ a_i ξ_i", title=f"{self.title}: primal (NUSVM.2)",
-        )  # fmt: skip
+    def _record(self) -> Record:
+        s, whole = self.taking_part(self.sample_weight), total_weight(self.samples)
+        nu, most = Fraction(self.nu), largest_nu(self.sample_weight, self.y, self.samples.team)
+        nu = min(nu, most) if self.nu == float(most) else nu  # whose float may be too large, (NUSVM.16)
+        rho = Equality("nu", "rho", -1.0, -nu, "−1ᵀα = −ν")  # (NUSVM.6): negative, so that the multiplier is +ρ
+        return Record(self.labels, 0.0, floats(s, 1 / whole), groups=(rho,))  # (NUSVM.2), (NUSVM.11)
 
     def in_own_units(self, alpha: FloatArray) -> FloatArray:
         """Scale α to Σα = ν, (NUSVM.6).
@@ -245,7 +222,10 @@ class NuSVM(Problem):
         return machine
 
 
-def largest_nu(s: FloatArray, y: FloatArray, team: Team = ALONE) -> float:
-    """ν_max of (NUSVM.16) for weights and labels, (n,) each, of all members of a team."""
-    above, below, whole = team.sums(float(s[y > 0].sum()), float(s[y < 0].sum()), float(s.sum()))
-    return 2 * min(float(above), float(below)) / float(whole)  # (NUSVM.16)
+def largest_nu(s: FloatArray, y: FloatArray, team: Team = ALONE) -> Fraction:
+    """ν_max of (NUSVM.16) for weights and labels, (n,) each, of all members of a team; exactly where there is one."""
+    if team.alone:
+        above, below = sum_of(s[y > 0]), sum_of(s[y < 0])
+    else:
+        above, below = (Fraction(float(each)) for each in team.sums(float(s[y > 0].sum()), float(s[y < 0].sum())))
+    return 2 * min(above, below) / (above + below)  # (NUSVM.16)

@@ -39,25 +39,23 @@ a ν is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.exactly import as_floats, joined, total_of
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
 from qpsvm.machines.epsilon_svr import EpsilonSVR
 from qpsvm.machines.problem.parameters import as_share, price_in_words, prices, taking_prices
 from qpsvm.machines.problem.reading import check_result
-from qpsvm.machines.problem.regression import Regression, free_above, sharing, tube_groups, tube_rows, tube_variables
-from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import Group, SVMDual
+from qpsvm.machines.problem.regression import Regression, sharing
+from qpsvm.program.record import Equality, Record
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator
+from qpsvm.space.kernels.gram import PSDRule
 
 
 class NuSVR(Regression):
@@ -113,6 +111,7 @@ class NuSVR(Regression):
     True
     """
 
+    textbook = ("NUSVR.2", "½ {norm} + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i)", "t_i − {f} ≤ ε + ξ_i", "{f} − t_i ≤ ε + ξ*_i")
     dual_tag, own = "NUSVR.11", ("C", "nu")
 
     def __init__(
@@ -139,7 +138,7 @@ class NuSVR(Regression):
 
     @property
     def _still(self) -> FloatArray:
-        return np.tile(0.5 * self.nu * self._prices(), 2)  # (NUSVR.6), half on either side
+        return 0.5 * self.nu * self.svm.upper  # (NUSVR.6), half on either side
 
     def _half_width(self, certificate: Certificate) -> float:
         return max(certificate.multipliers["epsilon"], 0.0)
@@ -151,26 +150,11 @@ class NuSVR(Regression):
             found["epsilon"] = max(min(low, epsilon), 0.0), max(high, epsilon)
         return {"epsilon": epsilon}, found
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        C = np.tile(self._prices(), 2)
-        mass = self.nu * self.samples.team.sum(float(C[: len(C) // 2].sum()))
-        width = Group("nu", "epsilon", repeated(1.0, len(C)), mass, formula="1ᵀα⁺ + 1ᵀα⁻ = ν ΣC_i")  # (NUSVR.6)
-        return self._two_sided(gram, kept, 0.0, C, repeated(0.0, len(C)), (width,))  # (NUSVR.11)
-
-    def _prices(self) -> FloatArray:
-        """C_i = C · s_i of the samples that take part."""
-        return taking_prices(self.C, self.samples)
-
-    def _primal(self, Z: Matrix) -> QP:
-        n, r = Z.shape
-        t, C, ones = self.labels, self._prices(), np.ones((n, 1))
-        return QP(  # (NUSVR.2)
-            P=Diagonal(np.concatenate([np.ones(r), np.zeros(2 + 2 * n)])),
-            q=np.concatenate([np.zeros(r + 1), [self.nu * float(C.sum())], C, C]),
-            G=tube_rows(Z, ones, ones), h=np.concatenate([-t, t]), lb=free_above(r + 2, n),
-            variables=tube_variables(n, r, "b", "epsilon"), constraints=tube_groups(n, "free", "ε + "),
-            formula="½ ‖w‖² + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i)", title=f"{self.title}: primal (NUSVR.2)",
-        )  # fmt: skip
+    def _record(self) -> Record:
+        C, team = taking_prices(self.C, self.samples), self.samples.team
+        mass = Fraction(self.nu) * (total_of(C) if team.alone else Fraction(team.sum(float(as_floats(C).sum()))))
+        width = Equality("nu", "epsilon", 1.0, mass, "1ᵀα⁺ + 1ᵀα⁻ = ν ΣC_i")  # (NUSVR.6)
+        return self._two_sided(0.0, joined(C, C), groups=(width,))  # (NUSVR.2), (NUSVR.11)
 
     def equivalent_epsilon_svr(self, result: SVMResult) -> EpsilonSVR:
         """The ε-SVR with the same f: ε is the width that the result found, C is the same (Chang & Lin 2002).

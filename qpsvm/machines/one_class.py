@@ -39,25 +39,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.types import Matrix
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import unlabelled
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.machines.problem.parameters import total_weight
 from qpsvm.machines.problem.regression import Enclosing
-from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import Group, SVMDual
+from qpsvm.program.record import Equality, Record
 from qpsvm.space.kernels.functions import RBF
-from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator
+from qpsvm.space.kernels.gram import PSDRule
 
 #: How far K(x, x) may differ between samples, relative, where it is one number: a few roundings.
 CONSTANT = 1e-14
@@ -119,6 +115,7 @@ class OneClass(Enclosing):
     """
 
     letters: ClassVar[Mapping[str, str]] = {"b": "rho"}
+    textbook = ("ONE.2", "½ {norm} − ν Σs_i ρ + Σ s_i ξ_i", "wᵀx_i ≥ ρ − ξ_i")
     dual_tag = "ONE.10"
 
     def __init__(
@@ -142,30 +139,10 @@ class OneClass(Enclosing):
         low, high = certificate.b_interval  # (ONE.12), (ONE.19)
         return {"rho": 0.0 - certificate.b}, {"rho": (0.0 - high, 0.0 - low)}
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        del kept
+    def _record(self) -> Record:
         s = self.taking_part(self.sample_weight)
-        n = len(s)
-        ones = np.ones(n)
-        mass = self.nu * self.samples.team.sum(float(s.sum()))
-        plane = Group("mass", "b", ones, mass, formula="1ᵀα = ν Σs_i")  # (ONE.5)
-        return SVMDual(  # (ONE.10)
-            gram=gram, sign=ones, level=repeated(0.0, n), upper=s, curvature=repeated(0.0, n), groups=(plane,),
-            team=self.samples.team,
-        )  # fmt: skip
-
-    def _primal(self, Z: Matrix) -> QP:
-        n, r = Z.shape
-        s = self.taking_part(self.sample_weight)
-        return QP(  # (ONE.2)
-            P=Diagonal(np.concatenate([np.ones(r), np.zeros(1 + n)])),
-            q=np.concatenate([np.zeros(r), [-self.nu * float(s.sum())], s]),
-            G=margin_rows(Z, np.ones(n), [np.ones((n, 1)), -sp.eye_array(n)]), h=np.zeros(n),
-            lb=np.concatenate([np.full(r + 1, -np.inf), np.zeros(n)]),
-            variables={"w": slice(0, r), "rho": slice(r, r + 1), "xi": slice(r + 1, r + 1 + n)},
-            constraints=margin_group(n, "wᵀx_i ≥ ρ − ξ_i"),
-            formula="½ ‖w‖² − ν Σs_i ρ + Σ s_i ξ_i", title=f"{self.title}: primal (ONE.2)",
-        )  # fmt: skip
+        plane = Equality("mass", "b", None, Fraction(self.nu) * total_weight(self.samples), "1ᵀα = ν Σs_i")  # (ONE.5)
+        return Record(np.ones(len(s)), 0.0, s, groups=(plane,))  # (ONE.2), (ONE.10)
 
     def equivalent_svdd(self) -> Problem:
         """The SVDD with the same samples inside and outside: for kernels whose K(x, x) is one number, (SVDD.20).

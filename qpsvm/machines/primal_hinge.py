@@ -42,26 +42,22 @@ Source: representer theorem and penalised intercept, Shalev-Shwartz et al., *Peg
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive
+from qpsvm.base.arrays.exactly import floats
 from qpsvm.base.arrays.remembered import remembered
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated, times
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.data.samples import ClassWeight, original_labels, shares_of, two_classes
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.forms import margin_group, margin_rows
-from qpsvm.machines.problem.parameters import as_intercept
-from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import SVMDual, intercept_group
+from qpsvm.machines.problem.parameters import as_intercept, total_weight
+from qpsvm.program.record import Record
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator
 
 
 class PrimalHinge(Problem):
@@ -115,6 +111,7 @@ class PrimalHinge(Problem):
     0.125 True
     """
 
+    textbook = ("PHINGE.2", "(λ/2) {norm} + Σ s_i ξ_i / Σs", "y_i {f} ≥ 1 − ξ_i")
     dual_tag, unit_letter, own = "PHINGE.10", "λ", ("lam",)
 
     def __init__(
@@ -149,30 +146,10 @@ class PrimalHinge(Problem):
         """The machine with its parameters."""
         return f"primal hinge loss, lambda = {self.lam:g}, intercept {self.intercept}, kernel {self.kernel}"
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        y, n = self.labels, len(self.labels)
-        return SVMDual(  # (PHINGE.10); K + 1 for K, (PHINGE.17), is the Gram matrix that a QP is given
-            gram=gram, sign=y, level=repeated(1.0, n), upper=times(1.0 / self.lam, self.shares),
-            curvature=repeated(0.0, n), groups=intercept_group(y, kept), unit=self.lam,
-            team=self.samples.team,
-        )  # fmt: skip
-
-    def _primal(self, Z: Matrix) -> QP:
-        n, r = Z.shape
-        y = self.labels
-        kept = self.computed_intercept
-        m = 0 if kept is None else 1
-        penalty = self.lam if kept == "penalised" else 0.0
-        variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {}), "xi": slice(r + m, r + m + n)}
-        return QP(  # (PHINGE.2)
-            P=Diagonal(np.concatenate([np.full(r, self.lam), np.full(m, penalty), np.zeros(n)])),
-            q=np.concatenate([np.zeros(r + m), self.shares]),
-            G=margin_rows(Z, y, [*([-y[:, None]] if m else []), -sp.eye_array(n)]), h=-np.ones(n),
-            lb=np.concatenate([np.full(r + m, -np.inf), np.zeros(n)]), variables=variables,
-            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i" if m else "y_i wᵀx_i ≥ 1 − ξ_i"),
-            formula=f"(λ/2) {'(‖w‖² + b²)' if penalty else '‖w‖²'} + Σ s_i ξ_i / Σs",
-            title=f"{self.title}: primal (PHINGE.2)",
-        )  # fmt: skip
+    def _record(self) -> Record:
+        s, lam = self.taking_part(self.sample_weight), Fraction(self.lam)
+        upper = floats(s, 1 / (lam * total_weight(self.samples)))
+        return Record(self.labels, 1.0, upper, unit=lam)  # (PHINGE.2), (PHINGE.10); K + 1 for K is (PHINGE.17)
 
     def equivalent_c_svm(self) -> CSVM:
         """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.15).

@@ -38,25 +38,22 @@ For τ = ½ this is an ε-SVR with ε = 0 and the price ½C. (QSVR.15) needs a f
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.exactly import joined, multiples
 from qpsvm.base.errors import ParameterError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.machines.problem.parameters import as_intercept, as_quantile, price_in_words, prices
-from qpsvm.machines.problem.regression import Regression, free_above, sharing, tube_groups, tube_rows, tube_variables
-from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import SVMDual
+from qpsvm.machines.problem.parameters import as_intercept, as_quantile, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.regression import Regression, sharing
+from qpsvm.program.record import Record
 from qpsvm.result.svm_result import Kinds
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator
 
 
 class QuantileSVR(Regression):
@@ -118,6 +115,7 @@ class QuantileSVR(Regression):
     """
 
     kinds: ClassVar[Kinds] = Kinds(("idle", "on", "off"), ("idle", "on the curve", "off it"), "off the curve")
+    textbook = ("QSVR.2", "½ {norm} + Σ C_i (τ ξ_i + (1 − τ) ξ*_i)", "t_i − {f} ≤ ξ_i", "{f} − t_i ≤ ξ*_i")
     dual_tag, own = "QSVR.10", ("C", "quantile")
 
     def __init__(
@@ -147,27 +145,9 @@ class QuantileSVR(Regression):
         del certificate
         return 0.0
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        upper = np.concatenate(self._prices())
-        return self._two_sided(gram, kept, 0.0, upper, repeated(0.0, len(upper)))  # (QSVR.10)
-
-    def _prices(self) -> tuple[FloatArray, FloatArray]:
-        """τC_i and (1 − τ)C_i of the samples that take part."""
-        C = self.taking_part(self.sample_weight) * self.taking_part(self.C)
-        return self.quantile * C, (1.0 - self.quantile) * C
-
-    def _primal(self, Z: Matrix) -> QP:
-        n, r = Z.shape
-        t, kept = self.labels, self.computed_intercept
-        b = ("b",) if kept else ()
-        return QP(  # (QSVR.2)
-            P=Diagonal(np.concatenate([np.ones(r), np.full(len(b), float(kept == "penalised")), np.zeros(2 * n)])),
-            q=np.concatenate([np.zeros(r + len(b)), *self._prices()]),
-            G=tube_rows(Z, np.ones((n, len(b))), np.zeros((n, 0))), h=np.concatenate([-t, t]),
-            lb=free_above(r + len(b), n), variables=tube_variables(n, r, *b), constraints=tube_groups(n, kept),
-            formula=f"½ {'(‖w‖² + b²)' if kept == 'penalised' else '‖w‖²'} + Σ C_i (τ ξ_i + (1 − τ) ξ*_i)",
-            title=f"{self.title}: primal (QSVR.2)",
-        )  # fmt: skip
+    def _record(self) -> Record:
+        C, tau = taking_prices(self.C, self.samples), Fraction(self.quantile)
+        return self._two_sided(0.0, joined(multiples(C, tau), multiples(C, 1 - tau)))  # (QSVR.2), (QSVR.10)
 
     def equivalent_epsilon_svr(self) -> EpsilonSVR:
         """The ε-SVR that is the same problem, for τ = ½: ε = 0, and ½C for C.

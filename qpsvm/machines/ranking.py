@@ -33,6 +33,7 @@ nor differences of samples are made for it.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,7 +41,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_positive, raw_array
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.exactly import products
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
@@ -48,15 +50,13 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.rows import as_row_source
 from qpsvm.data.samples import features, numbers, stored
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.forms import margin_group, margin_rows
 from qpsvm.machines.problem.pairs import as_pairs, made_pairs, sampled_pairs
-from qpsvm.program.qp import QP
+from qpsvm.program.record import Record
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import Kinds
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator
+from qpsvm.space.kernels.gram import PSDRule
 
 
 class Ranking(Problem):
@@ -132,6 +132,7 @@ class Ranking(Problem):
     kinds: ClassVar[Kinds] = Kinds(
         ("ordered", "edge", "violator"), ("in order", "just in order", "out of order"), "out of order"
     )
+    textbook = ("RANK.2", "½ {norm} + Σ C_k ξ_k", "wᵀ(x_i − x_j) ≥ 1 − ξ_k")
     dual_tag, own = "RANK.9", ("C",)
 
     def __init__(
@@ -274,34 +275,19 @@ class Ranking(Problem):
         f = model.decision_function(as_row_source(self.X).matrix())
         yf[left], margin[left] = f[self.pairs[left, 0]] - f[self.pairs[left, 1]], 1.0
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        del kept
-        pairs = self.pairs[self.taking_pairs]
-        m, weight = len(pairs), self.sample_weight
-        place = np.zeros(self.n, dtype=np.intp)
+    def _record(self) -> Record:
+        pairs, weight = self.pairs[self.taking_pairs], self.sample_weight
+        m, place = len(pairs), np.zeros(self.n, dtype=np.intp)
         place[self.rows] = np.arange(len(self.rows))
         parts = (np.tile([1.0, -1.0], m), place[pairs].ravel(), np.arange(0, 2 * m + 1, 2))
-        return SVMDual(  # (RANK.9)
-            gram=gram, sign=repeated(1.0, m), level=repeated(1.0, m),
-            upper=self.C * weight[pairs[:, 0]] * weight[pairs[:, 1]], curvature=repeated(0.0, m),
+        return Record(  # (RANK.2), (RANK.9)
+            repeated(1.0, m), 1.0, products(weight[pairs[:, 0]], weight[pairs[:, 1]], Fraction(self.C)),
             mix=sp.csr_array(parts, shape=(m, len(self.rows))),
         )  # fmt: skip
 
     def _dual_formula(self, svm: SVMDual) -> str:
         del svm
         return "½ αᵀQα − 1ᵀα,  Q = AKAᵀ,  (Aᵀα)_i = what sample i wins less what it loses"
-
-    def _primal(self, Z: Matrix) -> QP:
-        svm, r = self._dual(self.space.centred, None), Z.shape[1]
-        m = svm.m
-        return QP(  # (RANK.2)
-            P=Diagonal(np.concatenate([np.ones(r), np.zeros(m)])), q=np.concatenate([np.zeros(r), svm.upper]),
-            G=margin_rows(svm.mix @ Z, svm.sign, [-sp.eye_array(m)]), h=-np.ones(m),
-            lb=np.concatenate([np.full(r, -np.inf), np.zeros(m)]),
-            variables={"w": slice(0, r), "xi": slice(r, r + m)},
-            constraints=margin_group(m, "wᵀ(x_i − x_j) ≥ 1 − ξ_k"),
-            formula="½ ‖w‖² + Σ C_k ξ_k", title=f"{self.title}: primal (RANK.2)",
-        )  # fmt: skip
 
 
 def _as_count(most: Any) -> int:

@@ -40,23 +40,19 @@ Implementation
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.exactly import inverses
 from qpsvm.data.samples import ClassWeight, two_classes
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.forms import margin_group, margin_rows
-from qpsvm.machines.problem.parameters import as_intercept, bends, price_in_words, prices, taking_prices
-from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import SVMDual, intercept_group
+from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.program.record import Record
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator
 
 
 class SquaredHinge(Problem):
@@ -113,6 +109,7 @@ class SquaredHinge(Problem):
     [0.505495 0.945055 0.175824 0.       1.274725]
     """
 
+    textbook = ("SQHINGE.2", "½ {norm} + Σ C_i ξ_i²", "y_i {f} ≥ 1 − ξ_i")
     dual_tag, own = "SQHINGE.10", ("C",)
     curved_term = "Σ α_i²/(4C_i)"
 
@@ -142,30 +139,6 @@ class SquaredHinge(Problem):
         """The machine with its parameters."""
         return f"squared hinge, C = {price_in_words(self.C)}, kernel {self.kernel}"
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        y = self.labels
-        return SVMDual(  # (SQHINGE.10)
-            gram=gram, sign=y, level=repeated(1.0, len(y)), upper=repeated(np.inf, len(y)),
-            curvature=bends(0.5, self._prices()), groups=intercept_group(y, kept),
-            team=self.samples.team,
-        )  # fmt: skip
-
-    def _prices(self) -> FloatArray:
-        """C_i = C · s_i of the samples that take part."""
-        return taking_prices(self.C, self.samples)
-
-    def _primal(self, Z: Matrix) -> QP:
-        n, r = Z.shape
-        y = self.labels
-        kept = self.computed_intercept
-        m, penalty = int(kept is not None), float(kept == "penalised")
-        variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {}), "xi": slice(r + m, r + m + n)}
-        return QP(  # (SQHINGE.2)
-            P=Diagonal(np.concatenate([np.ones(r), np.full(m, penalty), 2.0 * self._prices()])),
-            q=np.zeros(r + m + n),
-            G=margin_rows(Z, y, [*([-y[:, None]] if m else []), -sp.eye_array(n)]), h=-np.ones(n),
-            lb=np.concatenate([np.full(r + m, -np.inf), np.zeros(n)]), variables=variables,
-            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i" if m else "y_i wᵀx_i ≥ 1 − ξ_i"),
-            formula=f"½ {'(‖w‖² + b²)' if penalty else '‖w‖²'} + Σ C_i ξ_i²",
-            title=f"{self.title}: primal (SQHINGE.2)",
-        )  # fmt: skip
+    def _record(self) -> Record:
+        bend = inverses(taking_prices(self.C, self.samples), Fraction(1, 2))
+        return Record(self.labels, 1.0, np.inf, bend)  # (SQHINGE.2), (SQHINGE.10)

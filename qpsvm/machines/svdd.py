@@ -46,30 +46,29 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from qpsvm.base.arrays.exactly import floats
 from qpsvm.base.arrays.remembered import remembered
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.data.samples import shares_of, unlabelled
+from qpsvm.data.samples import unlabelled
 from qpsvm.machines.one_class import OneClass, check_constant_diagonal
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.forms import margin_group, margin_rows
+from qpsvm.machines.problem.parameters import total_weight
 from qpsvm.machines.problem.reading import without_rows
 from qpsvm.machines.problem.regression import Enclosing
-from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import Group, SVMDual
+from qpsvm.program.record import Equality, Record
+from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.functions import RBF, Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.kernels.products import squared_norms
-from qpsvm.space.operators import Diagonal, Operator
+from qpsvm.space.operators import Operator
 
 #: What is said of an f that is negative everywhere.
 NO_BALL = "there is no ball: rows of your own ask for an f that is negative everywhere, R² < 0, so that radius is nan"
@@ -128,6 +127,7 @@ class SVDD(Enclosing):
     diagonal: ClassVar[float] = -1.0
     affine: ClassVar[bool] = True
     letters: ClassVar[Mapping[str, str]] = {"w": "c", "b": "mu"}
+    textbook = ("SVDD.3", "‖c‖² + 2μ + Σ C_i ξ_i", "cᵀx_i + μ ≥ (K_ii − ξ_i)/2")
     dual_tag = "SVDD.11"
 
     def __init__(
@@ -177,16 +177,17 @@ class SVDD(Enclosing):
         sizes = accuracy.sizes(np.arange(len(level)))
         return np.asarray((0.5 + UNIT) * accuracy.epsilon * sizes * sizes * (1.0 + 4.0 * UNIT) + UNDERFLOW)
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        del kept
-        level = gram.diagonal() / 2.0
-        n = len(level)
-        ones = np.ones(n)
-        ball = Group("mass", "b", ones, 1.0, formula="1ᵀα = 1")  # (SVDD.5)
-        return SVMDual(  # (SVDD.11)
-            gram=gram, sign=ones, level=level, upper=self._prices(), curvature=repeated(0.0, n), groups=(ball,),
-            unit=2.0, level_radius=self._level_radius(level), team=self.samples.team,
+    def _record(self) -> Record:
+        s = self.taking_part(self.sample_weight)
+        ball = Equality("mass", "b", None, Fraction(1), "1ᵀα = 1")  # (SVDD.5)
+        return Record(  # (SVDD.3), (SVDD.11)
+            np.ones(len(s)), 0.0, floats(s, 1 / (Fraction(self.nu) * total_weight(self.samples))), groups=(ball,),
+            unit=Fraction(2), diagonal=Fraction(1, 2),
         )  # fmt: skip
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        svm = super()._dual(gram, kept)
+        return replace(svm, level_radius=self._level_radius(svm.level))
 
     @remembered
     def outlined(self) -> SVMDual:
@@ -197,23 +198,6 @@ class SVDD(Enclosing):
         level = np.array(outlined.level)
         level[:1] *= 0.5
         return replace(outlined, level=level, level_radius=None)
-
-    def _prices(self) -> FloatArray:
-        """C_i = s_i/(ν Σs) of the samples that take part."""
-        return shares_of(self.taking_part(self.sample_weight), self.samples.team) / self.nu
-
-    def _primal(self, Z: Matrix) -> QP:
-        n, r = Z.shape
-        squares = squared_norms(Z)
-        return QP(  # (SVDD.3)
-            P=Diagonal(np.concatenate([np.full(r, 2.0), np.zeros(1 + n)])),
-            q=np.concatenate([np.zeros(r), [2.0], self._prices()]),
-            G=margin_rows(Z, np.ones(n), [-np.ones((n, 1)), -0.5 * sp.eye_array(n)]), h=-0.5 * squares,
-            lb=np.concatenate([np.full(r + 1, -np.inf), np.zeros(n)]),
-            variables={"c": slice(0, r), "mu": slice(r, r + 1), "xi": slice(r + 1, r + 1 + n)},
-            constraints=margin_group(n, "cᵀx_i + μ ≥ (K_ii − ξ_i)/2"),
-            formula="‖c‖² + 2μ + Σ C_i ξ_i", title=f"{self.title}: primal (SVDD.3)",
-        )  # fmt: skip
 
     def equivalent_one_class(self) -> Problem:
         """The one-class SVM with the same samples inside and outside: where K(x, x) is one number, (SVDD.20).

@@ -26,6 +26,8 @@ def parts_of_array(array: Matrix) -> list[Any]:
 
 def frozen(value: T) -> T:
     """The value itself; if it is an array of ours, or holds some, nobody may write to it from now on."""
+    if value is None or isinstance(value, (float, str)):  # most of what a record holds
+        return value
     if isinstance(value, (tuple, list)):
         for each in value:
             frozen(each)

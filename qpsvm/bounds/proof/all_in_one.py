@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.exactly import above, below, rounded
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, two_sum
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import at_most
@@ -44,7 +45,6 @@ from qpsvm.bounds.proof import all_in_one as joint_rational
 from qpsvm.bounds.proof import all_in_one as joint_terms
 from qpsvm.bounds.proof.all_in_one_dual import ExactJoint, FeasibleJoint, HeldJoint, feasible_joint
 from qpsvm.bounds.proof.claims import concluded, duality_by_matrix, nothing
-from qpsvm.bounds.proof.exactly import above, below, rounded
 from qpsvm.bounds.proof.intercept import lowest
 from qpsvm.bounds.proof.proof import Claim, Proof
 from qpsvm.bounds.proof.prove import (

@@ -19,11 +19,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.exactly import DIGITS, Exactly, as_integers
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.bounds import all_in_one_repair as joint_repair
 from qpsvm.bounds.proof.exact_dual import Held
-from qpsvm.bounds.proof.exactly import DIGITS, Exactly, as_integers
 from qpsvm.bounds.proof.feasible import HALF
 from qpsvm.program.all_in_one import JointDual
 from qpsvm.space.kernels.gram import Intercept

@@ -13,9 +13,9 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.exactly import Exactly
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
-from qpsvm.bounds.proof.exactly import Exactly
 
 
 @dataclass(frozen=True, eq=False)

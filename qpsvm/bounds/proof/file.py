@@ -39,13 +39,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.exactly import as_integers
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
 from qpsvm.base.writing import text_of, written
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof.all_in_one_dual import FeasibleJoint
-from qpsvm.bounds.proof.exactly import as_integers
 from qpsvm.bounds.proof.feasible import Feasible
 from qpsvm.data.rows import RowSource
 

@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.exactly import above, below
 from qpsvm.base.arrays.rounding import UNDERFLOW
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof import rational, terms
 from qpsvm.bounds.proof.claims import concluded, nothing, weak_duality
 from qpsvm.bounds.proof.exact_dual import ExactDual, Held
-from qpsvm.bounds.proof.exactly import above, below
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible, feasible
 from qpsvm.bounds.proof.infeasible.relaxed import relaxed
 from qpsvm.bounds.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from qpsvm.base.arrays.exactly import above, below, root_above, root_below
 from qpsvm.bounds.proof.exact_dual import ExactDual, Held
-from qpsvm.bounds.proof.exactly import above, below, root_above, root_below
 from qpsvm.bounds.proof.feasible import Feasible, missing
 from qpsvm.bounds.proof.spaces import Between, ExactValues
 from qpsvm.bounds.proof.terms import GapBounds

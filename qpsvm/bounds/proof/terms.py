@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.exactly import above, below, rounded
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, exact_sum, gamma, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Held
-from qpsvm.bounds.proof.exactly import above, below, rounded
 from qpsvm.bounds.proof.feasible import Feasible, missing
 from qpsvm.bounds.proof.spaces import Values
 from qpsvm.program.losses import loss

@@ -27,7 +27,7 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
                 rf"\min_{{{t.over},\xi}}\ \tfrac12{t.norm}+\sum_i C_i\xi_i",
                 r"\text{subject to}\ y_i f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0",
             ),
-            CSVM._primal, soft.primal,
+            CSVM._record, soft.primal,
         ),
         Step(
             "CSVM.3", "Lagrangian",
@@ -67,7 +67,7 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
                 r"\text{subject to}\ 0\le\alpha_i\le C_i"
                 + t.balanced,
             ),
-            CSVM._dual, measures.dual_optimum,
+            CSVM._record, measures.dual_optimum,
         ),
         shared.weights_recovered("CSVM.11", problem),
         intercept.intercept_recovered(

@@ -47,7 +47,7 @@ def _to_the_dual(problem: EpsilonSVR, squared: bool) -> tuple[Step, ...]:
             rf"\begin{{align*}}\min_{{{t.over},\xi,\xi^*}}\ &\tfrac12{t.norm}+{cost}\\ \text{{subject to}}\ "
             rf"&t_i-f(x_i)\le "
             r"\varepsilon+\xi_i,\ \xi_i\ge 0\\ &f(x_i)-t_i\le \varepsilon+\xi^*_i,\ \xi^*_i\ge 0\end{align*}",
-            EpsilonSVR._primal, two_sided.primal,
+            EpsilonSVR._record, two_sided.primal,
         ),
         Step(
             "ESVR.3", "Lagrangian",
@@ -77,7 +77,7 @@ def _to_the_dual(problem: EpsilonSVR, squared: bool) -> tuple[Step, ...]:
                 *([r"\quad+\sum_i\tfrac{(\alpha^+_i)^2+(\alpha^-_i)^2}{4C_i}"] if squared else []),
                 r"\text{subject to}\ " + (r"\alpha^\pm_i\ge 0" if squared else r"0\le\alpha^\pm_i\le C_i") + t.balanced,
             ),
-            EpsilonSVR._dual, measures.dual_optimum,
+            EpsilonSVR._record, measures.dual_optimum,
         ),
     )  # fmt: skip
 
@@ -173,12 +173,12 @@ def _kinds(squared: bool) -> Step:
 def loss(at: At) -> Sides:
     """½‖w‖² + Σ C_i max(0, |t_i − f(x_i)| − ε), or with squares, has the value claimed."""
     beyond = np.maximum(np.abs(two_sided.targets(at) - at.values) - at.problem.epsilon, 0.0)
-    price = at.problem._prices() @ (beyond**2 if at.problem.loss == "squared" else beyond)
+    price = two_sided.prices(at) @ (beyond**2 if at.problem.loss == "squared" else beyond)
     value = float(at.half_norm + price)  # (ESVR.1)
     return Sides(value, "=", at.result.primal, "norm and loss at w and b, and the value claimed", at.size)
 
 
 def slope(at: At) -> Sides:
     """α⁺_i = 2C_i ξ_i and α⁻_i = 2C_i ξ*_i, for the squared loss."""
-    C = np.tile(at.problem._prices(), 2)
+    C = np.tile(two_sided.prices(at), 2)
     return measures.slope_of_square(at, 2.0 * C * at.xi)  # (ESVR.6)

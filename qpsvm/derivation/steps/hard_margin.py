@@ -27,7 +27,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "Maximising 2/‖w‖ is minimising ½‖w‖², a convex function, under one linear constraint a sample. The "
             "levels ±1 fix the scale of w.",
             shared.lines(r"\min_{w,b}\ \tfrac12\|w\|^2", r"\text{subject to}\ y_i f(x_i)\ge 1"),
-            HardMargin._primal, primal,
+            HardMargin._record, primal,
         ),
         Step(
             "HARD.3", "Lagrangian",
@@ -72,7 +72,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
                 r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha",
                 r"\text{subject to}\ y^{\top}\alpha=0,\ \alpha\ge 0",
             ),
-            HardMargin._dual, measures.dual_optimum,
+            HardMargin._record, measures.dual_optimum,
         ),
         shared.weights_recovered("HARD.10", problem),
         Step(

@@ -35,7 +35,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
                 rf"\min_{{{t.over},\xi,\zeta}}\ \tfrac12{t.norm}+\sum_i C_i\Bigl(\frac{{\xi_i^2}}{{2h}}+\zeta_i\Bigr)",
                 r"\text{subject to}\ y_i f(x_i)\ge 1-\xi_i-\zeta_i,\ \xi_i,\zeta_i\ge 0",
             ),
-            HuberHinge._primal, soft.primal,
+            HuberHinge._record, soft.primal,
         ),
         Step(
             "HUBER.3", "Lagrangian",
@@ -86,7 +86,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
                 r"\text{subject to}\ 0\le\alpha_i\le C_i"
                 + t.balanced,
             ),
-            HuberHinge._dual, measures.dual_optimum,
+            HuberHinge._record, measures.dual_optimum,
         ),
         shared.weights_recovered("HUBER.11", problem),
         intercept.intercept_recovered(

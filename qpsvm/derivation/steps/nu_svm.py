@@ -32,7 +32,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "is 1/n, or sample i's share of all weights. ν balances the two in shares of samples, not in prices.",
             r"\begin{align*}\min_{w,b,\rho,\xi}\ &\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i\\ \text{subject to}\ &y_i "
             r"f(x_i)\ge \rho-\xi_i,\ \xi_i\ge 0\end{align*}",
-            NuSVM._primal, primal,
+            NuSVM._record, primal,
         ),
         Step(
             "NUSVM.3", "Lagrangian",
@@ -49,7 +49,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "ρ enters the Lagrangian only through ρ(Σ α_i − ν), which has no minimum over ρ unless the factor is zero. "
             "So ν is the total of the multipliers.",
             r"\frac{\partial L}{\partial \rho}=0\quad\Longrightarrow\quad 1^{\top}\alpha=\sum_i\alpha_i=\nu",
-            NuSVM._dual, stationarity_in_rho,
+            NuSVM._record, stationarity_in_rho,
         ),
         shared.stationarity_in_xi("NUSVM.7", r"\eta_i=a_i-\alpha_i"),
         shared.dual_feasibility("NUSVM.8", UPPER),
@@ -75,7 +75,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha",
                 r"\text{subject to}\ y^{\top}\alpha=0,\ 1^{\top}\alpha=\nu,\ 0\le\alpha_i\le a_i",
             ),
-            NuSVM._dual, measures.dual_optimum,
+            NuSVM._record, measures.dual_optimum,
         ),
         shared.weights_recovered("NUSVM.12", problem),
         Step(

@@ -46,7 +46,7 @@ def _to_the_dual(problem: NuSVR) -> tuple[Step, ...]:
             "νΣ_C a unit and cost Σ_C or more, so that ε ≥ 0 need not be asked for.",
             rf"\begin{{align*}}\min_{{w,b,\varepsilon,\xi,\xi^*}}\ &{COST}\\ \text{{subject to}}\ &t_i-f(x_i)\le "
             r"\varepsilon+\xi_i,\ \xi_i\ge 0\\ &f(x_i)-t_i\le \varepsilon+\xi^*_i,\ \xi^*_i\ge 0\end{align*}",
-            NuSVR._primal, two_sided.primal,
+            NuSVR._record, two_sided.primal,
         ),
         Step(
             "NUSVR.3", "Lagrangian",
@@ -62,7 +62,7 @@ def _to_the_dual(problem: NuSVR) -> tuple[Step, ...]:
             "factor is zero. So ν is the total of the multipliers, as a share of what they are when all samples pull.",
             r"\frac{\partial L}{\partial\varepsilon}=0\quad\Longrightarrow\quad "
             r"1^{\top}(\alpha^++\alpha^-)=\nu\,\Sigma_C",
-            NuSVR._dual, stationarity_in_epsilon,
+            NuSVR._record, stationarity_in_epsilon,
         ),
         shared.stationarity_in_xi("NUSVR.7", r"\eta_i=C_i-\alpha^+_i,\quad \eta^*_i=C_i-\alpha^-_i"),
         shared.dual_feasibility(
@@ -90,7 +90,7 @@ def _to_the_dual(problem: NuSVR) -> tuple[Step, ...]:
                 r"\text{subject to}\ 1^{\top}\beta=0,\ 1^{\top}(\alpha^++\alpha^-)=\nu\,\Sigma_C,",
                 r"\phantom{\text{subject to}\ }0\le\alpha^\pm_i\le C_i",
             ),
-            NuSVR._dual, measures.dual_optimum,
+            NuSVR._record, measures.dual_optimum,
         ),
     )  # fmt: skip
 
@@ -137,7 +137,7 @@ def _back(problem: NuSVR) -> tuple[Step, ...]:
 
 def loss(at: At) -> Sides:
     """½‖w‖² + ν ΣC_i ε + Σ C_i max(0, |t_i − f(x_i)| − ε) has the value claimed."""
-    C, epsilon = at.problem._prices(), two_sided.width(at)
+    C, epsilon = two_sided.prices(at), two_sided.width(at)
     beyond = np.maximum(np.abs(two_sided.targets(at) - at.values) - epsilon, 0.0)
     value = float(at.half_norm + at.problem.nu * C.sum() * epsilon + C @ beyond)  # (NUSVR.1)
     return Sides(value, "=", at.result.primal, "norm, tube and loss at w, b and ε, and the value claimed", at.size)
@@ -145,13 +145,13 @@ def loss(at: At) -> Sides:
 
 def stationarity_in_epsilon(at: At) -> Sides:
     """1ᵀ(α⁺ + α⁻) = ν ΣC_i."""
-    mass = float(at.problem.nu * at.problem._prices().sum())
+    mass = float(at.problem.nu * two_sided.prices(at).sum())
     return Sides(float(at.alpha.sum()), "=", mass, "1ᵀ(α⁺ + α⁻), and ν ΣC_i", mass)
 
 
 def edges_recovered(at: At) -> tuple[Sides, ...]:
     """b + ε is the quantile of t − u that leaves half of the mass above, b − ε that which leaves it below."""
-    C, left, epsilon = at.problem._prices(), two_sided.targets(at) - at.u, two_sided.width(at)
+    C, left, epsilon = two_sided.prices(at), two_sided.targets(at) - at.u, two_sided.width(at)
     mass = 0.5 * at.problem.nu * float(C.sum())
     low, high = quantile_interval(left, C, mass)  # of the lower edge
     above, top = (-end for end in reversed(quantile_interval(-left, C, mass)))
@@ -167,7 +167,7 @@ def edges_recovered(at: At) -> tuple[Sides, ...]:
 
 def what_nu_bounds(at: At) -> tuple[Sides, ...]:
     """The weight with |t − f| > ε is at most ν ΣC_i, the weight with |t − f| ≥ ε at least that."""
-    C, epsilon, rounding = at.problem._prices(), two_sided.width(at), two_sided.ROUNDING * at.level
+    C, epsilon, rounding = two_sided.prices(at), two_sided.width(at), two_sided.ROUNDING * at.level
     missed = np.abs(two_sided.targets(at) - at.values)
     mass = at.problem.nu * float(C.sum())
     beyond, outside = float(C[missed > epsilon + rounding].sum()), float(C[missed >= epsilon - rounding].sum())

@@ -37,7 +37,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "of the weights, n without any: ν balances the two in shares of samples.",
             r"\begin{align*}\min_{w,\rho,\xi}\ &\tfrac12\|w\|^2-\nu S\rho+\sum_i s_i\xi_i\\ \text{subject to}\ &"
             r"\langle w,\varphi(x_i)\rangle\ge \rho-\xi_i,\ \xi_i\ge 0\end{align*}",
-            OneClass._primal, primal,
+            OneClass._record, primal,
         ),
         Step(
             "ONE.3", "Lagrangian",
@@ -55,7 +55,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "factor is zero. "
             "So ν is the mean of the multipliers, in units of the weights.",
             r"\frac{\partial L}{\partial \rho}=0\quad\Longrightarrow\quad 1^{\top}\alpha=\sum_i\alpha_i=\nu S",
-            OneClass._dual, measures.stationarity_in_b,
+            OneClass._record, measures.stationarity_in_b,
         ),
         shared.stationarity_in_xi("ONE.6", r"\eta_i=s_i-\alpha_i"),
         shared.dual_feasibility("ONE.7", UPPER),
@@ -80,7 +80,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
                 r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha",
                 r"\text{subject to}\ 1^{\top}\alpha=\nu S,\ 0\le\alpha_i\le s_i",
             ),
-            OneClass._dual, measures.dual_optimum,
+            OneClass._record, measures.dual_optimum,
         ),
         shared.weights_recovered("ONE.11", problem, f=shared.lines(
             r"f(x)=\langle w,\varphi(x)\rangle-\rho", r"\phantom{f(x)}=\sum_i\alpha_i K(x_i,x)-\rho"

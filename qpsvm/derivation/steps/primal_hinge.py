@@ -42,7 +42,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             rf"\begin{{align*}}\min_{{{t.over},\xi}}\ &\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i\\ "
             rf"\text{{subject to}}\ &y_i "
             r"f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0\end{align*}",
-            PrimalHinge._primal, soft.primal,
+            PrimalHinge._record, soft.primal,
         ),
         Step(
             "PHINGE.3", "Lagrangian",
@@ -80,7 +80,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             rf"&\lambda\bigl(\tfrac12\alpha^{{\top}}Q\alpha{t.plus_square}-1^{{\top}}\alpha\bigr)\\ "
             r"\text{subject to}\ &0\le\alpha_i\le \tfrac{p_i}{\lambda}"
             + t.balanced + r"\end{align*}",
-            PrimalHinge._dual, measures.dual_optimum,
+            PrimalHinge._record, measures.dual_optimum,
         ),
         shared.weights_recovered("PHINGE.11", problem),
         _intercept_recovered(problem),

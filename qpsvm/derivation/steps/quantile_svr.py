@@ -47,7 +47,7 @@ def _to_the_dual(problem: QuantileSVR) -> tuple[Step, ...]:
             rf"\begin{{align*}}\min_{{{t.over},\xi,\xi^*}}\ &{cost}\\ \text{{subject to}}\ &t_i-f(x_i)\le \xi_i,\ "
             rf"\xi_i\ge 0"
             r"\\ &f(x_i)-t_i\le \xi^*_i,\ \xi^*_i\ge 0\end{align*}",
-            QuantileSVR._primal, two_sided.primal,
+            QuantileSVR._record, two_sided.primal,
         ),
         Step(
             "QSVR.3", "Lagrangian",
@@ -86,7 +86,7 @@ def _to_the_dual(problem: QuantileSVR) -> tuple[Step, ...]:
                 rf"\min_{{\alpha^\pm}}\ \tfrac12\beta^{{\top}}K\beta{t.plus_square}-t^{{\top}}\beta",
                 r"\text{subject to}\ 0\le\alpha^+_i\le\tau C_i,\ 0\le\alpha^-_i\le(1-\tau)C_i" + t.balanced,
             ),
-            QuantileSVR._dual, measures.dual_optimum,
+            QuantileSVR._record, measures.dual_optimum,
         ),
     )  # fmt: skip
 
@@ -136,14 +136,14 @@ def _back(problem: QuantileSVR) -> tuple[Step, ...]:
 
 def loss(at: At) -> Sides:
     """½‖w‖² + Σ C_i max(τ(t_i − f(x_i)), (1 − τ)(f(x_i) − t_i)) has the value claimed."""
-    (above, below), left = at.problem._prices(), two_sided.targets(at) - at.values
+    (above, below), left = np.split(at.problem.svm.upper, 2), two_sided.targets(at) - at.values
     value = float(at.half_norm + np.maximum(above * left, -below * left).sum())  # (QSVR.1)
     return Sides(value, "=", at.result.primal, "norm and loss at w and b, and the value claimed", at.size)
 
 
 def what_tau_bounds(at: At) -> tuple[Sides, ...]:
     """The weight with t < f is at most τ ΣC_i, that with t > f at most (1 − τ) ΣC_i."""
-    above, below = at.problem._prices()
+    above, below = np.split(at.problem.svm.upper, 2)
     left, rounding = two_sided.targets(at) - at.values, two_sided.ROUNDING * at.level
     C, tau = above + below, at.problem.quantile
     total = float(C.sum())

@@ -40,7 +40,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
                 r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
                 r"\text{subject to}\ f(x_i)-f(x_j)\ge 1-\xi_k,\ \xi_k\ge 0",
             ),
-            Ranking._primal, soft.primal,
+            Ranking._record, soft.primal,
         ),
         Step(
             "RANK.3", "Lagrangian",
@@ -60,7 +60,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
                 r"\phantom{\frac{\partial L}{\partial w}=0\ \Longrightarrow\ w}=\sum_i\beta_i\,\varphi(x_i),\quad "
                 r"\beta=A^{\top}\alpha",
             ),
-            Ranking._dual, stationarity_in_w,
+            Ranking._record, stationarity_in_w,
             construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
         ),
         shared.stationarity_in_xi("RANK.5", r"\eta_k=C_k-\alpha_k", "k"),
@@ -92,14 +92,14 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
                 r"\min_{\alpha}\ \tfrac12\alpha^{\top}AKA^{\top}\alpha-1^{\top}\alpha",
                 r"\text{subject to}\ 0\le\alpha_k\le C_k",
             ),
-            Ranking._dual, measures.dual_optimum,
+            Ranking._record, measures.dual_optimum,
         ),
         Step(
             "RANK.10", "Recovering f",
             "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
             "needs. What one sample wins another one loses, so β adds up to 0.",
             shared.lines(r"f(x)=\langle w,\varphi(x)\rangle=\sum_i\beta_i K(x_i,x)", r"\sum_i\beta_i=0"),
-            Ranking._dual, f_recovered,
+            Ranking._record, f_recovered,
             construction="" if problem.space.is_linear else "the decision function is this sum",
         ),
         shared.kinds_of_samples(
@@ -133,7 +133,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
                 r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
                 r"\text{subject to}\ y_k\langle w,z_k\rangle\ge 1-\xi_k",
             ),
-            Ranking._dual, svm_of_differences,
+            Ranking._record, svm_of_differences,
         ),
     )  # fmt: skip
 

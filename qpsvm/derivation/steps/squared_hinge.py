@@ -30,7 +30,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
                 rf"\min_{{{t.over},\xi}}\ \tfrac12{t.norm}+\sum_i C_i\xi_i^2",
                 r"\text{subject to}\ y_i f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0",
             ),
-            SquaredHinge._primal, soft.primal,
+            SquaredHinge._record, soft.primal,
         ),
         Step(
             "SQHINGE.3", "Lagrangian",
@@ -75,7 +75,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
                 rf"D_{{ii}}=\frac{{1}}{{2C_i}}",
                 r"\text{subject to}\ 0\le\alpha_i" + t.balanced,
             ),
-            SquaredHinge._dual, measures.dual_optimum,
+            SquaredHinge._record, measures.dual_optimum,
         ),
         shared.weights_recovered("SQHINGE.11", problem),
         intercept.intercept_recovered(
@@ -121,7 +121,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
                 r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=(K+D)_{ij}",
                 r"y_i f(x_i)+\frac{\alpha_i}{2C_i}\ \ge\ 1",
             ),
-            SquaredHinge._dual, hard_margin_in_a_larger_space,
+            SquaredHinge._record, hard_margin_in_a_larger_space,
         ),
     )  # fmt: skip
 

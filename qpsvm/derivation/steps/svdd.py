@@ -56,7 +56,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             r"\begin{align*}\min_{c,\mu,\xi}\ &\|c\|^2+2\mu+\sum_i C_i\xi_i,\qquad \mu=\tfrac12(R^2-\|c\|^2)\\ "
             r"\text{subject to}\ &\langle c,\varphi(x_i)\rangle+\mu\ge\tfrac12\bigl(K(x_i,x_i)-\xi_i\bigr),"
             r"\ \xi_i\ge 0\end{align*}",
-            SVDD._primal, as_qp,
+            SVDD._record, as_qp,
         ),
         Step(
             "SVDD.4", "Lagrangian",
@@ -72,7 +72,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "μ enters the Lagrangian only through 2μ(1 − Σ α_i), which has no minimum over μ unless the "
             "factor is zero.",
             r"\frac{\partial L}{\partial \mu}=0\quad\Longrightarrow\quad 1^{\top}\alpha=\sum_i\alpha_i=1",
-            SVDD._dual, measures.stationarity_in_b,
+            SVDD._record, measures.stationarity_in_b,
         ),
         centre(problem),
         shared.stationarity_in_xi("SVDD.7", r"\eta_i=C_i-\alpha_i"),
@@ -99,7 +99,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
                 r"\min_{\alpha}\ \alpha^{\top}Q\alpha-\sum_i\alpha_i K(x_i,x_i)",
                 r"\text{subject to}\ 1^{\top}\alpha=1,\ 0\le\alpha_i\le C_i",
             ),
-            SVDD._dual, measures.dual_optimum,
+            SVDD._record, measures.dual_optimum,
         ),
         shared.weights_recovered("SVDD.12", problem, f=shared.lines(
             r"f(x)=R^2-\|\varphi(x)-c\|^2", r"\phantom{f(x)}=2\sum_i\alpha_i K(x_i,x)+2\mu-K(x,x)"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.exactly import as_floats
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import certify, levels
 from qpsvm.derivation import intercept, measures
@@ -19,6 +20,7 @@ from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import shared
 from qpsvm.derivation.terms import Terms
 from qpsvm.machines import Problem
+from qpsvm.machines.problem.parameters import taking_prices
 
 At = Letters[Any]
 
@@ -50,6 +52,11 @@ def width(at: At) -> float:
     """ε at the point: what f may miss a target by."""
     fixed: float = at.multipliers.get("epsilon", getattr(at.problem, "epsilon", 0.0))
     return fixed
+
+
+def prices(at: At) -> FloatArray:
+    """C_i of the samples that take part: (n,)."""
+    return as_floats(taking_prices(at.problem.C, at.problem.samples))
 
 
 # --- measures ---------------------------------------------------------------------------------------------------------

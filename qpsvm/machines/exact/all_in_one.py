@@ -10,12 +10,12 @@ from qpsvm.base.errors import ParameterTypeError
 from qpsvm.bounds.proof.all_in_one import AskedJoint, prove_joint
 from qpsvm.bounds.proof.all_in_one_dual import ExactJoint, HeldJoint
 from qpsvm.bounds.proof.exact_dual import Held
-from qpsvm.bounds.proof.exactly import products
 from qpsvm.bounds.proof.kernels.points import matrix_space
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.spaces import Space
 from qpsvm.machines.exact.program import space_of
 from qpsvm.machines.exact.record import recorded
+from qpsvm.machines.problem.parameters import taking_prices
 from qpsvm.machines.problem.reading import check_point, title_of
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -45,7 +45,7 @@ def _space(problem: Any) -> Space:
 def stated(problem: Any) -> ExactJoint:
     """The exact program of a problem."""
     samples = problem.samples
-    price = products(samples.taking_part(problem.C), samples.taking_part(problem.sample_weight))
+    price = taking_prices(problem.C, samples)
     return ExactJoint(samples.taking_part(problem.label), len(problem.classes), price, problem.shared,
                       problem.intercept)  # fmt: skip
 

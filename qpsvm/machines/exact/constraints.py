@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.exactly import Exactly, as_integers, constant, floats, rationals
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.bounds.proof.exactly import Exactly, as_integers, constant, floats, rationals
 from qpsvm.bounds.proof.spaces import BallSpace
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.machines.problem.constraints import Constraints

@@ -1,25 +1,23 @@
 """Every machine as the exact program of a proof, and a result as the numbers that the proof is about.
 
-The table of `_dual` once more, in rational numbers: where that rounds t − ε, C·s, 1/Σs or νΣC, this does not. Signs,
-rows and columns, which are exact there, are taken from there. A user's rows are as the user wrote them, and a linear
-ball is told from its own centre, (BALL.1).
+Levels, upper bounds, curvatures and totals are those of the machine's `Record`, unrounded. Linear constraints are as
+the user wrote them, and a linear ball is told from its own centre, (BALL.1).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.exactly import Exactly, constant, joined
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import DataError, UnsupportedError
+from qpsvm.bounds.proof.checker import MACHINES
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Held
-from qpsvm.bounds.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
 from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.prove import Asked, prove
@@ -35,14 +33,10 @@ from qpsvm.machines.exact.constraints import (
 )
 from qpsvm.machines.exact.record import recorded
 from qpsvm.machines.problem.reading import check_point, check_result, title_of
-from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.space import FeatureSpace
-
-#: Levels, prices, curvatures, and totals of groups by their multiplier where they are not those of the dual.
-Numbers = tuple[Exactly, Exactly, Exactly, Mapping[str, Fraction]]
 
 
 def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof:
@@ -150,126 +144,29 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
 
 
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
-    """The exact program of a problem.
+    """The exact program of a problem: its record, and the rows of `constraints` behind it.
 
     Raises UnsupportedError.
     """
     name = type(problem).__name__
-    numbers = MACHINES.get(name)
-    if numbers is None or type(problem).__module__.partition(".")[0] != "qpsvm":
+    if name not in MACHINES or type(problem).__module__.partition(".")[0] != "qpsvm":
         raise UnsupportedError(f"there is no exact program of {name} to prove; certify says what is measured")
-    svm: SVMDual = problem.outlined
+    record, svm = problem._record(), problem.outlined
     if problem.constraints:
         svm = problem._extended(svm.gram, problem.intercept, problem._textbook_rows)  # unscaled
-    own = svm if svm.users is None else svm.users.own
-    level, price, curvature, totals = numbers(problem, own)
-    if problem.affine:
+    level, upper, curvature = map(record.vector, (record.level, record.upper, record.curvature))
+    if record.diagonal:
         level = half_diagonal(problem) if levels is None else levels
-    entries = {own.m + k: -value for k, value in exact_sums(problem).items()}
+    if behind := svm.m - len(record.sign):
+        level, upper = joined(level, row_levels(problem)), joined(upper, constant(np.inf, behind))
+        curvature = joined(curvature, constant(0.0, behind))
+    totals = {group.multiplier: group.total for group in record.groups}
+    entries = {len(record.sign) + k: -value for k, value in exact_sums(problem).items()}
     groups = tuple(
         ExactGroup(
-            group.multiplier, group.column, totals.get(group.multiplier, Fraction(group.total)),
-            Fraction(group.ridge), group.formula, entries if group.multiplier == "b" else {},
+            group.multiplier, group.column, totals.get(group.multiplier, Fraction(0)), Fraction(group.ridge),
+            group.formula, entries if group.multiplier == "b" else {},
         )
         for group in svm.groups
     )  # fmt: skip
-    if svm.users is not None:
-        p = svm.m - own.m
-        level, price = joined(level, row_levels(problem)), joined(price, constant(np.inf, p))
-        curvature = joined(curvature, constant(0.0, p))
-    unit = Fraction(problem.lam) if name == "PrimalHinge" else Fraction(svm.unit)
-    return ExactDual(svm.sign, level, price, curvature, groups, svm.n, svm.rows, svm.mix, unit, svm.m - own.m)
-
-
-def _priced(problem: Any) -> Exactly:
-    """C_i = C·s_i of the samples that take part."""
-    return products(problem.taking_part(problem.C), problem.taking_part(problem.sample_weight))
-
-
-def _weights(problem: Any) -> FloatArray:
-    """s of the samples that take part."""
-    weights: FloatArray = problem.taking_part(problem.sample_weight)
-    return weights
-
-
-def _hinge(problem: Any, svm: SVMDual) -> Numbers:
-    return constant(1.0, svm.m), _priced(problem), constant(0.0, svm.m), {}
-
-
-def _hard(problem: Any, svm: SVMDual) -> Numbers:
-    del problem
-    return constant(1.0, svm.m), constant(np.inf, svm.m), constant(0.0, svm.m), {}
-
-
-def _squared(problem: Any, svm: SVMDual) -> Numbers:
-    return constant(1.0, svm.m), constant(np.inf, svm.m), inverses(_priced(problem), Fraction(1, 2)), {}
-
-
-def _huber(problem: Any, svm: SVMDual) -> Numbers:
-    C = _priced(problem)
-    return constant(1.0, svm.m), C, inverses(C, Fraction(problem.width)), {}
-
-
-def _primal_hinge(problem: Any, svm: SVMDual) -> Numbers:
-    s = _weights(problem)
-    price = floats(s, 1 / (Fraction(problem.lam) * sum_of(s)))
-    return constant(1.0, svm.m), price, constant(0.0, svm.m), {}
-
-
-def _nu(problem: Any, svm: SVMDual) -> Numbers:
-    s, positive = _weights(problem), problem.labels > 0.0
-    above, below = sum_of(s[positive]), sum_of(s[~positive])
-    nu = min(Fraction(problem.nu), 2 * min(above, below) / (above + below))  # whose float may be too large, (NUSVM.16)
-    return constant(0.0, svm.m), floats(s, 1 / (above + below)), constant(0.0, svm.m), {"rho": -nu}
-
-
-def _one_class(problem: Any, svm: SVMDual) -> Numbers:
-    s = _weights(problem)
-    return constant(0.0, svm.m), floats(s), constant(0.0, svm.m), {"b": Fraction(problem.nu) * sum_of(s)}
-
-
-def _two_levels(problem: Any, epsilon: float) -> Exactly:
-    """t − ε of all samples, then −t − ε."""
-    t = problem.labels
-    width = repeated(-epsilon, len(t))
-    return joined(sums(t, np.asarray(width)), sums(-t, np.asarray(width)))
-
-
-def _epsilon(problem: Any, svm: SVMDual) -> Numbers:
-    C = joined(_priced(problem), _priced(problem))
-    if problem.loss == "squared":
-        half = inverses(_priced(problem), Fraction(1, 2))
-        return _two_levels(problem, problem.epsilon), constant(np.inf, svm.m), joined(half, half), {}
-    return _two_levels(problem, problem.epsilon), C, constant(0.0, svm.m), {}
-
-
-def _nu_svr(problem: Any, svm: SVMDual) -> Numbers:
-    C = _priced(problem)
-    nu = Fraction(problem.nu) * total_of(C)
-    return _two_levels(problem, 0.0), joined(C, C), constant(0.0, svm.m), {"epsilon": nu}
-
-
-def _quantile(problem: Any, svm: SVMDual) -> Numbers:
-    C, s, q = problem.taking_part(problem.C), _weights(problem), Fraction(problem.quantile)
-    price = joined(products(C, s, q), products(C, s, 1 - q))
-    return _two_levels(problem, 0.0), price, constant(0.0, svm.m), {}
-
-
-def _ball(problem: Any, svm: SVMDual) -> Numbers:
-    s = _weights(problem)
-    price = floats(s, 1 / (Fraction(problem.nu) * sum_of(s)))
-    return constant(0.0, svm.m), price, constant(0.0, svm.m), {}
-
-
-def _ranking(problem: Any, svm: SVMDual) -> Numbers:
-    pairs, s = problem.pairs[problem.taking_pairs], problem.sample_weight
-    price = products(s[pairs[:, 0]], s[pairs[:, 1]], Fraction(problem.C))
-    return constant(1.0, svm.m), price, constant(0.0, svm.m), {}
-
-
-#: Levels, prices and curvatures of the machines by the name of their class.
-MACHINES: dict[str, Callable[[Any, SVMDual], Numbers]] = {
-    "CSVM": _hinge, "HardMargin": _hard, "NuSVM": _nu, "PrimalHinge": _primal_hinge, "SquaredHinge": _squared,
-    "HuberHinge": _huber, "EpsilonSVR": _epsilon, "NuSVR": _nu_svr, "QuantileSVR": _quantile, "OneClass": _one_class,
-    "SVDD": _ball, "Ranking": _ranking,
-}  # fmt: skip
+    return ExactDual(svm.sign, level, upper, curvature, groups, svm.n, svm.rows, svm.mix, record.unit, behind)

@@ -265,7 +265,7 @@ def _user_rows(
 
 
 def _balance(nu: float, weight: FloatArray, y: FloatArray, labels: tuple[str, str]) -> Proof:
-    from qpsvm.bounds.proof.exactly import sum_of
+    from qpsvm.base.arrays.exactly import sum_of
     from qpsvm.bounds.proof.infeasible.constraints import balance
 
     return balance(nu, sum_of(weight[y > 0]), sum_of(weight[y < 0]), labels)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector, as_tolerance
+from qpsvm.base.arrays.exactly import as_floats
 from qpsvm.base.arrays.remembered import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.words import shown
@@ -180,7 +181,7 @@ class JointProblem(Machine[JointResult]):
         """The dual as it is computed with, over the samples that take part."""
         return JointDual(
             label=self.samples.taking_part(self.label), k=len(self.classes),
-            upper=np.array(taking_prices(self.C, self.samples)), level=self.level, shared=self.shared,
+            upper=np.array(as_floats(taking_prices(self.C, self.samples))), level=self.level, shared=self.shared,
             intercept=self.space.computed_intercept,
         )  # fmt: skip
 

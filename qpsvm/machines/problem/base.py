@@ -1,7 +1,7 @@
 """What every machine has in common: its samples, its two QPs, and the way from a solver's answer to a certified result.
 
-A machine is one file that says three things: what it is called, its dual (`SVMDual`), and its primal. Scaling for a
-solver, reading α from a solution, certificate, polish and result follow from the dual. This is the one layer in which
+A machine is one file that says what it is called, and what it is: a `Record`. Both QPs, scaling for a solver, reading α
+from a solution, certificate, proof, polish and result follow from that. This is the one layer in which
 the letters of the QP (x, y, z) and of the SVM (α, w, b) meet.
 """
 
@@ -53,6 +53,7 @@ from qpsvm.machines.problem.reading import svm_result
 from qpsvm.machines.problem.replaced import replaced
 from qpsvm.machines.problem.starts import affordable_alpha, certificate_seconds, neighbouring_alpha, swept
 from qpsvm.program.qp import QP, check_scales
+from qpsvm.program.record import Record, Textbook, primal_qp
 from qpsvm.program.scaled import LaterQP, ScaledQP
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.program.statement import Statement
@@ -145,6 +146,8 @@ class Problem(Machine[SVMResult], ABC):
     curved_term: ClassVar[str] = "½ Σ δ_i α_i²"
     #: The names of the machine's own parameters, which `_keep` checks and keeps.
     own: ClassVar[tuple[str, ...]] = ()
+    #: The tag of the primal, its objective and its rows as a person writes them: see `Textbook`.
+    textbook: tuple[str, ...] = ("DUAL.3", "½ {norm} + Σ ψ_i(t_i)", "s_i {f} ≥ ℓ_i − ξ_i")
     #: What the kinds of samples in a result mean.
     kinds: ClassVar[Kinds] = Kinds()
     #: The rows of the primal whose multipliers are α, in order.
@@ -1084,9 +1087,16 @@ class Problem(Machine[SVMResult], ABC):
         """The machine with its parameters, for people."""
 
     @abstractmethod
+    def _record(self) -> Record:
+        """The machine itself, in exact numbers, over the samples that take part."""
+
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         """The dual over a Gram matrix of the samples that take part, with the intercept kept apart as said."""
+        return self._record().dual(gram, kept, self.samples.team)
 
-    @abstractmethod
     def _primal(self, Z: Matrix) -> QP:
         """The primal over w, b, …, for the samples Z (n, r) in explicit coordinates."""
+        tag, objective, *rows = self.textbook
+        book = Textbook(f"{self.title}: primal ({tag})", objective, tuple(rows), self.level_rows, self.letters,
+                        self.size_of_f)  # fmt: skip
+        return primal_qp(self._record(), Z, self.computed_intercept, book)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_penalties, as_positive, as_real
+from qpsvm.base.arrays.exactly import Exactly, products, sum_of
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import common_value, divided, times
+from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, nearest
 from qpsvm.data.samples import Samples
@@ -32,24 +34,15 @@ def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
     return found
 
 
-def taking_prices(C: FloatArray, samples: Samples) -> FloatArray:
+def taking_prices(C: FloatArray, samples: Samples) -> Exactly:
     """C_i · s_i of the samples that take part, for C (n,)."""
-    return times(samples.taking_part(samples.weight), samples.taking_part(C))
+    return products(samples.taking_part(samples.weight), samples.taking_part(C))
 
 
-def bends(number: float, C: FloatArray) -> FloatArray:
-    """δ_i = number/C_i of a loss that is curved, (n,), for the C_i of the samples that take part.
-
-    Raises ParameterError.
-    """
-    with np.errstate(divide="ignore", over="ignore"):
-        found = divided(number, C)
-    if not np.isfinite(found).all():
-        raise ParameterError(
-            f"C times sample_weight is too small: {number:g}/C_i, by which the loss is curved, is beyond all floats "
-            f"where C_i = {float(C.min()):.3g}; multiply C by a constant, or give such samples the weight 0"
-        )
-    return found
+def total_weight(samples: Samples) -> Fraction:
+    """Σs, of all members of a team; exactly, where there is no other."""
+    s, team = samples.taking_part(samples.weight), samples.team
+    return sum_of(s) if team.alone else Fraction(team.sum(float(s.sum())))
 
 
 def price_in_words(C: FloatArray) -> str:

@@ -19,22 +19,18 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import UNIT
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.exactly import joined, sums
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.forms import margin_rows
 from qpsvm.machines.problem.parameters import as_share
-from qpsvm.program.qp import Rows
-from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
+from qpsvm.program.record import Equality, Numbers, Record
+from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import Kinds
-from qpsvm.space.kernels.gram import Intercept
-from qpsvm.space.operators import Operator
 
 #: What a novelty detector says of samples outside and inside.
 OUTSIDE, INSIDE = -1, 1
@@ -112,55 +108,20 @@ class Regression(Problem):
             yf[places], margin[places] = sign * f, sign * t - epsilon
 
     def _two_sided(
-        self, gram: Operator, kept: Intercept, epsilon: float, upper: FloatArray, curvature: FloatArray,
-        groups: tuple[Group, ...] = (),
-    ) -> SVMDual:  # fmt: skip
-        """(SVR.1): the dual over 2n rows of levels t − ε and −t − ε, for U and δ (2n,), and groups beside that of b."""
-        t = self.labels
-        n = len(t)
-        sign = np.concatenate([np.ones(n), -np.ones(n)])  # (SVR.1)
-        level = np.concatenate([t - epsilon, -t - epsilon])  # (SVR.1)
-        return SVMDual(
-            gram=gram, sign=sign, level=level, upper=upper, curvature=curvature,
-            groups=(*intercept_group(sign, kept, "1ᵀα⁺ − 1ᵀα⁻ = 0"), *groups), rows=np.tile(np.arange(n), 2),
-            level_radius=UNIT * np.abs(level) if epsilon else None, team=self.samples.team,
+        self, epsilon: float, upper: Numbers, curvature: Numbers = 0.0, groups: tuple[Equality, ...] = ()
+    ) -> Record:
+        """(SVR.1): 2n rows of levels t − ε and −t − ε, for U and δ of all of them, and groups beside that of b."""
+        t, n = self.labels, len(self.labels)
+        width = np.full(n, -epsilon)
+        return Record(
+            np.concatenate([np.ones(n), -np.ones(n)]), joined(sums(t, width), sums(-t, width)), upper, curvature,
+            groups, rows=np.tile(np.arange(n), 2), balance="1ᵀα⁺ − 1ᵀα⁻ = 0",
         )  # fmt: skip
 
     def _dual_formula(self, svm: SVMDual) -> str:
         entry = super()._dual_formula(svm).partition("s_i s_j ")[2]
         bend = " + ½ Σ δ_i ((α⁺_i)² + (α⁻_i)²)" if svm.curved else ""
         return f"½ βᵀKβ − tᵀβ{self.width_formula}{bend},  β = α⁺ − α⁻,  K_ij = {entry}"  # (SVR.3)
-
-
-def tube_rows(Z: Matrix, ones: FloatArray, width: FloatArray) -> Matrix:
-    """(SVR.1) as Gx ≤ h, h = [ε − t, ε + t]: t − f ≤ ε + ξ above f − t ≤ ε + ξ*, with f = Zw + b.
-
-    Shapes: Z (n, r), ones, width (n, 0) → (2n, r + … + 2n).
-    """
-    n = Z.shape[0]
-    slack, none = sp.eye_array(n, format="csc"), sp.csc_array((n, n))
-    above = margin_rows(Z, np.ones(n), [-ones, -width, -slack, none])
-    below = margin_rows(Z, -np.ones(n), [ones, -width, none, -slack])
-    return sp.vstack([above, below], format="csc")
-
-
-def tube_variables(n: int, r: int, *names: str) -> dict[str, slice]:
-    """Where w (r,), the single numbers with these names, ξ (n,) and ξ* (n,) are in x."""
-    first = r + len(names)
-    singles = {name: slice(r + k, r + k + 1) for k, name in enumerate(names)}
-    return {"w": slice(0, r), **singles, "xi": slice(first, first + n), "xi_star": slice(first + n, first + 2 * n)}
-
-
-def tube_groups(n: int, kept: Intercept, width: str = "") -> dict[str, Rows]:
-    """The two halves of `tube_rows` by name, as a person writes them, with or without b and a width of the tube."""
-    f = "(wᵀx_i + b)" if kept else "wᵀx_i"
-    above, below = f"t_i − {f} ≤ {width}ξ_i", f"{f} − t_i ≤ {width}ξ*_i"
-    return {"above": Rows("G", slice(0, n), above), "below": Rows("G", slice(n, 2 * n), below)}
-
-
-def free_above(free: int, n: int) -> FloatArray:
-    """Lower bounds of the variables: none for the first, 0 for the slacks ξ and ξ*, (free + 2n,)."""
-    return np.concatenate([np.full(free, -np.inf), np.zeros(2 * n)])
 
 
 def sharing(twin: Any, problem: Problem) -> Any:

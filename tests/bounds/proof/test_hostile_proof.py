@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from textbook_gap import CLASSES, TUBES, Machine, values
 
 import qpsvm
+from qpsvm.base.arrays.exactly import constant, floats, inverses
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof import prove as proving
-from qpsvm.bounds.proof.exactly import constant, floats, inverses
 from qpsvm.bounds.proof.terms import GapBounds
 
 #: Problems of each kind.

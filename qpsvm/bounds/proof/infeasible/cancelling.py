@@ -37,9 +37,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from qpsvm.base.arrays.exactly import common
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.proof.exactly import common
 
 #: Whole numbers without bounds, as objects.
 Integers = NDArray[np.object_]

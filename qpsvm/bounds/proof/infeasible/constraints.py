@@ -29,8 +29,8 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.exactly import above, below, common
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.proof.exactly import above, below, common
 from qpsvm.bounds.proof.infeasible.cancelling import Integers, cancelling, enclosed
 from qpsvm.bounds.proof.infeasible.coordinates import Coordinates, root_above
 from qpsvm.bounds.proof.proof import Claim, Proof

@@ -27,8 +27,8 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.exactly import above, as_integers, common
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.bounds.proof.exactly import above, as_integers, common
 from qpsvm.bounds.proof.infeasible.cancelling import Integers
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed
 

@@ -34,8 +34,8 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.exactly import common
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.proof.exactly import common
 from qpsvm.bounds.proof.infeasible.cancelling import (
     PRIME,
     Integers,

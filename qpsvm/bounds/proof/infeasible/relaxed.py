@@ -15,13 +15,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from qpsvm.base.arrays.exactly import Exactly, above, constant, enclosed
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof import rational, terms
 from qpsvm.bounds.proof.exact_dual import ExactDual, Held
-from qpsvm.bounds.proof.exactly import Exactly, above, constant, enclosed
 from qpsvm.bounds.proof.spaces import ExactValues, Measured
 
 #: Radii by which a level is lowered beyond what a row may fall short by: the next look at it has rounding as well.

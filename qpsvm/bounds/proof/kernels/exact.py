@@ -29,9 +29,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from qpsvm.base.arrays.exactly import as_integers, common
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.bounds.proof.exactly import as_integers, common
 from qpsvm.bounds.proof.kernels.exponential import BITS, LOWEST_IN_TWO, RELATIVE_IN_TWO, exp_fixed, exp_in_two
 from qpsvm.bounds.proof.kernels.values import OUT, KernelValues, MatrixValues, ProductValues, RBFValues
 from qpsvm.bounds.proof.spaces import Between, ExactValues, Values

@@ -29,16 +29,17 @@ LOOSE = 6.0 * UNIT
 TINY, GREAT = 2.0**-960, 2.0**960
 #: Bits of a float, and of the lower half of it as an integer.
 DIGITS, HALF = 53, 26
+#: So many floats are added faster by `math.fsum`.
+FEW = 300
 #: Products beside these sizes might lose their errors to underflow, or overflow.
 SMALLEST, LARGEST = 2.0**-400, 2.0**400
 
 
 def rounded(value: Fraction) -> tuple[float, float]:
     """The floats next to a rational, below and above it; both are the number itself where it is a float."""
-    try:
-        near = value.numerator / value.denominator  # correctly rounded
-    except OverflowError:
-        return (math.nextafter(math.inf, 0.0), math.inf) if value > 0 else (-math.inf, math.nextafter(-math.inf, 0.0))
+    near = nearest_float(value)
+    if math.isinf(near):
+        return (math.nextafter(near, 0.0), near) if near > 0 else (near, math.nextafter(near, 0.0))
     exact = Fraction(near)
     low = near if exact <= value else math.nextafter(near, -math.inf)
     return low, near if exact >= value else math.nextafter(near, math.inf)
@@ -241,6 +242,8 @@ def sums(a: FloatArray, b: FloatArray) -> Exactly:
 def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Exactly:
     """factor·a∘b, (m,) each; one by one where these are of sizes whose products two doubles cannot hold."""
     one, other = common_value(a), common_value(b)
+    if one == 1.0 and factor == 1:
+        return floats(b)
     if one is not None and other is not None:
         return constant(factor * Fraction(one) * Fraction(other), len(a))
     if one is not None:
@@ -256,9 +259,66 @@ def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Ex
 
 def inverses(values: Exactly, factor: Fraction) -> Exactly:
     """factor over each of the numbers."""
+    if isinstance(values, Joined):
+        return joined(*(inverses(part, factor) for part in values.parts))
     if isinstance(values, Enclosed):
         return rationals([factor / values[k] for k in range(len(values))])
     return Exactly(values.high, values.low, factor / values.factor, not values.inverse)
+
+
+def multiples(values: Exactly, factor: Fraction) -> Exactly:
+    """factor times each of the numbers."""
+    if factor == 1:
+        return values
+    if isinstance(values, Joined):
+        return joined(*(multiples(part, factor) for part in values.parts))
+    if isinstance(values, Enclosed):
+        return rationals([factor * values[k] for k in range(len(values))])
+    return Exactly(values.high, values.low, factor * values.factor, values.inverse)
+
+
+def exactly(values: Exactly | FloatArray | Fraction | float, m: int) -> Exactly:
+    """Numbers in any of these shapes as a vector (m,): one number stands for m of them."""
+    if isinstance(values, Exactly):
+        return values
+    return floats(values) if isinstance(values, np.ndarray) else constant(values, m)
+
+
+def as_floats(values: Exactly) -> FloatArray:
+    """The numbers as floats, (m,): rounded once, of a product with a factor up to 2⁻⁵⁰ of a rounding more.
+
+    `repeated` where all numbers are one. What is beyond all floats is infinite.
+    """
+    if isinstance(values, Joined):
+        return np.concatenate([as_floats(part) for part in values.parts])
+    if isinstance(values, Enclosed):
+        return np.array([nearest_float(values[k]) for k in range(len(values))])
+    if values.plain:
+        return values.high
+    one = common_value(values.high)
+    if one is not None and common_value(values.low) is not None:
+        return repeated(one if math.isinf(one) else nearest_float(values[0]), len(values))
+    factor = nearest_float(values.factor)
+    with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
+        near: FloatArray = factor / values.high if values.inverse else factor * values.high
+        if math.isinf(factor) or (Fraction(factor) == values.factor and not values.low.any()):
+            return near
+        rest, spread = nearest_float(values.factor - Fraction(factor)), np.broadcast_to(factor, near.shape)
+        if values.inverse:
+            p, e = two_product(near, values.high)
+            better = near + (((factor - p) - e) + (rest - near * values.low)) / values.high
+        else:
+            p, e = two_product(spread, values.high)
+            better = p + (e + (factor * values.low + rest * values.high))
+        return np.where(np.isfinite(better), better, near)
+
+
+def nearest_float(value: Fraction) -> float:
+    """A rational as a float, rounded to nearest; infinite beyond all floats."""
+    try:
+        return value.numerator / value.denominator
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def sum_of(values: FloatArray) -> Fraction:
@@ -266,10 +326,17 @@ def sum_of(values: FloatArray) -> Fraction:
     one = common_value(values)
     if one is not None:
         return Fraction(one) * len(values)
+    total = Fraction(0)
+    if len(values) <= FEW and abs(values).max(initial=0.0) < GREAT:
+        left = values.tolist()
+        while part := math.fsum(left):  # rounded once, and what that loses is added next
+            left.append(-part)
+            total += Fraction(part)
+        return total
     mantissa, exponents = np.frexp(values)
     whole = np.ldexp(mantissa, DIGITS).astype(np.int64)
-    total = Fraction(0)
-    for exponent in np.unique(exponents).tolist():
+    least = int(exponents.min(initial=0))
+    for exponent in (least + np.flatnonzero(np.bincount(exponents - least))).tolist():
         part = whole[exponents == exponent]
         added = (int((part >> HALF).sum()) << HALF) + int((part & ((1 << HALF) - 1)).sum())
         total += added * Fraction(2) ** (exponent - DIGITS)

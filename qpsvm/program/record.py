@@ -1,0 +1,186 @@
+"""A machine as one record of exact numbers: what its dual, its primal and its proofs are read from.
+
+    (RECORD.1)  of each row: whose it is, its sign s, level ℓ, upper bound U and curvature δ;  of each group: its
+                multiplier, its column E, its total e and its ridge R;  and a unit: (DUAL.1) without any rounding
+    (RECORD.2)  the column of the intercept is s, for every machine; its total is 0 but where the machine says otherwise
+    (RECORD.3)  floats are these numbers, each rounded once
+    (RECORD.4)  primal:  minimise unit · (½‖w‖² + eᵀμ + ½Σ R_g μ_g² + the cost of slack)
+                subject to  s_k⟨w, z_r(k)⟩ + Σ_g E_kg μ_g ≥ ℓ_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
+    (RECORD.5)  slack costs U ξ where δ = 0,  ξ²/(2δ) where U = ∞,  ξ²/(2δ) + U ζ between the two;  hard rows have none
+
+The multipliers of the groups have the names that the machine gives them. The slacks are called "xi" and "zeta", the
+margin rows "margin". A regression has slacks "xi" and "xi_star", for its rows "above" and "below" f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.exactly import Exactly, as_floats, exactly, inverses, multiples, nearest_float
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.errors import ParameterError
+from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.program.qp import QP, Rows
+from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
+from qpsvm.space.kernels.gram import Intercept
+from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.operators import Diagonal, Operator
+
+#: One number for all rows, floats of which each is exact, or exact numbers: (m,).
+Numbers = Exactly | FloatArray | Fraction | float
+
+
+class Equality(NamedTuple):
+    """A group of (RECORD.1) besides a free or penalised intercept.
+
+    name, multiplier, formula: As those of `Group`.
+    entry: E of every row; None where it is the sign, and the multiplier that of the intercept.
+    total: e.
+    """
+
+    name: str
+    multiplier: str
+    entry: float | None
+    total: Fraction
+    formula: str
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """(RECORD.1) of one machine over its samples.
+
+    sign (m,): s, −1 or +1.
+    level, upper, curvature: ℓ, U (∞ where nothing bounds α) and δ of every row.
+    groups: The machine's own; that of the intercept comes before them.
+    rows (m,), mix (m, n): As those of `SVMDual`.
+    diagonal: What a level has of K(x, x) besides.
+    balance: The equality of a free intercept as a person writes it.
+    """
+
+    sign: FloatArray
+    level: Numbers
+    upper: Numbers
+    curvature: Numbers = 0.0
+    groups: tuple[Equality, ...] = ()
+    rows: IntArray | None = None
+    mix: sp.csr_array | None = None
+    unit: Fraction = Fraction(1)
+    diagonal: Fraction = Fraction(0)
+    balance: str = "yᵀα = 0"
+
+    def vector(self, values: Numbers) -> Exactly:
+        """ℓ, U or δ of every row: (m,)."""
+        return exactly(values, len(self.sign))
+
+    def floats(self, values: Numbers) -> FloatArray:
+        """The same, rounded: (m,)."""
+        return repeated(values, len(self.sign)) if isinstance(values, float) else as_floats(self.vector(values))
+
+    def dual(self, gram: Operator, kept: Intercept, team: Team = ALONE) -> SVMDual:
+        """(RECORD.3): the dual over a Gram matrix, with the intercept kept apart as said.
+
+        Raises ParameterError.
+        """
+        level, upper, curvature = map(self.floats, (self.level, self.upper, self.curvature))
+        if isinstance(self.curvature, Exactly) and not np.isfinite(curvature).all():
+            raise ParameterError(
+                "C times sample_weight is too small: 1/C_i, by which the loss is curved, is beyond all floats; "
+                "multiply C by a constant, or give such samples the weight 0"
+            )
+        off = self.level.low if isinstance(self.level, Exactly) else None
+        if self.diagonal:
+            level = level + float(self.diagonal) * gram.diagonal()
+        return SVMDual(
+            gram=gram, sign=self.sign, level=level, upper=upper, curvature=curvature,
+            groups=self.columns(kept), rows=self.rows, unit=nearest_float(self.unit), mix=self.mix, team=team,
+            level_radius=np.abs(off) if off is not None and off.any() else None,
+        )  # fmt: skip
+
+    def columns(self, kept: Intercept) -> tuple[Group, ...]:
+        """The groups in floats: that of the intercept, and the machine's own."""
+        m = len(self.sign)
+        own = tuple(
+            Group(
+                group.name, group.multiplier, self.sign if group.entry is None else repeated(group.entry, m),
+                nearest_float(group.total), formula=group.formula,
+            )
+            for group in self.groups
+        )  # fmt: skip
+        return (*intercept_group(self.sign, kept, self.balance), *own)
+
+
+#: What the slack of each half of the rows is called.
+SLACKS = ("xi", "xi_star")
+
+
+class Textbook(NamedTuple):
+    """How a primal is written.
+
+    title: That of the QP.
+    objective, rows: As a person writes them; {norm} stands for ‖w‖², with b² where b is penalised, and {f} for
+        wᵀx_i + b.
+    level_rows: The names of the rows, one for each part of them.
+    letters: What the variables are called in place of w, b, …; −b where b is called rho.
+    size: What a unit of slack is in the textbook's.
+    """
+
+    title: str
+    objective: str
+    rows: tuple[str, ...]
+    level_rows: tuple[str, ...]
+    letters: Mapping[str, str]
+    size: float
+
+
+def primal_qp(record: Record, Z: Matrix, kept: Intercept, book: Textbook) -> QP:
+    """(RECORD.4) with the slacks of (RECORD.5), for samples in explicit coordinates.
+
+    Shapes: Z (n, r).
+    """
+    groups, m, r = record.columns(kept), len(record.sign), Z.shape[1]
+    upper, curvature = record.vector(record.upper), record.vector(record.curvature)
+    bounded, curved = ~upper.infinite, as_floats(curvature) > 0.0
+    first, second = np.flatnonzero(bounded | curved), np.flatnonzero(bounded & curved)  # rows with ξ, and with ζ too
+    unit, none = nearest_float(record.unit), np.zeros(m)
+    price = as_floats(multiples(upper, record.unit)) / book.size
+    bend = none
+    if curved.any():
+        bend = np.where(curved, as_floats(inverses(curvature, record.unit)), 0.0) / book.size**2
+    turned = [-1.0 if book.letters.get(group.multiplier) == "rho" else 1.0 for group in groups]
+    totals = [turn * unit * group.total for turn, group in zip(turned, groups, strict=True)]
+    h = 0.0 - as_floats(record.vector(record.level))
+    if record.diagonal:
+        h = h - float(record.diagonal) * squared_norms(Z)
+    points = record.mix @ Z if record.mix is not None else Z if record.rows is None else Z[record.rows]
+    points = sp.diags_array(-record.sign) @ points if sp.issparse(points) else -record.sign[:, None] * points
+    columns = [-turn * group.column[:, None] for turn, group in zip(turned, groups, strict=True)]
+    slack = -sp.eye_array(m, format="csc") / book.size
+    blocks = [points, *columns, *(slack[:, part] for part in (first, second) if len(part))]
+    f, norm = "(wᵀx_i + b)" if kept else "wᵀx_i", "(‖w‖² + b²)" if kept == "penalised" else "‖w‖²"
+    halves, free = len(book.rows), r + len(groups)
+    lengths = {"w": r, **{group.multiplier: 1 for group in groups}}
+    lengths |= {name: len(first) // halves for name in SLACKS[:halves]} | {"zeta": len(second)}
+    ends = np.cumsum([0, *lengths.values()]).tolist()
+    return QP(
+        P=Diagonal(np.concatenate([np.full(r, unit), [unit * g.ridge for g in groups], bend[first], none[second]])),
+        q=np.concatenate([np.zeros(r), totals, np.where(curved, 0.0, price)[first], price[second]]),
+        G=sp.hstack([sp.csc_array(block) for block in blocks], format="csc"), h=h,
+        lb=np.concatenate([np.full(free, -np.inf), none[first], none[second]]) if len(first) else None,
+        variables={
+            book.letters.get(name, name): slice(start, end)
+            for name, start, end in zip(lengths, ends, ends[1:], strict=False)
+            if end > start
+        },
+        constraints={
+            name: Rows("G", slice(k * m // halves, (k + 1) * m // halves), text.format(f=f))
+            for k, (name, text) in enumerate(zip(book.level_rows, book.rows, strict=True))
+        },
+        formula=book.objective.format(norm=norm), title=book.title,
+    )  # fmt: skip
