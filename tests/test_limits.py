@@ -230,7 +230,7 @@ def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
 
 def test_too_little_memory_is_said_before_anything_starts(monkeypatch):
     problem = CSVM(*samples(100), 1.0, RBF(0.05))
-    monkeypatch.setattr("qpsvm.solve.attempt.available_memory", lambda: 1e9)
+    monkeypatch.setattr(sys.modules["qpsvm.solve.attempt"], "available_memory", lambda: 1e9)
     request = Cost(0.0, 0.0, 2e9)
     with pytest.raises(qpsvm.TooLargeError, match=r"osqp needs about 1.9 GiB .* 100 rows") as caught:
         check_room(problem, backends.get("osqp"), "dual", request)
