@@ -33,6 +33,10 @@ INPUTS: dict[str, Any] = {
     "uint64": lambda k: CSVM(np.array(column(k), dtype=np.uint64), Y),
     "list of floats": lambda k: CSVM([[0.5], [1], [k], [4]], Y),
     "frame of floats": lambda k: CSVM(pd.DataFrame({"a": [0, 1, k, 4], "b": [0.5, 1, 1, 1]}), Y),
+    "frame with truths": lambda k: CSVM(pd.DataFrame({"a": [0, 1, k, 4], "b": [True, False, True, True]}), Y),
+    "frame of an extension": lambda k: CSVM(pd.DataFrame({"a": pd.array([0, 1, k, 4], "Int64"), "b": 0.5}), Y),
+    "target of an extension": lambda k: EpsilonSVR(X, pd.Series([0, 1, k, 4], dtype="Int64")),
+    "estimator's frame": lambda k: SVC().fit(pd.DataFrame({"a": [0, 1, k, 4], "b": [True, False, True, True]}), Y),
     "sparse": lambda k: CSVM(sp.coo_array(np.array(column(k))), Y),
     "kernel matrix": lambda k: CSVM(np.array([[k, 1], [1, k]]), [0, 1], kernel="precomputed"),
     "target": lambda k: EpsilonSVR(X, [0, 1, k, 4]),
@@ -68,6 +72,17 @@ def test_a_whole_number_that_is_no_double_is_refused(name: str) -> None:
     with pytest.raises(qpsvm.QPSVMError, match=rf"{ODD}.*no double") as caught:
         INPUTS[name](ODD)
     assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("other", [[0.5, 1.0, 1.0, 1.0], [True, False, True, True], [1, 2, 3, 4]], ids=["f", "b", "i"])
+def test_frames_of_polars_are_no_way_around(other: Any) -> None:
+    polars = pytest.importorskip("polars")
+    for make in (CSVM, SVC().fit):
+        make(polars.DataFrame({"a": [0, 1, EVEN, 4], "b": other}), Y)
+        with pytest.raises(qpsvm.QPSVMError, match=rf"{ODD}.*no double"):
+            make(polars.DataFrame({"a": [0, 1, ODD, 4], "b": other}), Y)
+    with pytest.raises(qpsvm.QPSVMError, match=rf"{ODD}.*no double"):
+        EpsilonSVR(X, polars.Series([0, 1, ODD, 4]))
 
 
 @pytest.mark.parametrize("name", ["int64", "uint64", "list of floats", "frame of floats", "sparse", "C", "rows"])

@@ -119,6 +119,7 @@ def _kind(dtype: Any) -> str:
 def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
     if check_columns(X, name) and any(dtype.kind == "b" or not isinstance(dtype, np.dtype) for dtype in X.dtypes):
         numbers: FloatArray = X.to_numpy(dtype=np.float64, na_value=np.nan)  # of itself it would be an object array
+        refuse_rounded(X, numbers, name, labels)
         return numbers
     raw = raw_array(X, name)
     if raw.dtype == object and raw.ndim == 2:

@@ -72,10 +72,11 @@ def first_rounded(raw: NDArray[Any]) -> int | None:
 
 def _objects(given: Any) -> NDArray[Any]:
     """The numbers of a list or a frame as they are there."""
-    try:  # np.asarray makes one type of a frame of pandas first
+    try:  # np.asarray makes one type of the columns of a frame first
         objects: NDArray[Any] = given.to_numpy(dtype=object)
-    except (AttributeError, TypeError):
-        objects = np.asarray(given, dtype=object)
+    except (AttributeError, TypeError):  # no frame, or none of pandas
+        rows = getattr(given, "rows", None)
+        objects = np.array(rows() if callable(rows) else given, dtype=object)
     return objects
 
 

@@ -256,7 +256,7 @@ def test_rows_of_values_and_margins():
 def test_rows_are_said_to_exclude_each_other_where_that_is_proven_only(machine, kernel):
     """Of rows that are opposite but for the rounding of a factor, an immense w keeps both."""
     X, y = cloud(12, 3, 1)
-    for seed in range(12):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         A = rng.standard_normal((3, 3)) * 10.0 ** rng.uniform(-12, 12, (3, 1))
         A = np.vstack([A, -rng.choice([1.0, 2.0, rng.uniform()]) * A[0]])
