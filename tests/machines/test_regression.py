@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from exact_regression import examined, faults
+from primal import primal_of
 from scipy.optimize import linprog
 from sklearn.linear_model import QuantileRegressor
 from sklearn.svm import SVR, LinearSVR
@@ -18,7 +19,6 @@ from sklearn.svm import NuSVR as PeerNuSVR
 
 import qpsvm
 from qpsvm import RBF, EpsilonSVR, NuSVR, QuantileSVR
-from qpsvm.machines.problem.forms import primal_qp
 
 RNG = np.random.default_rng(11)
 N = 30
@@ -80,12 +80,12 @@ def test_other_intercepts_have_the_optimum_of_the_textbook(name: str, intercept:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_the_primal_written_out_is_the_one_that_follows_from_the_dual(name: str) -> None:
+def test_the_primal_is_the_one_that_follows_from_the_dual(name: str) -> None:
     for intercept in ("free", "penalised", None) if name in WITH_INTERCEPTS else ("free",):
         options = {} if intercept == "free" else {"intercept": intercept}
         problem = MACHINES[name](X, T, sample_weight=WEIGHT, **options)
         ours, svm = problem.qp("primal"), problem._dual(problem.space.centred, problem.space.computed_intercept)
-        generic = primal_qp(svm, problem.space.textbook_coordinates, "", "", "")
+        generic = primal_of(svm, problem.space.textbook_coordinates)
         np.testing.assert_allclose(ours.P.dense(), generic.P.dense(), rtol=1e-14)
         np.testing.assert_allclose(ours.q, generic.q, rtol=1e-14)
         np.testing.assert_array_equal(ours.G.toarray(), generic.G.toarray())

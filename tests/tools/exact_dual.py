@@ -27,13 +27,9 @@ from typing import Any
 import numpy as np
 
 import qpsvm
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.data.samples import two_classes
-from qpsvm.machines.problem.forms import primal_qp
-from qpsvm.program.svm_dual import Part, SVMDual, intercept_group
-from qpsvm.space.kernels.gram import Intercept
-from qpsvm.space.operators import Operator
+from qpsvm.program.record import Record
+from qpsvm.program.svm_dual import Part, SVMDual
 
 #: What sᵀα may be, relative to Σα, and a printed number, relative: rounding.
 BALANCE, PRINTED = 1e-12, Fraction(1, 10**9)
@@ -43,6 +39,8 @@ TOLERANCES = (1e-6, 1e-6, 1e-8, 1e-10, 1e-12)
 
 class Stated(qpsvm.Problem):
     """The machine of a dual that is given row by row."""
+
+    textbook = ("", "½ {norm} + Σ ψ_i(t_i)", "y_i {f} ≥ ℓ_i − ξ_i")
 
     def __init__(
         self, X: Any, y: Any, level: Any = 1.0, upper: Any = np.inf, curvature: Any = 0.0, intercept: Any = "free",
@@ -56,33 +54,26 @@ class Stated(qpsvm.Problem):
         """What was stated."""
         return f"stated, intercept {self.intercept}, {self.stated}"
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        y, vectors = self.labels, {name: self._vector(value) for name, value in self.stated.items()}
-        return SVMDual(gram=gram, sign=y, groups=intercept_group(y, kept), **vectors)
-
-    def _vector(self, value: Any) -> FloatArray:
-        return np.array(value, float) if np.ndim(value) else repeated(float(value), self.n)
-
-    def _primal(self, Z: Matrix) -> qpsvm.QP:
-        svm = self._dual(self.space.centred, self.intercept)
-        return primal_qp(svm, Z, formula="½ ‖w‖² + Σ ψ_i(t_i)", margin="y_i f(x_i) ≥ ℓ_i − ξ_i", title=self.title)
+    def _record(self) -> Record:
+        return Record(self.labels, **{name: numbers(value) for name, value in self.stated.items()})
 
 
 class StatedPairs(qpsvm.Ranking):
     """The machine of a dual over pairs of samples that is given pair by pair."""
 
+    textbook = ("", "½ {norm} + Σ ψ_k(t_k)", "wᵀ(x_i − x_j) ≥ ℓ_k − ξ_k")
+
     def __init__(self, X: Any, pairs: Any, level: Any = 1.0, upper: Any = np.inf, curvature: Any = 0.0) -> None:
         super().__init__(X, pairs=pairs)
         self.stated = {"level": level, "upper": upper, "curvature": curvature}
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        m = len(self.pairs)
-        stated = {k: np.array(v, float) if np.ndim(v) else repeated(float(v), m) for k, v in self.stated.items()}
-        return replace(super()._dual(gram, kept), **stated)
+    def _record(self) -> Record:
+        return replace(super()._record(), **{name: numbers(value) for name, value in self.stated.items()})
 
-    def _primal(self, Z: Matrix) -> qpsvm.QP:
-        svm = self._dual(self.space.centred, None)
-        return primal_qp(svm, Z, formula="½ ‖w‖² + Σ ψ_k(t_k)", margin="wᵀ(x_i − x_j) ≥ ℓ_k − ξ_k", title=self.title)
+
+def numbers(value: Any) -> Any:
+    """One number, or a vector."""
+    return np.array(value, float) if np.ndim(value) else float(value)
 
 
 @dataclass(frozen=True)
