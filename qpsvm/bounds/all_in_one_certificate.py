@@ -124,7 +124,7 @@ class JointJudge:
         primal, lower = half + losses[best], dual.level * float(a.sum()) - half
         if primal - lower <= ROUGH * abs(primal):
             return candidates[best]
-        return joint_intercepts.improved(dual, u, candidates[best])
+        return joint_intercepts.improved(dual, u, candidates[best], lower - half)
 
     def _point(
         self, a: FloatArray, beta: FloatArray, w: FloatArray | None, u: FloatArray, half: float, inner: FloatArray,

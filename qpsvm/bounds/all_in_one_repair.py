@@ -20,9 +20,15 @@ of which only the differences matter.
 
     (JB.1)  rows with 0 < α_ic < C_i have t_ic = 0, (JOINT.6), so that b_y − b_c is known; where the slack is shared and
             Σ_c α_ic = C_i, the t_ic with α_ic > 0 are equal. The b nearest to all that is a least-squares problem
-    (JB.2)  for one b_c, the others held:  Σ_i L_i is convex and piecewise linear, and its slope changes by C_i at one
-            point of each row; the best b_c is where it passes 0
-    (JB.3)  Σ_c b_c = 0, which nothing else depends on
+    (JB.2)  Σ_i L_i is L-convex in b: submodular, and the same for b + θ. So b is best if and only if no set S of
+            classes gains by moving together, b + θ1_S, and it is reached by such moves. One class at a time stalls
+    (JB.3)  along 1_S it is convex and piecewise linear, and its slope changes by C_i at one point of each row, or of
+            each sample where the slack is shared; the best θ is where it passes 0
+    (JB.4)  the S of steepest descent is a minimum cut: where f_c is largest for all c of a set A, moving S costs
+            C_i ([S meets A] − [y_i in S]), with A the rivals that are short together, or one of them and y_i
+    (JB.5)  Σ_c b_c = 0, which nothing else depends on
+
+Source of (JB.2): Murota, *Discrete Convex Analysis* (2003), sections 7.3 and 10.3.
 """
 
 from __future__ import annotations
@@ -31,19 +37,30 @@ import math
 from itertools import pairwise
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
+from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.all_in_one import JointDual
 
 #: A row counts as strictly between its bounds from this share of C_i on.
 INSIDE = 1e-7
-#: How often (JB.2) goes over all classes, and what of the loss it has to gain to go on.
-SWEEPS, GAIN = 4, 1e-12
+#: What is a tie in (JB.4), as a share of the level: first what is near one, so that moves are long.
+NEAR_TIES = (1e-2, 1e-5, 1e-8, 0.0)
+#: Moves of (JB.2) for each of these. To go on, one has to gain so much of what is left, and more than rounding.
+STEPS, GAIN, ROUNDED = 100, 1e-4, 1e-15
+#: Ties that can move the loss by so little of what is left are not looked at.
+SMALL_PART = 1e-2
+#: Values count as equal up to so many roundings of their size.
+TIED = 8.0
+#: What all capacities of a graph are together: they are whole numbers.
+CAPACITY = 2**29
 
 
 def centred(b: FloatArray) -> FloatArray:
-    """b with (JB.3): (k,)."""
+    """b with (JB.5): (k,)."""
     return np.asarray(b - b.mean())
 
 
@@ -78,17 +95,22 @@ def from_free_rows(dual: JointDual, alpha: FloatArray, u: FloatArray) -> FloatAr
     return centred(b)
 
 
-def improved(dual: JointDual, u: FloatArray, b: FloatArray) -> FloatArray:
-    """b after some rounds of (JB.2): (k,)."""
-    best, least = b, _loss(dual, u, b)
-    for _ in range(SWEEPS):
-        b = best.copy()
-        for c in range(dual.k):
-            b[c] = _best(dual, u, b, c)
-        loss = _loss(dual, u, b)
-        if not loss < least * (1.0 - GAIN):
+def improved(dual: JointDual, u: FloatArray, b: FloatArray, least: float = 0.0) -> FloatArray:
+    """b after (JB.2), (k,), as far as what Σ_i L_i is more than `least` depends on it."""
+    best, loss, prices = b, _loss(dual, u, b), float(dual.upper.sum())
+    for near in NEAR_TIES:
+        for _ in range(STEPS):
+            together = _steepest(dual, u, best, near * dual.level)
+            if not together.any() or together.all():
+                break
+            b = best + _along(dual, u, best, together) * together
+            before, new = loss, _loss(dual, u, b)
+            if new < before:
+                best, loss = b, new
+            if not before - new > GAIN * (before - least) + ROUNDED * before:
+                break
+        if near * dual.level * prices <= SMALL_PART * (loss - least):
             break
-        best, least = b, loss
     return centred(best)
 
 
@@ -96,32 +118,62 @@ def _loss(dual: JointDual, u: FloatArray, b: FloatArray) -> float:
     return float(dual.losses(dual.missing(u + b)).sum())
 
 
-def _best(dual: JointDual, u: FloatArray, b: FloatArray, c: int) -> float:
-    """The b_c of (JB.2)."""
-    f = u + b
-    own, mine = f[np.arange(dual.n), dual.label], dual.label == c
+def _steepest(dual: JointDual, u: FloatArray, b: FloatArray, near: float) -> NDArray[np.bool_]:
+    """The set S of (JB.4), a mask (k,): the source's side of the cut of a graph of classes and tied samples."""
+    k, f = dual.k, u + b
+    t, own = dual.missing(f), np.abs(f[np.arange(dual.n), dual.label])
+    rounding = np.maximum(TIED * UNIT * (own[:, None] + np.abs(f) + dual.level), near)
+    single = np.zeros(k)  # what moving a class by itself costs
+    edges: list[tuple[int, int, float]] = []
     if dual.shared:
-        others = f.copy()
-        others[:, c] = -np.inf
-        others[dual.own] = -np.inf
-        others = others.max(axis=1)
-        falling = (dual.level + others - u[:, c])[mine]  # from here on the sample has no slack
-        floor = np.maximum(others - own + dual.level, 0.0)
-        rising = (floor - dual.level + own - u[:, c])[~mine]  # from here on the rival c is the one that costs
-        prices = dual.upper[mine]
+        tied = t >= t.max(axis=1)[:, None] - rounding
+        several = tied.sum(axis=1) > 1
+        np.add.at(single, t.argmax(axis=1)[~several], dual.upper[~several])
+        np.add.at(single, dual.label, -dual.upper)
+        sets, which = np.unique(tied[several], axis=0, return_inverse=True)
+        weights = np.bincount(which.ravel(), dual.upper[several], minlength=len(sets)).tolist()
+        total = float(np.abs(single).sum()) + sum(weights)
+        for z, (members, weight) in enumerate(zip(sets, weights, strict=True), k):
+            edges += [(int(c), z, total) for c in np.flatnonzero(members)] + [(z, k + len(sets), weight)]
+        nodes = k + len(sets)
     else:
-        rivals = np.arange(dual.k) != c
-        falling = (dual.level + f[mine][:, rivals] - u[mine, c][:, None]).ravel()
-        rising = (own - dual.level - u[:, c])[~mine]
-        prices = np.repeat(dual.upper[mine], dual.k - 1)
-    points = np.concatenate([falling, rising])
-    weights = np.concatenate([prices, dual.upper[~mine]])
+        t[dual.own] = -math.inf
+        C, at = np.broadcast_to(dual.upper[:, None], t.shape), np.broadcast_to(dual.label[:, None], t.shape)
+        short, on = t > rounding, np.abs(t) <= rounding
+        single += (C * short).sum(axis=0)
+        np.add.at(single, at[short], -C[short])
+        pairs = np.zeros((k, k))
+        np.add.at(pairs, (np.nonzero(on)[1], at[on]), C[on])
+        total = float(np.abs(single).sum() + pairs.sum())
+        edges += [(int(c), int(p), float(pairs[c, p])) for c, p in np.argwhere(pairs)]
+        nodes = k
+    edges += [(c, nodes, cost) if cost > 0.0 else (nodes + 1, c, -cost) for c, cost in enumerate(single.tolist())]
+    start, end, capacity = (np.array(part) for part in zip(*edges, strict=True))
+    whole = np.rint(capacity * (CAPACITY / max(total, np.finfo(float).tiny))).astype(np.int32)
+    graph = sp.csr_array((whole, (start, end)), (nodes + 2, nodes + 2))
+    left = graph - maximum_flow(graph, nodes + 1, nodes).flow
+    left.eliminate_zeros()
+    reached = breadth_first_order(left, nodes + 1, return_predecessors=False)
+    return np.isin(np.arange(k), reached)
+
+
+def _along(dual: JointDual, u: FloatArray, b: FloatArray, together: NDArray[np.bool_]) -> float:
+    """The θ of (JB.3) for a set of classes, a mask (k,): from each of these points on, a row costs by C_i more."""
+    t, own = dual.missing(u + b), together[dual.label]
+    if dual.shared:
+        points = np.where(together, -np.inf, t).max(axis=1) - np.where(together, t, -np.inf).max(axis=1)
+        weights, falling = dual.upper, float(dual.upper[own].sum())
+    else:
+        out, into = own[:, None] & ~together, ~own[:, None] & together
+        C = np.broadcast_to(dual.upper[:, None], t.shape)
+        points = np.concatenate([t[out], -t[into]])
+        weights, falling = np.concatenate([C[out], C[into]]), float(C[out].sum())
     order = np.argsort(points)
-    slopes = np.cumsum(weights[order]) - prices.sum()
-    k = min(int(np.searchsorted(slopes, 0.0)), len(points) - 1)
-    low = float(points[order[k]])
-    if slopes[k] == 0.0 and k + 1 < len(points):  # flat as far as the next: the middle
-        return 0.5 * (low + float(points[order[k + 1]]))
+    slopes = np.cumsum(weights[order]) - falling
+    j = min(int(np.searchsorted(slopes, 0.0)), len(points) - 1)
+    low = float(points[order[j]])
+    if slopes[j] == 0.0 and j + 1 < len(points):  # flat as far as the next: the middle
+        return 0.5 * (low + float(points[order[j + 1]]))
     return low
 
 

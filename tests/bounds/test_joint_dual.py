@@ -6,8 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.optimize
+import scipy.sparse
 
-from qpsvm.bounds.all_in_one_repair import capped, feasible
+import qpsvm
+from qpsvm.bounds.all_in_one_repair import capped, feasible, from_free_rows, improved
 from qpsvm.program.all_in_one import JointDual
 from qpsvm.space.operators import Dense, LowRank, coupled
 
@@ -77,3 +80,36 @@ def test_coupled_classes_are_what_they_say():
         assert np.allclose(scaled @ x[:, 0], (whole * s * s[:, None]) @ x[:, 0])
         assert np.allclose(scaled.diagonal(), whole.diagonal() * s * s)
         assert np.allclose(P.block(np.array([1, 5]), np.array([0, 2, 3])), whole[np.ix_([1, 5], [0, 2, 3])])
+
+
+@pytest.mark.parametrize("machine", [qpsvm.CrammerSinger, qpsvm.WestonWatkins])
+def test_free_intercepts_are_as_good_as_those_of_a_linear_program(machine):
+    """(JB.2): near the optimum single classes stall, with a gap that is many times that of the best intercepts."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        n, k = 60, 5
+        labels = np.arange(n) % k
+        X = 1.5 * rng.normal(size=(k, 3))[labels] + rng.normal(size=(n, 3))
+        problem = machine(X, labels, C=0.3)
+        dual, star = problem.joint, qpsvm.solve(problem, tol=1e-9).alpha.reshape(n, -1)
+        a = feasible(dual, star * (1.0 + 1e-6 * rng.normal(size=star.shape)))
+        beta = dual.beta(a)
+        u = X @ (X.T @ beta)
+        half = 0.5 * float((beta * u).sum())
+        below = dual.level * float(a.sum()) - 2.0 * half  # what no loss at this w is less than
+        b = improved(dual, u, from_free_rows(dual, a, u), below)
+        loss, least = (float(dual.losses(dual.missing(u + at)).sum()) for at in (b, by_program(dual, u)))
+        assert loss - below <= 1.02 * (least - below) + 1e-12 * loss
+
+
+def by_program(dual, u):
+    """Intercepts that minimise the losses for ⟨w_c, φ(x_i)⟩ (n, k), by HiGHS: (k,)."""
+    k, (i, c) = dual.k, np.nonzero(~dual.own)
+    m = len(i)
+    slack, row = (i if dual.shared else np.arange(m)), np.arange(m)
+    cost = np.append(np.zeros(k), dual.upper if dual.shared else dual.upper[i])
+    rows, columns = np.tile(row, 3), np.concatenate([dual.label[i], c, k + slack])
+    A = scipy.sparse.csr_array((np.repeat([-1.0, 1.0, -1.0], m), (rows, columns)), (m, len(cost)))
+    bounds = [(None, None)] * k + [(0.0, None)] * (len(cost) - k)
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    return scipy.optimize.linprog(cost, A, -dual.missing(u)[i, c], bounds=bounds, method="highs", options=tight).x[:k]
