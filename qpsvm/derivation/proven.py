@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from qpsvm.base.arrays.exactly import above
 from qpsvm.base.arrays.words import at_most
-from qpsvm.bounds.proof.all_in_one_dual import ExactJoint
 from qpsvm.bounds.proof.feasible import missing
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.terms import GapBounds
@@ -77,8 +76,8 @@ def _primal(known: Known) -> Proven:
 def _balance(known: Known) -> Proven:
     """Of a free intercept an equality; of a penalised one, b itself."""
     program = known.proof.record["point"].program
-    if isinstance(program, ExactJoint):
-        return Proven(0.0, KEPT) if program.intercept == "free" else NOTHING
+    if program.classes > 1:
+        return Proven(0.0, KEPT) if any(not group.ridge for group in program.groups) else NOTHING
     penalised = any(group.ridge and group.multiplier == "b" for group in program.groups)
     return _penalised(known) if penalised else Proven(0.0, KEPT)
 
@@ -96,8 +95,8 @@ def _penalised(known: Known) -> Proven:
 
 def _weights(known: Known) -> Proven:
     """‖w − w(α)‖ as a share of ‖w‖, or as it is where w may be 0."""
-    bounds = known.bounds
-    if bounds.lost or not math.isfinite(bounds.apart):  # else it is no length
+    bounds, program = known.bounds, known.proof.record["point"].program
+    if bounds.lost or not math.isfinite(bounds.apart) or program.classes > 1:  # no length, or that of all classes
         return NOTHING
     if not bounds.length > 0.0:
         return Proven(bounds.apart, f"‖w − w(α)‖ ≤ {at_most(bounds.apart)}")

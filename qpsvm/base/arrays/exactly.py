@@ -55,6 +55,17 @@ def above(value: Fraction) -> float:
     return rounded(value)[1]
 
 
+#: The largest float.
+FINITE = math.nextafter(math.inf, 0.0)
+
+
+def sum_below(*parts: float) -> float:
+    """A sum of few floats from below."""
+    if any(math.isnan(part) or part == -math.inf for part in parts):
+        return -math.inf
+    return below(sum((Fraction(min(part, FINITE)) for part in parts), Fraction(0)))
+
+
 def root_below(value: Fraction) -> float:
     """A float that is not above √value; 0 where the value is not positive."""
     return math.nextafter(math.sqrt(below(value)), 0.0) if value > 0 else 0.0

@@ -18,10 +18,10 @@ The gap of numbers that are proven to be optimal up to it counts this: it is P �
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -30,10 +30,34 @@ from qpsvm.base.arrays.rounding import UNDERFLOW, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import at_least, at_most
 from qpsvm.bounds.proof.exact_dual import ExactDual, Held
+from qpsvm.bounds.proof.feasible import Feasible, feasible
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.proof import Claim, Proof, Verdict
 from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
 from qpsvm.bounds.proof.terms import IN, OUT, GapBounds, shortfalls
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is to be proven.
+
+    program, space, held: The machine, its points, and the numbers.
+    alpha (m,): At the rows of the program.
+    measured: The gap that was measured.
+    tol or None: The gap that was promised.
+    record: For a proof file.
+    repair: What makes α feasible: as `feasible`.
+    """
+
+    program: ExactDual
+    space: Space
+    held: Held
+    alpha: FloatArray
+    measured: float = math.nan
+    tol: float | None = None
+    title: str = ""
+    record: Mapping[str, Any] | None = None
+    repair: Callable[..., Feasible | None] = feasible
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +83,7 @@ def weak_duality(program: ExactDual, space: Space, held: Held, found: ExactValue
     if known.sigma == 0.0 and known.offset is None:
         return Duality(claims=(Claim("kernel", "proven", "the kernel matrix is positive semidefinite", 0.0),))
     off = 0.0 if known.offset is None or total is None else above(abs(sum_of(_coef(held)) - total))
-    lost = _lost(program, held, known, off)
+    lost = _lost(program, held, known, off) if program.classes == 1 else math.inf
     if not math.isfinite(lost):
         lost = _lost_to_bends(program, held, known, off, found)
     if not math.isfinite(lost):
@@ -77,17 +101,6 @@ def weak_duality(program: ExactDual, space: Space, held: Held, found: ExactValue
     return Duality(lost, (Claim("kernel", "proven", text, known.sigma),))
 
 
-def duality_by_matrix(space: Space) -> Duality:
-    """The same of a program whose α nobody has bounded here: all or nothing."""
-    known = space.definiteness(False)
-    if known.sigma == 0.0 and known.built:
-        return Duality()
-    text = "the kernel matrix is positive semidefinite"
-    if known.sigma == 0.0:
-        return Duality(claims=(Claim("kernel", "proven", text, 0.0),))
-    return Duality(assumptions=(text,))
-
-
 def total_of_beta(program: ExactDual) -> Fraction | None:
     """e_g/κ of (LACK.5); None where no equality is such."""
     if program.mix is not None or not program.m:
@@ -100,8 +113,9 @@ def total_of_beta(program: ExactDual) -> Fraction | None:
 
 
 def _coef(held: Held) -> FloatArray:
+    """Of k classes at all pairs of a sample and a class, (n k,)."""
     assert held.coef is not None
-    return held.coef
+    return held.coef.ravel()
 
 
 def _rows(program: ExactDual) -> IntArray:
@@ -163,45 +177,8 @@ def _values(found: ExactValues | Measured) -> Values:
 VANISHED = 2.0**-900
 
 
-class Program(Protocol):
-    """What the sentences say of a program: `ExactDual`, or `ExactJoint` of several classes."""
-
-    @property
-    def unit(self) -> Fraction: ...
-    @property
-    def kept(self) -> str: ...
-
-
-class Point(Protocol):
-    """And of a feasible α."""
-
-    @property
-    def alpha(self) -> FloatArray: ...
-    @property
-    def exponent(self) -> int: ...
-
-
-class Question(Protocol):
-    """What a proof needs of what is asked, whatever the machine: `Asked` is one."""
-
-    @property
-    def program(self) -> Program: ...
-    @property
-    def space(self) -> Space: ...
-    @property
-    def held(self) -> object: ...
-    @property
-    def alpha(self) -> FloatArray: ...
-    @property
-    def tol(self) -> float | None: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def record(self) -> Mapping[str, Any] | None: ...
-
-
 def concluded(
-    asked: Question, point: Point, found: GapBounds, remains: float, others: Sequence[Claim], kernel: Duality
+    asked: Asked, point: Feasible, found: GapBounds, remains: float, others: Sequence[Claim], kernel: Duality
 ) -> Proof:
     """The theorem, with what else is claimed: what remains of the gap with other intercepts, or wider bounds."""
     unit = float(asked.program.unit)
@@ -222,15 +199,14 @@ def _times(unit: float, value: float, up: bool) -> float:
     return above(exact) if up else below(exact)
 
 
-def _within(point: Point, alpha: FloatArray) -> float:
+def _within(point: Feasible, alpha: FloatArray) -> float:
     """How far the point is from an α, in its worst row, from above."""
     near = math.nextafter(float(np.abs(point.alpha - alpha).max(initial=0.0)), math.inf)
     near = 0.0 if np.array_equal(point.alpha, alpha) else near
-    carriers: Mapping[int, Fraction] = getattr(point, "carriers", {})
-    return max(near, *(above(abs(v - Fraction(float(alpha[k])))) for k, v in carriers.items()), 0.0)
+    return max(near, *(above(abs(v - Fraction(float(alpha[k])))) for k, v in point.carriers.items()), 0.0)
 
 
-def _claims(asked: Question, point: Point, found: GapBounds) -> list[Claim]:
+def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
     """The sentences."""
     near, unit = _within(point, asked.alpha), float(asked.program.unit)
     primal, dual = _times(unit, found.primal[1], up=True), _times(unit, found.dual[0], up=False)
@@ -265,7 +241,7 @@ def _claims(asked: Question, point: Point, found: GapBounds) -> list[Claim]:
     return claims
 
 
-def nothing(asked: Question, why: str) -> Proof:
+def nothing(asked: Asked, why: str) -> Proof:
     """A proof of nothing."""
     return Proof(
         title=asked.title, gap=math.inf, least_gap=0.0, primal=math.inf, dual=-math.inf, difference=math.inf,

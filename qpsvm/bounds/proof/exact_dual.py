@@ -55,6 +55,8 @@ class ExactDual:
     mix (m, n) or None: A of (DUAL.6), these floats exactly, instead of `rows`.
     n: Points.
     unit: What the objective is in units of (DUAL.1).
+    classes: k where points are pairs of a sample and one of k classes, and rows are so, too; else 1.
+    shared: Whether the rows of a sample are one block: ψ is of their largest t, and U bounds the sum of their α.
     users: How many of the rows are a user's: the last ones. Their α, which are prices, have units of their own.
     """
 
@@ -68,6 +70,8 @@ class ExactDual:
     mix: sp.csr_array | None = None
     unit: Fraction = Fraction(1)
     users: int = 0
+    classes: int = 1
+    shared: bool = False
 
     def __repr__(self) -> str:
         return outline("ExactDual", **vars(self))
@@ -78,10 +82,16 @@ class ExactDual:
         return len(self.sign)
 
     @property
+    def width(self) -> int:
+        """Rows of a block."""
+        return self.classes if self.shared else 1
+
+    @property
     def kept(self) -> str:
         """What a feasible α keeps, in words."""
         equalities = [group.formula or group.multiplier for group in self.groups if not group.ridge]
-        return " and ".join(["its box", *equalities])
+        box = "its bounds, α_ic ≥ 0 and Σ_c α_ic ≤ C_i," if self.shared else "its box"
+        return " and ".join(dict.fromkeys([box, *equalities]))
 
     def at_rows(self, values: FloatArray) -> FloatArray:
         """Floats at the points, (n,), as floats at the rows, (m,); of a combination rounded."""
@@ -106,8 +116,8 @@ class ExactDual:
 class Held:
     """The numbers in a user's hands, which are exact: they are what they are.
 
-    w (d,) or None: Of a linear machine.
-    coef (n,) or None: Else: w = Σ_i coef_i φ(x_i) over the points.
+    w (d,) or None: Of a linear machine; of k classes (k, d).
+    coef (n,) or None: Else: w = Σ_i coef_i φ(x_i) over the points; of k classes (n, k), over the samples.
     multipliers: μ by name: those of all groups.
     """
 

@@ -88,6 +88,9 @@ class Feasible:
         if program.mix is not None:
             A, size = program.mix, abs(program.mix)
             found: FloatArray = A.T @ signed
+            sums = size.T @ np.ldexp(self.alpha, -self.exponent)
+            if not self.carriers and (A.data == np.rint(A.data)).all() and sums.max(initial=0.0) < 2.0**53:
+                return found, radius  # no sum of whole numbers is rounded
             most = int(np.diff(A.tocsc().indptr).max(initial=0))
             radius = (size.T @ (gamma(most + 2) * self.alpha + off)) * (1.0 + gamma(most + 4)) + most * UNDERFLOW
             return found, radius

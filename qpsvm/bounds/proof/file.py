@@ -39,13 +39,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import as_integers
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
 from qpsvm.base.writing import text_of, written
 from qpsvm.bounds.proof import checker
-from qpsvm.bounds.proof.all_in_one_dual import FeasibleJoint
 from qpsvm.bounds.proof.feasible import Feasible
 from qpsvm.data.rows import RowSource
 
@@ -142,11 +140,8 @@ def _numbers(proof: Any) -> dict[str, Any]:
     raise UnsupportedError("a proof of this kind goes into no file yet: print it, or look at its record")
 
 
-def _alpha(point: Feasible | FeasibleJoint) -> dict[str, Any]:
+def _alpha(point: Feasible) -> dict[str, Any]:
     """Integers, and what is no multiple of their power of 2; of several classes one sample after the other."""
-    if isinstance(point, FeasibleJoint):
-        whole, exponent = as_integers(point.alpha.ravel())
-        return {"exponent": exponent, "integers": whole, "others": []}
     kept = point.alpha.copy()
     kept[list(point.carriers)] = 0.0
     j = np.ldexp(kept, -point.exponent).astype(np.int64)

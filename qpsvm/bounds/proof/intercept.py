@@ -3,8 +3,8 @@
     (BESTB.1)  for w and the other multipliers as they are, P is convex in b and piecewise linear where δ = 0: it is
                least at a b where some t_k is 0
     (BESTB.2)  its slope is e − Σ E_k U_k over the rows with t_k > 0: at b = −∞ those with E_k > 0, and it grows by
-               |E_k| U_k where t_k changes its sign
-
+               |E_k| U_k where t_k changes its sign.
+               In a block of rows with one slack, t_k falls to 0 or to the largest t of a row with E = 0
     (BESTB.3)  the rounding of b moves every t_k by at most E_k ulp(b)/2, and P by ½ulp(b) Σ|E_k| U_k
 
 A b that is found in floats need not be the best: the gap that is proven with it is one all the same.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -23,34 +24,34 @@ from qpsvm.bounds.proof.rational import shortfalls
 from qpsvm.bounds.proof.spaces import ExactValues, Values
 from qpsvm.bounds.proof.terms import shortfalls as shortfalls_in_floats
 
-#: A price that is as good as none.
+#: A penalty that is as good as none.
 LARGEST = 2.0**900
+#: Rounds over the b of several classes, and rows times classes up to which these are looked for.
+SWEEPS, FEW = 4, 20_000
 
 
-def moved(held: Held, b: Fraction) -> Held:
-    """The same numbers with another b."""
-    return Held(held.w, held.coef, {**held.multipliers, "b": b})
+def free_intercepts(program: ExactDual) -> list[ExactGroup]:
+    """The group of b, or of the b of each class, where P is piecewise linear in it."""
+    groups = [group for group in program.groups if group.multiplier == "b" or program.classes > 1]
+    return [group for group in groups if not group.ridge] if program.curvature.nothing else []
 
 
 def costs_of_rounding(program: ExactDual, held: Held) -> float:
     """(BESTB.3), about; 0 where no b is free, or where P is not piecewise linear in it."""
-    group = _free_intercept(program)
-    if group is None:
-        return 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        prices = np.asarray(program.price.bounds[1])
-        return 0.5 * math.ulp(float(held.multipliers["b"])) * float(np.abs(group.column) @ np.minimum(prices, LARGEST))
+        penalties = np.minimum(np.asarray(program.price.bounds[1]), LARGEST)
+        return sum(
+            0.5 * math.ulp(float(held.multipliers[group.multiplier])) * float(np.abs(group.column) @ penalties)
+            for group in free_intercepts(program)
+        )
 
 
-def near_intercept(program: ExactDual, held: Held, values: Values) -> Fraction | None:
-    """(BESTB.1) in floats: b and what is added to it, exactly."""
-    group = _free_intercept(program)
-    if group is None:
-        return None
-    short = shortfalls_in_floats(program, held, values)
+def near_intercept(program: ExactDual, held: Held, values: Values) -> Held | None:
+    """(BESTB.1) in floats for one b: b and what is added to it, exactly."""
     U = np.asarray(program.price.bounds[1])
-    if np.isinf(U).any() or not len(U):
+    if len(groups := free_intercepts(program)) != 1 or np.isinf(U).any() or not len(U):
         return None
+    group, short = groups[0], shortfalls_in_floats(program, held, values)
     rows = np.flatnonzero(group.column)
     entry, t = group.column[rows], short.high[rows] + short.low[rows]
     at = t / entry
@@ -59,33 +60,50 @@ def near_intercept(program: ExactDual, held: Held, values: Values) -> Fraction |
     slopes = start + np.cumsum((np.abs(entry) * U[rows])[order])
     first = int(np.searchsorted(slopes, 0.0))
     step = float(at[order[min(first, len(order) - 1)]])
-    return held.multipliers["b"] + Fraction(step) if np.isfinite(step) else None
+    return _moved(held, group, held.multipliers["b"] + Fraction(step)) if np.isfinite(step) and step else None
 
 
-def _free_intercept(program: ExactDual) -> ExactGroup | None:
-    """The group of b, where P is piecewise linear in it."""
-    group = next((group for group in program.groups if group.multiplier == "b"), None)
-    return None if group is None or group.ridge or not program.curvature.nothing else group
+def _moved(held: Held, group: ExactGroup, b: Fraction) -> Held:
+    """The same numbers with another b."""
+    return replace(held, multipliers={**held.multipliers, group.multiplier: b})
 
 
-def best_intercept(program: ExactDual, held: Held, exact: ExactValues) -> Fraction | None:
-    """(BESTB.1): the b that is best for this w; None where none is, where P is not piecewise linear, or t not exact."""
-    group = _free_intercept(program)
-    if group is None:
+def best_intercepts(program: ExactDual, held: Held, exact: ExactValues) -> Held | None:
+    """(BESTB.1), one b after the other; None where none is better known: P not piecewise linear, or t not exact."""
+    groups, found = free_intercepts(program), held
+    if not groups or (len(groups) > 1 and program.m * len(groups) > FEW):
         return None
-    short = shortfalls(program, moved(held, Fraction(0)), exact)
+    short = shortfalls(program, held, exact)
     if any(low != high for low, high in short):
         return None
-    bends: list[tuple[Fraction, Fraction | None]] = []  # where a row's loss begins or ends, and by how much P bends
+    t = [low for low, _ in short]
+    for _ in range(SWEEPS if len(groups) > 1 else 1):
+        before = found
+        for group in groups:
+            entries, b = [group.entry(k) for k in range(program.m)], found.multipliers[group.multiplier]
+            best = _best(program, group, [value + entry * b for value, entry in zip(t, entries, strict=True)], entries)
+            if best is not None and best != b:
+                found = _moved(found, group, best)
+                t = [value - entry * (best - b) if entry else value for value, entry in zip(t, entries, strict=True)]
+        if found is before:
+            break
+    return None if found is held else found
+
+
+def _best(program: ExactDual, group: ExactGroup, t: Sequence[Fraction], entries: Sequence[Fraction]) -> Fraction | None:
+    """The b of (BESTB.1) from t at b = 0; in a block with one slack, all E that are not 0 are one number."""
+    bends: list[tuple[Fraction, Fraction | None]] = []  # where a block's loss begins or ends, and by how much P bends
     slope: Fraction = group.total
     floor: list[Fraction] = []
     ceiling: list[Fraction] = []
-    for k, (t, _) in enumerate(short):
-        entry = group.entry(k)
-        if entry == 0:
+    for first in range(0, program.m, program.width):
+        block = range(first, first + program.width)
+        moving = [k for k in block if entries[k]]
+        if not moving:
             continue
-        at = t / entry  # t_k − E_k b = 0
-        U = program.price.finite(k)
+        entry, rest = entries[moving[0]], [t[k] for k in block if not entries[k]]
+        at = (max(t[k] for k in moving) - max(rest, default=Fraction(0))) / entry  # t_k − E_k b = 0, or the other t
+        U = program.price.finite(first)
         if U is None:
             (floor if entry > 0 else ceiling).append(at)
             continue

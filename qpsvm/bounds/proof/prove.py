@@ -14,26 +14,24 @@ Source of (CERT.3) and (GAP.1): `dual.certificate`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import above, below
+from qpsvm.base.arrays.exactly import FINITE, above, below, sum_below
 from qpsvm.base.arrays.rounding import UNDERFLOW
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof import rational, terms
-from qpsvm.bounds.proof.claims import concluded, nothing, weak_duality
+from qpsvm.bounds.proof.claims import Asked, concluded, nothing, weak_duality
 from qpsvm.bounds.proof.exact_dual import ExactDual, Held
-from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible, feasible
+from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible
 from qpsvm.bounds.proof.infeasible.relaxed import relaxed
-from qpsvm.bounds.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
+from qpsvm.bounds.proof.intercept import best_intercepts, costs_of_rounding, free_intercepts, near_intercept
 from qpsvm.bounds.proof.proof import Claim, Proof
 from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
-from qpsvm.bounds.proof.terms import LARGEST, GapBounds, Interval
+from qpsvm.bounds.proof.terms import GapBounds, Interval
 
 #: Multiplications of integers up to which rational numbers are what is tried first, and at all: some 50 ms and 2 s.
 AT_ONCE, AT_MOST = 50_000.0, 2_000_000.0
@@ -47,27 +45,6 @@ AS_GOOD, NOTHING = 3.0, 1e-12
 MOST_CARRIERS = 100_000
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """What is to be proven.
-
-    program, space, held: The machine, its points, and the numbers.
-    alpha (m,): At the rows of the program.
-    measured: The gap that was measured.
-    tol or None: The gap that was promised.
-    record: For a proof file.
-    """
-
-    program: ExactDual
-    space: Space
-    held: Held
-    alpha: FloatArray
-    measured: float = math.nan
-    tol: float | None = None
-    title: str = ""
-    record: Mapping[str, Any] | None = None
-
-
 def prove(asked: Asked) -> Proof:
     """The theorem."""
     program, held = asked.program, asked.held
@@ -75,21 +52,21 @@ def prove(asked: Asked) -> Proof:
     if not all(part is None or np.isfinite(part).all() for part in given):
         return nothing(asked, "α or w has entries that are no numbers")
     multipliers = [held.multipliers.get(group.multiplier) for group in program.groups]
-    if any(mu is None or abs(mu) > LARGEST for mu in multipliers):
+    if any(mu is None or abs(mu) > FINITE for mu in multipliers):
         return nothing(asked, "b, ρ or another multiplier is no number, or beyond all floats")
-    point = feasible(program, asked.alpha)
+    point = asked.repair(program, asked.alpha)
     if point is None:
         if asked.alpha.max(initial=0.0) >= LARGEST_ALPHA:
             return nothing(asked, f"α has entries beyond {LARGEST_ALPHA:.1e}, whose sums and products overflow")
         return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
     found, values = _bounded(asked, point)
     if (found.gap > _enough(asked) or found.least_gap > (asked.tol or 0.0)) and program.m <= MOST_CARRIERS:
-        itself = feasible(program, asked.alpha, itself=True)
+        itself = asked.repair(program, asked.alpha, itself=True)
         if itself is not None and itself.carriers != point.carriers:
             other, others = _bounded(asked, itself)
             if other.gap < found.gap:
                 point, found, values = itself, other, others
-    remains, said, best = found.gap, "", None
+    remains, said, best = found.gap, "", held
     if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
         remains, said, best = _remains(asked, point, values, found.gap)
     more = [] if not said else [Claim("intercept", "proven", said, remains)]
@@ -103,7 +80,8 @@ def prove(asked: Asked) -> Proof:
         known = math.isfinite(found.gap) and math.isfinite(remains)
         remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
     proof = concluded(asked, point, found, remains, more, kernel)
-    record = {**proof.record, "b": best, "lowered": None if wider is None else wider.lowered}
+    best_b = best.multipliers.get("b") if said else None
+    record = {**proof.record, "b": best_b, "lowered": None if wider is None else wider.lowered}
     return replace(proof, record=record)
 
 
@@ -112,13 +90,13 @@ def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | Me
     program, held = asked.program, asked.held
     exact = _exactly(asked, point, AT_ONCE)
     if exact is not None:
-        return rational.rational_gap(program, held, point, exact).bounds, exact
+        return rational.rational_gap(program, held, point, exact), exact
     enough = _enough(asked)
     found, measured = in_floats(program, asked.space, held, point, enough)
     exact = None if found.gap <= enough else _exactly(asked, point, AT_MOST)
     if exact is None:
         return found, measured
-    better = rational.rational_gap(program, held, point, exact).bounds
+    better = rational.rational_gap(program, held, point, exact)
     return (better if better.gap <= found.gap else found), exact
 
 
@@ -160,7 +138,7 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
     ridge = terms.penalties(program, held, point)
     cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
-    half_low, half_high = measured.own_half or own_half_square(measured)
+    half_low, half_high = measured.own_half or _own_half_square(measured)
     gain, penalty = terms.linear_part(program, point), terms.ridge_part(program, point)
     dual = (
         sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
@@ -173,35 +151,28 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     low = sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
     difference = low, apart + sums.terms[1] + above(ridge)
     length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
-    return replace(assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
+    return replace(_assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
 
 
-def own_half_square(measured: Measured) -> Interval:
+def _own_half_square(measured: Measured) -> Interval:
     """½‖w(α)‖² from below and from above."""
     low = max(terms.IN * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.apart, 0.0)
     high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
     return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT + UNDERFLOW  # no power: that raises
 
 
-def assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
+def _assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
     """P, D and P − D: each bounds the others, and P − D as a sum of terms, (GAP.1), is the sharp one."""
-    low, high = min(difference[0], LARGEST), math.inf if math.isnan(difference[1]) else difference[1]
+    low, high = min(difference[0], FINITE), math.inf if math.isnan(difference[1]) else difference[1]
     high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
     primal = max(primal[0], sum_below(dual[0], low)), min(primal[1], -sum_below(-dual[1], -high))
     dual = max(dual[0], sum_below(primal[0], -high)), min(dual[1], -sum_below(-primal[1], low))
     return GapBounds(primal, dual, (low, high))
 
 
-def sum_below(*parts: float) -> float:
-    """A sum of few floats from below."""
-    if any(math.isnan(part) or part == -math.inf for part in parts):
-        return -math.inf
-    return below(sum((Fraction(min(part, LARGEST)) for part in parts), Fraction(0)))
-
-
 def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, upper: FloatArray) -> Measured | None:
     """With the values of the points that matter in twice the precision."""
-    rows = rows_that_matter(upper)
+    rows = _rows_that_matter(upper)
     if program.mix is not None:
         points = np.unique(program.mix[np.sort(rows)].indices)
     else:
@@ -211,7 +182,7 @@ def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, u
     return None if found is None else replace(measured, values=sharpened(measured.values, points, found))
 
 
-def rows_that_matter(upper: FloatArray) -> IntArray:
+def _rows_that_matter(upper: FloatArray) -> IntArray:
     """The rows with the largest terms, so that the others have next to nothing of the sum."""
     beyond = ~np.isfinite(upper)  # hard rows that are not seen to be kept
     order = np.argsort(-np.where(beyond, np.inf, upper), kind="stable")
@@ -226,30 +197,24 @@ def sharpened(values: Values, points: IntArray, found: Values) -> Values:
     return Values(high, low, radius)
 
 
-def _remains(
-    asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float
-) -> tuple[float, str, Fraction | None]:
-    """The gap with the best b there is, where that is clearly less; a sentence about it; and this b."""
+def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str, Held]:
+    """The gap with the best b there is, where that is clearly less; a sentence about it; and the numbers with it."""
     program, held = asked.program, asked.held
     if isinstance(values, ExactValues):
-        b = best_intercept(program, held, values)
+        other = best_intercepts(program, held, values)
     else:
-        b = near_intercept(program, held, values.values)
-    if b is None or b == held.multipliers["b"]:
-        return gap, "", None
-    other = moved(held, b)
-    least = _gap_of(program, other, point, values)
-    if not least < 0.5 * gap:
-        return gap, "", None
-    said = (
-        f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {at_most(least)}: "
-        "the rest is what the rounding of b to a float costs"
-    )
-    return least, said, b
+        other = near_intercept(program, held, values.values)
+    least = gap if other is None else _gap_of(program, other, point, values)
+    if other is None or not least < 0.5 * gap:
+        return gap, "", held
+    near = [float(other.multipliers[group.multiplier]) for group in free_intercepts(program)]
+    which = "with the best b for this w, the rational number" if len(near) == 1 else "with other b, rational numbers"
+    said = f"{which} next to {', '.join(map(repr, near))}, the gap is at most {at_most(least)}"
+    return least, f"{said}: the rest is what the rounding of b to a float costs", other
 
 
 def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues | Measured) -> float:
     """The gap of other multipliers, or of a program with other levels."""
     if isinstance(values, ExactValues):
-        return rational.rational_gap(program, held, point, values).bounds.gap
+        return rational.rational_gap(program, held, point, values).gap
     return _by_terms(program, held, point, values)[0].gap

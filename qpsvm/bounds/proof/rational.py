@@ -7,41 +7,17 @@ With a kernel whose values are irrational, each number is between two rational o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from fractions import Fraction
 
 from qpsvm.base.arrays.exactly import above, below, root_above, root_below
 from qpsvm.bounds.proof.exact_dual import ExactDual, Held
 from qpsvm.bounds.proof.feasible import Feasible, missing
 from qpsvm.bounds.proof.spaces import Between, ExactValues
-from qpsvm.bounds.proof.terms import GapBounds
+from qpsvm.bounds.proof.terms import GapBounds, Interval
 
-
-@dataclass(frozen=True, eq=False)
-class RationalGap:
-    """(RATIO.1) as it is.
-
-    primal, dual, difference: Each between two; None for P and P − D where P is infinite.
-    apart, square: ‖w − w(α)‖² from above, and ‖w‖² from below.
-    """
-
-    primal: Between | None
-    dual: Between
-    difference: Between | None
-    apart: Fraction
-    square: Fraction
-
-    @property
-    def bounds(self) -> GapBounds:
-        """The same in floats."""
-        infinite = (float("inf"), float("inf"))
-        low, high = self.dual
-        return GapBounds(
-            infinite if self.primal is None else (below(self.primal[0]), above(self.primal[1])),
-            (below(low), above(high)),
-            infinite if self.difference is None else (below(self.difference[0]), above(self.difference[1])),
-            True, root_above(self.apart), root_below(self.square),
-        )  # fmt: skip
+#: P where it is infinite.
+NONE = (math.inf, math.inf)
 
 
 def shortfalls(program: ExactDual, held: Held, exact: ExactValues) -> list[Between]:
@@ -87,28 +63,31 @@ def _apart(point: Feasible, exact: ExactValues) -> Fraction:
     return max(exact.square[1] - 2 * product + exact.own_square[1], Fraction(0))
 
 
-def rational_gap(program: ExactDual, held: Held, point: Feasible, exact: ExactValues) -> RationalGap:
-    """(RATIO.1) for numbers that are exact."""
-    dual = -exact.own_square[1] / 2, -exact.own_square[0] / 2
-    rest = Fraction(0)
+def rational_gap(program: ExactDual, held: Held, point: Feasible, exact: ExactValues) -> GapBounds:
+    """(RATIO.1) for numbers that are exact, as the floats next to it."""
+    rest = cost = Fraction(0)
     for k in range(program.m):
         a = point[k]
         if a:
             rest += program.level[k] * a - program.curvature[k] * a * a / 2
-    cost = Fraction(0)
     for group in program.groups:
         mu = held.multipliers[group.multiplier]
         cost += group.total * mu + group.ridge * mu * mu / 2
         if group.ridge:
             rest -= missing(group, point) ** 2 / group.ridge / 2
-    dual = dual[0] + rest, dual[1] + rest
-    apart = _apart(point, exact)
+    dual = rest - exact.own_square[1] / 2, rest - exact.own_square[0] / 2
     low, high = exact.square[0] / 2 + cost, exact.square[1] / 2 + cost
-    for k, (t_low, t_high) in enumerate(shortfalls(program, held, exact)):
-        one = loss(program, k, t_high)
+    short = shortfalls(program, held, exact)
+    apart, length = root_above(_apart(point, exact)), root_below(exact.square[0])
+    for first in range(0, program.m, program.width):
+        t_low, t_high = (max(ends) for ends in zip(*short[first : first + program.width], strict=True))
+        one = loss(program, first, t_high)
         if one is None:
-            return RationalGap(None, dual, None, apart, exact.square[0])
+            return GapBounds(NONE, _next_to(*dual), NONE, True, apart, length)
         high += one
-        low += one if t_low == t_high else loss(program, k, t_low) or Fraction(0)
-    difference = low - dual[1], high - dual[0]
-    return RationalGap((low, high), dual, difference, apart, exact.square[0])
+        low += one if t_low == t_high else loss(program, first, t_low) or 0
+    return GapBounds(_next_to(low, high), _next_to(*dual), _next_to(low - dual[1], high - dual[0]), True, apart, length)
+
+
+def _next_to(low: Fraction, high: Fraction) -> Interval:
+    return below(low), above(high)

@@ -299,7 +299,7 @@ class LinearSpace(Space):
     def sharpened_apart(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """By (ROUND.4), some rows after the others."""
         support = np.flatnonzero((beta != 0.0) | (beta_radius != 0.0))
-        if len(support) * self.d > AFFORDABLE or not len(support):
+        if len(support) * self.d > AFFORDABLE:
             return None
         found, off = np.zeros((3, self.d)), 0.0
         for X, some in self._pieces(support):

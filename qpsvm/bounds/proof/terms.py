@@ -6,6 +6,8 @@
                its value at the number there that is nearest to δα
     (BOUND.3)  a sum of m numbers that are not negative is off by γ_{m−1} of itself, in any order
     (BOUND.4)  P − D ≤ ½(‖w − w(α)‖ + radius)² + Σ g_k + ½Σ R_g (μ_g − (E_gᵀα − e_g)/R_g)²
+    (BOUND.5)  with one slack for the rows of a block, and δ = 0, g = Σα_k (T − t_k) + (U − Σα)T, T = max(0, max t_k);
+               T − t_k = max(0, 0 − t_k, max over other rows of t_l − t_k): between what the ends of the t make of it
 
 Floats bound real numbers by steps outwards: a product of a few factors that are not negative, times 1 + 8u.
 
@@ -21,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import above, below, rounded
+from qpsvm.base.arrays.exactly import FINITE, above, below, rounded
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, exact_sum, gamma, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value
@@ -30,8 +32,9 @@ from qpsvm.bounds.proof.feasible import Feasible, missing
 from qpsvm.bounds.proof.spaces import Values
 from qpsvm.program.losses import loss
 
-#: A real number between two floats.
+#: A real number between two floats, and numbers of some rows.
 Interval = tuple[float, float]
+Ends = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class GapBounds:
             return 0.0 if self.difference[1] <= 0.0 else math.inf
         if not size > 0.0 or math.isinf(self.difference[1]) or math.isnan(self.difference[1]):
             return math.inf
-        return above(Fraction(self.difference[1]) / Fraction(min(size, LARGEST)))
+        return above(Fraction(self.difference[1]) / Fraction(min(size, FINITE)))
 
     @property
     def least_gap(self) -> float:
@@ -83,10 +86,6 @@ class GapBounds:
             return self
         primal, difference = (math.nextafter(end[1] + lost, math.inf) for end in (self.primal, self.difference))
         return replace(self, primal=(self.primal[0], primal), difference=(self.difference[0], difference), lost=lost)
-
-
-#: The largest float.
-LARGEST = math.nextafter(math.inf, 0.0)
 
 
 #: More than the roundings of one term: every bound of (LOSS.3) is a handful of operations.
@@ -109,7 +108,7 @@ class Short:
     radius: FloatArray
 
     @property
-    def ends(self) -> tuple[FloatArray, FloatArray]:
+    def ends(self) -> Ends:
         """Floats below and above t: (k,) each."""
         widest = self.radius + np.abs(self.low)
         slack = widest + 2.0 * UNIT * (np.abs(self.high) + widest)  # no sum underflows
@@ -196,9 +195,9 @@ def _beside(group: ExactGroup, mu: Fraction, m: int) -> FloatArray:
 class Rows:
     """α, U and δ at some rows as floats below and above: (k,) each."""
 
-    alpha: tuple[FloatArray, FloatArray]
-    price: tuple[FloatArray, FloatArray]
-    curvature: tuple[FloatArray, FloatArray]
+    alpha: Ends
+    price: Ends
+    curvature: Ends
 
     def at(self, rows: slice) -> Rows:
         """Some of them."""
@@ -221,13 +220,20 @@ class Sums:
 def summed(program: ExactDual, held: Held, point: Feasible, values: Values) -> Sums:
     """The terms and losses of all rows, some of them at a time: so many that they stay in the cache."""
     rows = Rows(point.ends, program.price.bounds, program.curvature.bounds)
-    flat, upper = program.curvature.nothing, np.empty(program.m)
+    upper, width = np.empty(program.m), program.width
     parts: list[tuple[float, float, float, float]] = []
-    for start in range(0, program.m, AT_A_TIME):
-        some = slice(start, start + AT_A_TIME)
+    step = max(AT_A_TIME // width, 1) * width
+    for start in range(0, program.m, step):
+        some = slice(start, start + step)
         row, t = rows.at(some), shortfalls(program, held, values, some).ends
-        high, low = (straight_terms(row, t)) if flat else (most(row, t), least(row, t))
-        upper[some] = high
+        if width > 1:
+            low, high = blocks(row, t, width)
+            row, t = row.at(slice(None, None, width)), _largest(t, width)
+        elif row.curvature[1].any():
+            low, high = least(row, t), most(row, t)
+        else:
+            low, high = straight_terms(row, t)
+        upper[some] = high if width == 1 else np.repeat(high, width)
         psi_low, psi_high = losses(row, t)
         parts.append((total(low, up=False), total(high, up=True), total(psi_low, up=False), total(psi_high, up=True)))
     sums = np.array(parts).reshape(-1, 4).T
@@ -235,8 +241,8 @@ def summed(program: ExactDual, held: Held, point: Feasible, values: Values) -> S
     return Sums(upper, g, psi)
 
 
-def straight_terms(row: Rows, t: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """(BOUND.2) from above and from below where δ = 0: g = (U − α)max(t, 0) + αmax(−t, 0), (k,) each."""
+def straight_terms(row: Rows, t: Ends) -> Ends:
+    """(BOUND.2) from below and from above where δ = 0: g = (U − α)max(t, 0) + αmax(−t, 0), (k,) each."""
     with np.errstate(invalid="ignore", over="ignore"):
         room = np.maximum(row.price[1] - row.alpha[0], 0.0)
         beyond = np.where((t[1] > 0.0) & (room > 0.0), room * t[1], 0.0)
@@ -246,10 +252,46 @@ def straight_terms(row: Rows, t: tuple[FloatArray, FloatArray]) -> tuple[FloatAr
         room = np.maximum(row.price[0] - row.alpha[1], 0.0)
         beyond = np.where(t[0] > 0.0, room * t[0], 0.0)
         low = IN * np.maximum(beyond, row.alpha[0] * np.maximum(-t[1], 0.0)) - UNDERFLOW
-    return np.where(np.isnan(t[0]) | np.isnan(t[1]), np.inf, high), np.fmax(low, 0.0)
+    return np.fmax(low, 0.0), np.where(np.isnan(t[0]) | np.isnan(t[1]), np.inf, high)
 
 
-def most(row: Rows, t: tuple[FloatArray, FloatArray]) -> FloatArray:
+def blocks(row: Rows, t: Ends, width: int) -> Ends:
+    """(BOUND.5) from below and from above, for rows of blocks of one width: (k,) each, of rows (k width,)."""
+    (a_low, a_high), (t_low, t_high) = ([end.reshape(-1, width) for end in ends] for ends in (row.alpha, t))
+    U_low, U_high = (end[::width] for end in row.price)
+    with np.errstate(invalid="ignore", over="ignore"):
+        T_low, T_high = (np.maximum(end, 0.0) for end in _largest(t, width))
+        taken = a_low.sum(axis=1) * (1.0 - gamma(width + 1)), a_high.sum(axis=1) * (1.0 + gamma(width + 1))
+        beyond = np.maximum(np.maximum(_others(t_high), 0.0) - t_low, 0.0)
+        short = np.maximum(np.maximum(_others(t_low), 0.0) - t_high, 0.0)
+        high = np.where(a_high > 0.0, a_high * beyond, 0.0).sum(axis=1) * OUT**width
+        low = (a_low * short).sum(axis=1) * IN**width
+        room = np.maximum(U_high - taken[0], 0.0)
+        high = (high + np.where(room > 0.0, room * T_high, 0.0)) * OUT + (width + 2) * UNDERFLOW
+        room = np.maximum(U_low - taken[1], 0.0)
+        low = (low + np.where(room > 0.0, room * T_low, 0.0)) * IN - (width + 2) * UNDERFLOW
+    unknown = np.isnan(t_low).any(axis=1) | np.isnan(t_high).any(axis=1)
+    return np.fmax(low, 0.0), np.where(unknown, np.inf, high)
+
+
+def _largest(t: Ends, width: int) -> Ends:
+    """The largest of each block: (k,) each, of rows (k width,)."""
+    low, high = (end.reshape(-1, width).max(axis=1) for end in t)
+    return low, high
+
+
+def _others(t: FloatArray) -> FloatArray:
+    """The largest t of the other rows of a block, for each row: (k, width)."""
+    each, rest = np.arange(len(t)), t.copy()
+    first = t.argmax(axis=1)
+    rest[each, first] = -np.inf
+    found: FloatArray = np.where(
+        np.arange(t.shape[1]) == first[:, None], rest.max(axis=1)[:, None], t[each, first][:, None]
+    )
+    return found
+
+
+def most(row: Rows, t: Ends) -> FloatArray:
     """(BOUND.2) from above: (k,); infinite where a hard row may fall short."""
     found = np.zeros(len(t[0]))
     for a in row.alpha[:1] if row.alpha[0] is row.alpha[1] else row.alpha:
@@ -265,8 +307,6 @@ def _most_at(a: FloatArray, row: Rows, t: FloatArray) -> FloatArray:
         below_level = a * (0.5 * bend[1] * a - t)  # both parts are positive
         room = np.maximum(U - a, 0.0)
         straight = np.where((room == 0.0) | (t <= 0.0), 0.0, room * t)
-        if not bend[1].any():
-            return OUT * np.where(t <= 0.0, below_level, straight) + UNDERFLOW
         apart = np.abs(t - bend[0] * a) + (bend[1] - bend[0]) * a + 4.0 * UNIT * (np.abs(t) + bend[1] * a)
         between = 0.5 * apart * (apart / bend[0])
         beyond = room * (np.maximum(t - 0.5 * bend[0] * (row.price[0] + a), 0.0) + 8.0 * UNIT * np.abs(t))
@@ -275,25 +315,19 @@ def _most_at(a: FloatArray, row: Rows, t: FloatArray) -> FloatArray:
     return np.where((t <= 0.0) & (a == 0.0), 0.0, found)
 
 
-def least(row: Rows, t: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """(BOUND.2) from below: (k,)."""
-    a, U, bend = row.alpha[0], row.price[0], row.curvature
-    a_high = row.alpha[1]
+def least(row: Rows, t: Ends) -> FloatArray:
+    """(BOUND.2) from below: (k,); 0 where δ = 0."""
+    a, U, bend = row.alpha, row.price[0], row.curvature
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        if bend[1].any():
-            above_level = t[0] - OUT * bend[1] * a_high  # t beyond δα
-            under = IN * bend[0] * a - t[1]
-            cut = np.minimum(np.maximum(above_level, 0.0), np.where(np.isinf(U), np.inf, 0.0))
-            square = 0.5 * cut * (cut / np.where(bend[1] > 0.0, bend[1], 1.0))
-            low = np.where(under > 0.0, np.minimum(under, bend[0] * a), 0.0)
-            return IN * np.where(bend[1] > 0.0, square + 0.5 * low * (low / bend[1]), 0.0) - UNDERFLOW
-        short = np.maximum(t[0], 0.0)
-        beyond = np.where(short > 0.0, np.maximum(U - a_high - UNIT * U, 0.0) * short, 0.0)
-        inside = a * np.maximum(-t[1], 0.0)
-    return IN * np.maximum(beyond, inside) - UNDERFLOW
+        above_level = t[0] - OUT * bend[1] * a[1]  # t beyond δα
+        under = IN * bend[0] * a[0] - t[1]
+        cut = np.minimum(np.maximum(above_level, 0.0), np.where(np.isinf(U), np.inf, 0.0))
+        square = 0.5 * cut * (cut / np.where(bend[1] > 0.0, bend[1], 1.0))
+        low = np.where(under > 0.0, np.minimum(under, bend[0] * a[0]), 0.0)
+        return IN * np.where(bend[1] > 0.0, square + 0.5 * low * (low / bend[1]), 0.0) - UNDERFLOW
 
 
-def losses(row: Rows, t: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+def losses(row: Rows, t: Ends) -> Ends:
     """ψ of (LOSS.1) from below and from above, (k,) each: it grows with t and U, and falls with δ."""
     low = IN * loss(t[0], row.price[0], row.curvature[1]) - UNDERFLOW
     return np.maximum(low, 0.0), OUT * loss(t[1], row.price[1], row.curvature[0]) + UNDERFLOW

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import ParameterTypeError
-from qpsvm.bounds.proof.all_in_one import AskedJoint, prove_joint
-from qpsvm.bounds.proof.all_in_one_dual import ExactJoint, HeldJoint
-from qpsvm.bounds.proof.exact_dual import Held
+from qpsvm.base.errors import DataError, ParameterTypeError
+from qpsvm.bounds.proof.claims import Asked
+from qpsvm.bounds.proof.classes import ClassesSpace, feasible_of_classes, of_classes
+from qpsvm.bounds.proof.exact_dual import ExactDual, Held
 from qpsvm.bounds.proof.kernels.points import matrix_space
 from qpsvm.bounds.proof.proof import Proof
+from qpsvm.bounds.proof.prove import prove
 from qpsvm.bounds.proof.spaces import Space
 from qpsvm.machines.exact.program import space_of
 from qpsvm.machines.exact.record import recorded
-from qpsvm.machines.problem.parameters import taking_prices
 from qpsvm.machines.problem.reading import check_point, title_of
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -30,9 +34,10 @@ def verified(problem: Any, result: JointResult, tol: float | None = None) -> Pro
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
     check_point(problem, result)
     alpha = problem.samples.taking_part(result.alpha)
-    asked = AskedJoint(stated(problem), _space(problem), held_numbers(problem, result), alpha, result.gap, tol,
-                       title_of(problem, result), {"stated": partial(recorded, problem, result)})  # fmt: skip
-    return prove_joint(asked)
+    proof = prove(Asked(stated(problem), ClassesSpace(_space(problem), alpha.shape[1]), held_numbers(problem, result),
+                        alpha.ravel(), result.gap, tol, title_of(problem, result),
+                        {"stated": partial(recorded, problem, result)}, feasible_of_classes))  # fmt: skip
+    return replace(proof, alpha=proof.alpha.reshape(alpha.shape))
 
 
 def _space(problem: Any) -> Space:
@@ -42,17 +47,21 @@ def _space(problem: Any) -> Space:
     return space_of(problem)
 
 
-def stated(problem: Any) -> ExactJoint:
+def stated(problem: Any) -> ExactDual:
     """The exact program of a problem."""
-    samples = problem.samples
-    price = taking_prices(problem.C, samples)
-    return ExactJoint(samples.taking_part(problem.label), len(problem.classes), price, problem.shared,
-                      problem.intercept)  # fmt: skip
+    label, C, weight = map(problem.samples.taking_part, (problem.label, problem.C, problem.sample_weight))
+    return of_classes(label, len(problem.classes), C, weight, problem.shared, problem.intercept)
 
 
-def held_numbers(problem: Any, result: JointResult) -> HeldJoint:
-    """w or the coefficients of every class, and b, as a user has them."""
+def held_numbers(problem: Any, result: JointResult) -> Held:
+    """w or the coefficients of every class, and b, as a user has them.
+
+    Raises DataError.
+    """
+    if problem.intercept is None and result.b.any():
+        raise DataError(f"{problem.title} has no intercepts, and the result has b = {result.b.tolist()}")
+    b = enumerate(result.b.tolist() if problem.intercept else ())
+    multipliers = {f"b_{c}": Fraction(value) for c, value in b if np.isfinite(value)}
     if result.model.w is not None:
-        return HeldJoint(tuple(Held(w, None) for w in result.model.w), result.b)
-    coef = problem.samples.taking_part(result.coef)
-    return HeldJoint(tuple(Held(None, column.copy()) for column in coef.T), result.b)
+        return Held(result.model.w, None, multipliers)
+    return Held(None, problem.samples.taking_part(result.coef), multipliers)

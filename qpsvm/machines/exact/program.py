@@ -17,10 +17,11 @@ from qpsvm.base.arrays.exactly import Exactly, constant, joined
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, UnsupportedError
 from qpsvm.bounds.proof.checker import MACHINES
+from qpsvm.bounds.proof.claims import Asked
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
 from qpsvm.bounds.proof.proof import Proof
-from qpsvm.bounds.proof.prove import Asked, prove
+from qpsvm.bounds.proof.prove import prove
 from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, Space
 from qpsvm.data.rows import Mapped, RowSource, Standardised, as_row_source
 from qpsvm.machines.exact.constraints import (

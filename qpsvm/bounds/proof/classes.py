@@ -1,0 +1,183 @@
+"""Machines of several classes as (DUAL.1): points are pairs (x_i, c) of a sample and one of k classes, and so are rows.
+
+    (CLASSES.1)  φ(x, c) has φ(x) in the block of c:  w = (w_1, …, w_k), ⟨w, φ(x_i, c)⟩ = ⟨w_c, φ(x_i)⟩, and squares of
+                 lengths are sums over the classes
+    (CLASSES.2)  row (i, c) is of φ(x_i, y_i) − φ(x_i, c), ℓ = 1; row (i, y_i) of nothing, ℓ = 0, and its α is 0. So t
+                 is that of (JOINT.1), β that of (JOINT.3), and D that of (JOINT.4)
+    (CLASSES.3)  E_c = Aᵀ over the points of class c:  each b_c is an intercept, free (E_cᵀα = 0) or penalised (R = 1)
+    (CLASSES.4)  U = C_i: of each row, or where the slack is shared of the sum over the rows of a sample, (BOUND.5)
+
+`bounds.all_in_one_repair` finds a feasible α. Here it is looked at once more, so that no proof depends on how it is
+found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.exactly import constant, floats, products, sum_below
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.vectors import common_value, repeated
+from qpsvm.bounds import all_in_one_repair
+from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Held
+from qpsvm.bounds.proof.feasible import BITS, LARGEST_ALPHA, LEAST_EXPONENT, Feasible, missing
+from qpsvm.bounds.proof.kernels.definite import Definiteness
+from qpsvm.bounds.proof.spaces import Between, ExactValues, Measured, Space, Values
+from qpsvm.program.all_in_one import JointDual
+from qpsvm.space.kernels.gram import Intercept
+
+#: A sum of whole numbers of so many samples, or a bound on it, that 64 bits hold.
+MOST = 2.0**62
+
+
+def of_classes(
+    label: IntArray, k: int, C: FloatArray, weight: FloatArray, shared: bool, intercept: Intercept
+) -> ExactDual:
+    """(CLASSES.2) to (CLASSES.4): label, C and weight (n,)."""
+    n = len(label)
+    sample, c = np.repeat(np.arange(n), k), np.tile(np.arange(k), n)
+    rival = c != label[sample]
+    rows, own = np.flatnonzero(rival), sample * k + label[sample]
+    mix = sp.csr_array(
+        (np.tile([1.0, -1.0], len(rows)), (np.repeat(rows, 2), np.column_stack([own, np.arange(n * k)])[rows].ravel())),
+        shape=(n * k, n * k),
+    )
+    ridge, formula = Fraction(intercept == "penalised"), "Σ_i β_ic = 0 of every class"
+    groups = tuple(
+        ExactGroup(f"b_{j}", mix @ (c == j).astype(np.float64), ridge=ridge, formula=formula)
+        for j in range(k if intercept else 0)
+    )
+    penalty = products(_repeated(C, k), _repeated(weight, k))
+    return ExactDual(
+        repeated(1.0, n * k), floats(rival.astype(np.float64)), penalty, constant(0.0, n * k), groups, n * k, mix=mix,
+        classes=k, shared=shared,
+    )  # fmt: skip
+
+
+def _repeated(values: FloatArray, k: int) -> FloatArray:
+    """Each of the numbers k times: (n k,)."""
+    one = common_value(values)
+    return np.repeat(values, k) if one is None else repeated(one, k * len(values))
+
+
+def feasible_of_classes(program: ExactDual, alpha: FloatArray, itself: bool = False) -> Feasible | None:
+    """As `feasible`, of (CLASSES.4): α, (n k,), or a feasible one near it; None where none was found that is."""
+    point = _kept(program, alpha, itself)
+    return _kept(program, _repaired(program, alpha), itself) if point is None else point
+
+
+def _repaired(program: ExactDual, alpha: FloatArray) -> FloatArray:
+    k, ridges = program.classes, [group.ridge for group in program.groups]
+    intercept: Intercept = None if not ridges else "penalised" if ridges[0] else "free"
+    label, upper = program.level.high.reshape(-1, k).argmin(axis=1), _under(program)[::k]
+    dual = JointDual(label, k, upper, 1.0, program.shared, intercept)
+    return all_in_one_repair.feasible(dual, alpha.reshape(-1, k)).ravel()
+
+
+def _under(program: ExactDual) -> FloatArray:
+    """Floats that are not above U: (n k,)."""
+    return np.maximum(program.price.bounds[0], 0.0)
+
+
+def _kept(program: ExactDual, alpha: FloatArray, itself: bool) -> Feasible | None:
+    """α rounded down to (FEAS.1), or as it is; None where it does not keep (CLASSES.2) to (CLASSES.4) exactly."""
+    largest = float(alpha.max(initial=0.0))
+    if not (largest < LARGEST_ALPHA and (alpha >= 0.0).all() and not alpha[program.level.high == 0.0].any()):
+        return None
+    exponent = max(math.frexp(largest)[1] - BITS, LEAST_EXPONENT) if largest > 0.0 else -BITS
+    j = np.floor(np.ldexp(alpha, -exponent))
+    off = np.flatnonzero(itself & (np.ldexp(j, exponent) != alpha)).tolist()
+    carriers = {row: Fraction(float(alpha[row])) for row in off}
+    point = Feasible(program, alpha if itself else np.ldexp(j, exponent), exponent, carriers)
+    sums, width = j.astype(np.int64).reshape(-1, program.width).sum(axis=1), program.width
+    most = np.minimum(np.floor(np.ldexp(_under(program)[::width], -exponent)), MOST).astype(np.int64)
+    if (sums > most).any():
+        return None
+    for first in {row // width * width for row in carriers}:
+        U = program.price.finite(first)
+        if U is not None and sum(point[row] for row in range(first, first + width)) > U:
+            return None
+    return None if any(missing(group, point) for group in program.groups if not group.ridge) else point
+
+
+class ClassesSpace(Space):
+    """(CLASSES.1): the points of one space once for each of k classes, in the order of (n, k)."""
+
+    def __init__(self, space: Space, k: int) -> None:
+        self.space, self.k = space, k
+        self.n, self.assumptions = space.n * k, space.assumptions
+
+    def _each(self, held: Held) -> list[Held]:
+        """The numbers of each class."""
+        if held.w is not None:
+            return [Held(w, None) for w in held.w]
+        assert held.coef is not None
+        return [Held(None, np.ascontiguousarray(column)) for column in held.coef.T]
+
+    def measured(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> Measured:
+        """One look at the samples for each class."""
+        found = [self.space.measured(*each) for each in self._betas(held, beta, beta_radius)]
+        high, low, radius = (
+            np.column_stack([getattr(part.values, name) for part in found]).ravel()
+            for name in ("high", "low", "radius")
+        )
+        own = [part.own_half for part in found if part.own_half is not None]
+        return Measured(
+            Values(high, low, radius), _length([part.apart for part in found]),
+            _sum([part.half_square for part in found]), _sum(own) if len(own) == self.k else None,
+            sum_below(*(part.half_apart_low for part in found)),
+        )  # fmt: skip
+
+    def _betas(self, held: Held, *betas: FloatArray) -> list[tuple[Held, FloatArray, FloatArray]]:
+        columns = [np.ascontiguousarray(beta.reshape(-1, self.k).T) for beta in betas]
+        return list(zip(self._each(held), *columns, strict=True))
+
+    def sharpened(self, held: Held, points: IntArray) -> Values | None:
+        """The points of each class after those of the others."""
+        found = np.empty((3, len(points)))
+        for c, part in enumerate(self._each(held)):
+            at = np.flatnonzero(points % self.k == c)
+            values = self.space.sharpened(part, points[at] // self.k)
+            if values is None:
+                return None
+            found[:, at] = values.high, values.low, values.radius
+        return Values(*found)
+
+    def sharpened_apart(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+        """That of all classes, if it is to be had for each."""
+        found = [self.space.sharpened_apart(*each) for each in self._betas(held, beta, beta_radius)]
+        return None if None in found else _length([part for part in found if part is not None])
+
+    def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
+        """Those of every class, where they are had for so many multiplications in all."""
+        found = []
+        for c, part in enumerate(self._each(held)):
+            one = self.space.exact(part, beta[c :: self.k], most / self.k)
+            if one is None:
+                return None
+            found.append(one)
+        values = [value for row in zip(*(part.values for part in found), strict=True) for value in row]
+        return ExactValues(values, _added([part.square for part in found]), _added([part.own_square for part in found]))
+
+    def definiteness(self, plane: bool) -> Definiteness:
+        """That of the space: K once for each class has the eigenvalues of K."""
+        return self.space.definiteness(plane)
+
+
+def _added(parts: Sequence[Between]) -> Between:
+    return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
+
+
+def _sum(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The sum of numbers that are each between two."""
+    return sum_below(*(low for low, _ in parts)), -sum_below(*(-high for _, high in parts))
+
+
+def _length(parts: Sequence[float]) -> float:
+    """√Σ of squares, from above."""
+    return math.nextafter(math.hypot(*parts) * (1.0 + 2.0**-50), math.inf) if any(parts) else 0.0
