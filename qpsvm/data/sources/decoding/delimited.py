@@ -16,11 +16,10 @@ import numpy as np
 from qpsvm.base.arrays.doubles import reaches
 from qpsvm.base.errors import DataError, FileFormatError
 from qpsvm.data.files.sheet import MISSING, UNNAMED, Sheet, headed, numbers
-from qpsvm.data.files.source import readable, unpacked
+from qpsvm.data.files.source import HEAD_BYTES, readable, unpacked
 from qpsvm.data.sources.column_roles import chosen
 from qpsvm.data.sources.decoding.arrow import Columns, needed
 from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered
-from qpsvm.data.sources.paths import HEAD_BYTES
 from qpsvm.data.sources.stored import Watch, at_row
 
 #: Bytes of text that are decoded at a time.
