@@ -129,7 +129,9 @@ def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
-    """The place of each label (n,) among sorted classes that are Python objects: (n,)."""
+    """The place of each label (n,) among the sorted classes: (n,)."""
+    if classes.dtype.kind != "O":
+        return np.searchsorted(classes, labels)
     return np.asarray((labels[:, None] == classes).argmax(axis=1), dtype=np.intp)
 
 

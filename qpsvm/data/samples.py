@@ -291,10 +291,7 @@ def _spread_numbers(X: Any, t: Any, sample_weight: Any, name: str) -> SpreadSamp
 
 
 def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
-    """Checked features, (n, d), and what the columns are called; a source of rows has checked its own.
-
-    Raises DataError, DataTypeError.
-    """
+    """Checked features, (n, d), and what the columns are called; a source of rows has checked its own."""
     if isinstance(X, RowSource):
         return X, X.feature_names
     return as_matrix(X), feature_names(X)
@@ -366,15 +363,14 @@ def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
     if is_dask(X):
         return _spread_numbers(X, None, sample_weight, "t")
     matrix, names = features(X)
-    n = matrix.shape[0]
-    return Samples(matrix, repeated(1.0, n), checked_weights(sample_weight, n), None, names)
+    weight = checked_weights(sample_weight, matrix.shape[0])
+    return Samples(matrix, repeated(1.0, len(weight)), weight, None, names)
 
 
 def original_labels(samples: Samples) -> NDArray[Any]:
     """The caller's own labels of samples of two classes: (n,)."""
     assert samples.classes is not None
-    labels: NDArray[Any] = samples.classes[(samples.target > 0).astype(int)]
-    return labels
+    return np.asarray(samples.classes[(samples.target > 0).astype(int)])
 
 
 def several_classes(
@@ -391,7 +387,7 @@ def several_classes(
     labels, classes = sorted_labels(given(y), n)
     if len(classes) < 2:
         raise DataError(f"y must have at least two classes, got one: {shown(classes.tolist()[0])}")
-    place = np.searchsorted(classes, labels) if classes.dtype.kind != "O" else places_of(labels, classes)
+    place = places_of(labels, classes)
     weight = checked_weights(sample_weight, n, " a class")
     empty = np.flatnonzero(np.bincount(place, weights=weight > 0, minlength=len(classes)) == 0)
     if len(empty):
@@ -403,7 +399,7 @@ def several_classes(
 def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") -> tuple[Any, Any, Any]:
     """Samples with their target and weights, where X may be stored with these as columns.
 
-    Returns y, sample_weight (n,). Raises ParameterTypeError, UnknownOptionError, QPSVMError.
+    Raises ParameterTypeError, UnknownOptionError, QPSVMError.
     """
     columns = {"target": y, "weight": sample_weight}
     if is_stored(X):
@@ -416,7 +412,10 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
     else:
         for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):
             if isinstance(given, str):
-                raise ParameterTypeError(f"{option} must be one-dimensional, got {given!r}; {_instead(X, what)}")
+                why = f"the name of a column goes with the path of a file as X, which is {type(X).__name__} here"
+                if isinstance(X, RowSource):
+                    why = f"X is open already: name the column in open_rows(..., {what}=...)"
+                raise ParameterTypeError(f"{option} must be one-dimensional, got {given!r}; {why}")
     if not isinstance(X, RowSource):
         return X, y, sample_weight
     return X, _own(X, "target", y), _own(X, "weight", sample_weight)
@@ -438,15 +437,8 @@ def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     for column in named:
         if column not in names:
             raise UnknownOptionError(f"X has no column {column!r}; {nearest(column, map(str, names))}")
-    taken = (X[given] if isinstance(given, str) else given for given in (y, sample_weight))
-    return (X[[name for name in names if name not in named]] if named else X, *taken)
-
-
-def _instead(X: Any, what: str) -> str:
-    """Why a column cannot be found by its name, and what to do."""
-    if isinstance(X, RowSource):
-        return f"X is open already: name the column in open_rows(..., {what}=...)"
-    return f"the name of a column goes with the path of a file as X, which is of type {type(X).__name__} here"
+    rest = X[[name for name in names if name not in named]] if named else X
+    return (rest, *(X[given] if isinstance(given, str) else given for given in (y, sample_weight)))
 
 
 __all__ = [

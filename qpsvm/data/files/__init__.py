@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError
-from qpsvm.data.files.columns import Column, Encoding, Table, Target, as_dense, moments, read_columns, standardised
+from qpsvm.data.files.columns import Column, Encoding, Table, Target, moments, read_columns, standardised
 from qpsvm.data.files.features import check_index, column_of, encode, groups_of, labels_of, numbers_of
 from qpsvm.data.files.libsvm import read_libsvm
 from qpsvm.data.files.sheet import MISSING, UNNAMED, feature_columns, format_of, no_target, parse
@@ -46,7 +46,7 @@ def read_table(
             beside = {option: column for option, column in named.items() if column is not None}
             table = _csv_table(path, content, beside, drop, drop_missing, wanted)
         if standardise:
-            mean, scale = moments(as_dense(table.X, path))
+            mean, scale = moments(table.X, path)
             table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
         return standardised(table, path)
 

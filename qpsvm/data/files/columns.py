@@ -22,6 +22,8 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError
 from qpsvm.data.files.sheet import MISSING, Sheet, numbers
 from qpsvm.data.files.source import FilePath
+from qpsvm.data.rows import as_row_source, divided
+from qpsvm.data.rows import standardised as standardised_rows
 
 Mask = NDArray[np.bool_]
 
@@ -199,8 +201,6 @@ class _Growing:
 Target = Literal["labels", "numbers", "none"]
 #: Largest n·d for which a matrix is made dense that could be sparse: 5e7 numbers are 400 MB.
 DENSE_LIMIT = 50_000_000
-#: Entries of X that a computation over columns copies at a time (8 MB).
-BLOCK_VALUES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -318,29 +318,10 @@ def as_dense(X: Matrix, path: FilePath) -> FloatArray:
     return dense
 
 
-def moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each column of X (n, d): (d,), (d,). The deviation of a constant one is called 1.
-
-    Columns are divided by their largest entry first, so that squares stay in range.
-    """
-    n, d = X.shape
-    step = max(1, BLOCK_VALUES // n)
-    parts = [_moments(X[:, j : j + step]) for j in range(0, d, step)]
-    return np.concatenate([mean for mean, _ in parts]), np.concatenate([scale for _, scale in parts])
-
-
-def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    peak = np.abs(X).max(axis=0)
-    peak[peak == 0] = 1.0
-    mean, scale = peak * (X / peak).mean(axis=0), peak * (X / peak).std(axis=0)
-    constant = (X[0] == X).all(axis=0)
-    return np.where(constant, X[0], mean), np.where(constant | (scale == 0), 1.0, scale)
-
-
-def divided(X: Matrix, scale: FloatArray) -> Matrix:
-    """Sparse X (n, d) with its columns divided: CSR."""
-    rows = sp.csr_array(X)
-    return sp.csr_array((rows.data / scale[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
+def moments(X: Matrix, path: FilePath) -> tuple[FloatArray, FloatArray]:
+    """Mean and deviation, (STD.1), of each column of X (n, d), which is made dense: (d,), (d,)."""
+    rows = standardised_rows(as_row_source(as_dense(X, path)))
+    return rows.mean, rows.scale
 
 
 def standardised(table: Table, path: FilePath) -> Table:

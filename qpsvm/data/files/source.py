@@ -16,6 +16,8 @@ from qpsvm.base.errors import FileFormatError, MissingFileError, QPSVMError, Too
 
 #: Bytes that are decoded at a time to see whether they are UTF-8.
 DECODED_BYTES = 1 << 20
+#: What is read of a text to tell whether it is CSV or LIBSVM.
+HEAD_BYTES = 1 << 16
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 

@@ -17,10 +17,11 @@ from qpsvm.data.rows.transformed import (
     Standardised,
     Tiled,
     WithOnes,
+    divided,
     standardised,
 )
 
 __all__ = [
     "ArrayRows", "Block", "Centred", "ChunkRows", "DenseBlock", "Mapped", "RowSource", "SomeRows", "SparseBlock",
-    "Stacked", "Standardised", "Tiled", "WithOnes", "as_block", "as_row_source", "standardised",
+    "Stacked", "Standardised", "Tiled", "WithOnes", "as_block", "as_row_source", "divided", "standardised",
 ]  # fmt: skip

@@ -59,6 +59,24 @@ def chosen(names: Sequence[str], where: str, target: Any, columns: Any, weight: 
     return Chosen(tuple(names[j] for j in places), named.get("target"), named.get("weight"))
 
 
+def check_names(
+    names: Sequence[str], first: Sequence[str], used: Chosen, every: bool, where: str, first_where: str
+) -> None:
+    """Refuse a file that lacks a column, or, where every column is used, has one more than the first file.
+
+    Raises DataError.
+    """
+    missing = [column for column in used.used if column not in names]
+    more = [column for column in names if column not in first] if every else []
+    if missing:
+        raise DataError(f"{where} has no column {missing[0]!r}, which {first_where} has")
+    if more:
+        raise DataError(
+            f"{where} has a column {more[0]!r}, which {first_where} has not; leave it out by columns= "
+            f"(--drop {more[0]!r})"
+        )
+
+
 def _place(names: Sequence[str], given: Any, option: str, where: str) -> int:
     """The place of a column."""
     if isinstance(given, str):

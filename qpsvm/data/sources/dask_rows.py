@@ -25,10 +25,11 @@ from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import ClusterError, DataError, DataTypeError
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.data.kinds import is_dask
+from qpsvm.data.labels import places_of, sorted_labels
 from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.rows.source import RowSource
-from qpsvm.data.sources.checks import index_of
+from qpsvm.data.sources.decoding.batches import check_values
 
 
 @contextmanager
@@ -118,72 +119,40 @@ def facts_of(X: Any, y: Any = None, weight: Any = None) -> Facts:
     """
     shape = getattr(X, "shape", ())
     if len(shape) != 2:
-        return Facts(0, 0, 0, False, f"has shape {shape} where rows and columns are needed")
+        return Facts(0, 0, 0, False, f" has shape {shape} where rows and columns are needed")
     k, d = (int(size) for size in shape)
     sparse = bool(sp.issparse(X))
     known: dict[str, Any] = {"rows": k, "columns": d, "entries": int(X.nnz) if sparse else k * d, "sparse": sparse}
     for name, vector in (("target", y), ("weight", weight)):
         if vector is not None and np.shape(vector) != (k,):
-            return Facts(**known, fault=f"has {k} rows and a {name} of shape {np.shape(vector)}")
-    fault = _fault(X)
-    if fault is not None or not k:
-        return Facts(**known, fault=fault)
+            return Facts(**known, fault=f" has {k} rows and a {name} of shape {np.shape(vector)}")
+    if X.dtype.kind not in "biuf":
+        return Facts(**known, fault=f" has entries of type {X.dtype}; samples must be numbers")
+    try:
+        check_values(sp.csr_array(X) if sparse else X, lambda row: f"row {row}", None)
+        labels, classes = (None, None) if y is None or not k else sorted_labels(y, k)
+    except DataError as error:
+        return Facts(**known, fault=f": {error}")
+    if not k:
+        return Facts(**known)
     s = np.ones(k) if weight is None else np.asarray(weight, dtype=np.float64)
     place = None if weight is None else first_rounded(np.asarray(weight))
     if place is not None:
-        return Facts(**known, fault=f"has a weight in row {place} that no double is equal to")
+        return Facts(**known, fault=f" has a weight in row {place} that no double is equal to")
     wrong = np.flatnonzero(~(np.isfinite(s) & (s >= 0.0) & (s < LARGEST_VALUE)))
     if len(wrong):
-        return Facts(**known, fault=f"has the weight {s[wrong[0]]:g} in row {wrong[0]}: finite, not negative is needed")
+        return Facts(**known, fault=f" has the weight {s[wrong[0]]:g} in row {wrong[0]}: it must be finite and ≥ 0")
     known |= {"heaviest": float(s.max()), "idle": int(np.count_nonzero(s == 0.0))}
-    return Facts(**known) if y is None else _with_target(known, np.asarray(y), s)
-
-
-def _fault(X: Matrix) -> str | None:
-    """What is wrong with the numbers of a partition, with row and column."""
-    if X.dtype.kind not in "biuf":
-        return f"has entries of type {X.dtype}; samples must be numbers"
-    X = sp.csr_array(X) if sp.issparse(X) else X
-    values = X.data if sp.issparse(X) else X
-    place = first_rounded(values)
-    if place is not None:
-        row, column = index_of(X, place)
-        return f"has {values.ravel()[place]} in row {row}, column {column}, which no double is equal to"
-    with np.errstate(over="ignore", invalid="ignore"):
-        if values.dtype.kind != "f" or np.isfinite(np.einsum("i,i", *[values.ravel(order="K").astype(float)] * 2)):
-            return None
-        good = np.abs(values) < LARGEST_VALUE
-    if good.all():
-        return None
-    if sp.issparse(X):
-        at = sp.coo_array(X)
-        k = int(np.flatnonzero(~good)[0])
-        row, column, value = int(at.coords[0][k]), int(at.coords[1][k]), float(values[k])
-    else:
-        row, column = (int(place) for place in np.argwhere(~good)[0])
-        value = float(X[row, column])
-    return f"has {value:g} in row {row}, column {column}: finite numbers are needed"
-
-
-def _with_target(known: dict[str, Any], y: NDArray[Any], s: NDArray[Any]) -> Facts:
-    """The facts of a partition with those of its target."""
-    try:
-        labels, places = np.unique(y, return_inverse=True)
-    except TypeError:
-        return Facts(**known, fault="mixes types in its target that cannot be sorted")
-    if labels.dtype.kind == "O":
-        missing = [i for i, label in enumerate(y) if label is None or label != label]
-        if missing:
-            return Facts(**known, fault=f"has no target in row {missing[0]}")
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        return Facts(**known, fault=f"has a target that is not finite in row {int(np.flatnonzero(~np.isfinite(y))[0])}")
-    known["numbers"] = y.dtype.kind in "biuf"
-    if known["numbers"]:
-        known |= {"low": float(labels[0]), "high": float(labels[-1])}
-    if len(labels) > LABELS:
+    if labels is None or classes is None:
         return Facts(**known)
-    counts = np.bincount(places, minlength=len(labels))
-    return Facts(**known, labels=labels, counts=counts, masses=np.bincount(places, s, minlength=len(labels)))
+    known["numbers"] = labels.dtype.kind in "biuf"
+    if known["numbers"]:
+        known |= {"low": float(classes[0]), "high": float(classes[-1])}
+    if len(classes) > LABELS:
+        return Facts(**known)
+    places = places_of(labels, classes)
+    counts, masses = (np.bincount(places, each, minlength=len(classes)) for each in (None, s))
+    return Facts(**known, labels=classes, counts=counts, masses=masses)
 
 
 class DaskRows(RowSource):
@@ -225,7 +194,7 @@ class DaskRows(RowSource):
         width = next((part.columns for part in self.facts if part.rows), 0)
         for k, part in enumerate(self.facts):
             if part.fault is not None:
-                raise (DataTypeError if "type" in part.fault else DataError)(f"partition {k} of X {part.fault}")
+                raise (DataTypeError if "type" in part.fault else DataError)(f"partition {k} of X{part.fault}")
             if part.rows and part.columns != width:
                 raise DataError(f"partition {k} of X has {part.columns} columns, the ones before it {width}")
         if not width:

@@ -20,7 +20,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataTypeError, ParameterError, UnknownOptionError
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.data.files import Column, Encoding, StandardInput, Table
-from qpsvm.data.files.columns import as_dense, moments, standardised
+from qpsvm.data.files.columns import moments, standardised
 from qpsvm.data.files.sheet import Sheet, feature_columns, no_target, whole
 from qpsvm.data.rows import RowSource, Standardised
 from qpsvm.data.rows import standardised as by_blocks
@@ -29,8 +29,7 @@ from qpsvm.data.sources.decoding.arrow import files
 from qpsvm.data.sources.decoding.delimited import head_of
 from qpsvm.data.sources.decoding.libsvm import LibsvmRows
 from qpsvm.data.sources.decoding.spool import Place, spooled
-from qpsvm.data.sources.opening import open_rows
-from qpsvm.data.sources.paths import MARKS, expanded, one_format, with_content
+from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, with_content
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.faces.cli.variants import VARIANTS
@@ -147,7 +146,7 @@ def moments_of(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
         with Ticker(f"standardising {name}"):
             found = by_blocks(X)
         return found.mean, found.scale
-    return moments(as_dense(X, name))
+    return moments(X, name)
 
 
 def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str) -> Table:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, FileFormatError
 from qpsvm.data.files import Encoding
-from qpsvm.data.files.columns import as_dense, divided
+from qpsvm.data.files.columns import as_dense
 from qpsvm.data.files.sheet import whole
-from qpsvm.data.sources.checks import check_values
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels, Reconsidered, ahead
+from qpsvm.data.rows import divided
+from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels, Reconsidered, ahead, check_values
 from qpsvm.data.sources.decoding.libsvm import LibsvmRows
 from qpsvm.data.sources.opening import found, open_rows
 from qpsvm.data.sources.stored import at_row

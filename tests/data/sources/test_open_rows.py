@@ -25,11 +25,11 @@ from qpsvm.base.errors import (
     TooLargeError,
     UnknownOptionError,
 )
+from qpsvm.data.files.libsvm import plain_rows
 from qpsvm.data.files.source import read_bytes
 from qpsvm.data.rows import ArrayRows
 from qpsvm.data.sources import open_rows
 from qpsvm.data.sources.decoding import spool
-from qpsvm.data.sources.decoding.libsvm import plain_rows
 
 pa = pytest.importorskip("pyarrow")
 for part in ("dataset", "feather", "parquet"):

@@ -52,7 +52,7 @@ def test_partitions_that_do_not_fit_are_named(whole):
         place(da.concatenate(parts), client=whole)
     holes = X.copy()
     holes[77, 2] = np.nan
-    with pytest.raises(DataError, match="partition 1 of X has nan in row 27, column 2"):
+    with pytest.raises(DataError, match="partition 1 of X: row 27, column 2 is NaN"):
         place(da.from_array(holes, chunks=(50, -1)), client=whole)
 
 

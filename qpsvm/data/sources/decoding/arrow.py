@@ -32,7 +32,7 @@ from qpsvm.base.errors import (
 from qpsvm.data.kinds import is_arrow
 from qpsvm.data.rows.blocks import rows_at_a_time
 from qpsvm.data.rows.memory import as_row_source
-from qpsvm.data.sources.column_roles import Chosen, chosen
+from qpsvm.data.sources.column_roles import Chosen, check_names, chosen
 from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels
 from qpsvm.data.sources.stored import Watch, at_row
 
@@ -219,13 +219,7 @@ def _schema(fragment: Any, dataset: Any, own: bool, name: str) -> Any:
 
 def check_columns(schema: Any, first: Any, used: Chosen, every: bool, name: str, first_name: str) -> None:
     """Refuse a file that lacks a column, has more of them than the first file, or text for a feature."""
-    missing = [column for column in used.used if column not in schema.names]
-    more = [column for column in schema.names if column not in first.names] if every else []
-    if missing or more:
-        odd = f"has no column {missing[0]!r}, which {first_name} has" if missing else (
-            f"has a column {more[0]!r}, which {first_name} has not; leave it out by columns= (--drop {more[0]!r})"
-        )  # fmt: skip
-        raise DataError(f"{name} {odd}")
+    check_names(schema.names, first.names, used, every, name, first_name)
     texts = [column for column in used.features if not is_number(schema.field(column).type)]
     if texts:
         listed = ", ".join(f"{column!r} ({schema.field(column).type})" for column in texts[:SHOWN_TEXTS])
@@ -234,9 +228,8 @@ def check_columns(schema: Any, first: Any, used: Chosen, every: bool, name: str,
             f"{', …' if len(texts) > SHOWN_TEXTS else ''} {'hold' if len(texts) > 1 else 'holds'} no numbers; leave "
             f"out what is no feature by columns= (--drop {texts[0]!r}), or encode it as numbers first"
         )
-    for what, column in (("weight", used.weight),):
-        if column is not None and not is_number(schema.field(column).type):
-            raise DataTypeError(f"{name or 'the table'}: {what}={column!r} is a column of {schema.field(column).type}")
+    if used.weight is not None and not is_number(kind := schema.field(used.weight).type):
+        raise DataTypeError(f"{name or 'the table'}: weight={used.weight!r} is a column of {kind}")
 
 
 def files(paths: Sequence[str], form: str) -> Any:

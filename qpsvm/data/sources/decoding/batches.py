@@ -1,20 +1,29 @@
-"""Rows as a decoder hands them out, a batch after the other; and what reads them while others are worked on."""
+"""Rows as a decoder hands them out, a batch after the other; and what the first pass over them finds out.
+
+That are rows of each file, columns, labels, weights, and whether all is well: numbers of samples must be finite, and
+have squares that do not overflow. Where one is not, it is named.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.checks import LARGEST_VALUE
+from qpsvm.base.arrays.doubles import first_rounded, rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.errors import DataTypeError
+from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.data.files.sheet import whole
-from qpsvm.data.sources.stored import Watch
+from qpsvm.data.rows.source import RowSource
+from qpsvm.data.sources.stored import Beside, Origin, Watch, at_row
 
 T = TypeVar("T")
 
@@ -134,3 +143,163 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
         finally:
             for later in made:
                 later.cancel()
+
+
+def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> float:
+    """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows most in one pass.
+
+    Shapes: X (k, d). Raises DataError.
+    """
+    values: NDArray[Any] = X.data if sp.issparse(X) else X
+    place = first_rounded(values)
+    if place is not None:
+        row, column = index_of(X, place)
+        raise rounded(values.ravel()[place], f"{where(row)}, {in_words(column, names)}")
+    if values.dtype.kind in "biu":
+        return 0.0
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = float(np.einsum("i,i", flat, flat))
+        if math.isfinite(squares):
+            return squares
+        good = np.abs(values) < LARGEST_VALUE  # false for NaN too
+    if good.all():
+        return math.inf if values.dtype == np.float64 else 0.0
+    bad = int(np.argmin(good.ravel()))
+    row, column = index_of(X, bad)
+    value = float(values.ravel()[bad])
+    raise _fault(value, f"{where(row)}, {in_words(column, names)}", int((~good).sum()))
+
+
+def index_of(X: Matrix, place: int) -> tuple[int, int]:
+    """Row and column of a number by its place among those stored, row by row."""
+    if sp.issparse(X):
+        return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+    row, column = np.unravel_index(place, X.shape)
+    return int(row), int(column)
+
+
+def in_words(column: int, names: Sequence[str] | None) -> str:
+    """A column in words."""
+    return f"column {column}" if names is None else f"column {names[column]!r}"
+
+
+def _fault(value: float, at: str, count: int) -> DataError:
+    more = "" if count == 1 else f" (and {count - 1} more near it)"
+    if math.isnan(value):
+        return DataError(f"{at} is NaN{more}; impute or drop such rows first")
+    if math.isinf(value):
+        return DataError(f"{at} is infinite{more}; impute or drop such rows first")
+    return DataError(f"{at} is {value:.1e}{more}, whose square overflows: rescale")
+
+
+def check_source(source: RowSource, where: Callable[[int], str], names: Sequence[str] | None) -> None:
+    """Look at all numbers of a source once, as `check_values`.
+
+    Raises DataError.
+    """
+    total = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for block in source.blocks():
+            squares = block.sum_of_squares()
+            if not math.isfinite(squares):
+                first = block.rows.start
+                check_values(block.matrix, lambda row, first=first: where(first + row), names)  # type: ignore[misc]
+            total += squares
+    check_total(total)
+
+
+def check_total(squares: float) -> None:
+    """Refuse samples whose squares overflow only together.
+
+    Raises DataError.
+    """
+    if not math.isfinite(squares):
+        raise DataError("the squares of the samples overflow when they are added up: divide the columns by a constant")
+
+
+class Tally:
+    """The count of batches that went by.
+
+    d: Columns of the widest.
+    entries, longest_row: Numbers stored, and the most of a row.
+    """
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.decoder = decoder
+        self.files: list[tuple[str, int]] = []
+        self.d = self.entries = self.longest_row = 0
+        self._squares = 0.0
+        self._labels: LabelsOfAll | None = None
+        self._weights: list[NDArray[Any]] = []
+
+    def add(self, batch: Batch) -> None:
+        """Check the numbers of a batch, and count it.
+
+        Raises DataError.
+        """
+        X = batch.X
+        names = self.decoder.feature_names
+        self._squares += check_values(X, lambda row: at_row(batch.name, batch.start + row), names)
+        check_total(self._squares)
+        seen = self.files.pop()[1] if batch.start else 0
+        self.files.append((batch.name, seen + X.shape[0]))
+        self.d = max(self.d, X.shape[1])
+        self.entries += int(X.nnz) if sp.issparse(X) else X.size
+        self.longest_row = max(self.longest_row, int(np.diff(X.indptr).max()) if sp.issparse(X) else X.shape[1])
+        if batch.labels is not None:
+            self._labels = self._labels or LabelsOfAll()
+            self._labels.add(batch.labels)
+        if batch.weight is not None:
+            self._weights.append(batch.weight)
+
+    @property
+    def n(self) -> int:
+        """The rows so far."""
+        return sum(length for _, length in self.files)
+
+    def origin(self) -> Origin:
+        """Where they are from."""
+        names, lengths = zip(*self.files, strict=True)
+        return Origin(self.decoder.kind, names, lengths)
+
+    def beside(self) -> Beside:
+        """What stood beside them."""
+        target = None if self._labels is None else self._labels.joined()
+        weight = np.concatenate(self._weights) if self._weights else None
+        return Beside(target, weight, self.decoder.feature_names)
+
+
+def _nothing(*_: object) -> None:
+    """Where nobody keeps the rows."""
+
+
+def tallied(
+    decoder: Decoder, take: Callable[[Matrix, str], None] = _nothing, again: Callable[[], None] = _nothing
+) -> Tally:
+    """One pass over all batches, each of which is checked and handed to whoever keeps it.
+
+    Raises DataError.
+    """
+    while True:
+        tally = Tally(decoder)
+        try:
+            for batch in ahead(decoder.batches()):
+                if batch.X.shape[0]:
+                    tally.add(batch)
+                    take(batch.X, batch.name)
+            break
+        except Reconsidered:
+            again()
+    decoder.watch.check()
+    if tally.n == 0:
+        raise DataError(f"{said(decoder)}: there are no rows")
+    if tally.d == 0:
+        raise DataError(f"{said(decoder)} has no feature in any row")
+    return tally
+
+
+def said(decoder: Decoder) -> str:
+    """The files in a message."""
+    first, *others = [name for name in decoder.names if name] or [decoder.kind]
+    return f"{first} and {len(others)} more" if others else first

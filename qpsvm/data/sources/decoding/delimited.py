@@ -16,11 +16,10 @@ import numpy as np
 from qpsvm.base.arrays.doubles import reaches
 from qpsvm.base.errors import DataError, FileFormatError
 from qpsvm.data.files.sheet import MISSING, UNNAMED, Sheet, headed, numbers
-from qpsvm.data.files.source import readable, unpacked
-from qpsvm.data.sources.column_roles import chosen
+from qpsvm.data.files.source import HEAD_BYTES, readable, unpacked
+from qpsvm.data.sources.column_roles import check_names, chosen
 from qpsvm.data.sources.decoding.arrow import Columns, needed
 from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered
-from qpsvm.data.sources.paths import HEAD_BYTES
 from qpsvm.data.sources.stored import Watch, at_row
 
 #: Bytes of text that are decoded at a time.
@@ -44,7 +43,7 @@ class CsvRows(Decoder):
         first = sheets[0][1]
         self._columns = chosen(first.names, paths[0], target, columns, weight)
         for path, sheet, _ in sheets[1:]:
-            _check_header(path, sheet, paths[0], first, self._columns.used if columns is not None else first.names)
+            check_names(sheet.names, first.names, self._columns, columns is None, path, paths[0])
         self.feature_names = self._columns.features
         self._text = False
 
@@ -56,13 +55,15 @@ class CsvRows(Decoder):
                 for record in self._records(path, sheet, line, self._types()):
                     _check_index(record, path, start)
                     if not looked_at and (looked_at := _has_large(record)):
-                        self._check_texts(path, sheet, line)
+                        fault = self._fault(path, sheet, line)
+                        if fault is not None:
+                            raise fault
                     yield _stripped(made.batch(record, path, start))
                     start += record.num_rows
             except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
                 if isinstance(error, (DataError, FileFormatError)):
                     raise
-                raise self._fault(path, sheet, line, error) from error
+                raise self._fault(path, sheet, line, error) or error from error
             self.watch.check(path)
 
     def _types(self) -> dict[str, str]:
@@ -89,41 +90,37 @@ class CsvRows(Decoder):
         ) as reader:  # fmt: skip
             yield from reader
 
-    def _check_texts(self, path: str, sheet: Sheet, line: int) -> None:
-        """Look at the cells of a file as text: whether a whole number is no double.
+    def _fault(self, path: str, sheet: Sheet, line: int, error: Exception | None = None) -> Exception | None:
+        """What is wrong with the cells of a file, as text: the first that is no number, or that no double is equal to.
 
-        Raises DataError.
+        Where there is none, it is what Arrow says.
         """
-        start, target = 0, self._columns.target if self._text else None
-        for record in self._records(path, sheet, line, dict.fromkeys(self._columns.used, "string")):
-            for name in self._columns.used:
-                cells = [cell or "0" for cell in record.column(name).to_pylist()]
-                try:
-                    if name != target:
-                        numbers(cells)
-                except DataError as error:
-                    row = next(i for i, cell in enumerate(cells) if str(error).startswith(f"a cell is {cell.strip()}"))
-                    raise DataError(f"{at_row(path, start + row)}, column {name!r}: {error}") from None
-            start += record.num_rows
-
-    def _fault(self, path: str, sheet: Sheet, line: int, error: Exception) -> Exception:
-        """What is wrong with a file that cannot be read: the first cell that is no number, or what Arrow says."""
-        target = self._columns.target
-        start = 0
+        target, start = self._columns.target, 0
         try:
             for record in self._records(path, sheet, line, dict.fromkeys(self._columns.used, "string")):
                 for name in self._columns.used:
                     cells = [cell or "0" for cell in record.column(name).to_pylist()]
-                    if numbers(cells) is None and not (self._text and name == target):
-                        if name == target:
-                            self._text = True
-                            return Reconsidered()
-                        row = next(i for i, cell in enumerate(cells) if numbers([cell]) is None)
-                        return _no_number(f"{at_row(path, start + row)}, column {name!r}", cells[row])
+                    found = None if self._text and name == target else _first_fault(cells)
+                    if found is not None and found[1] is None and name == target:
+                        self._text = True
+                        return Reconsidered()
+                    if found is not None:
+                        at = f"{at_row(path, start + found[0])}, column {name!r}"
+                        return _no_number(at, cells[found[0]]) if found[1] is None else DataError(f"{at}: {found[1]}")
                 start += record.num_rows
         except (ValueError, OSError) as other:
             error = other
-        return FileFormatError(f"{path}, below row {start}: {error}")
+        return None if error is None else FileFormatError(f"{path}, below row {start}: {error}")
+
+
+def _first_fault(cells: Sequence[str]) -> tuple[int, DataError | None] | None:
+    """The first cell that is no number, or the one that no double is equal to, with what is wrong."""
+    try:
+        if numbers(cells) is not None:
+            return None
+    except DataError as error:
+        return next(i for i, cell in enumerate(cells) if str(error).startswith(f"a cell is {cell.strip()}")), error
+    return next(i for i, cell in enumerate(cells) if numbers([cell]) is None), None
 
 
 def _has_large(record: Any) -> bool:
@@ -154,18 +151,6 @@ def head_of(path: str) -> tuple[Sheet, int | None]:
         return headed(path, head)
     except UnicodeDecodeError:
         raise FileFormatError(f"{path} is not UTF-8 text; save the file in UTF-8") from None
-
-
-def _check_header(path: str, sheet: Sheet, first_path: str, first: Sheet, used: Sequence[str]) -> None:
-    missing = [name for name in used if name not in sheet.header]
-    more = [name for name in sheet.names if name not in first.header]
-    if missing:
-        raise DataError(f"{path} has no column {missing[0]!r}, which {first_path} has")
-    if more and len(used) == len(first.names):
-        raise DataError(
-            f"{path} has a column {more[0]!r}, which {first_path} has not; leave it out by columns= "
-            f"(--drop {more[0]!r})"
-        )
 
 
 def _check_index(record: Any, path: str, start: int) -> None:

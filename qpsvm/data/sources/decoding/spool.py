@@ -3,6 +3,8 @@
 A linear machine reads its samples some twenty times. Decoding Parquet or text as often would cost many times what the
 solve does. So the numbers go to a scratch file as they are found, which costs as much disk as an array would memory.
 The file has no name as soon as it is open: whatever happens to the process, nothing is left behind.
+
+Where there is no room for it, rows are decoded anew in every pass.
 """
 
 from __future__ import annotations
@@ -20,12 +22,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.remembered import remembered
 from qpsvm.base.arrays.types import Matrix, as_dense
-from qpsvm.base.errors import FileAccessError, TooLargeError
+from qpsvm.base.errors import DataError, FileAccessError, TooLargeError
 from qpsvm.base.resources.limits import in_words
+from qpsvm.data.rows.blocks import Block
+from qpsvm.data.rows.memory import as_block
 from qpsvm.data.sources.arrays import MemoryMap, SparseMap
-from qpsvm.data.sources.checks import said, tallied
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels
+from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels, Tally, ahead, said, tallied
 from qpsvm.data.sources.stored import StoredRows
 
 #: Room that is left on the disk of scratch files: others need some.
@@ -173,3 +177,51 @@ class Stored(Decoder):
                 labels = None if y is None else Labels.of(y[some])
                 yield Batch(rows.take(some), labels, None if s is None else s[some], name, start - first)
             first = end
+
+
+class Decoded(StoredRows):
+    """The rows of a decoder.
+
+    tally: Of a pass over all its batches.
+    """
+
+    def __init__(self, decoder: Decoder, tally: Tally) -> None:
+        super().__init__((tally.n, tally.d), tally.origin(), tally.beside())
+        self._decoder, self._entries = decoder, tally.entries
+        self._longest = tally.longest_row
+        self.is_sparse = decoder.is_sparse
+
+    def blocks(self) -> Iterator[Block]:
+        """What the decoder hands out.
+
+        Raises DataError.
+        """
+        start = 0
+        self._decoder.watch.check()
+        for batch in ahead(self._decoder.batches()):
+            if batch.X.shape[0]:
+                yield as_block(self._made(batch), start)
+                start += batch.X.shape[0]
+        if start != self.n:
+            raise DataError(f"{self.origin.said()}: there were {self.n} rows at first and are {start} now")
+
+    def _made(self, batch: Batch) -> Matrix:
+        X = batch.X
+        if not self.is_sparse:
+            return np.asarray(X, dtype=np.float64)
+        made = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), shape=(X.shape[0], self.d))
+        made.has_canonical_format = True
+        return made
+
+    @property
+    def entries(self) -> int:
+        return self._entries
+
+    @remembered
+    def longest_row(self) -> int:
+        """The most numbers stored in a row, which the first pass has found."""
+        return int(self.team.most(self._longest))
+
+    @property
+    def nbytes(self) -> int:
+        return 0
