@@ -15,9 +15,9 @@ wherever 0 <= a <= U and, for R_g = 0, E_g'a = e_g. So if P and D are near to ea
 A file is read by the forms of `form_of`: what is missing, unknown or not used makes it unusable, and so does a number
 of more digits than are needed. What is printed is what was computed with.
 
-Exit code: 0 every claim is confirmed, and among them are that alpha is feasible and how large the gap is, which is at
-most --tol where that is given; or that no hyperplane separates the classes. 1 something of that is refuted or not
-confirmed. 2 a file cannot be used.
+Exit code: 0 every claim is confirmed, among them are that alpha is feasible and how large the gap is, and the gap is at
+most --tol, which is not for the file to say; or that no hyperplane separates the classes. 1 something of that is
+refuted or not confirmed. 2 a file cannot be used.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ INFINITE = Fraction(1 << 5000)  # beyond every bound that a file can hold
 DIGITS, FINEST, MOST = 4300, 1 << 15, 1 << 30  # of a number; bits of a common denominator; bytes of an unpacked file
 FEW = 1 << 16  # bits of a value of a kernel
 NOTHING = 2.0**-900  # of an optimal value that is less, no gap is relative
+TOLERANCE = 1e-6  # what a relative gap is to be at most, unless who checks says otherwise
 NEAR = Fraction(1, 1 << 20)  # what floats may be off their own b or their own margins, relative to their size
 
 
@@ -736,7 +737,7 @@ def met(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, s
     yield "both make the same point, so that no hyperplane separates the classes", said
 
 
-def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, str]]:
+def judged(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterator[tuple[str, str]]:
     """Each claim in words, and what becomes of it."""
     machine, held = proof["machine"], proof["plane"]
     s = [Fraction(weight) for weight in machine.get("weights", [1] * len(rows))]
@@ -762,7 +763,7 @@ def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str
         found = several(
             machine, C, [int(y[i]) for i in part], alpha, b, lambda c, beta: look(planes[c], Fraction(1), beta)
         )
-        yield from verdicts(proof, lambda _: found, lambda _: False)
+        yield from verdicts(proof, lambda _: found, lambda _: False, tol)
         return
     own = [kernel(i, i) for i in range(len(part))] if machine["name"] == "SVDD" else []
     need(all(low == high for low, high in own), "no SVDD is known where K(x, x) is irrational")
@@ -806,30 +807,41 @@ def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str
         return all(v <= NEAR * sizes[k] for k, v in claim["lower"])
 
     usual = sides({})
-    yield from verdicts(proof, lambda claim: sides(claim) if {"b", "lower"} & {*claim} else usual, near)
+    yield from verdicts(proof, lambda claim: sides(claim) if {"b", "lower"} & {*claim} else usual, near, tol)
 
 
 def verdicts(
-    proof: Any, sides: Callable[[Any], tuple[Ends, Ends, Ends]], near: Callable[[Any], bool]
+    proof: Any, sides: Callable[[Any], tuple[Ends, Ends, Ends]], near: Callable[[Any], bool], tol: float
 ) -> Iterator[tuple[str, str]]:
-    """What becomes of each claim, and whether they are enough: that alpha is feasible, and how large the gap is.
+    """What becomes of each claim, and whether they are enough: alpha is feasible, and the gap known and within `tol`.
 
     The gap may be of other numbers b or levels where these are `near`, because floats hardly ever keep rows exactly.
     """
-    enough = {"feasible": False, "gap": False}
+    enough, usual = {"feasible": False, "gap": False}, sides({})
+    P, D, _ = usual
+    shares = [relative(*usual)]
     for claim in proof["claims"]:
         kind = claim["claim"]
         need(proof["machine"]["name"] not in SEVERAL or not {"b", "lower"} & {*claim}, f"{kind!r} is no claim about it")
-        yield judge(claim, *sides(claim))
+        those = sides(claim)
+        yield judge(claim, *those)
         enough["feasible"] |= kind == "feasible"
-        enough["gap"] |= kind == "gap at most" or (bool({"b", "lower"} & {*claim}) and near(claim))
+        enough["gap"] |= kind == "gap at most"
+        if {"b", "lower"} & {*claim} and near(claim):
+            enough["gap"] = True
+            shares.append(relative(*those))
     ends = [claim["bound"] for claim in proof["claims"] if claim["claim"] in ("primal at most", "dual at least")]
-    enough["gap"] |= len(ends) == 2 and max(map(abs, ends)) <= NOTHING
+    if len(ends) == 2 and max(map(abs, ends)) <= NOTHING:
+        enough["gap"] = True
+        shares.append([Fraction(0)] * 2)
     if not enough["feasible"]:
         yield "nothing is claimed of whether alpha is feasible", "open"
     if not enough["gap"]:
         yield "nothing is claimed of how large the gap of these numbers is", "open"
-    P, D, _ = sides({})
+    low, high = (min(share[k] for share in shares) for k in (0, 1))
+    other = ", or with those b or levels," if len(shares) > 1 else ""
+    text = f"the relative gap of these numbers{other} is at most the tolerance, {tol!r}"
+    yield text, "confirmed" if high <= tol else "REFUTED" if low > tol else "open"
     if D[0] > P[1] + NEAR * max(abs(D[0]), abs(P[1])):
         yield "the kernel matrix is positive semidefinite: D is above P", "REFUTED"
 
@@ -883,8 +895,9 @@ def reading(proof: Any, target: str | None, kind: str) -> str:
     return ", ".join(words)
 
 
-def claims_of(proof_file: str, data: str, target: str | None, tol: float | None) -> Iterator[tuple[str, str]]:
+def claims_of(proof_file: str, data: str, target: str | None, tol: float) -> Iterator[tuple[str, str]]:
     """The seal, the data and then each claim, and what becomes of it: of what follows a refutation here, nothing."""
+    need(AT_LEAST_0.ok(tol), "that is no tolerance")
     proof = opened(proof_file)
     yield "the proof file is as it was written, to the last byte", "REFUTED" if proof is None else "confirmed"
     if proof is None:
@@ -902,10 +915,7 @@ def claims_of(proof_file: str, data: str, target: str | None, tol: float | None)
     if not true:
         return
     yield introduced(proof, len(rows)), "claimed of"
-    need(tol is None or ("alpha" in proof and AT_LEAST_0.ok(tol)), "that is no tolerance for this proof")
-    if tol is not None:
-        proof["claims"] = [*proof["claims"], {"claim": "gap at most", "bound": tol}]
-    yield from met(proof, rows, y) if "hulls" in proof else judged(proof, rows, y)
+    yield from met(proof, rows, y) if "hulls" in proof else judged(proof, rows, y, tol)
     if machine["kernel"]["name"] in ("precomputed", "sigmoid") or machine["kernel"].get("coef0", 0) < 0:
         yield "the kernel matrix is positive semidefinite: without that D may be above P", "assumed"
     for text in proof["assumptions"]:
@@ -913,7 +923,7 @@ def claims_of(proof_file: str, data: str, target: str | None, tol: float | None)
 
 
 def check(
-    proof: str, data: str, target: str | None = None, say: Callable[[str], object] = print, tol: float | None = None
+    proof: str, data: str, target: str | None = None, say: Callable[[str], object] = print, tol: float = TOLERANCE
 ) -> int:
     """Say of every claim of a proof file what becomes of it: 0 where all are confirmed, and are enough; else 1.
 
@@ -937,7 +947,8 @@ def main() -> int:
     parser.add_argument("proof")
     parser.add_argument("--data", required=True, help="CSV, LIBSVM (both may be packed by gzip, bzip2 or xz) or .npy")
     parser.add_argument("--target", help="its column, where the proof names none; or a .npy file")
-    parser.add_argument("--tol", type=float, help="what the relative gap is to be at most; 1e-6, for example")
+    said = f"what the relative gap is to be at most, {TOLERANCE} if not given"
+    parser.add_argument("--tol", type=float, default=TOLERANCE, help=said)
     try:
         return check(**vars(parser.parse_args()))
     except UnusableError as error:

@@ -126,8 +126,9 @@ def make_parser() -> Parser:
         "--target", type=name, metavar="COLUMN", help="where the proof does not name it: a column, or a .npy file"
     )
     verifying.add_argument(
-        "--tol", type=float, help="what the relative gap is to be at most, whatever the proof claims"
-    )
+        "--tol", type=float, default=1e-6,
+        help="what the relative gap is to be at most, whatever the proof claims (default: 1e-6)",
+    )  # fmt: skip
     verifying.add_argument("--verbose", action="store_true", help="show progress")
     verifying.set_defaults(run=proving.run)
 

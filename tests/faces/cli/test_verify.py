@@ -127,6 +127,9 @@ def test_what_is_not_optimal_is_told_and_its_proof_is_one_all_the_same(capsys, t
     assert code == 1
     assert "refuted" in out
     code, out, _ = run(capsys, "verify", proof, "--data", file)
+    assert code == 1
+    assert "its claims are confirmed, but its gap is above --tol 1e-06" in out
+    code, out, _ = run(capsys, "verify", proof, "--data", file, "--tol", 0.9)
     assert code == 0
     assert "the relative gap (P - D)/max(|P|, |D|) is at least" in out
 

@@ -113,7 +113,10 @@ def run(options: argparse.Namespace) -> int:
         raise FileFormatError(str(error)) from error
     print("\n".join(lines))
     last = "refuted: this is no proof of these data" if code else "confirmed, every claim, by whole numbers alone"
-    if code and not any(line.startswith("REFUTED") for line in lines):
+    refuted = [line for line in lines if line.startswith("REFUTED")]
+    if code and not refuted:
         last = "not confirmed: something is open"
+    elif code and all("the tolerance" in line for line in lines if line.startswith(("REFUTED", "open"))):
+        last = f"its claims are confirmed, but its gap is above --tol {options.tol:g}"
     print(f"{options.proof}: {last}")
     return code
