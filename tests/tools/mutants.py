@@ -81,9 +81,9 @@ MUTANTS = [
     Mutant("bounds/restoration.py", "0.0, (INSIDE + 1.0) * r[broken])", "0.0, 0.0 * r[broken])", ROUNDING),
     Mutant("bounds/restoration.py", "np.inf, -t - INSIDE * r)", "np.inf, -t)", ROUNDING),
     Mutant("bounds/restoration.py", "t + FEW * r > 0.0)", "t > 0.0)", ROUNDING),
-    Mutant("dual/losses.py", "upper * (short - 0.5 * knee)", "upper * short", DUAL),
-    Mutant("dual/losses.py", "alpha * (0.5 * curvature * alpha - t)", "alpha * (curvature * alpha - t)", DUAL),
-    Mutant("dual/losses.py", "beyond = np.where(hard, np.inf,", "beyond = np.where(hard, 0.0,", TERMS),
+    Mutant("program/losses.py", "upper * (short - 0.5 * knee)", "upper * short", DUAL),
+    Mutant("program/losses.py", "alpha * (0.5 * curvature * alpha - t)", "alpha * (curvature * alpha - t)", DUAL),
+    Mutant("program/losses.py", "beyond = np.where(hard, np.inf,", "beyond = np.where(hard, 0.0,", TERMS),
     # --- how exactly a kernel value is known
     Mutant("bounds/accuracy.py", "(self.epsilon + gamma(len(support) + 6))", "gamma(len(support))", COUNTED),
     Mutant("bounds/accuracy.py", "rounded = math.expm1(min(error, 1.0))", "rounded = 0.0", COUNTED),
@@ -99,6 +99,10 @@ MUTANTS = [
     Mutant("bounds/proof/rational.py", "low - dual[1], high - dual[0]", "low - dual[1], dual[0] - dual[0]", MACHINES),
     Mutant("bounds/proof/terms.py", "self.high - slack, self.high + slack", "self.high, self.high", HOSTILE),
     Mutant("bounds/proof/terms.py", "room * t[1], 0.0)", "room * t[0], 0.0)", HOSTILE),
+    Mutant("bounds/proof/terms.py", "room * T_high, 0.0)", "room * T_low, 0.0)", JOINT),
+    Mutant("bounds/proof/terms.py", "np.maximum(_others(t_high), 0.0) - t_low", "-t_low", JOINT),
+    Mutant("bounds/proof/classes.py", "if (sums > most).any():", "if False:", JOINT),
+    Mutant("bounds/proof/classes.py", "any(missing(group, point)", "any(0", JOINT),
     Mutant("bounds/proof/feasible.py", "integers -= integers * q > most", "pass", HOSTILE),
     # --- the checker
     Mutant("bounds/proof/checker.py", "difference[1] / least if", "difference[1] / least / 2 if", CHECKER),

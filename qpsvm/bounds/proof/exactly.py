@@ -12,6 +12,7 @@ Floats as integers with a common power of 2, and rationals with a common denomin
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -71,8 +72,12 @@ def root_below(value: Fraction) -> float:
 
 
 def root_above(value: Fraction) -> float:
-    """A float that is not below √value; 0 where the value is not positive."""
-    return math.nextafter(math.sqrt(above(value)), math.inf) if value > 0 else 0.0
+    """A float that is not below √value, and hardly above it; 0 where the value is not positive."""
+    if value <= 0:
+        return 0.0
+    shift = (value.denominator.bit_length() - value.numerator.bit_length()) // 2
+    near = above(value * Fraction(4) ** shift)  # between 1/4 and 4
+    return above(Fraction(math.nextafter(math.sqrt(near), math.inf)) / Fraction(2) ** shift)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,50 +146,17 @@ class Exactly:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined(Exactly):
-    """The numbers of several vectors, one behind the other."""
-
-    parts: tuple[Exactly, ...] = ()
-
-    def __getitem__(self, k: int) -> Fraction:
-        """The number itself."""
-        for part in self.parts:
-            if k < len(part):
-                return part[k]
-            k -= len(part)
-        raise IndexError(k)
-
-    @property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Those of the parts."""
-        ends = [part.bounds for part in self.parts]
-        return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
-
-    @property
-    def plain(self) -> bool:
-        """Whether that is true of every part."""
-        return all(part.plain for part in self.parts)
-
-    @property
-    def nothing(self) -> bool:
-        """Whether that is true of every part."""
-        return all(part.nothing for part in self.parts)
-
-
-def _unknown(k: int) -> Fraction:
-    raise IndexError(k)
-
-
-@dataclass(frozen=True, eq=False)
 class Enclosed(Exactly):
     """Numbers of any kind.
 
     ends (m,): Floats that are not above and not below.
     at: The number at a place, exactly.
+    unbounded (m,): Which are ∞; None for none.
     """
 
     ends: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))
-    at: Callable[[int], Fraction] = _unknown
+    at: Callable[[int], Fraction] = Fraction
+    unbounded: NDArray[np.bool_] | None = None
 
     def __getitem__(self, k: int) -> Fraction:
         """The number itself."""
@@ -202,8 +174,8 @@ class Enclosed(Exactly):
 
     @property
     def infinite(self) -> NDArray[np.bool_]:
-        """None of them."""
-        return np.zeros(len(self), dtype=bool)
+        """Which of the numbers are ∞: (m,)."""
+        return np.zeros(len(self), dtype=bool) if self.unbounded is None else self.unbounded
 
     @property
     def nothing(self) -> bool:
@@ -211,8 +183,8 @@ class Enclosed(Exactly):
         return not (self.ends[0].any() or self.ends[1].any())
 
     def finite(self, k: int) -> Fraction | None:
-        """The number itself."""
-        return self[k]
+        """The number itself; None where it is ∞."""
+        return None if self.unbounded is not None and self.unbounded[k] else self.at(k)
 
 
 def enclosed(low: FloatArray, high: FloatArray, at: Callable[[int], Fraction]) -> Exactly:
@@ -228,8 +200,25 @@ def rationals(values: Sequence[Fraction]) -> Exactly:
 
 def joined(*parts: Exactly) -> Exactly:
     """The numbers of several vectors, one behind the other."""
-    high, low = (np.concatenate(each) for each in zip(*((part.high, part.low) for part in parts), strict=True))
-    return Joined(high, low, parts=parts)
+    kinds = {(type(part), part.factor, part.inverse) for part in parts}
+    if len(kinds) == 1 and not isinstance(parts[0], Enclosed):
+        high, low = _behind([part.high for part in parts]), _behind([part.low for part in parts])
+        return Exactly(high, low, parts[0].factor, parts[0].inverse)
+    starts = np.cumsum([0, *map(len, parts)]).tolist()
+
+    def at(k: int) -> Fraction:
+        which = bisect_right(starts, k) - 1
+        return parts[which][k - starts[which]]
+
+    low, high = (_behind([part.bounds[end] for part in parts]) for end in (0, 1))
+    return Enclosed(high, low, ends=(low, high), at=at, unbounded=np.concatenate([part.infinite for part in parts]))
+
+
+def _behind(vectors: Sequence[FloatArray]) -> FloatArray:
+    """Several vectors as one, `repeated` where all are, and by one number."""
+    ones = {common_value(vector) for vector in vectors}
+    one = ones.pop() if len(ones) == 1 else None
+    return np.concatenate(vectors) if one is None else repeated(one, sum(map(len, vectors)))
 
 
 def constant(value: Fraction | float, m: int) -> Exactly:
@@ -289,13 +278,9 @@ def sum_of(values: FloatArray) -> Fraction:
 
 def total_of(values: Exactly) -> Fraction:
     """The exact sum of the numbers."""
-    if isinstance(values, (Joined, Enclosed)) or values.inverse:
+    if isinstance(values, Enclosed) or values.inverse:
         return sum((values[k] for k in range(len(values))), Fraction(0))
     return values.factor * (sum_of(values.high) + sum_of(values.low))
-
-
-#: Bits of a float.
-MANTISSA = 53
 
 
 def as_integers(values: FloatArray) -> tuple[list[int], int]:
@@ -306,11 +291,11 @@ def as_integers(values: FloatArray) -> tuple[list[int], int]:
     if not np.isfinite(values).all():
         raise ValueError("only finite floats are integers times a power of 2")
     mantissa, exponents = np.frexp(values)
-    whole = np.ldexp(mantissa, MANTISSA).astype(np.int64).tolist()
+    whole = np.ldexp(mantissa, DIGITS).astype(np.int64).tolist()
     used = exponents[mantissa != 0.0]
     least = int(used.min()) if len(used) else 0
     shifts = (exponents - least).tolist()
-    return [j << s if j else 0 for j, s in zip(whole, shifts, strict=True)], least - MANTISSA
+    return [j << s if j else 0 for j, s in zip(whole, shifts, strict=True)], least - DIGITS
 
 
 def common(values: Sequence[Fraction]) -> tuple[list[int], int]:
