@@ -76,8 +76,7 @@ if TYPE_CHECKING:
     from qpsvm import derivation as derivation
     from qpsvm import estimators as estimators
     from qpsvm.backends.external.registering import register_backend, unregister_backend
-    from qpsvm.bounds.proof.proof import Claim, Proof
-    from qpsvm.bounds.proof.proofs import Proofs
+    from qpsvm.bounds.proof.proof import Claim, Proof, Proofs
     from qpsvm.data.sources.opening import open_rows
     from qpsvm.data.sources.stored import StoredRows
     from qpsvm.derivation.derive import Derivation, derive
@@ -143,8 +142,7 @@ else:
             "qpsvm.machines.squared_hinge": ("SquaredHinge",),
             "qpsvm.machines.svdd": ("SVDD",),
             "qpsvm.machines.weston_watkins": ("WestonWatkins",),
-            "qpsvm.bounds.proof.proof": ("Claim", "Proof"),
-            "qpsvm.bounds.proof.proofs": ("Proofs",),
+            "qpsvm.bounds.proof.proof": ("Claim", "Proof", "Proofs"),
             "qpsvm.program.dualise": ("dualise",),
             "qpsvm.data.sources.opening": ("open_rows",),
             "qpsvm.data.sources.stored": ("StoredRows",),

@@ -31,7 +31,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.remembered import remembered
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots, dots_in_two, gamma, sum_in_two, two_sum
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots, dots_in_two, gamma, lengths_above, sum_in_two, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
@@ -49,8 +49,6 @@ FLOOR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
 SHARP_EXPONENT = -100.0
 #: γ‖x‖² from which on pairs of rows go by differences (`products`).
 LONGEST = DISTANCE_ERROR / (8.0 * UNIT)
-#: Numbers whose square underflows.
-TINY_NORM = 2.0**-536
 #: Entries of linear samples beyond which row norms are computed only where they are needed.
 MANY_ENTRIES = 500_000
 #: Products that an evaluation in twice the precision may take in all, and at a time.
@@ -125,9 +123,7 @@ class Accuracy:
 
     def _norms(self, squares: FloatArray) -> FloatArray:
         """‖z_i‖ from above, for ‖z_i‖² as computed: (r,)."""
-        norms: FloatArray = np.sqrt(squares) * (1.0 + gamma(self._width + 4))
-        norms += math.sqrt(self._width) * TINY_NORM
-        return norms
+        return lengths_above(squares, self._width)
 
     @remembered
     def epsilon(self) -> float:

@@ -72,8 +72,12 @@ def root_below(value: Fraction) -> float:
 
 
 def root_above(value: Fraction) -> float:
-    """A float that is not below √value; 0 where the value is not positive."""
-    return math.nextafter(math.sqrt(above(value)), math.inf) if value > 0 else 0.0
+    """A float that is not below √value, and hardly above it; 0 where the value is not positive."""
+    if value <= 0:
+        return 0.0
+    shift = (value.denominator.bit_length() - value.numerator.bit_length()) // 2
+    near = above(value * Fraction(4) ** shift)  # between 1/4 and 4
+    return above(Fraction(math.nextafter(math.sqrt(near), math.inf)) / Fraction(2) ** shift)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,19 +151,24 @@ class Joined(Exactly):
 
     parts: tuple[Exactly, ...] = ()
 
-    def __getitem__(self, k: int) -> Fraction:
-        """The number itself."""
+    def _of(self, k: int) -> tuple[Exactly, int]:
+        """The part that a place is in, and the place in it."""
         for part in self.parts:
             if k < len(part):
-                return part[k]
+                return part, k
             k -= len(part)
         raise IndexError(k)
+
+    def __getitem__(self, k: int) -> Fraction:
+        """The number itself."""
+        part, place = self._of(k)
+        return part[place]
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Those of the parts."""
-        ends = [part.bounds for part in self.parts]
-        return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
+        low, high = (_behind([part.bounds[end] for part in self.parts]) for end in (0, 1))
+        return low, high
 
     @property
     def plain(self) -> bool:
@@ -167,13 +176,19 @@ class Joined(Exactly):
         return all(part.plain for part in self.parts)
 
     @property
+    def infinite(self) -> NDArray[np.bool_]:
+        """Which of the numbers are ∞: (m,)."""
+        return np.concatenate([part.infinite for part in self.parts])
+
+    @property
     def nothing(self) -> bool:
         """Whether that is true of every part."""
         return all(part.nothing for part in self.parts)
 
-
-def _unknown(k: int) -> Fraction:
-    raise IndexError(k)
+    def finite(self, k: int) -> Fraction | None:
+        """The number itself; None where it is ∞."""
+        part, place = self._of(k)
+        return part.finite(place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +200,7 @@ class Enclosed(Exactly):
     """
 
     ends: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))
-    at: Callable[[int], Fraction] = _unknown
+    at: Callable[[int], Fraction] = Fraction
 
     def __getitem__(self, k: int) -> Fraction:
         """The number itself."""
@@ -203,7 +218,7 @@ class Enclosed(Exactly):
 
     @property
     def infinite(self) -> NDArray[np.bool_]:
-        """None of them."""
+        """Which of the numbers are ∞: (m,)."""
         return np.zeros(len(self), dtype=bool)
 
     @property
@@ -212,8 +227,8 @@ class Enclosed(Exactly):
         return not (self.ends[0].any() or self.ends[1].any())
 
     def finite(self, k: int) -> Fraction | None:
-        """The number itself."""
-        return self[k]
+        """The number itself; None where it is ∞."""
+        return self.at(k)
 
 
 def enclosed(low: FloatArray, high: FloatArray, at: Callable[[int], Fraction]) -> Exactly:
@@ -229,8 +244,18 @@ def rationals(values: Sequence[Fraction]) -> Exactly:
 
 def joined(*parts: Exactly) -> Exactly:
     """The numbers of several vectors, one behind the other."""
-    high, low = (np.concatenate(each) for each in zip(*((part.high, part.low) for part in parts), strict=True))
+    high, low = _behind([part.high for part in parts]), _behind([part.low for part in parts])
+    kinds = {(type(part), part.factor, part.inverse) for part in parts}
+    if kinds == {(Exactly, parts[0].factor, parts[0].inverse)}:
+        return Exactly(high, low, parts[0].factor, parts[0].inverse)
     return Joined(high, low, parts=parts)
+
+
+def _behind(vectors: Sequence[FloatArray]) -> FloatArray:
+    """Several vectors as one, `repeated` where all are, and by one number."""
+    ones = {common_value(vector) for vector in vectors}
+    one = ones.pop() if len(ones) == 1 else None
+    return np.concatenate(vectors) if one is None else repeated(one, sum(map(len, vectors)))
 
 
 def constant(value: Fraction | float, m: int) -> Exactly:
@@ -356,13 +381,9 @@ def sum_of(values: FloatArray) -> Fraction:
 
 def total_of(values: Exactly) -> Fraction:
     """The exact sum of the numbers."""
-    if isinstance(values, (Joined, Enclosed)) or values.inverse:
+    if isinstance(values, Enclosed) or values.inverse:
         return sum((values[k] for k in range(len(values))), Fraction(0))
     return values.factor * (sum_of(values.high) + sum_of(values.low))
-
-
-#: Bits of a float.
-MANTISSA = 53
 
 
 def as_integers(values: FloatArray) -> tuple[list[int], int]:
@@ -373,11 +394,11 @@ def as_integers(values: FloatArray) -> tuple[list[int], int]:
     if not np.isfinite(values).all():
         raise ValueError("only finite floats are integers times a power of 2")
     mantissa, exponents = np.frexp(values)
-    whole = np.ldexp(mantissa, MANTISSA).astype(np.int64).tolist()
+    whole = np.ldexp(mantissa, DIGITS).astype(np.int64).tolist()
     used = exponents[mantissa != 0.0]
     least = int(used.min()) if len(used) else 0
     shifts = (exponents - least).tolist()
-    return [j << s if j else 0 for j, s in zip(whole, shifts, strict=True)], least - MANTISSA
+    return [j << s if j else 0 for j, s in zip(whole, shifts, strict=True)], least - DIGITS
 
 
 def common(values: Sequence[Fraction]) -> tuple[list[int], int]:

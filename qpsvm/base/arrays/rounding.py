@@ -7,6 +7,7 @@ u = 2⁻⁵³ is the unit roundoff of doubles. A sum of k products is off by at 
     (ROUND.3)  a·b = p + e,  p = fl(a·b), and e computed without error (Dekker, Veltkamp)
     (ROUND.4)  dot product: sum its p by (ROUND.2) in a tree, sum all e as floats, and add the two. This is off by at
                most u|result| + γ_2k γ_l Σ|a_i b_i|,  l = 2 + log₂ k
+    (ROUND.5)  ‖x‖ ≤ √fl(Σx²) (1 + γ_{k+6}) + √k 2⁻⁵³⁶ for k numbers: the last is what squares lose that underflow
 
 Sources: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapter 3; Ogita, Rump & Oishi, *Accurate sum
 and dot product*, SIAM J. Sci. Comput. 26 (2005); Rump, Ogita & Oishi, *Accurate floating-point summation, part I*, SIAM
@@ -38,6 +39,8 @@ def relative_gap(difference: float, primal: float, dual: float, floor: float = 0
 UNIT = 2.0**-53
 #: What an operation that underflows may lose.
 UNDERFLOW = 2.0**-1070
+#: Numbers whose square underflows.
+TINY_NORM = 2.0**-536
 #: Veltkamp's factor. It splits 53 bits into halves whose products are exact.
 SPLITTER = 2.0**27 + 1.0
 #: Numbers below this have room above them for a power of 2 that is larger by many times.
@@ -51,6 +54,14 @@ EXACT = 4096
 def gamma(k: float) -> float:
     """γ_k of (ROUND.1), or infinity where k roundings leave no digit."""
     return k * UNIT / (1.0 - k * UNIT) if k * UNIT < 1.0 else math.inf
+
+
+def lengths_above(squares: FloatArray, k: int) -> FloatArray:
+    """(ROUND.5): lengths from above, (n,), for squares of them as computed of k numbers each, in any order."""
+    lengths: FloatArray = np.sqrt(squares)
+    lengths *= 1.0 + gamma(k + 6)
+    lengths += math.sqrt(k) * TINY_NORM
+    return lengths
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:

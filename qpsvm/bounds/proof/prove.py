@@ -27,9 +27,14 @@ from qpsvm.bounds.proof import rational, terms
 from qpsvm.bounds.proof.claims import Asked, concluded, nothing, weak_duality
 from qpsvm.bounds.proof.exact_dual import ExactDual, Held
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible
-from qpsvm.bounds.proof.infeasible.relaxed import relaxed
-from qpsvm.bounds.proof.intercept import best_intercepts, costs_of_rounding, free_intercepts, near_intercept
 from qpsvm.bounds.proof.proof import Claim, Proof
+from qpsvm.bounds.proof.remaining import (
+    best_intercepts,
+    costs_of_rounding,
+    free_intercepts,
+    near_intercept,
+    relaxed,
+)
 from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
 from qpsvm.bounds.proof.terms import GapBounds, Interval
 
@@ -72,8 +77,8 @@ def prove(asked: Asked) -> Proof:
     more = [] if not said else [Claim("intercept", "proven", said, remains)]
     wider = relaxed(program, held, values) if found.primal[1] == math.inf else None
     if wider is not None:
-        remains = _gap_of(wider.program, held, point, values)
-        more += [Claim("rows", "proven", wider.said(remains), remains)] if math.isfinite(remains) else []
+        remains = _gap_of(wider[0], held, point, values)
+        more += [Claim("rows", "proven", f"{wider[2]} {at_most(remains)}", remains)] if math.isfinite(remains) else []
     kernel = weak_duality(program, asked.space, held, values)
     if kernel.lost > 0.0:
         found, gap = found.wider(kernel.lost), found.gap
@@ -81,7 +86,7 @@ def prove(asked: Asked) -> Proof:
         remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
     proof = concluded(asked, point, found, remains, more, kernel)
     best_b = best.multipliers.get("b") if said else None
-    record = {**proof.record, "b": best_b, "lowered": None if wider is None else wider.lowered}
+    record = {**proof.record, "b": best_b, "lowered": None if wider is None else wider[1]}
     return replace(proof, record=record)
 
 

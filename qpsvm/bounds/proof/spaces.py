@@ -16,7 +16,7 @@ Samples as vectors: ⟨w, x_i⟩ and ‖w − Σβ_i x_i‖ in one pass over X, 
     (PLIN.1)  |fl(xᵀw) − xᵀw| ≤ γ_d Σ_j |x_j||w_j| ≤ γ_d ‖x‖‖w‖, in any order of summation; of a sparse row with k
               numbers γ_k
     (PLIN.2)  ‖fl(Σβ_i x_i) − Σβ_i x_i‖ ≤ γ_{k+p} Σ|β_i|‖x_i‖, where the sums of p pieces of at most k rows are added
-    (PLIN.3)  ‖x‖ ≤ fl(√Σx_j²)(1 + γ_{d+2}), but for what underflows
+    (PLIN.3)  ‖x‖ by (ROUND.5)
 
 X is what it is: floats are rational numbers, and the theorem is about these. Where a source makes its rows as it reads
 them (standardised, mapped), it is about the floats that it makes.
@@ -37,7 +37,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.exactly import Exactly, as_integers, common, enclosed
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma, sum_in_two, two_sum
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma, lengths_above, sum_in_two, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.exact_dual import Held
 from qpsvm.bounds.proof.kernels.definite import Definiteness
@@ -132,8 +132,6 @@ class Space(ABC):
 WRITTEN_OUT = 200_000_000
 #: Numbers that are kept where rational numbers are asked for.
 GATHERED = 10_000_000
-#: Length that numbers may have lost whose squares underflow, for each of them.
-TINY_LENGTH = 2.0**-500
 
 
 class BallSpace(Space):
@@ -148,8 +146,7 @@ class BallSpace(Space):
         self.n, self.d = rows.shape
         self._written_out = not rows.is_sparse or self.n * self.d <= WRITTEN_OUT
         self._halves, self._radius = np.empty(self.n), np.empty(self.n)
-        square = float(centre @ centre)
-        length = math.sqrt(square) * (1.0 + gamma(self.d + 4)) + self.d * TINY_LENGTH
+        square, length = float(centre @ centre), _length(centre)
         for block in rows.blocks():
             for piece in block.pieces():
                 self._look(piece, square, length)
@@ -163,7 +160,7 @@ class BallSpace(Space):
             self._radius[piece.rows] = gamma(self.d + 8) * halves + self.d * UNDERFLOW
             return
         squares = piece.squared_norms()
-        lengths = np.sqrt(squares) * (1.0 + gamma(self.d + 4)) + self.d * TINY_LENGTH
+        lengths = lengths_above(squares, self.d)
         self._halves[piece.rows] = 0.5 * (squares - 2.0 * piece.margins(self.centre) + square)  # (BALL.4)
         self._radius[piece.rows] = gamma(self.d + 12) * (lengths + length) ** 2 + self.d * UNDERFLOW
 
@@ -205,12 +202,10 @@ class BallSpace(Space):
         lengths = np.sqrt(2.0 * self.levels.bounds[1]) * (1.0 + gamma(4))
         if not self._written_out:
             sums -= self.centre
-            length = float(np.linalg.norm(self.centre)) * (1.0 + gamma(self.d + 8)) + self.d * TINY_LENGTH
-            lengths = lengths + 2.0 * length  # ‖x‖ + ‖c‖
+            lengths = lengths + 2.0 * _length(self.centre)  # ‖x‖ + ‖c‖
         off = gamma(self.n + 8) * float(np.abs(beta) @ lengths) + self.n * self.d * UNDERFLOW
         off = (off + float(beta_radius @ lengths)) * (1.0 + gamma(self.n + 4))
-        own = float(np.linalg.norm(sums)) * (1.0 + gamma(self.d + 8)) + self.d * TINY_LENGTH
-        return Measured(Values(nothing, nothing, nothing), (own + off) * (1.0 + gamma(4)), (0.0, 0.0))
+        return Measured(Values(nothing, nothing, nothing), (_length(sums) + off) * (1.0 + gamma(4)), (0.0, 0.0))
 
     def sharpened(self, held: Held, points: IntArray) -> Values | None:
         """There is nothing to sharpen: ⟨0, x − c⟩ is 0."""
@@ -266,14 +261,11 @@ class LinearSpace(Space):
         for block in self.rows.blocks():
             for piece in block.pieces():
                 values[piece.rows] = piece.margins(w)
-                lengths[piece.rows] = piece.squared_norms()
+                lengths[piece.rows] = lengths_above(piece.squared_norms(), self._terms)
                 for start in range(0, piece.n, PIECE):
                     some = slice(start, min(start + PIECE, piece.n))
                     sums += piece.weights_at(beta[piece.rows][some], some)
                     pieces += 1
-        np.sqrt(lengths, out=lengths)
-        lengths *= 1.0 + gamma(self._terms + 6)  # (PLIN.3)
-        lengths += self._terms * TINY_LENGTH
         radius = lengths * _length(w) * gamma(self._terms + 3)  # (PLIN.1)
         radius += self._terms * UNDERFLOW if w.any() else 0.0
         size = float(np.abs(beta) @ lengths) * (1.0 + gamma(self.n + 2))
@@ -305,8 +297,7 @@ class LinearSpace(Space):
         for X, some in self._pieces(support):
             part = dots_in_two(np.ascontiguousarray(X.T), beta[support[some]])
             found = np.array(sum_in_two(np.array([found, part])))
-            lengths = np.sqrt(as_block(X).squared_norms()) * (1.0 + gamma(self._terms + 6)) + self._terms * TINY_LENGTH
-            off += float(beta_radius[support[some]] @ lengths)
+            off += float(beta_radius[support[some]] @ lengths_above(as_block(X).squared_norms(), self._terms))
         off *= 1.0 + gamma(len(support) + 2)
         assert held.w is not None
         high, error = two_sum(held.w, -found[0])

@@ -20,9 +20,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, total
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, lengths_above, total
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.accuracy import TINY_NORM
 from qpsvm.bounds.gap_bounds import FEW, NEXT_TO_NOTHING
 from qpsvm.bounds.screening import row_radii
 from qpsvm.many.multiclass.stack import Stack
@@ -174,8 +173,8 @@ def linear_points(
     Shapes: alpha, u, sizes (M,), levels (P,), margin (P,), W (P, d), sizes (M,).
     """
     most, d = float(stack.lengths.max()), W.shape[1]
-    norm = np.sqrt(np.add.reduce(W * W, axis=1))
-    above = norm * (1.0 + gamma(d + 4)) + np.sqrt(d) * TINY_NORM
+    squares = np.add.reduce(W * W, axis=1)
+    norm, above = np.sqrt(squares), lengths_above(squares, d)
     kappa = gamma(width + 6) * above + UNDERFLOW
     offset = gamma(most + 4) * stack.sums(alpha * sizes) * (1.0 + gamma(most + 4)) + 4.0 * UNIT * above
     square = np.square(norm * (1.0 - gamma(d + 8)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.bounds.proof.proofs import Proofs
+from qpsvm.bounds.proof.proof import Proofs
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.svm_result import SVMResult
 

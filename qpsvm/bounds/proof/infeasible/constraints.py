@@ -23,16 +23,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import above, below, common
+from qpsvm.base.arrays.exactly import above, below, common, root_above
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.words import at_least, at_most
 from qpsvm.bounds.proof.infeasible.cancelling import Integers, cancelling, enclosed
-from qpsvm.bounds.proof.infeasible.coordinates import Coordinates, root_above
+from qpsvm.bounds.proof.infeasible.coordinates import Coordinates
 from qpsvm.bounds.proof.proof import Claim, Proof
 
 #: Rows that are named in a sentence, and fractions that are written as such.
@@ -110,9 +110,9 @@ def excluded(title: str, rows: Rows, near: FloatArray) -> Proof:
         if most is not None and most[1] < 0:
             return no_gap(title, [
                 Claim("weights", "proven", "there are λ > 0 next to those of the error, rational, off by at most "
-                      f"{up(most[0])} of themselves: {_written(used)}", most[0]),
+                      f"{at_most(most[0])} of themselves: {_written(used)}", most[0]),
                 Claim("left", "proven", "the left-hand sides of these λ_k times the rows add up to 0 exactly"),
-                Claim("right", "proven", f"Σ λ_k h_k is at most {up(above(most[1]))} < 0", above(most[1])),
+                Claim("right", "proven", f"Σ λ_k h_k is at most {at_most(above(most[1]))} < 0", above(most[1])),
                 _kept_by_none(plane),
             ], math.inf, record)  # fmt: skip
         return no_gap(title, [given, *_radius(rows, weights, right, plane), bound, Claim(
@@ -143,11 +143,11 @@ def _radius(rows: Rows, weights: Sequence[Fraction], right: Fraction, plane: str
     if square is None:
         return [Claim("left", "open", "what is left of the left-hand sides: not known without rounding")]
     length = root_above(square + own * own)
-    text = f"of the left-hand sides a vector is left that is at most {up(length)} long"
+    text = f"of the left-hand sides a vector is left that is at most {at_most(length)} long"
     claims = [Claim("left", "proven", text, length)]
     if right < 0 and length > 0:
         radius = below(-right / Fraction(length))
-        text = f"no {plane} with ‖{plane.strip('()')}‖ < {_down(radius)} keeps all of these rows"
+        text = f"no {plane} with ‖{plane.strip('()')}‖ < {at_least(radius)} keeps all of these rows"
         claims.append(Claim("radius", "proven", text, radius))
     return claims
 
@@ -192,16 +192,6 @@ def _short(value: Fraction) -> str:
     if max(abs(value.numerator), value.denominator) < SHORT:
         return str(value)
     return f"about {above(value):.6g}"
-
-
-def up(value: float, digits: int = 3) -> str:
-    """A number that is not below this one, in few digits."""
-    return f"{Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(value).normalize():g}"
-
-
-def _down(value: float) -> str:
-    """A number that is not above this one, in few digits."""
-    return f"{Context(prec=3, rounding=ROUND_FLOOR).create_decimal_from_float(value).normalize():g}"
 
 
 #: Fractions that are written as such.

@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import above, as_integers, common
+from qpsvm.base.arrays.exactly import as_integers, common
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.infeasible.cancelling import Integers
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed
@@ -189,12 +189,3 @@ def _gram(kernel: Polynomial, points: FloatArray) -> Coordinates:
     base = products * int(factor * denominator) + int(constant * denominator)
     degree = int(kernel.degree)
     return Coordinates(base**degree, (), None, Fraction(1, denominator**degree), "gram")
-
-
-def root_above(value: Fraction) -> float:
-    """A float that is not below √value, and hardly above it."""
-    if value <= 0:
-        return 0.0
-    shift = (value.denominator.bit_length() - value.numerator.bit_length()) // 2
-    near = above(value * Fraction(4) ** shift)  # between 1/4 and 4
-    return above(Fraction(math.nextafter(math.sqrt(near), math.inf)) / Fraction(2) ** shift)

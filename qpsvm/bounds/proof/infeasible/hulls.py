@@ -34,8 +34,9 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import common
+from qpsvm.base.arrays.exactly import common, root_above
 from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof.infeasible.cancelling import (
     PRIME,
     Integers,
@@ -46,8 +47,7 @@ from qpsvm.bounds.proof.infeasible.cancelling import (
     solve_integers,
     without_factors,
 )
-from qpsvm.bounds.proof.infeasible.constraints import Rows, listed, no_gap, up
-from qpsvm.bounds.proof.infeasible.coordinates import root_above
+from qpsvm.bounds.proof.infeasible.constraints import Rows, listed, no_gap
 from qpsvm.bounds.proof.proof import Claim, Proof
 
 #: Samples that come and go, at most.
@@ -182,7 +182,7 @@ def meeting(asked: Meeting) -> Proof:
     if share is not None:
         text = (
             "there are u ≥ 0 and v ≥ 0, rational and with sums of 1 each, next to those of the error: none is off by "
-            f"more than {up(share)} of itself"
+            f"more than {at_most(share)} of itself"
         )
         return _met(asked, convex, Claim("convex", "proven", text, share))
     found_all = asked.decide()
@@ -263,11 +263,10 @@ def _near(rows: Rows, square: Fraction) -> Claim:
     """(PHULL.2), for δ²."""
     assert rows.points is not None
     most = rows.points.longest
-    share = f", {up(root_above(square / most), 2)} of the longest of these samples" if most else ""
+    share = f", {at_most(root_above(square / most), 2)} of the longest of these samples" if most else ""
     distance = root_above(square)
-    text = (
-        f"Σ u_i φ(x_i) and Σ v_j φ(x_j) are at most {up(distance)} apart{share}: no slab between the classes is wider"
-    )
+    text = f"Σ u_i φ(x_i) and Σ v_j φ(x_j) are at most {at_most(distance)} apart{share}"
+    text += ": no slab between the classes is wider"
     return Claim("hulls", "proven", text, distance)
 
 

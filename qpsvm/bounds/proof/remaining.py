@@ -8,6 +8,15 @@
     (BESTB.3)  the rounding of b moves every t_k by at most E_k ulp(b)/2, and P by ½ulp(b) Σ|E_k| U_k
 
 A b that is found in floats need not be the best: the gap that is proven with it is one all the same.
+
+Numbers that violate a row that nothing may violate: what they are a proof of, beside nothing.
+
+    (RELAX.1)  v_k ≥ t_k of each hard row that is violated, a float:  (w, μ) is a point of the program with ℓ_k − v_k in
+               place of ℓ_k, α is one of its dual, and (GAP.1) of the two is the gap there
+    (RELAX.2)  where all rows are hard and all levels are one ℓ, v is one number, too:  the points of that program are
+               those of the first times (ℓ − v)/ℓ, so that the same gap is that of (w, μ)·ℓ/(ℓ − v), which keeps all
+
+Rows that can be kept as equalities only are kept by hardly any floats: (RELAX.1) says what is true of them.
 """
 
 from __future__ import annotations
@@ -19,9 +28,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from qpsvm.base.arrays.exactly import Exactly, above, constant, enclosed
+from qpsvm.base.arrays.rounding import UNIT
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.bounds.proof.rational import shortfalls
-from qpsvm.bounds.proof.spaces import ExactValues, Values
+from qpsvm.bounds.proof.spaces import ExactValues, Measured, Values
 from qpsvm.bounds.proof.terms import shortfalls as shortfalls_in_floats
 
 #: A penalty that is as good as none.
@@ -130,3 +144,62 @@ def lowest(
     if low is not None and found < low:
         return low
     return high if high is not None and found > high else found
+
+
+#: Radii by which a level is lowered beyond what a row may fall short by: the next look at it has rounding as well.
+BEYOND = 4.0
+
+
+def relaxed(program: ExactDual, held: Held, values: ExactValues | Measured) -> tuple[ExactDual, FloatArray, str] | None:
+    """A program with lower levels, (RELAX.1) or (RELAX.2), v (m,), and a sentence that its gap completes.
+
+    None where no row is hard, or how far they are violated is not known.
+    """
+    hard = np.flatnonzero(program.hard())
+    off = np.zeros(program.m)
+    if isinstance(values, ExactValues):
+        short = shortfalls(program, held, values)
+        off[hard] = [above(max(short[k][1], Fraction(0))) for k in hard.tolist()]
+    else:
+        t = shortfalls_in_floats(program, held, values.values, hard)
+        high = t.ends[1]
+        sizes = np.abs(t.high) + np.abs(program.level.bounds[1][hard])
+        off[hard] = np.where(high > 0.0, high + BEYOND * (t.radius + 4.0 * UNIT * sizes), 0.0)
+    rows = int(np.count_nonzero(off))
+    if not rows or not np.isfinite(off).all():
+        return None
+    most, level = float(off.max()), _one(program)
+    if level is not None and Fraction(most) < level:
+        lowered = replace(program, level=constant(level - Fraction(most), program.m))
+        share = above(Fraction(most) / level)
+        said = (
+            f"these numbers fall short of their margin by at most {at_most(share, 2)} of it; times 1/(1 − {share!r}) "
+            "they keep it exactly, with a relative gap of at most"
+        )
+        return lowered, repeated(most, program.m), said
+    said = (
+        f"{'one row' if rows == 1 else f'{rows} rows'} of those that have to be kept may be broken, by at most "
+        f"{at_most(most, 2)}; with bounds that are so much wider, the relative gap of these numbers is at most"
+    )
+    return replace(program, level=_lowered(program.level, off)), off, said
+
+
+def _one(program: ExactDual) -> Fraction | None:
+    """The level of all rows, where (RELAX.2) may be true of them."""
+    if not program.m or any(group.ridge or group.total for group in program.groups) or not program.hard().all():
+        return None
+    low, high = program.level.bounds
+    same = program.level.plain and bool((low == low[0]).all() and (high == low[0]).all())
+    return program.level[0] if same and low[0] > 0.0 else None
+
+
+def _lowered(level: Exactly, off: FloatArray) -> Exactly:
+    """ℓ − v."""
+    changed, ends = off > 0.0, level.bounds
+    low = np.where(changed, np.nextafter(ends[0] - off, -np.inf), ends[0])
+    high = np.where(changed, np.nextafter(ends[1] - off, np.inf), ends[1])
+
+    def at(k: int) -> Fraction:
+        return level[k] - Fraction(float(off[k]))
+
+    return enclosed(low, high, at)
