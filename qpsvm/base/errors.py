@@ -85,9 +85,7 @@ class MissingFileError(QPSVMError, FileNotFoundError):
 
 
 class FileAccessError(QPSVMError, OSError):
-    """A file cannot be written or read: there is no folder, permission or room, or it is a folder or a device.
-
-    What the system said is in `__cause__`.
+    """A file cannot be written or read: no folder, permission or room, or it is a device; `__cause__` says which.
 
     Examples
     --------
@@ -254,8 +252,8 @@ class _ProvableError(QPSVMError):
         """
         if self._evidence is None:
             raise UnsupportedError(
-                "there are no samples with this error, which was copied, pickled or made by hand, or whose samples are "
-                "in several processes: make and solve the problem here, and ask the error that this raises"
+                "this error has no samples: it was copied, pickled or made by hand, or they are in several processes; "
+                "make and solve the problem here, and ask the error that this raises"
             )
         return self._evidence()
 
@@ -448,5 +446,6 @@ class InaccurateWarning(QPSVMWarning):
     """
 
 
-for _kind in [kind for kind in vars().values() if isinstance(kind, type) and kind.__module__ == __name__]:
-    _kind.__module__ = "qpsvm"  # where users import them from, and what a traceback shows
+for _name, _kind in [*vars().items()]:
+    if isinstance(_kind, type) and _kind.__module__ == __name__ and not _name.startswith("_"):
+        _kind.__module__ = "qpsvm"  # where users import them from, and what a traceback shows
