@@ -6,39 +6,34 @@ message says what is wrong, where (row, column, parameter), and what to do about
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from qpsvm.base.arrays.words import did_you_mean as did_you_mean
+from qpsvm.base.arrays.words import install as install
+from qpsvm.base.arrays.words import nearest as nearest
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
+
 
 class QPSVMError(Exception):
     """Base class of every error that this library raises.
 
-    See Also
-    --------
-    QPSVMWarning : Base class of every warning.
-
     Examples
     --------
-    Each error is also the built-in one that a Python user would catch in its place:
-
     >>> import qpsvm
-    >>> try:
-    ...     qpsvm.CSVM([[0.0], [1.0]], [0, 1], C=-1)
-    ... except qpsvm.QPSVMError as error:
-    ...     print(f"{type(error).__name__}: {error}")
-    ParameterError: C must be positive, got -1
-    >>> issubclass(qpsvm.ParameterError, ValueError)
-    True
+    >>> issubclass(qpsvm.ParameterError, qpsvm.QPSVMError), issubclass(qpsvm.ParameterError, ValueError)
+    (True, True)
     """
 
     def __reduce__(self) -> tuple[Any, ...]:  # that of MemoryError is not safe for whoever pickles tracebacks, too
-        return type(self), self.args
+        code = getattr(type(self).__init__, "__code__", None)
+        names = () if code is None else code.co_varnames[1 : code.co_argcount]  # each an attribute
+        return type(self), tuple(vars(self)[name] for name in names if name in vars(self)) or self.args
 
 
 class DataError(QPSVMError, ValueError):
@@ -49,7 +44,6 @@ class DataError(QPSVMError, ValueError):
     >>> import qpsvm
     >>> qpsvm.CSVM([[0.0], [float("nan")]], [0, 1])
     Traceback (most recent call last):
-        ...
     qpsvm.DataError: X has NaN in row 1, column 0; impute or drop such rows first
     """
 
@@ -62,7 +56,6 @@ class DataTypeError(DataError, TypeError):
     >>> import qpsvm
     >>> qpsvm.CSVM([[0.0], ["red"]], [0, 1])
     Traceback (most recent call last):
-        ...
     qpsvm.DataTypeError: X has entries of type ...; samples must be numbers: encode text columns first
     """
 
@@ -75,7 +68,6 @@ class FileFormatError(DataError):
     >>> import qpsvm
     >>> qpsvm.load(qpsvm.__file__)
     Traceback (most recent call last):
-        ...
     qpsvm.FileFormatError: ...__init__.py is not a model saved by qpsvm, or it is damaged: ...
     """
 
@@ -88,25 +80,19 @@ class MissingFileError(QPSVMError, FileNotFoundError):
     >>> import qpsvm
     >>> qpsvm.load("nowhere.npz")
     Traceback (most recent call last):
-        ...
     qpsvm.MissingFileError: no model file 'nowhere.npz'
     """
 
 
 class FileAccessError(QPSVMError, OSError):
-    """A file cannot be written or read: there is no folder, permission or room, or it is a folder or a device.
-
-    What the system said is in `__cause__`.
+    """A file cannot be written or read: no folder, permission or room, or it is a device; `__cause__` says which.
 
     Examples
     --------
     >>> import qpsvm
-    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))
-    >>> try:
-    ...     result.save("no_such_folder/model.npz")
-    ... except qpsvm.FileAccessError as error:
-    ...     print(isinstance(error, OSError), type(error.__cause__).__name__)
-    True FileNotFoundError
+    >>> qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).save("no_such_folder/model.npz")
+    Traceback (most recent call last):
+    qpsvm.FileAccessError: ...
     """
 
 
@@ -118,7 +104,6 @@ class ParameterError(QPSVMError, ValueError):
     >>> import qpsvm
     >>> qpsvm.RBF(gamma=0)
     Traceback (most recent call last):
-        ...
     qpsvm.ParameterError: gamma must be positive, got 0
     """
 
@@ -131,7 +116,6 @@ class ParameterTypeError(ParameterError, TypeError):
     >>> import qpsvm
     >>> qpsvm.CSVM([[0.0], [2.0]], [0, 1], C="1")
     Traceback (most recent call last):
-        ...
     qpsvm.ParameterTypeError: C must be a number, got '1'
     """
 
@@ -144,10 +128,8 @@ class UnknownOptionError(QPSVMError, TypeError, ValueError):
     Examples
     --------
     >>> import qpsvm
-    >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
-    >>> qpsvm.solve(problem, tolerence=1e-8)
+    >>> qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]), tolerence=1e-8)
     Traceback (most recent call last):
-        ...
     qpsvm.UnknownOptionError: no backend has an option 'tolerence'; did you mean 'tol'? known: ...
     """
 
@@ -158,10 +140,8 @@ class UnsupportedError(QPSVMError, NotImplementedError):
     Examples
     --------
     >>> import qpsvm
-    >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
-    >>> qpsvm.solve(problem, "libsvm", form="primal")
+    >>> qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]), "libsvm", form="primal")
     Traceback (most recent call last):
-        ...
     qpsvm.UnsupportedError: libsvm takes the dual form only: it solves the dual; use form='dual', or cvxopt, ...
     """
 
@@ -171,14 +151,9 @@ class TooLargeError(QPSVMError, MemoryError):
 
     Examples
     --------
-    An operator keeps 10⁶ numbers for 10¹² entries, until somebody asks for all of them:
-
-    >>> import numpy as np
     >>> import qpsvm
-    >>> P = qpsvm.LowRank(np.ones((1_000_000, 1)))
-    >>> P.dense()
+    >>> qpsvm.LowRank([[1.0]] * 1_000_000).dense()  # 10⁶ numbers stand for 10¹² entries
     Traceback (most recent call last):
-        ...
     qpsvm.TooLargeError: a low-rank operator made dense would be a dense 1000000 × 1000000 matrix of ...
     """
 
@@ -188,15 +163,12 @@ class MissingExtraError(QPSVMError, ImportError):
 
     Examples
     --------
-    Where Matplotlib is absent, as it is made to look here:
-
     >>> import sys
     >>> from unittest.mock import patch
     >>> import qpsvm
-    >>> with patch.dict(sys.modules, {"matplotlib": None}):
+    >>> with patch.dict(sys.modules, {"matplotlib": None}):  # as if it were absent
     ...     qpsvm.plotting.gap([[0, 1.0], [1, 0.1]])
     Traceback (most recent call last):
-        ...
     qpsvm.MissingExtraError: ...
     """
 
@@ -207,13 +179,9 @@ class NoWeightVectorError(QPSVMError, AttributeError):
     Examples
     --------
     >>> import qpsvm
-    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1], kernel=qpsvm.RBF(gamma=0.5)))
-    >>> result.w
+    >>> qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1], kernel=qpsvm.RBF(gamma=0.5))).w
     Traceback (most recent call last):
-        ...
     qpsvm.NoWeightVectorError: w = Σ α_i y_i φ(x_i) is a vector in the feature space of RBF(gamma=0.5), not ...
-    >>> hasattr(result, "w")
-    False
     """
 
 
@@ -222,16 +190,9 @@ class SolverError(QPSVMError, RuntimeError):
 
     Examples
     --------
-    A QP without a feasible point, x ≤ −1 and x ≥ 1. The solver says so, and there is nothing to measure:
-
     >>> import qpsvm
-    >>> qp = qpsvm.QP(P=[[1.0]], q=[0.0], G=[[1.0], [-1.0]], h=[-1.0, -1.0])
-    >>> solution = qpsvm.compile(qp, "osqp").solve()
-    >>> print(solution.status)
-    infeasible
-    >>> solution.objective
+    >>> qpsvm.compile(qpsvm.QP([[1.0]], [0.0], G=[[1.0], [-1.0]], h=[-1.0, -1.0]), "osqp").solve().objective
     Traceback (most recent call last):
-        ...
     qpsvm.SolverError: osqp returned no point to measure (primal infeasible)
     """
 
@@ -244,27 +205,20 @@ class ClusterError(SolverError):
     message : str
         What was lost.
     state : dict or None
-        The last state that was noted, where there is one.
+        The last state that was noted.
     checkpoint : str or None
-        The file that a solve may go on from, where one was asked for.
+        The file that a solve may go on from.
 
     Examples
     --------
     >>> import qpsvm
-    >>> try:
-    ...     raise qpsvm.ClusterError("all workers of the Dask cluster are gone")
-    ... except qpsvm.SolverError as error:
-    ...     print(error.checkpoint)
+    >>> print(qpsvm.ClusterError("all workers of the Dask cluster are gone").checkpoint)
     None
     """
 
     def __init__(self, message: str, state: dict[str, Any] | None = None, checkpoint: str | None = None) -> None:
-        self.state = state
-        self.checkpoint = checkpoint
+        self.message, self.state, self.checkpoint = message, state, checkpoint
         super().__init__(message)
-
-    def __reduce__(self) -> tuple[type[ClusterError], tuple[str, dict[str, Any] | None, str | None]]:
-        return type(self), (str(self), self.state, self.checkpoint)
 
 
 class _ProvableError(QPSVMError):
@@ -279,9 +233,8 @@ class _ProvableError(QPSVMError):
         Returns
         -------
         Proof
-            Without a gap, which is NaN. Its `claims` are the sentences; `bool(proof)` is whether each of them is
-            proven. Where the numbers of the error do not prove it exactly, one is open and says what they do prove; or
-            refuted, where the opposite is proven.
+            Without a gap, which is NaN. Where the numbers of the error do not prove it exactly, one of its `claims` is
+            open and says what they do prove; or refuted, where the opposite is proven.
 
         Raises
         ------
@@ -294,16 +247,13 @@ class _ProvableError(QPSVMError):
         >>> try:
         ...     qpsvm.solve(qpsvm.HardMargin([[0.0], [1.0], [2.0]], [0, 1, 0]))
         ... except qpsvm.NotSeparableError as error:
-        ...     print(error.verify())
-        hard margin, kernel Linear()
-          proven    the weights u ≥ 0 of 1 of class 1 (row 1) and v ≥ 0 of 2 of class 0 (rows 0, 2) add up to 1 ...
-          proven    Σ u_i φ(x_i) = Σ v_j φ(x_j) exactly, in rational numbers: the hulls of the classes meet
-          proven    no hyperplane separates the classes: that point would be on both of its sides
+        ...     print(error.verify().claims[-1].text)
+        no hyperplane separates the classes: that point would be on both of its sides
         """
         if self._evidence is None:
             raise UnsupportedError(
-                "there are no samples with this error, which was copied, pickled or made by hand, or whose samples are "
-                "in several processes: make and solve the problem here, and ask the error that this raises"
+                "this error has no samples: it was copied, pickled or made by hand, or they are in several processes; "
+                "make and solve the problem here, and ask the error that this raises"
             )
         return self._evidence()
 
@@ -311,45 +261,33 @@ class _ProvableError(QPSVMError):
 class InfeasibleNuError(_ProvableError, ParameterError):
     """The ν asked for is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
 
-    Of a machine without classes, ν is a share, and at most 1.
-
     Attributes
     ----------
     nu : float
         The value asked for.
     nu_max : float
-        The largest feasible value, 2·min(S₊, S₋)/S. S₊, S₋ and S are the sums of the sample weights of the positive
-        class, of the negative class and of both; 1 where there are no classes.
+        The largest feasible value: 2·min(S₊, S₋)/S for sums of sample weights of the positive class, the negative class
+        and both; 1 where there are no classes, so that ν is a share.
     balance : bool
         Whether it is the balance of two classes that sets it.
 
     Examples
     --------
-    One sample of the one class and three of the other leave ν at most 2·min(1, 3)/4:
-
     >>> import qpsvm
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 1]
-    >>> try:
-    ...     qpsvm.NuSVM(X, y, nu=0.8)
-    ... except qpsvm.InfeasibleNuError as error:
-    ...     print(error.nu, error.nu_max)
-    0.8 0.5
+    >>> qpsvm.NuSVM([[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 1], nu=0.8)  # at most 2·min(1, 3)/4
+    Traceback (most recent call last):
+    qpsvm.InfeasibleNuError: nu = 0.8 is infeasible for this class balance: the largest feasible value is 0.5 ...
     """
 
     def __init__(self, nu: float, nu_max: float, balance: bool = True) -> None:
-        self.nu = nu
-        self.nu_max = nu_max
-        self.balance = balance
+        self.nu, self.nu_max, self.balance = nu, nu_max, balance
+        why = f": it is a share, so choose nu <= {nu_max:g}"
         if balance:
-            super().__init__(
-                f"nu = {nu:g} is infeasible for this class balance: the largest feasible value is {nu_max:.6g} "
-                f"(2·min(S+, S-)/S over the class weights); choose nu <= {nu_max:.6g} or weight the smaller class up"
+            why = (
+                f" for this class balance: the largest feasible value is {nu_max:.6g} (2·min(S+, S-)/S over the class "
+                f"weights); choose nu <= {nu_max:.6g} or weight the smaller class up"
             )
-        else:
-            super().__init__(f"nu = {nu:g} is infeasible: it is a share, so choose nu <= {nu_max:g}")
-
-    def __reduce__(self) -> tuple[type[InfeasibleNuError], tuple[float, float, bool]]:
-        return type(self), (self.nu, self.nu_max, self.balance)
+        super().__init__(f"nu = {nu:g} is infeasible{why}")
 
 
 class IndefiniteKernelError(QPSVMError, ValueError):
@@ -365,28 +303,18 @@ class IndefiniteKernelError(QPSVMError, ValueError):
     Examples
     --------
     >>> import qpsvm
-    >>> K = [[0.0, 1.0], [1.0, 0.0]]
-    >>> try:
-    ...     qpsvm.solve(qpsvm.CSVM(K, [0, 1], kernel="precomputed"))
-    ... except qpsvm.IndefiniteKernelError as error:
-    ...     print(round(error.eigenvalue, 6), error.where)
-    -1.0 on the hyperplane yᵀα = 0
-    >>> print(qpsvm.solve(qpsvm.CSVM(K, [0, 1], kernel="precomputed", psd="clip")).status)
-    optimal
+    >>> qpsvm.solve(qpsvm.CSVM([[0.0, 1.0], [1.0, 0.0]], [0, 1], kernel="precomputed"))
+    Traceback (most recent call last):
+    qpsvm.IndefiniteKernelError: ... its smallest eigenvalue on the hyperplane yᵀα = 0 is -1, so ...
     """
 
     def __init__(self, kernel: str, eigenvalue: float, where: str) -> None:
-        self.kernel = kernel
-        self.eigenvalue = eigenvalue
-        self.where = where
+        self.kernel, self.eigenvalue, self.where = kernel, eigenvalue, where
         super().__init__(
             f"the Gram matrix of {kernel} is indefinite: its smallest eigenvalue {where} is {eigenvalue:.6g}, so the "
             'dual is not convex; pass psd="clip" (project on the positive eigenspace) or psd="shift" (add a multiple '
             "of the identity), or choose other kernel parameters"
         )
-
-    def __reduce__(self) -> tuple[type[IndefiniteKernelError], tuple[str, float, str]]:
-        return type(self), (self.kernel, self.eigenvalue, self.where)
 
 
 class NotSeparableError(_ProvableError, ValueError):
@@ -401,36 +329,24 @@ class NotSeparableError(_ProvableError, ValueError):
         ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖ of these floats. Rounding keeps it from being zero: that
         there are weights next to them for which it is, is proven before this is raised.
 
-    See Also
-    --------
-    MarginNotFoundError : Where it is not.
-
     Examples
     --------
-    The middle sample is of the other class, so that it lies in the hull of its neighbours:
-
     >>> import qpsvm
-    >>> problem = qpsvm.HardMargin([[0.0], [1.0], [2.0]], [0, 1, 0])
     >>> try:
-    ...     qpsvm.solve(problem)
+    ...     qpsvm.solve(qpsvm.HardMargin([[0.0], [1.0], [2.0]], [0, 1, 0]))
     ... except qpsvm.NotSeparableError as error:
     ...     print(error.u.round(6), error.v.round(6))
     [0. 1. 0.] [0.5 0.  0.5]
     """
 
-    def __init__(self, u: NDArray[np.float64], v: NDArray[np.float64], distance: float) -> None:
-        self.u = u
-        self.v = v
-        self.distance = distance
+    def __init__(self, u: Floats, v: Floats, distance: float) -> None:
+        self.u, self.v, self.distance = u, v, distance
         super().__init__(
             "the classes are not separable: a convex combination of "
             f"{int((u > 0).sum())} positive samples meets one of {int((v > 0).sum())} negative samples (relative "
             f"distance {distance:.1e}; the weights are in .u and .v). So the hard margin has no solution; use CSVM, or "
             "another kernel"
         )
-
-    def __reduce__(self) -> tuple[type[NotSeparableError], tuple[NDArray[np.float64], NDArray[np.float64], float]]:
-        return type(self), (self.u, self.v, self.distance)
 
 
 class MarginNotFoundError(_ProvableError, SolverError, ValueError):
@@ -449,39 +365,22 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
 
     Examples
     --------
-    Samples of different values are separated by every Gaussian, however wide it is and however far they overlap:
-
     >>> import qpsvm
-    >>> problem = qpsvm.HardMargin([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], kernel=qpsvm.RBF(1e-7))
-    >>> try:
-    ...     qpsvm.solve(problem)
-    ... except qpsvm.MarginNotFoundError as error:
-    ...     print(error.separable, error.distance < 1e-3)
-    True True
+    >>> qpsvm.solve(qpsvm.HardMargin([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], kernel=qpsvm.RBF(1e-7)))
+    Traceback (most recent call last):
+    qpsvm.MarginNotFoundError: the classes can be separated, but by a margin too narrow for doubles: ...
     """
 
-    def __init__(
-        self, u: NDArray[np.float64], v: NDArray[np.float64], distance: float, separable: bool | None = None
-    ) -> None:
-        self.u = u
-        self.v = v
-        self.distance = distance
-        self.separable = separable
-        known = (
-            "the classes can be separated, but by a margin too narrow for doubles"
-            if separable
-            else "whether the classes can be separated is not decided"
-        )
+    def __init__(self, u: Floats, v: Floats, distance: float, separable: bool | None = None) -> None:
+        self.u, self.v, self.distance, self.separable = u, v, distance, separable
+        known = "whether the classes can be separated is not decided"
+        if separable:
+            known = "the classes can be separated, but by a margin too narrow for doubles"
         super().__init__(
             f"{known}: their hulls come as near as {distance:.1e} of the data's size (the weights of these points are "
             "in .u and .v), where rounding hides which side a sample is on; .verify() says what is proven. Use CSVM, "
             "another kernel, or features of other units"
         )
-
-    def __reduce__(
-        self,
-    ) -> tuple[type[MarginNotFoundError], tuple[NDArray[np.float64], NDArray[np.float64], float, bool | None]]:
-        return type(self), (self.u, self.v, self.distance, self.separable)
 
 
 class _RowsError(_ProvableError):
@@ -530,11 +429,9 @@ class InfeasibleConstraintsError(_RowsError, ValueError):
     --------
     >>> import qpsvm
     >>> rows = qpsvm.Constraints([[1.0], [-1.0]], [1.0, -2.0], names=["w ≤ 1", "w ≥ 2"])
-    >>> try:
-    ...     qpsvm.CSVM([[0.0], [2.0]], [0, 1], constraints=rows).svm
-    ... except qpsvm.InfeasibleConstraintsError as error:
-    ...     print(error.weights, error.bound)
-    {'w ≤ 1': 0.5, 'w ≥ 2': 0.5} -0.5
+    >>> qpsvm.CSVM([[0.0], [2.0]], [0, 1], constraints=rows).svm
+    Traceback (most recent call last):
+    qpsvm.InfeasibleConstraintsError: no (w, b) keeps all rows of constraints: in 0.5·(w ≤ 1) + 0.5·(w ≥ 2) ...
     """
 
     _said = ("no (w, b) keeps all rows of constraints", "drop or loosen one of them")
@@ -580,20 +477,13 @@ class UndecidedConstraintsError(_RowsError, SolverError, ValueError):
 class QPSVMWarning(UserWarning):
     """Base class of every warning that this library issues.
 
-    See Also
-    --------
-    QPSVMError : Base class of every error.
-
     Examples
     --------
-    A program that wants errors instead says so once:
-
     >>> import warnings
     >>> import qpsvm
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", qpsvm.QPSVMWarning)
-    ...     result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))  # nothing to warn of
-    >>> print(result.status)
+    ...     warnings.simplefilter("error", qpsvm.QPSVMWarning)  # errors instead
+    ...     print(qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).status)
     optimal
     """
 
@@ -603,46 +493,17 @@ class InaccurateWarning(QPSVMWarning):
 
     Examples
     --------
-    One step of a solver, and no polishing of its point:
-
     >>> import warnings
     >>> import qpsvm
-    >>> problem = qpsvm.HardMargin([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-    >>> with warnings.catch_warnings(record=True) as said:
+    >>> with warnings.catch_warnings(record=True) as warned:
     ...     warnings.simplefilter("always")
+    ...     problem = qpsvm.HardMargin([[0.0], [1.0], [4.0]], [0, 1, 1])
     ...     result = qpsvm.solve(problem, "dual_ascent", max_iter=1, polish=False)
-    >>> print(said[0].category.__name__, result.status, result.gap > 1e-6)
-    InaccurateWarning iteration_limit True
+    >>> print(warned[0].category.__name__)
+    InaccurateWarning
     """
 
 
-def install(extra: str) -> str:
-    """The command that installs an extra. It installs from a clone, as long as there is no release."""
-    return f'pip install ".[{extra}]" in a clone of the repository'
-
-
-def nearest(name: object, known: Iterable[object]) -> str:
-    """Words that name the nearest known option, for the end of an error message."""
-    options = list(known)
-    return " ".join([*did_you_mean(name, options), "known: " + ", ".join(sorted(map(str, options), key=_natural))])
-
-
-def did_you_mean(name: object, known: Iterable[object]) -> list[str]:
-    """The question alone, in a list that is empty where no option is near; the options as they are passed, unquoted."""
-    options = sorted(known, key=lambda option: _natural(str(option)))
-    wanted = name[:80].lower() if isinstance(name, str) else ""
-    lowered = {str(option).lower(): option for option in reversed(options)}
-    close = difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.8)
-    close = close or [k for k in sorted(lowered, key=len, reverse=True) if wanted.startswith(k)]
-    close = close or difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.5)
-    return [f"did you mean {lowered[close[0]]!r}?"] if close else []
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key to sort by in which numbers count as numbers: CSVM.2 comes before CSVM.10."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
-
-
-for _name, _kind in list(vars().items()):
+for _name, _kind in [*vars().items()]:
     if isinstance(_kind, type) and _kind.__module__ == __name__ and not _name.startswith("_"):
         _kind.__module__ = "qpsvm"  # where users import them from, and what a traceback shows

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
+import re
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
@@ -51,3 +54,30 @@ def _outlined(part: Any) -> str:
     if sp.issparse(part):
         return f"<sparse array {' × '.join(map(str, part.shape))}, {part.nnz} non-zeros>"
     return shown(part)
+
+
+def install(extra: str) -> str:
+    """The command that installs an extra. It installs from a clone, as long as there is no release."""
+    return f'pip install ".[{extra}]" in a clone of the repository'
+
+
+def nearest(name: object, known: Iterable[object]) -> str:
+    """Words that name the nearest known option, for the end of an error message."""
+    options = list(known)
+    return " ".join([*did_you_mean(name, options), "known: " + ", ".join(sorted(map(str, options), key=_natural))])
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> list[str]:
+    """The question alone, in a list that is empty where no option is near; the options as they are passed, unquoted."""
+    options = sorted(known, key=lambda option: _natural(str(option)))
+    wanted = name[:80].lower() if isinstance(name, str) else ""
+    lowered = {str(option).lower(): option for option in reversed(options)}
+    close = difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.8)
+    close = close or [k for k in sorted(lowered, key=len, reverse=True) if wanted.startswith(k)]
+    close = close or difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.5)
+    return [f"did you mean {lowered[close[0]]!r}?"] if close else []
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key to sort by in which numbers count as numbers: CSVM.2 comes before CSVM.10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

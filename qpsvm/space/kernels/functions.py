@@ -151,10 +151,12 @@ class Linear(Kernel):
         return inner(X, Z)
 
     def diagonal(self, X: Matrix) -> FloatArray:
+        """Squared norms: (n,)."""
         return squared_norms(X)
 
     @property
     def is_psd(self) -> bool:
+        """Always."""
         return True
 
 
@@ -226,6 +228,7 @@ class Polynomial(Kernel):
         return float(self.degree).is_integer() and self.coef0 >= 0
 
     def resolve(self, X: Matrix) -> Kernel:
+        """Replace gamma by its number."""
         return _with_number(self, X)
 
 
@@ -272,6 +275,7 @@ class RBF(Kernel):
         return exp_in_place(distances)
 
     def diagonal(self, X: Matrix) -> FloatArray:
+        """Ones: (n,)."""
         return np.ones(X.shape[0])
 
     @property
@@ -280,6 +284,7 @@ class RBF(Kernel):
         return True
 
     def resolve(self, X: Matrix) -> Kernel:
+        """Replace gamma by its number."""
         return _with_number(self, X)
 
 
@@ -332,6 +337,7 @@ class Sigmoid(Kernel):
         return False
 
     def resolve(self, X: Matrix) -> Kernel:
+        """Replace gamma by its number."""
         return _with_number(self, X)
 
 
@@ -354,6 +360,7 @@ class Precomputed(Kernel):
         return as_dense(X)
 
     def diagonal(self, X: Matrix) -> FloatArray:
+        """Return the diagonal of X: (n,)."""
         diagonal: FloatArray = np.array(X.diagonal())
         return diagonal
 

@@ -80,11 +80,13 @@ class Nystroem(FeatureMap):
 
     @property
     def approximated(self) -> Kernel:
+        """K."""
         kernel: Kernel = self.kernel
         return kernel
 
     @property
     def claim(self) -> str:
+        """Nothing is."""
         return "Nothing is known of the machine with K."
 
     def _fitted(self, source: RowSource) -> Self:

@@ -89,6 +89,7 @@ class PivotedCholesky(FeatureMap):
 
     @property
     def approximated(self) -> Kernel:
+        """K."""
         kernel: Kernel = self.kernel
         return kernel
 

@@ -72,10 +72,12 @@ class RandomFourier(FeatureMap):
 
     @property
     def approximated(self) -> Kernel:
+        """The RBF kernel of this γ."""
         return RBF(self.gamma)
 
     @property
     def claim(self) -> str:
+        """Nothing is."""
         return "Nothing is known of the machine with K."
 
     def _fitted(self, source: RowSource) -> Self:

@@ -115,22 +115,28 @@ class Dense(Operator):
         return product
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """P[rows][:, columns]: (r, c)."""
         return self.matrix[np.ix_(rows, columns)]
 
     def diagonal(self) -> FloatArray:
+        """Diagonal entries: (n,)."""
         return self.matrix.diagonal().copy()
 
     def dense(self) -> FloatArray:
+        """The matrix itself: (n, n)."""
         return self.matrix
 
     def congruence(self, s: FloatArray) -> Operator:
+        """The matrix diag(s) P diag(s)."""
         return Dense(two_sided(self.matrix, s))
 
     def describe(self) -> str:
+        """Say that it is dense."""
         return "dense"
 
     @property
     def nbytes(self) -> int:
+        """8n²."""
         return self.matrix.nbytes
 
 
@@ -173,23 +179,29 @@ class Diagonal(Operator):
         return self.d * x if x.ndim == 1 else self.d[:, None] * x
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """P[rows][:, columns]: (r, c)."""
         return np.where(rows[:, None] == columns, self.d[rows][:, None], 0.0)
 
     def diagonal(self) -> FloatArray:
+        """A copy of d: (n,)."""
         return self.d.copy()
 
     def dense(self) -> FloatArray:
+        """(n, n), mostly zeros."""
         check_memory(*self.shape, "a diagonal operator made dense")
         return np.diag(self.d)
 
     def congruence(self, s: FloatArray) -> Operator:
+        """The matrix diag(s²d)."""
         return Diagonal(self.d * s * s)
 
     def describe(self) -> str:
+        """Say that it is diagonal, with the number of entries that are not zero."""
         return f"diagonal, {np.count_nonzero(self.d)} non-zero"
 
     @property
     def nbytes(self) -> int:
+        """8n."""
         return self.d.nbytes
 
     def factor(self) -> tuple[Matrix, FloatArray] | None:

@@ -89,6 +89,7 @@ class LowRank(Operator):
         return product if self.d is None else product + rowwise(self.d, x)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """P[rows][:, columns]: (r, c)."""
         out = self.source.inner(rows, columns)
         if self.scale is not None:
             out *= self.scale[rows][:, None]
@@ -115,6 +116,7 @@ class LowRank(Operator):
         return float(added / n)
 
     def dense(self) -> FloatArray:
+        """(n, n)."""
         check_memory(*self.shape, "a low-rank operator made dense")
         Z, d = self.factor()
         out = as_dense(Z @ Z.T)
@@ -122,17 +124,20 @@ class LowRank(Operator):
         return out
 
     def congruence(self, s: FloatArray) -> Operator:
+        """The same factor with other row scales."""
         return LowRank(
             self.source, None if self.d is None else self.d * s * s, s if self.scale is None else times(s, self.scale)
         )
 
     def describe(self) -> str:
+        """Name the factor's shape and kind."""
         kind = f"sparse, {self.source.entries} non-zeros" if self.source.is_sparse else "dense"
         plus = "" if self.d is None else " + diagonal"
         return f"low rank ZZᵀ{plus}, Z {self.source.n} × {self.source.d} {kind}"
 
     @property
     def nbytes(self) -> int:
+        """Of the factor and the diagonal."""
         return self.source.nbytes + sum(v.nbytes for v in (self.d, self.scale) if v is not None)
 
     def factor(self) -> tuple[Matrix, FloatArray]:
