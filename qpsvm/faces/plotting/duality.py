@@ -37,12 +37,7 @@ MARKED = 0.4
 
 @picture
 def duality(
-    problem: Problem,
-    result: SVMResult,
-    *,
-    start: ArrayLike | None = None,
-    legend: bool = True,
-    ax: Axes | None = None,
+    problem: Problem, result: SVMResult, *, start: ArrayLike | None = None, legend: bool = True, ax: Axes | None = None
 ) -> Axes:
     """Draw primal and dual values on the way from a feasible α to that of the result, and the gap between them.
 

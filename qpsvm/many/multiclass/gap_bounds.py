@@ -125,13 +125,7 @@ def surplus_of(
 
 
 def kernel_points(
-    stack: Stack,
-    alpha: FloatArray,
-    u: FloatArray,
-    b: FloatArray,
-    margin: FloatArray,
-    sizes: FloatArray,
-    epsilon: float,
+    stack: Stack, alpha: FloatArray, u: FloatArray, b: FloatArray, margin: FloatArray, sizes: FloatArray, epsilon: float
 ) -> Points:
     """Points with w = w(α), whose u were computed from kernel values known to ε, (BULK.1).
 
