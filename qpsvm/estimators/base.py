@@ -23,16 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InaccurateWarning, UnknownOptionError, nearest
-from qpsvm.data.samples import SpreadSamples
-from qpsvm.estimators.out_of_core import stored
-from qpsvm.estimators.parameters import (
-    NO_LIMIT,
-    PARAMETERS,
-    CallbackSupportMixin,
-    Parameter,
-    documentation,
-    watched,
-)
+from qpsvm.data.samples import SpreadSamples, stored
+from qpsvm.estimators.parameters import NO_LIMIT, PARAMETERS, CallbackSupportMixin, Parameter, documentation, watched
 from qpsvm.machines import Problem
 from qpsvm.many.multiclass.one_by_one import without_noise
 from qpsvm.many.multiclass.together import Results, Together

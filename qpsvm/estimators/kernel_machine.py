@@ -16,7 +16,6 @@ from qpsvm.base.errors import DataError, DataTypeError, UnsupportedError
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator, model_of
-from qpsvm.estimators.out_of_core import in_memory_only, learn_columns
 from qpsvm.result.all_in_one_model import JointModel
 from qpsvm.result.model import Model
 from qpsvm.result.pairs_model import PairsModel
@@ -63,7 +62,7 @@ class KernelMachine(Estimator):
 
         Raises DataError, DataTypeError.
         """
-        in_memory_only(self, X)
+        inputs.in_memory_only(self, X)
         self._given, self._kept_dtype = None, np.dtype(np.float64)
         source = X if isinstance(X, RowSource) else None
         if source is not None and not self._is_linear:
@@ -84,7 +83,7 @@ class KernelMachine(Estimator):
                 )
             self.shape_fit_ = matrix.shape
         if source is not None:
-            learn_columns(self, source)
+            inputs.learn_columns(self, source)
         self._sparse = matrix.is_sparse if isinstance(matrix, RowSource) else sp.issparse(matrix)
         matrix = inputs.dense_if_small(matrix)
         kernel = inputs.kernel_of(self, matrix)

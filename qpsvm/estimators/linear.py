@@ -24,17 +24,10 @@ from sklearn.utils.validation import check_is_fitted
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.rows import RowSource
+from qpsvm.data.sources.dask_rows import is_dask
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator, linear_scores, model_of
-from qpsvm.estimators.out_of_core import (
-    StoredScore,
-    by_partition,
-    classes_of,
-    is_dask,
-    rows_of,
-    spread_to_predict,
-    targets,
-)
+from qpsvm.estimators.inputs import StoredScore
 from qpsvm.estimators.parameters import Parameter, flag, one_of, positive
 from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines
 from qpsvm.machines import EpsilonSVR, Problem
@@ -108,9 +101,9 @@ class LinearMachine(Estimator):
         """f of each machine, (m, P): of a Dask collection a Dask array."""
         check_is_fitted(self)
         if is_dask(X):
-            array = spread_to_predict(self, X)
+            array = inputs.spread_to_predict(self, X)
             w, b = np.atleast_2d(as_dense(self.coef_)), self.intercept_
-            return by_partition(partial(_plane_values, w=w, b=b), array, len(w), np.float64)
+            return inputs.by_partition(partial(_plane_values, w=w, b=b), array, len(w), np.float64)
         matrix = inputs.dense_if_small(inputs.samples(self, X))
         coef: Any = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
         if isinstance(matrix, RowSource):
@@ -224,8 +217,8 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
 
         Raises UnsupportedError.
         """
-        rows = rows_of(self, X, y, sample_weight)
-        classes = self.classes_ = classes_of(rows)
+        rows = inputs.rows_of(self, X, y, sample_weight)
+        classes = self.classes_ = inputs.classes_of(rows)
         several = len(classes) > 2
         if several and (self.multi_class in ALL_IN_ONE or self.class_weight is not None):
             what = "class_weight" if self.class_weight is not None else f"multi_class={self.multi_class!r}"
@@ -233,7 +226,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         posed, intercept, _ = self._posed(X)
         kind: Any = Problem.machines[LOSSES[self.loss]]
         results, factors = [], None
-        for target in targets(y, classes):
+        for target in inputs.targets(y, classes):
             problem = kind(
                 posed, target, self.C, sample_weight=sample_weight, intercept=intercept, constraints=self.constraints,
                 class_weight=self.class_weight,
@@ -266,7 +259,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
 
     def predict(self, X: Any) -> Any:
         values, labels = self._values(X), partial(_labels_at, classes=self.classes_)
-        return by_partition(labels, values, None, self.classes_.dtype) if is_dask(X) else labels(values)
+        return inputs.by_partition(labels, values, None, self.classes_.dtype) if is_dask(X) else labels(values)
 
 
 def _labels_at(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
@@ -336,7 +329,7 @@ class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[mis
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         if is_dask(X):
-            rows_of(self, X, y, sample_weight)
+            inputs.rows_of(self, X, y, sample_weight)
             matrix, target, weight = X, y, sample_weight
         else:
             matrix = inputs.dense_if_small(inputs.training_samples(self, X))

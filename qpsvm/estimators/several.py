@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.estimators.base import Estimator
-from qpsvm.estimators.out_of_core import StoredScore
+from qpsvm.estimators.inputs import StoredScore
 from qpsvm.machines import CrammerSinger, WestonWatkins
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.many.multiclass import Together, solve_pairs, solve_rest

@@ -11,8 +11,8 @@ from sklearn.base import RegressorMixin
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
+from qpsvm.estimators.inputs import StoredScore
 from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.out_of_core import StoredScore
 from qpsvm.estimators.parameters import INFINITE_C, Parameter, finite, flag, share
 from qpsvm.machines import EpsilonSVR, Problem
 from qpsvm.machines import NuSVR as NuProblem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qpsvm import __version__
-from qpsvm.faces.cli.commands import compare, derive, grid, listing, patch, play, predict, solve
+from qpsvm.faces.cli.commands import compare, derive, grid, patch, play, predict, solve
 from qpsvm.faces.cli.commands import verify as proving
 from qpsvm.faces.cli.held_out import fold_count, seed, share
 from qpsvm.faces.cli.options import (
@@ -217,5 +217,5 @@ def make_parser() -> Parser:
     patching.set_defaults(run=patch.run)
 
     listed = commands.add_parser("backends", help="what is installed, and what it can take")
-    listed.set_defaults(run=listing.run)
+    listed.set_defaults(run=compare.list_backends)
     return parser

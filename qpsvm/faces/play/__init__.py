@@ -7,9 +7,8 @@
 optimal [0.5, 0.5] -1.0
 
 `reply` is a pure function from what the page asks to what it shows, and everything numeric on the page comes from it.
-`request` checks what comes in; `machines`, `catalogue` and `scenes` say what there is to choose; `plane`, `table`,
-`complementarity`, `quadratic`, `steps` and `runs` are the parts of an answer. `server` carries messages over a
-WebSocket, `widget` in a notebook.
+`request` checks what comes in; `machines`, `catalogue` and `scenes` say what there is to choose; `parts` are those of
+an answer, and `explanations` its sentences. `server` carries messages over a WebSocket, `widget` in a notebook.
 """
 
 from qpsvm.faces.play.reply.reply import reply

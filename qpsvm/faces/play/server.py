@@ -33,8 +33,7 @@ from qpsvm.base.errors import MissingExtraError, ParameterError, install
 from qpsvm.faces.play.catalogue import KERNELS
 from qpsvm.faces.play.machines import MACHINES
 from qpsvm.faces.play.reply.checks import RequestError
-from qpsvm.faces.play.reply.reply import reply
-from qpsvm.faces.play.reply.summary import failure, fault
+from qpsvm.faces.play.reply.reply import failure, fault, reply
 from qpsvm.faces.play.request import id_of
 from qpsvm.faces.play.start import Start, default_start
 

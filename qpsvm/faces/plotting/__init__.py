@@ -11,12 +11,11 @@ small one, pass `legend=False`.
 >>> ax.figure.savefig("boundary.png")
 """
 
-from qpsvm.faces.plotting.boundary import boundary
+from qpsvm.faces.plotting.boundary import boundary, novelty
 from qpsvm.faces.plotting.decisions import decisions
 from qpsvm.faces.plotting.duality import duality
 from qpsvm.faces.plotting.hulls import hulls
 from qpsvm.faces.plotting.multipliers import complementarity, gap, multipliers
-from qpsvm.faces.plotting.novelty import novelty
 from qpsvm.faces.plotting.path import path
 from qpsvm.faces.plotting.scores import scores
 from qpsvm.faces.plotting.tube import quantiles, tube

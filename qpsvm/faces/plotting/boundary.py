@@ -1,40 +1,47 @@
-"""The decision boundary, both margins, and the samples by kind."""
+"""The decision boundary over a plane or a line: of two classes with the margins, of novelty detection with the ball."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.faces.plotting.novelty import novelty
+from qpsvm.base.errors import UnsupportedError
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
+    GREY,
     SIDES,
+    draw_kinds,
     draw_rings,
     draw_samples,
     legend_below,
     line_proxy,
+    marker_proxy,
     new_axes,
+    picture,
     say_what,
     set_labels,
+    shade_sides,
     side_proxies,
 )
-from qpsvm.faces.plotting.view import View, check_resolution, view_of
+from qpsvm.faces.plotting.view import CURVE_POINTS, View, check_resolution, view_of
 from qpsvm.machines import SVDD, OneClass, Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Linear
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Points of the curve f(x) where there is one feature.
-CURVE_POINTS = 400
+#: Where the thin lines run: at these shares of the way from f = 0 to the largest f inside, and to the smallest outside.
+SHARES = (1 / 3, 2 / 3)
 
 
+@picture
 def boundary(
     problem: Problem,
     result: SVMResult,
@@ -51,21 +58,7 @@ def boundary(
 
     Parameters
     ----------
-    problem : Problem
-        Whose samples are drawn.
-    result : SVMResult
-        Of that problem.
-    features : (int, int), optional
-        The columns of X to show, needed where there are more than two. The others are held at their medians: the lines
-        are those of this one slice, and all samples are projected on it.
-    names : sequence of str, optional
-        Names of all d features.
-    resolution : int, default=200
-        Points of the grid in each direction, at least 2.
-    legend : bool, default=True
-        Whether a legend stands below the axes.
-    ax : Axes, optional
-        By default those of a new figure.
+    problem, result, features, names, resolution, legend, ax
 
     Returns
     -------
@@ -76,16 +69,11 @@ def boundary(
 
     Raises
     ------
-    MissingExtraError
-        Matplotlib is not installed.
     ParameterError
         More than two features and no choice among them, or a resolution below 2.
-    ParameterTypeError
-        An argument of another type, such as text for the resolution.
     UnsupportedError
         The kernel is precomputed.
-    DataError
-        The result is not of this problem, or there are not as many names as features.
+    DataError, ParameterTypeError, MissingExtraError
 
     Examples
     --------
@@ -98,58 +86,148 @@ def boundary(
     if isinstance(problem, (OneClass, SVDD)):
         return novelty(problem, result, features=features, names=names, resolution=resolution, legend=legend, ax=ax)
     check_pair(problem, result)
-    as_flag(legend, "legend")
     check_resolution(resolution)
     view = view_of(problem, features, names)
-    plane = len(view.columns) == 2
-    ax = new_axes(ax, view.size) if plane else new_axes(ax)
-    lines = _plane(ax, result, view, resolution) if plane else _curve(ax, result, view)
+    ax = new_axes(ax, *([view.size] if view.is_plane else []))
+    levels = np.unique([-result.rho, 0.0, result.rho])
+    lines = _boundaries(ax, result, view, resolution, levels) if view.is_plane else _curve(ax, result, view, levels)
     points = view.points
-    if points.shape[1] == 1:
+    if not view.is_plane:
         points = np.column_stack([points, (problem.y * result.yf)[problem.rows]])
     handles = draw_samples(ax, problem, result, points, problem.rows)
     ringed = result.kind[problem.rows] > 0
     rings = draw_rings(ax, points[ringed], f"support vectors ({ringed.sum()})")
-    if not plane:
-        _sides(ax)
-    say_what(ax, problem, result, view.note, view.frame(ax) if plane else "")
+    if not view.is_plane:
+        shade_sides(ax)
+    say_what(ax, problem, result, view.note, view.frame(ax) if view.is_plane else "")
     if legend:
-        legend_below(ax, [*handles, rings, *lines, *side_proxies(problem)])
+        legend_below(ax, [*handles, rings, *lines, *side_proxies(("f < 0", "f > 0"), problem.classes)])
     return ax
 
 
-def _plane(ax: Axes, result: SVMResult, view: View, resolution: int) -> list[Any]:
+def _on_grid(ax: Axes, result: SVMResult, view: View, resolution: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Both sides shaded; the ticks of both axes, (r,) each, and f at every pair of them, (r, r)."""
     across, up = view.ticks(0, resolution), view.ticks(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
     f = view.values(result, grid).reshape(len(up), len(across))
     ax.contourf(across, up, f, levels=[-np.inf, 0.0, np.inf], colors=list(SIDES), zorder=0)
-    levels = [level for level in _levels(result.rho) if f.min() < level < f.max()]
-    if levels:
-        styles = ["-" if level == 0 else "--" for level in levels]
-        widths = [1.8 if level == 0 else 1.1 for level in levels]
-        ax.contour(across, up, f, levels=levels, colors=BLACK, linestyles=styles, linewidths=widths, zorder=2)
+    return across, up, f
+
+
+def _boundaries(ax: Axes, result: SVMResult, view: View, resolution: int, levels: FloatArray) -> list[Any]:
+    """f = 0 and the margins over the plane, where they pass it; handles for the legend."""
+    across, up, f = _on_grid(ax, result, view, resolution)
+    seen = [level for level in levels if f.min() < level < f.max()]
+    if seen:
+        styles = ["-" if level == 0 else "--" for level in seen]
+        widths = [1.8 if level == 0 else 1.1 for level in seen]
+        ax.contour(across, up, f, levels=seen, colors=BLACK, linestyles=styles, linewidths=widths, zorder=2)
     names = {True: ("-", "boundary, f = 0"), False: ("--", f"margins, f = ±{result.rho:.3g}")}
-    return [line_proxy(BLACK, *names[zero]) for zero in sorted({level == 0 for level in levels}, reverse=True)]
+    return [line_proxy(BLACK, *names[zero]) for zero in sorted({level == 0 for level in seen}, reverse=True)]
 
 
-def _levels(rho: float) -> FloatArray:
-    """−ρ, 0 and ρ, (3,); only 0, (1,), where ρ = 0."""
-    return np.unique([-rho, 0.0, rho])
-
-
-def _curve(ax: Axes, result: SVMResult, view: View) -> list[Any]:
+def _curve(ax: Axes, result: SVMResult, view: View, levels: FloatArray) -> list[Any]:
+    """f over the one feature, with lines at its levels; handles for the legend."""
     x = view.ticks(0, CURVE_POINTS)
     curve = ax.plot(x, view.values(result, x[:, None]), color=BLUE, linewidth=1.6, zorder=2, label="f(x)")
-    for level in _levels(result.rho):
+    for level in levels:
         ax.axhline(level, color=BLACK, linestyle="-" if level == 0 else "--", linewidth=1.0, zorder=1)
     set_labels(ax, view.names[0], "decision function f(x)")
-    names = {True: ("-", "f = 0"), False: ("--", f"margins, f = ±{result.rho:.3g}")}
-    return [*curve, *(line_proxy(BLACK, *names[zero]) for zero in (True, False)[: 1 + (result.rho != 0)])]
+    margins = [line_proxy(BLACK, "--", f"margins, f = ±{result.rho:.3g}")] if len(levels) > 1 else []
+    return [*curve, line_proxy(BLACK, "-", "f = 0"), *margins]
 
 
-def _sides(ax: Axes) -> None:
-    """Shade where f < 0 and where f > 0, on the vertical axis."""
-    low, high = ax.get_ylim()
-    for side, (start, stop) in zip(SIDES, ((low, 0.0), (0.0, high)), strict=True):
-        ax.axhspan(start, stop, facecolor=side, linewidth=0, zorder=0)
-    ax.set_ylim(low, high)
+@picture
+def novelty(
+    problem: Problem,
+    result: SVMResult,
+    *,
+    features: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
+    resolution: int = 200,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw where f = 0, inside and outside, lines of equal f, and the samples by kind; of a ball, centre and radius.
+
+    Parameters
+    ----------
+    problem, result, features, names, resolution, legend, ax
+
+    Returns
+    -------
+    Axes
+        With two features, f over their plane; with one, the curve f(x) over x. Centre and radius are drawn where an
+        SVDD has a linear kernel and two features, and R² ≥ 0.
+
+    Raises
+    ------
+    ParameterError
+        As in `boundary`.
+    UnsupportedError
+        Another machine, or a precomputed kernel.
+    DataError, ParameterTypeError, MissingExtraError
+
+    See Also
+    --------
+    boundary : Of two classes.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.SVDD([[0.0, 0.0], [2.0, 0.0], [1.0, 1.5], [1.0, 0.4]], nu=0.1)
+    >>> ax = qpsvm.faces.plotting.novelty(problem, qpsvm.solve(problem), names=["length", "width"], resolution=20)
+    >>> print(ax.get_xlabel(), ax.get_ylabel())
+    length width
+    """
+    if not isinstance(problem, (OneClass, SVDD)):
+        raise UnsupportedError(f"novelty draws OneClass and SVDD; {type(problem).__name__} is drawn by boundary")
+    check_pair(problem, result)
+    check_resolution(resolution)
+    view = view_of(problem, features, names)
+    points, kind, plane = view.points, result.kind[problem.rows], view.is_plane
+    linear = isinstance(problem, SVDD) and isinstance(problem.kernel, Linear) and problem.X.shape[1] == 2
+    ball = plane and linear and bool(np.isfinite(result.radius))
+    if ball:  # the whole of it is to be seen
+        corners = result.centre + result.radius * np.array([[-1.0, -1.0], [1.0, 1.0]])
+        view = replace(view, points=np.vstack([points, corners[:, list(view.columns)]]))
+    ax = new_axes(ax, *([view.size] if plane else []))
+    lines = _contours(ax, result, view, resolution) if plane else _curve(ax, result, view, np.zeros(1))
+    if not plane:
+        shade_sides(ax)
+        points = np.column_stack([points, result.yf[problem.rows]])
+    handles = draw_kinds(ax, points, kind, problem.kinds.words, BLUE)
+    if ball:
+        handles += _ball(ax, result, result.centre[list(view.columns)], points[kind == 1])
+    say_what(ax, problem, result, view.note, view.frame(ax) if plane else "")
+    if legend:
+        assert result.model.classes is not None
+        sides = side_proxies(("f < 0, outside", "f > 0, inside"), result.model.classes)
+        legend_below(ax, [*handles, *lines, *sides])
+    return ax
+
+
+def _contours(ax: Axes, result: SVMResult, view: View, resolution: int) -> list[Any]:
+    """f = 0 and lines of equal f over the plane; handles for the legend."""
+    across, up, f = _on_grid(ax, result, view, resolution)
+    ends = [float(end) for end in (f.min(), f.max())]
+    thin = np.unique([share * end for end in ends for share in SHARES if share * end])
+    handles = []
+    if len(thin) and ends[0] < ends[1]:
+        ax.contour(across, up, f, levels=thin, colors=GREY, linestyles=":", linewidths=0.9, zorder=1)
+        handles.append(line_proxy(GREY, ":", "equal f"))
+    if ends[0] < 0.0 < ends[1]:
+        ax.contour(across, up, f, levels=[0.0], colors=BLACK, linestyles="-", linewidths=1.8, zorder=2)
+        handles.insert(0, line_proxy(BLACK, "-", "boundary, f = 0"))
+    return handles
+
+
+def _ball(ax: Axes, result: SVMResult, centre: FloatArray, on_it: FloatArray) -> list[Any]:
+    """Draw the centre, and the radius towards a sample on the boundary where there is one."""
+    radius = result.radius
+    way = on_it[0] - centre if len(on_it) else np.array([1.0, 0.0])
+    length = float(np.linalg.norm(way))
+    end = centre + (radius / length * way if length else way * radius)
+    ax.plot([centre[0], end[0]], [centre[1], end[1]], color=BLACK, linestyle="--", linewidth=1.1, zorder=2)
+    ax.scatter(centre[0], centre[1], marker="+", s=110, c=BLACK, linewidths=1.8, zorder=6)
+    return [marker_proxy("+", BLACK, BLACK, "centre c"), line_proxy(BLACK, "--", f"radius R = {radius:.4g}")]

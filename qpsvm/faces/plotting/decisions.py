@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
     CLASSES,
-    SIDES,
     legend_below,
     line_proxy,
     new_axes,
+    picture,
     plain,
     say_what,
     set_labels,
+    shade_sides,
 )
 from qpsvm.machines import SVDD, OneClass, Problem
 from qpsvm.machines.problem.pairing import check_pair
@@ -34,6 +34,7 @@ FEWEST_BINS, MOST_BINS = 8, 60
 HATCHES, SHADE = ("//", ".."), 0.35
 
 
+@picture
 def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: Axes | None = None) -> Axes:
     """Draw how the decision values f of the samples are spread, class by class, around f = 0 and the margins.
 
@@ -45,10 +46,7 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
         Of two classes, a one-class SVM or an SVDD, of any number of features.
     result : SVMResult
         Of that problem.
-    legend : bool, default=True
-        Whether a legend stands below the axes.
-    ax : Axes, optional
-        By default those of a new figure.
+    legend, ax
 
     Returns
     -------
@@ -59,12 +57,7 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
     ------
     UnsupportedError
         The machine predicts numbers or an order.
-    DataError
-        The result is not of this problem.
-    ParameterTypeError
-        An argument of another type.
-    MissingExtraError
-        Matplotlib is not installed.
+    DataError, ParameterTypeError, MissingExtraError
 
     See Also
     --------
@@ -81,7 +74,6 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
     'decision function f(x)'
     """
     check_pair(problem, result)
-    as_flag(legend, "legend")
     novelty = isinstance(problem, (OneClass, SVDD))
     if problem.samples.classes is None and not novelty:
         other = "tube(problem, result) draws a regression" if problem.shown_target is not None else "of an order: none"
@@ -138,9 +130,8 @@ def _levels(ax: Axes, rho: float) -> list[Any]:
     """Both sides shaded, and the lines f = 0 and f = ±ρ."""
     left, right = ax.get_xlim()
     left, right = min(left, -1.1 * rho), max(right, 1.1 * rho)
-    for side, (start, stop) in zip(SIDES, ((left, 0.0), (0.0, right)), strict=True):
-        ax.axvspan(start, stop, facecolor=side, linewidth=0, zorder=0)
     ax.set_xlim(left, right)
+    shade_sides(ax, "x")
     ax.axvline(0.0, color=BLACK, linewidth=1.8, zorder=3)
     handles = [line_proxy(BLACK, "-", "boundary, f = 0")]
     if rho > 0.0:

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.faces.plotting.style import BLACK, BLUE, GREEN, GREY, legend_below, new_axes, say_what
+from qpsvm.faces.plotting.style import BLACK, BLUE, GREEN, GREY, legend_below, new_axes, picture, say_what
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
@@ -36,13 +35,9 @@ ROOM = 0.06
 MARKED = 0.4
 
 
+@picture
 def duality(
-    problem: Problem,
-    result: SVMResult,
-    *,
-    start: ArrayLike | None = None,
-    legend: bool = True,
-    ax: Axes | None = None,
+    problem: Problem, result: SVMResult, *, start: ArrayLike | None = None, legend: bool = True, ax: Axes | None = None
 ) -> Axes:
     """Draw primal and dual values on the way from a feasible α to that of the result, and the gap between them.
 
@@ -55,10 +50,7 @@ def duality(
     start : array_like, shape (n,), optional
         The point α⁰, made feasible as `Problem.certify` does. By default 0: without any multiplier for a C-SVM; for a
         machine in which 0 is not feasible or has no direction, equal ones within each class.
-    legend : bool, default=True
-        Whether a legend stands below the axes.
-    ax : Axes, optional
-        By default those of a new figure.
+    legend, ax
 
     Returns
     -------
@@ -71,10 +63,7 @@ def duality(
         The result has no finite primal value, so there is nothing to meet.
     DataError
         The result is not of this problem, or the start has another shape.
-    ParameterTypeError
-        An argument of another type.
-    MissingExtraError
-        Matplotlib is not installed.
+    ParameterTypeError, MissingExtraError
 
     Examples
     --------
@@ -86,7 +75,6 @@ def duality(
     >>> ax.figure.savefig("duality.png")
     """
     check_pair(problem, result)
-    as_flag(legend, "legend")
     if not np.isfinite([result.primal, result.dual]).all():
         raise ParameterError(
             f"the result is {result.status}: its primal or dual value is infinite, so they do not meet; of classes "

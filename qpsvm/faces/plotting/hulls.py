@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import (
     DataError,
@@ -45,6 +44,7 @@ from qpsvm.faces.plotting.style import (
     legend_below,
     marker_proxy,
     new_axes,
+    picture,
     plain,
     set_title,
 )
@@ -121,6 +121,7 @@ ERRORS = (NotSeparableError, MarginNotFoundError)
 HullsError = NotSeparableError | MarginNotFoundError
 
 
+@picture
 def hulls(
     problem: Problem,
     result: SVMResult | HullsError,
@@ -139,10 +140,7 @@ def hulls(
         Of that problem. Where the hulls meet, `solve` raises the error, and their common point is drawn.
     names : (str, str), optional
         Names of the features.
-    legend : bool, default=True
-        Whether a legend stands below the axes.
-    ax : Axes, optional
-        By default those of a new figure.
+    legend, ax
 
     Returns
     -------
@@ -159,7 +157,6 @@ def hulls(
     DataError
         The result or error is not of this problem.
     MissingExtraError
-        Matplotlib is not installed.
 
     Notes
     -----
@@ -186,7 +183,6 @@ def hulls(
     error = result if isinstance(result, ERRORS) else getattr(result, "error", None)
     meeting = error if isinstance(error, ERRORS) else None
     _check(problem, result)
-    as_flag(legend, "legend")
     view = view_of(problem, None, names)
     shares = _meeting(problem, meeting) if meeting is not None else _shares(problem, result)
     ax = new_axes(ax, view.size)

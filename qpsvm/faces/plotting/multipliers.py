@@ -26,6 +26,7 @@ from qpsvm.faces.plotting.style import (
     legend_below,
     line_proxy,
     new_axes,
+    picture,
     plain,
     say_what,
 )
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 ROOM = 0.08
 
 
+@picture
 def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True, ax: Axes | None = None) -> Axes:
     """Draw y_i f(x_i) against α_i/C_i: α = 0 above the margin, α between 0 and C on it, α = C below.
 
@@ -49,10 +51,7 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
         Whose samples are drawn.
     result : SVMResult
         Of that problem. A sample is as far from the path as it is from its optimality condition.
-    legend : bool, default=True
-        Whether a legend stands below the axes.
-    ax : Axes, optional
-        By default those of a new figure.
+    legend, ax
 
     Returns
     -------
@@ -61,12 +60,7 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
 
     Raises
     ------
-    DataError
-        The result is not of this problem.
-    ParameterTypeError
-        An argument of another type.
-    MissingExtraError
-        Matplotlib is not installed.
+    DataError, ParameterTypeError, MissingExtraError
 
     Examples
     --------
@@ -76,7 +70,6 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
     >>> ax.figure.savefig("complementarity.png")
     """
     check_pair(problem, result)
-    as_flag(legend, "legend")
     ax = new_axes(ax)
     rows = problem.rows[result.upper[problem.rows] > 0]  # under other weights, other rows may take part
     if not len(rows):
@@ -108,6 +101,7 @@ SMALLEST = float(np.finfo(float).eps)
 MARKERS = 12
 
 
+@picture
 def gap(
     history: ArrayLike | Mapping[str, ArrayLike],
     *,
@@ -141,7 +135,6 @@ def gap(
     ParameterError
         A tolerance that is not positive and finite.
     MissingExtraError
-        Matplotlib is not installed.
 
     Examples
     --------
@@ -160,7 +153,6 @@ def gap(
         raise DataError("there is no run to draw: history is an empty mapping")
     if tol is not None:
         tol = as_tolerance(tol)
-    as_flag(legend, "legend")
     rows = {str(name): _rows(run, str(name)) for name, run in runs.items()}
     ax = new_axes(ax, (6.4, 4.4))
     for k, (name, pairs) in enumerate(rows.items()):
@@ -202,6 +194,7 @@ def _rows(run: ArrayLike, name: str) -> FloatArray:
     return pairs
 
 
+@picture
 def multipliers(
     problem: Problem, result: SVMResult, *, sort: bool = True, legend: bool = True, ax: Axes | None = None
 ) -> Axes:
@@ -209,16 +202,10 @@ def multipliers(
 
     Parameters
     ----------
-    problem : Problem
-        Whose samples are drawn.
-    result : SVMResult
-        Of that problem.
+    problem, result
     sort : bool, default=True
         The largest α first; otherwise in the order of the rows. Rows of weight 0 are left out.
-    legend : bool, default=True
-        Whether a legend stands below the axes.
-    ax : Axes, optional
-        By default those of a new figure.
+    legend, ax
 
     Returns
     -------
@@ -227,12 +214,7 @@ def multipliers(
 
     Raises
     ------
-    DataError
-        The result is not of this problem.
-    ParameterTypeError
-        An argument of another type.
-    MissingExtraError
-        Matplotlib is not installed.
+    DataError, ParameterTypeError, MissingExtraError
 
     Examples
     --------
@@ -243,7 +225,6 @@ def multipliers(
     """
     check_pair(problem, result)
     as_flag(sort, "sort")
-    as_flag(legend, "legend")
     ax = new_axes(ax, (7.2, 4.4))
     rows = problem.rows
     if sort:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, NoWeightVectorError, ParameterTypeError, UnknownOptionError, nearest
-from qpsvm.faces.plotting.style import BLACK, CURVES, legend_below, new_axes, set_title
+from qpsvm.faces.plotting.style import BLACK, CURVES, legend_below, new_axes, picture, set_title
 from qpsvm.faces.plotting.view import feature_names
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
@@ -33,6 +32,7 @@ DECADE = 10.0
 NAMED_CURVES = len(CURVES)
 
 
+@picture
 def path(
     problem: Problem,
     values: ArrayLike,
@@ -86,7 +86,6 @@ def path(
     DataError
         The results are not of this problem, or not one for each value; or names are not one for each feature.
     MissingExtraError
-        Matplotlib is not installed.
 
     See Also
     --------
@@ -107,7 +106,6 @@ def path(
     """
     if not isinstance(show, str) or show not in get_args(Shown):
         raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(show, get_args(Shown))}")
-    as_flag(legend, "legend")
     _, letter = family(problem)
     at = path_values(values)
     if show == "coefficients" and not isinstance(problem.kernel, Linear):

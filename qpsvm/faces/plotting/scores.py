@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterTypeError, UnsupportedError
 from qpsvm.faces.plotting.path import DECADE
-from qpsvm.faces.plotting.style import BLACK, BLUE, SKY, VERMILION, legend_below, new_axes, set_title
+from qpsvm.faces.plotting.style import BLACK, BLUE, SKY, VERMILION, legend_below, new_axes, picture, set_title
 from qpsvm.many.grid.cross_validation import CrossValidation
 from qpsvm.many.grid.parameters import LETTERS
 
@@ -23,6 +23,7 @@ GREEK = {"gamma": "γ", "coef0": "r", "degree": "p"}
 MOST_TICKS = 8
 
 
+@picture
 def scores(found: CrossValidation, *, legend: bool = True, ax: Axes | None = None) -> Axes:
     """Draw cross-validated scores.
 
@@ -30,10 +31,7 @@ def scores(found: CrossValidation, *, legend: bool = True, ax: Axes | None = Non
     ----------
     found : CrossValidation
         Over one parameter or two.
-    legend : bool, default=True
-        Whether a legend stands below the axes.
-    ax : Axes, optional
-        By default those of a new figure.
+    legend, ax
 
     Returns
     -------
@@ -48,7 +46,6 @@ def scores(found: CrossValidation, *, legend: bool = True, ax: Axes | None = Non
     ParameterTypeError
         Something else than a cross-validation.
     MissingExtraError
-        Matplotlib is not installed.
 
     See Also
     --------

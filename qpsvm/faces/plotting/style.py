@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import MissingExtraError, ParameterTypeError, install
 from qpsvm.machines import Problem
@@ -111,6 +115,53 @@ def room_up(ax: Axes) -> float:
     return float(ax.figure.bbox.height) * len(top.rowspan) / top.get_gridspec().nrows
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+#: What several pictures take and raise, for their documentation.
+SHARED = {
+    "problem": ("Problem", "Whose samples are drawn."),
+    "result": ("SVMResult", "Of that problem."),
+    "features": (
+        "(int, int), optional",
+        "The columns of X to show, needed where there are more than two. The others are held at their medians: the "
+        "lines are those of this one slice, and all samples are projected on it.",
+    ),
+    "names": ("sequence of str, optional", "Names of all d features."),
+    "resolution": ("int, default=200", "Points of the grid in each direction, at least 2."),
+    "legend": ("bool, default=True", "Whether a legend stands below the axes."),
+    "ax": ("Axes, optional", "By default those of a new figure."),
+    "DataError": ("", "The result is not of this problem, or there are not as many names as features."),
+    "ParameterTypeError": ("", "An argument of another type."),
+    "MissingExtraError": ("", "Matplotlib is not installed."),
+}  # fmt: skip
+
+
+def picture(draw: Callable[P, R]) -> Callable[P, R]:
+    """A picture that checks its `legend`, and whose documentation says in full what it shares with others.
+
+    A line of names of `SHARED` stands for their entries.
+    """
+
+    @wraps(draw)
+    def drawn(*args: P.args, **named: P.kwargs) -> R:
+        as_flag(named.get("legend", True), "legend")
+        return draw(*args, **named)
+
+    lines = []
+    for line in (draw.__doc__ or "").splitlines():
+        names = line.strip().split(", ")
+        if not all(name in SHARED for name in names):
+            lines.append(line)
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        for name in names:
+            kind, text = SHARED[name]
+            lines.append(f"{indent}{name} : {kind}" if kind else f"{indent}{name}")
+            lines += textwrap.wrap(text, 112, initial_indent=f"{indent}    ", subsequent_indent=f"{indent}    ")
+    drawn.__doc__ = "\n".join(lines)
+    return drawn
+
+
 BLACK, GREY = "black", "0.45"
 ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
 #: Kinds of samples in the order of `result.kind`: name and fill. No class has these colours, and in grey print they are
@@ -165,55 +216,59 @@ def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArr
     kind, positive = result.kind[rows], problem.y[rows] > 0
     for k, (_, fill) in enumerate(KINDS):
         for side, shape in enumerate(SHAPES):
-            chosen = (kind == k) & (positive == bool(side))
-            if chosen.any():
-                ax.scatter(
-                    points[chosen, 0],
-                    points[chosen, 1],
-                    s=SAMPLE,
-                    c=fill,
-                    marker=shape,
-                    linewidths=EDGE,
-                    edgecolors=CLASSES[side],
-                    zorder=3 + k,
-                )
+            x, y = points[(kind == k) & (positive == bool(side))].T
+            if len(x):
+                look: dict[str, Any] = {
+                    "s": SAMPLE,
+                    "c": fill,
+                    "marker": shape,
+                    "linewidths": EDGE,
+                    "edgecolors": CLASSES[side],
+                }
+                ax.scatter(x, y, zorder=3 + k, **look)
     counts = np.bincount(kind, minlength=len(KINDS))
-    classes = [f"class {plain(label)}" for label in problem.classes]
-    names = [f"{name} ({count})" for name, count in zip(result.kind_words, counts, strict=True)]
-    fills = [fill for _, fill in KINDS]
-    return [
-        *(marker_proxy("s", GREY, fill, name) for name, fill, count in zip(names, fills, counts, strict=True) if count),
-        *(
-            marker_proxy(shape, edge, "white", label)
-            for shape, edge, label in zip(SHAPES, CLASSES, classes, strict=True)
-        ),
-    ]
+    kinds = zip(result.kind_words, KINDS, counts, strict=True)
+    proxies = [marker_proxy("s", GREY, fill, f"{name} ({count})") for name, (_, fill), count in kinds if count]
+    classes = zip(SHAPES, CLASSES, problem.classes, strict=True)
+    return proxies + [marker_proxy(shape, edge, "white", f"class {plain(label)}") for shape, edge, label in classes]
+
+
+def draw_kinds(ax: Axes, points: FloatArray, kind: NDArray[Any], words: Sequence[str], edge: str) -> list[Any]:
+    """Draw samples (m, 2) by kind (m,), which is their fill, in one colour of edge; their handles for the legend."""
+    handles = []
+    for k, (name, (_, fill)) in enumerate(zip(words, KINDS, strict=True)):
+        chosen = points[kind == k]
+        if len(chosen):
+            ax.scatter(chosen[:, 0], chosen[:, 1], s=SAMPLE, c=fill, edgecolors=edge, linewidths=EDGE, zorder=3 + k)
+            handles.append(marker_proxy("o", edge, fill, f"{name} ({len(chosen)})"))
+    return handles
 
 
 def marker_proxy(marker: str, edge: str, fill: str, label: str) -> Any:
     """A marker for the legend."""
     from matplotlib.lines import Line2D
 
-    return Line2D(
-        [],
-        [],
-        linestyle="",
-        marker=marker,
-        markerfacecolor=fill,
-        markeredgecolor=edge,
-        markeredgewidth=EDGE,
-        label=label,
-    )
+    look: dict[str, Any] = {"markerfacecolor": fill, "markeredgecolor": edge, "markeredgewidth": EDGE}
+    return Line2D([], [], linestyle="", marker=marker, label=label, **look)
 
 
-def side_proxies(problem: Problem) -> list[Any]:
+def side_proxies(words: Sequence[str], labels: Iterable[object]) -> list[Any]:
     """The shading of both sides of the boundary, for the legend."""
     from matplotlib.patches import Patch
 
     return [
-        Patch(facecolor=side, edgecolor=side[0], linewidth=0.5, label=f"{sign}: predicts {plain(label)}")
-        for side, sign, label in zip(SIDES, ("f < 0", "f > 0"), problem.classes, strict=True)
+        Patch(facecolor=side, edgecolor=side[0], linewidth=0.5, label=f"{word}: predicts {plain(label)}")
+        for side, word, label in zip(SIDES, words, labels, strict=True)
     ]
+
+
+def shade_sides(ax: Axes, axis: str = "y") -> None:
+    """Shade where f < 0 and where f > 0, f being on an axis whose limits stay."""
+    low, high = ax.get_ylim() if axis == "y" else ax.get_xlim()
+    span = ax.axhspan if axis == "y" else ax.axvspan
+    for side, (start, stop) in zip(SIDES, ((low, 0.0), (0.0, high)), strict=True):
+        span(start, stop, facecolor=side, linewidth=0, zorder=0)
+    (ax.set_ylim if axis == "y" else ax.set_xlim)(low, high)
 
 
 def line_proxy(color: str, style: str, label: str) -> Any:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
@@ -17,16 +16,16 @@ from qpsvm.faces.plotting.style import (
     CURVES,
     EDGE,
     GREY,
-    KINDS,
     SAMPLE,
+    draw_kinds,
     legend_below,
-    marker_proxy,
     new_axes,
+    picture,
     say_what,
     set_labels,
     set_title,
 )
-from qpsvm.faces.plotting.view import View, feature_names, view_of
+from qpsvm.faces.plotting.view import CURVE_POINTS, View, feature_names, view_of
 from qpsvm.machines import Problem, QuantileSVR
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
@@ -35,12 +34,11 @@ from qpsvm.space.kernels.functions import Precomputed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Points of a curve.
-CURVE_POINTS = 400
 #: Opacity of the tube, and of the band between two quantiles.
 SHADE = 0.15
 
 
+@picture
 def tube(
     problem: Problem,
     result: SVMResult,
@@ -61,12 +59,7 @@ def tube(
     feature : int, optional
         The column of X to show, of several: the others are held at their medians, and all samples are projected on it.
         Without it, targets are drawn against predictions where there are several features.
-    names : sequence of str, optional
-        Names of all d features.
-    legend : bool, default=True
-        Whether a legend stands below the axes.
-    ax : Axes, optional
-        By default those of a new figure.
+    names, legend, ax
 
     Returns
     -------
@@ -76,7 +69,6 @@ def tube(
     Raises
     ------
     MissingExtraError
-        Matplotlib is not installed.
     UnsupportedError
         The machine is no regression; or a feature of a precomputed kernel is asked for.
     ParameterError, ParameterTypeError
@@ -97,7 +89,6 @@ def tube(
     hours | target t
     """
     check_pair(problem, result)
-    as_flag(legend, "legend")
     _check_regression(problem)
     view = _line(problem, feature, names)
     ax = new_axes(ax)
@@ -106,20 +97,24 @@ def tube(
     if view is None:
         across = result.yf[rows]  # f of the samples: the first half of s∘f
         ends = np.array([min(across.min(), t[rows].min()), max(across.max(), t[rows].max())])
-        curve, words = (ends, ends), "t = f(x)"
+        curve, label = (ends, ends), "t = f(x)"
         set_labels(ax, "prediction f(x)", "target t")
     else:
         across, x = view.points[:, 0], view.ticks(0, CURVE_POINTS)
-        curve, words = (x, view.values(result, x[:, None])), "f(x)"
+        curve, label = (x, view.values(result, x[:, None])), "f(x)"
         set_labels(ax, view.names[0], "target t")
-    handles = _draw_tube(ax, *curve, epsilon, words)
-    handles += _draw_kinds(ax, problem, result, np.column_stack([across, t[rows]]))
+    handles = _draw_tube(ax, *curve, epsilon, label)
+    words = problem.kinds.words
+    if not np.isfinite(result.upper).all():
+        words = (*words[:2], problem.kinds.curved)
+    handles += draw_kinds(ax, np.column_stack([across, t[rows]]), result.kind[rows], words, GREY)
     say_what(ax, problem, result, view.note if view is not None else "")
     if legend:
         legend_below(ax, handles)
     return ax
 
 
+@picture
 def quantiles(
     problems: Sequence[Problem],
     results: Sequence[SVMResult],
@@ -139,12 +134,7 @@ def quantiles(
         One for each.
     feature : int, optional
         The column of X to show, needed where there are several: the others are held at their medians.
-    names : sequence of str, optional
-        Names of all d features.
-    legend : bool, default=True
-        Whether a legend stands below the axes.
-    ax : Axes, optional
-        By default those of a new figure.
+    names, legend, ax
 
     Returns
     -------
@@ -154,7 +144,6 @@ def quantiles(
     Raises
     ------
     MissingExtraError
-        Matplotlib is not installed.
     UnsupportedError
         A machine that is no quantile; or the kernel is precomputed.
     ParameterError, ParameterTypeError
@@ -175,7 +164,6 @@ def quantiles(
     >>> print([line.get_label() for line in ax.lines])
     ['τ = 0.1, 0 % below', 'τ = 0.5, 25 % below', 'τ = 0.9, 50 % below']
     """
-    as_flag(legend, "legend")
     machines = _checked_fan(problems, results)
     order = np.argsort([machine.quantile for machine in machines], kind="stable")
     first = machines[0]
@@ -264,18 +252,4 @@ def _draw_tube(ax: Axes, x: FloatArray, f: FloatArray, epsilon: float, words: st
         for side in (f - epsilon, f + epsilon):
             ax.plot(x, side, color=BLACK, linestyle="--", linewidth=0.9, zorder=1)
         handles.append(band)
-    return handles
-
-
-def _draw_kinds(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray) -> list[Any]:
-    """Samples (n, 2) by kind, in fill; their handles for the legend."""
-    handles, words = [], problem.kinds.words
-    for k, (name, (_, fill)) in enumerate(zip(words, KINDS, strict=True)):
-        chosen = result.kind[problem.rows] == k
-        if chosen.any():
-            ax.scatter(
-                points[chosen, 0], points[chosen, 1], s=SAMPLE, c=fill, edgecolors=GREY, linewidths=EDGE, zorder=3 + k
-            )
-            name = problem.kinds.curved if k == 2 and not np.isfinite(result.upper).all() else name
-            handles.append(marker_proxy("o", GREY, fill, f"{name} ({int(chosen.sum())})"))
     return handles

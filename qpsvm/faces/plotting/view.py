@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Units are equal in both directions unless one side of the picture would then be more than so many times the other.
 SLIVER = 4.0
+#: Points of a curve over one feature.
+CURVE_POINTS = 400
 #: Said above a picture whose units differ.
 DISTORTED = "units differ: right angles do not look right"
 #: Inches: width of a picture and of its plane, and what title, labels and legend take above and below it.
@@ -55,6 +57,11 @@ class View:
         low, high = float(self.points[:, axis].min()), float(self.points[:, axis].max())
         room = ROOM * (high - low) or ROOM * abs(high) or 1.0
         return np.linspace(low - room, high + room, count)
+
+    @property
+    def is_plane(self) -> bool:
+        """Whether two features are shown."""
+        return len(self.columns) == 2
 
     @property
     def shape(self) -> float:

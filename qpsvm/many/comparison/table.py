@@ -215,20 +215,9 @@ class Comparison(Sequence[ComparisonRow]):
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """The same as JSON: an object with the problem, and its `rows`; null for None and for what is not finite.
 
-        Parameters
-        ----------
-        path : str or path-like, optional
-            A file to write to.
-
-        Returns
-        -------
-        str or None
-            The text, where no file is named.
-
-        Raises
-        ------
-        FileAccessError, ParameterTypeError
-            The file cannot be written, or `path` is not a path.
+        See Also
+        --------
+        to_csv : The same parameter, result and errors.
 
         Examples
         --------
@@ -246,20 +235,9 @@ class Comparison(Sequence[ComparisonRow]):
     def to_latex(self, path: str | os.PathLike[str] | None = None) -> str | None:
         r"""What is printed as a LaTeX table, for a document that has `\usepackage{booktabs}`.
 
-        Parameters
-        ----------
-        path : str or path-like, optional
-            A file to write to.
-
-        Returns
-        -------
-        str or None
-            The text, where no file is named.
-
-        Raises
-        ------
-        FileAccessError, ParameterTypeError
-            The file cannot be written, or `path` is not a path.
+        See Also
+        --------
+        to_csv : The same parameter, result and errors.
 
         Examples
         --------

@@ -143,56 +143,35 @@ def score(
     if scorer is None:
         assert classes is not None
         return float(np.mean(classes[(values > 0).astype(int)] == target))
-    predictor = _regressor(values) if classes is None else _classifier(classes, values)
-    found = scorer(predictor, X, target)
+    found = scorer(_predictor(classes, values), X, target)
     if not isinstance(found, Real):
         raise ParameterTypeError(f"scoring must return a number, got {shown(found)}")
     return float(found)
 
 
-def _regressor(values: FloatArray) -> Any:
-    """An estimator as scikit-learn's scorers want it, which answers what has been computed."""
-    from sklearn.base import BaseEstimator, RegressorMixin
+def _predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
+    """An estimator as scikit-learn's scorers want it, which answers what has been computed: numbers, or labels."""
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-    class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-        """A regressor whose values at the tested samples are known."""
+    def decision_function(X: Any) -> FloatArray:  # noqa: ARG001
+        return values
+
+    class Predictor(RegressorMixin if classes is None else ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+        """Its values at the tested samples are known."""
 
         def __init__(self) -> None:
             self.fitted_ = True
+            if classes is not None:
+                self.classes_ = classes
+                self.decision_function = decision_function
 
         def fit(self, X: Any, y: Any) -> Predictor:  # noqa: ARG002
             """It has been."""
             return self
-
-        def predict(self, X: Any) -> FloatArray:  # noqa: ARG002
-            """f at the tested samples."""
-            return values
-
-    return Predictor()
-
-
-def _classifier(classes: NDArray[Any], values: FloatArray) -> Any:
-    """The same for labels."""
-    from sklearn.base import BaseEstimator, ClassifierMixin
-
-    class Predictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-        """A classifier whose decision values at the tested samples are known."""
-
-        def __init__(self) -> None:
-            self.classes_ = classes
-
-        def fit(self, X: Any, y: Any) -> Predictor:  # noqa: ARG002
-            """It has been."""
-            return self
-
-        def decision_function(self, X: Any) -> FloatArray:  # noqa: ARG002
-            """f at the tested samples."""
-            return values
 
         def predict(self, X: Any) -> NDArray[Any]:  # noqa: ARG002
-            """Their labels."""
-            predicted: NDArray[Any] = classes[(values > 0).astype(int)]
-            return predicted
+            """f at the tested samples, or their labels."""
+            return values if classes is None else np.asarray(classes[(values > 0).astype(int)])
 
     return Predictor()
 

@@ -17,14 +17,14 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from qpsvm import backends
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
-from qpsvm.base.resources.progress import heard, say
+from qpsvm.base.resources.progress import say
 from qpsvm.machines import Problem
 from qpsvm.many.grid.parameters import FALLING, RISING, Grid
 from qpsvm.program.solution import Status
@@ -32,16 +32,6 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
 T = TypeVar("T")
-
-
-class Bar(Protocol):
-    """What is asked of a progress bar."""
-
-    def update(self, n: int) -> object:
-        """Count so many points as done."""
-
-    def close(self) -> None:
-        """End the line."""
 
 
 def run_tasks(
@@ -79,18 +69,8 @@ def _listed(task: Callable[..., Iterable[T]], given: tuple[Any, ...]) -> list[T]
     return list(task(*given))
 
 
-class Silent:
-    """No bar."""
-
-    def update(self, n: int) -> None:
-        """Say nothing."""
-
-    def close(self) -> None:
-        """Nothing to end."""
-
-
 class Lines:
-    """A message at every tenth of the way."""
+    """A message at every tenth of the way, for whoever listens."""
 
     def __init__(self, total: int, verbose: bool, unit: str) -> None:
         self.total, self.verbose, self.unit, self.done, self.said = total, verbose, unit, 0, 0
@@ -106,13 +86,11 @@ class Lines:
         """Nothing to end."""
 
 
-def _bar(total: int, verbose: bool, unit: str) -> Bar:
-    if not heard(verbose):
-        return Silent()
+def _bar(total: int, verbose: bool, unit: str) -> Any:
+    """A progress bar, or where tqdm is not installed, or nobody looks, lines."""
     if not verbose or importlib.util.find_spec("tqdm") is None:
         return Lines(total, verbose, unit)
-    bar: Bar = importlib.import_module("tqdm.auto").tqdm(total=total, unit=unit)
-    return bar
+    return importlib.import_module("tqdm.auto").tqdm(total=total, unit=unit)
 
 
 #: Relative difference of two C from which on they foretell a third.

@@ -3,7 +3,8 @@
     (BULK.1)  |û_i − u_i| ≤ κρ_i,  κ as in (ACC.2);  t_i = m − y_i(u_i + b) is then known to a radius r_i, m being the
               margin, 1 or that of a ν-SVM
     (BULK.2)  P − D(α′) ≤ ½(‖w − w(α)‖ + Sρ)² + Σ max(g_i(t_i − r_i), g_i(t_i + r_i)) + S(|t_k − δα_k| + r_k + δS)
-              with S ≥ |yᵀα|:  α′ is α with what yᵀα lacks of 0 moved onto row k, which has room for it, (COUNT.2) and (COUNT.3)
+              with S ≥ |yᵀα|:  α′ is α with what yᵀα lacks of 0 moved onto row k, which has room for it, (COUNT.2) and
+              (COUNT.3)
     (BULK.3)  P ≥ ½‖w‖² + Σ ψ_i(t_i − r_i),  and gap = (P − D)/P, (COUNT.4)
     (BULK.4)  of a ν-SVM, the α of each class add up to ν/2, and each class has a row that takes what its sum lacks;
               |D| = ½‖w(α′)‖² ≥ ½(‖w‖ − ‖w − w(α′)‖)², and gap = (P − D)/|D|
@@ -123,13 +124,7 @@ def surplus_of(
 
 
 def kernel_points(
-    stack: Stack,
-    alpha: FloatArray,
-    u: FloatArray,
-    b: FloatArray,
-    margin: FloatArray,
-    sizes: FloatArray,
-    epsilon: float,
+    stack: Stack, alpha: FloatArray, u: FloatArray, b: FloatArray, margin: FloatArray, sizes: FloatArray, epsilon: float
 ) -> Points:
     """Points with w = w(α), whose u were computed from kernel values known to ε, (BULK.1).
 

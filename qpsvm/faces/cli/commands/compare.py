@@ -1,4 +1,7 @@
-"""`compare`, and what runs without a command: every backend on one problem, each with a line as soon as it is done."""
+"""`compare`, and what runs without a command: every backend on one problem, each with a line as soon as it is done.
+
+`backends`: what is installed, and what it can take.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from qpsvm import backends
 from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.data import read
 from qpsvm.faces.cli.options import settle
@@ -83,3 +87,13 @@ def _compare(
     if as_text and found.notes:
         print("\n".join(found.notes))
     return found
+
+
+def list_backends(options: argparse.Namespace) -> int:
+    """Print a line for each backend."""
+    del options
+    for backend in backends.everyone():
+        package, version = backend.abilities.package or ("outside" if backend.outside else "qpsvm"), backend.version()
+        state = f"{package} {version}" if version else f"not installed: pip install {package}"
+        print(f"{backend.name:<21}{state:<28}{backend.abilities.in_words()}")
+    return 0

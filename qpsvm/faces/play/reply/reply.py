@@ -1,12 +1,16 @@
 """`reply`: from what a page asks to what it shows. A pure function: it never raises, and never trusts.
 
+What went wrong is a sentence, the field, what would work, and the proof where there is one.
+
 The picture of complementarity: where α against y f (or t − f, or f) is at an optimum, as points of one path.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import time
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -14,19 +18,122 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import EPS
-from qpsvm.base.errors import QPSVMError, UnsupportedError
+from qpsvm.base.errors import (
+    IndefiniteKernelError,
+    InfeasibleNuError,
+    MarginNotFoundError,
+    NotSeparableError,
+    QPSVMError,
+    UnsupportedError,
+)
 from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.finite import number, numbers, run
 from qpsvm.faces.play.machines import MACHINES, Machine
-from qpsvm.faces.play.reply.parts import counted, equations, full_size, half_tube, measured, quadratic, table, width
-from qpsvm.faces.play.reply.plane import plane
-from qpsvm.faces.play.reply.summary import failure, fault, sentence, verdict_on_yours
+from qpsvm.faces.play.reply.checks import RequestError
+from qpsvm.faces.play.reply.explanations import sentence, verdict_on_yours
+from qpsvm.faces.play.reply.parts import (
+    counted,
+    equations,
+    full_size,
+    half_tube,
+    measured,
+    plane,
+    proof_plane,
+    quadratic,
+    table,
+    width,
+)
 from qpsvm.faces.play.request import Request, State, id_of, program, read_request
 from qpsvm.faces.play.scenes import SCENES
 from qpsvm.faces.play.start import Start, default_start
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
 from qpsvm.solve.call import solve
+
+#: Digits of a ν that is offered in place of one that is too large.
+DIGITS = 4
+
+
+def failure(
+    number: int | None, error: QPSVMError, request: Request | None = None, problem: Problem | None = None
+) -> dict[str, Any]:
+    """The answer where there is no result."""
+    answer: dict[str, Any] = {
+        "id": number,
+        "error": {"kind": type(error).__name__, "sentence": _error_sentence(error), "field": _field(error)},
+    }
+    if isinstance(error, InfeasibleNuError):
+        scale = 10**DIGITS
+        rounded = math.floor(error.nu_max * scale) / scale
+        answer["hint"] = {"nu": rounded if rounded > 0.0 else error.nu_max}
+    elif isinstance(error, IndefiniteKernelError):
+        answer["hint"] = {"psd": "clip"}
+    elif isinstance(error, MarginNotFoundError):
+        answer["hint"] = {"machine": "c"}  # and no common point to draw
+    elif isinstance(error, NotSeparableError):
+        answer["hint"] = {"machine": "c"}
+        state = None if request is None else request.state
+        if request is not None and state is not None and problem is not None:
+            answer["plane"] = proof_plane(request, state, problem, error)
+            answer["samples"] = _proof_samples(error)
+    return answer
+
+
+def fault(number: int | None) -> dict[str, Any]:
+    """The answer to a request that showed a fault of ours."""
+    sentence = "The library failed on this request: what the server printed says where. Undo the last change."
+    return {"id": number, "error": {"kind": "Fault", "sentence": sentence, "field": None}}
+
+
+def _error_sentence(error: QPSVMError) -> str:
+    """The error for somebody who looks at a page, on one line with a full stop."""
+    if isinstance(error, NotSeparableError):
+        plus, minus = int((error.u > 0).sum()), int((error.v > 0).sum())
+        return (
+            f"The classes cannot be separated: their hulls meet. A mixture of {_count(plus, 'positive')} is the same "
+            f"point as a mixture of {_count(minus, 'negative')}. Choose the C-SVM, or another kernel."
+        )
+    if isinstance(error, MarginNotFoundError):
+        known = "can be separated, but by a margin" if error.separable else "may be separated, but only by a margin"
+        return f"The classes {known} too narrow for doubles. Choose the C-SVM, or another kernel."
+    if isinstance(error, InfeasibleNuError):
+        return (
+            f"ν = {error.nu:g} is too large: with these classes it is {error.nu_max:.4g} at the most, twice the share "
+            "of the smaller class. Lower ν, or add samples to the smaller class."
+        )
+    if isinstance(error, IndefiniteKernelError):
+        return (
+            f"The kernel matrix is indefinite: it has the eigenvalue {error.eigenvalue:.4g} {error.where}, so the dual "
+            "is not convex. Set psd to clip or shift, or choose other kernel parameters."
+        )
+    line = " ".join(str(error).split())
+    return line if line.endswith((".", "!", "?")) else f"{line}."
+
+
+def _count(number: int, sign: str) -> str:
+    return f"{number} {sign} sample{'' if number == 1 else 's'}"
+
+
+def _field(error: QPSVMError) -> str | None:
+    if isinstance(error, RequestError):
+        return error.field
+    if isinstance(error, InfeasibleNuError):
+        return "nu"
+    if isinstance(error, IndefiniteKernelError):
+        return "psd"
+    return "machine" if isinstance(error, (NotSeparableError, MarginNotFoundError)) else None
+
+
+def _proof_samples(error: NotSeparableError) -> Mapping[str, Any]:
+    """The weights of the common point, and a sentence for each sample."""
+    share = error.u + error.v
+    verdict = [
+        f"The point where the hulls meet takes {weight:.3g} of this sample." if weight > 0.0
+        else "This sample has no part in the point where the hulls meet."
+        for weight in share
+    ]  # fmt: skip
+    return {"share": numbers(share), "verdict": verdict}
+
 
 #: A path that goes on for ever, upwards or downwards.
 TOP, BOTTOM = "top", "bottom"
