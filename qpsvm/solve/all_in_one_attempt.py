@@ -173,7 +173,7 @@ def _result(problem: JointProblem, found: Found, request: Request) -> JointResul
             f"the certificate is for the kernel matrix plus {problem.space.shift!r} times the identity "
             f"(psd='shift'), which has no counterpart for new samples. {message}"
         ).strip()
-    return problem.result(
+    return problem._result(
         point, status=status, message=message, backend=found.backend, form=found.form, iterations=found.iterations,
         build_time=found.build_time, solve_time=found.solve_time, solver=found.solver, solver_gap=found.solver_gap,
     )  # fmt: skip
