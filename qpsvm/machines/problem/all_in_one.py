@@ -54,6 +54,7 @@ class JointProblem(Machine[JointResult]):
     name: ClassVar[str]
     #: The names of the machine's own parameters, which `replace` changes.
     own: ClassVar[tuple[str, ...]] = ("C",)
+    mapped: ClassVar[bool] = False
     #: What a row is to reach, and whether the rivals of a sample share one slack.
     level: ClassVar[float] = 1.0
     shared: ClassVar[bool]

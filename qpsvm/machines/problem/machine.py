@@ -53,6 +53,8 @@ class Machine(ABC, Generic[R]):
     diagonal: ClassVar[float] = 0.0
     #: Whether 1ᵀβ = 1, so that w is a point that moves with the samples.
     affine: ClassVar[bool] = False
+    #: Whether a feature map is computed with by its features, not by the kernel that they make.
+    mapped: ClassVar[bool] = True
 
     def __init__(
         self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None
@@ -189,7 +191,6 @@ class Machine(ABC, Generic[R]):
         Returns
         -------
         ndarray, shape (rows that take part,)
-            Of positive weight, in order.
 
         Examples
         --------
@@ -203,13 +204,7 @@ class Machine(ABC, Generic[R]):
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The labels of a machine with classes, in sort order: two, or (k,) of several in one program.
-
-        Raises
-        ------
-        UnsupportedError
-            A machine without classes.
-        """
+        """The labels in sort order: two, or (k,) of several in one program; UnsupportedError without classes."""
         if self.samples.classes is None:
             raise UnsupportedError(f"{type(self).__name__} has no classes: its target is a number")
         return self.samples.classes
@@ -255,7 +250,7 @@ class Machine(ABC, Generic[R]):
                     "constraints with a penalised intercept take a kernel that is positive semidefinite"
                 )
             return space
-        if isinstance(self.kernel, FeatureMap):
+        if self.mapped and isinstance(self.kernel, FeatureMap):
             X = Mapped(as_row_source(X), self.kernel)  # (MAP.1)
         return FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
 
