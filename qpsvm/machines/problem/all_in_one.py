@@ -17,18 +17,21 @@ from qpsvm.base.arrays.remembered import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
+from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.all_in_one_certificate import JointJudge, JointPoint
+from qpsvm.bounds.all_in_one_polish import polish
 from qpsvm.bounds.all_in_one_repair import feasible
 from qpsvm.data.samples import ClassWeight, several_classes
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp, read_alpha, scaling
 from qpsvm.machines.problem.forms import Form
+from qpsvm.machines.problem.interpret import concluded
 from qpsvm.machines.problem.judge import note
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
 from qpsvm.machines.problem.replaced import bare
 from qpsvm.program.all_in_one import JointDual
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution
+from qpsvm.program.solution import QPSolution, Status
 from qpsvm.result.all_in_one_model import JointModel
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.space.kernels.functions import Precomputed
@@ -159,6 +162,33 @@ class JointProblem(Machine[JointResult]):
         if rows != len(dual.places):
             raise DataError(f"the solution is of {qp!r}, which is none of this problem over {dual.n} samples")
         return read_alpha(dual, parts, margins)
+
+    def interpret(
+        self,
+        solution: QPSolution,
+        *,
+        tol: float = 1e-6,
+        polished: bool = True,
+        form: Form | None = None,
+        backend: str = "",
+        build_time: float = 0.0,
+        certifying: float = float("inf"),
+        polishing: Clock | None = None,
+        clock: Clock | None = None,
+    ) -> JointResult:
+        """As `Problem.interpret`; a certificate takes as long as it takes."""
+        del certifying, clock
+        self.samples.check()
+        point = self.judge.certify(self.read(solution))
+        gap, stopped = point.measured, solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
+        if polished and not stopped:
+            point = polish(self.space.centred, self.joint, point, self.judge.certify, polishing or Clock())
+        result: JointResult = concluded(
+            self, self.judge.counted(point, tol), solution.status, tol, backend=backend or solution.solver.name,
+            form=form or ("primal" if "margin" in solution.qp.constraints else "dual"), iterations=solution.iterations,
+            build_time=build_time, solve_time=solution.solve_time, solver=solution.solver, solver_gap=gap,
+        )  # fmt: skip
+        return result
 
     def _given(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
         shape = (self.n, len(self.classes))

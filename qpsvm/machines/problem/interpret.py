@@ -18,7 +18,7 @@ from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import FEW_ROWS, GOOD, MANY_ROWS
 from qpsvm.machines.problem.forms import Form, read_form, read_prices
-from qpsvm.machines.problem.judge import counted, gap_of
+from qpsvm.machines.problem.judge import counted, gap_of, verdict
 from qpsvm.machines.problem.starts import affordable_alpha, certificate_seconds
 from qpsvm.program.solution import QPSolution, Solver, Status
 
@@ -91,6 +91,12 @@ def candidate(problem: Any, alpha: ArrayLike, tol: float) -> Any:
         iterations=None, build_time=0.0, solve_time=0.0, solver=Solver("no solver", "", "the point was given"),
         solver_gap=gap_of(measured),
     )  # fmt: skip
+
+
+def concluded(problem: Any, point: Any, said: Status, tol: float, **record: Any) -> Any:
+    """The result of a counted point, with the status that its certificate gives, whatever a solver said."""
+    status, message = verdict(point, said, tol, problem._note(point))
+    return problem._result(point, status=status, message=message, **record)
 
 
 def interpreted(
