@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -74,6 +75,8 @@ class JointPoint:
     half_norm: float
     factor: float = 1.0
     gap: float = math.inf
+    #: f rests on β, and on no coefficients beside it.
+    explicit: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         freeze_parts(self)
@@ -156,7 +159,7 @@ class JointJudge:
             dual=primal - difference, measured=relative_gap(difference, primal, primal - difference), half_norm=half,
         )  # fmt: skip
 
-    def counted(self, point: JointPoint, tol: float) -> JointPoint:
+    def counted(self, point: JointPoint, tol: float, in_time: bool = True) -> JointPoint:
         """The point with a gap that counts all rounding: in twice the precision where that is needed for `tol`."""
         bounded, r = self._bounded(point)
         if bounded.gap <= FINE:
@@ -166,7 +169,7 @@ class JointJudge:
             other, radii = self._bounded(stretched)
             if other.gap < bounded.gap:
                 bounded, r = other, radii
-        if bounded.gap <= tol or bounded.measured > tol:
+        if bounded.gap <= tol or bounded.measured > tol or not in_time:
             return bounded
         return self._sharpened(bounded, r)
 

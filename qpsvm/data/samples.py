@@ -172,10 +172,10 @@ class Samples:
         return vector if self.takes_all else vector[self.rows]
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """A vector over the samples that take part as one over all of them, (n,): 0 where a sample takes no part."""
+        """An array over the samples that take part as one over all of them, (n, …): 0 where a sample takes no part."""
         if self.takes_all:
             return values
-        vector = np.zeros(self.n, dtype=values.dtype)
+        vector = np.zeros((self.n, *values.shape[1:]), dtype=values.dtype)
         vector[self.rows] = values
         return vector
 

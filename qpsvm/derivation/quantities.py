@@ -22,7 +22,7 @@ from qpsvm.data.rows import RowSource
 from qpsvm.derivation.display import HOLDS
 from qpsvm.derivation.vocabulary import Words
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.reading import split
+from qpsvm.machines.problem.judge import split
 from qpsvm.program.losses import loss
 from qpsvm.program.qp import QP
 from qpsvm.program.svm_dual import SVMDual

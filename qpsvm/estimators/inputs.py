@@ -26,11 +26,11 @@ from qpsvm.base.arrays.checks import LARGEST_VALUE, check_columns, order_of, ref
 from qpsvm.base.arrays.doubles import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, QPSVMError, UnsupportedError
-from qpsvm.data.kinds import is_column, is_stored
+from qpsvm.data.kinds import is_column, is_dask, is_stored
 from qpsvm.data.rows import RowSource
 from qpsvm.data.samples import stored
 from qpsvm.data.sources import open_rows
-from qpsvm.data.sources.dask_rows import DaskRows, is_dask
+from qpsvm.data.sources.dask_rows import DaskRows
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 
 #: Taken as they come; the first is that of all other numbers.

@@ -23,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import ParameterError, UnsupportedError
+from qpsvm.data.kinds import is_dask
 from qpsvm.data.rows import RowSource
-from qpsvm.data.sources.dask_rows import is_dask
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator, linear_scores, model_of
 from qpsvm.estimators.inputs import StoredScore

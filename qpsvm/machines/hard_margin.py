@@ -49,6 +49,7 @@ from qpsvm.data.samples import two_classes
 from qpsvm.machines.infeasible.evidence import without_margin, without_rows
 from qpsvm.machines.infeasible.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
 from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.judge import counted
 from qpsvm.program.record import Record
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.space.kernels.functions import Linear, Precomputed
@@ -209,7 +210,7 @@ class HardMargin(Problem):
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
         """The same beside a user's rows: where no point keeps margin and rows, a linear program has the proof."""
         if np.isinf(certificate.gap):
-            held = self._held
+            held = self.judge.held
             weights = held.room.farkas
             if weights is not None:
                 error = without_rows(infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale), self)
@@ -234,8 +235,8 @@ class HardMargin(Problem):
         if hulls.distance == np.inf:  # the search had no time to find any
             return certificate
         explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
-        start = self._certify(hulls.u + hulls.v, explicit)
-        better = self._counted(self._polished(start, tol) if polished and not hulls.undecided else start, tol)
+        start = self.judge.certify(hulls.u + hulls.v, explicit)
+        better = counted(self, self._polished(start, tol) if polished and not hulls.undecided else start, tol)
         return better if better.gap < certificate.gap else certificate
 
 

@@ -95,11 +95,13 @@ class Users:
     names: Of the p rows.
     opposite (k, 2): Pairs of them of which one is the other with both sides turned, the bounds apart: two
         prices for one thing.
+    equal (m,) or None: Which rows can be kept as equalities only, where there are such.
     """
 
     own: SVMDual
     names: tuple[str, ...]
     opposite: IntArray
+    equal: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         for part in vars(self).values():

@@ -7,28 +7,28 @@ problem; its point is polished and certified in the same way.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+import math
+from dataclasses import replace
 
 import numpy as np
 
 from qpsvm import backends
-from qpsvm.backends.base import Backend, compiled_by, refuse_unknown
+from qpsvm.backends.base import Backend, refuse_unknown
 from qpsvm.backends.contract import stopped
 from qpsvm.backends.external.all_in_one_liblinear_ import missing_at_liblinear, takes
 from qpsvm.backends.own.sequential_dual_ import NAME, SequentialDual, version
-from qpsvm.base.errors import TooLargeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import UnknownOptionError, UnsupportedError, nearest
 from qpsvm.base.resources.interrupts import held, noted
-from qpsvm.base.resources.limits import available_memory, in_words
 from qpsvm.base.resources.progress import Clock, heard, say
 from qpsvm.bounds.all_in_one_certificate import JointPoint
 from qpsvm.bounds.all_in_one_polish import from_margins, polish
 from qpsvm.machines import JointProblem
 from qpsvm.machines.problem.forms import Form, check_form
+from qpsvm.machines.problem.interpret import concluded
 from qpsvm.program.costs import Cost, Size
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.all_in_one_result import JointResult
-from qpsvm.solve.attempt import LADDER, STOPPED_BY_USER, Request
+from qpsvm.solve.attempt import Request, attempt, check_room, not_started
 
 #: Violations of the optimality conditions, as shares of the level, at which the stages of our own method end.
 STAGES = (0.5, 0.2, 0.1, 0.05, 0.02, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
@@ -54,21 +54,6 @@ SPARSE, SPARSE_ENTRIES, SPARSE_COLUMNS = "cvxpy", 4_000_000, 2000
 DENSE, DENSE_ROWS, QUICK_ROWS = "cvxopt", 1500, 600
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The best point of a turn, and the record of how it came about."""
-
-    point: JointPoint
-    status: Status
-    solver: Solver
-    solver_gap: float
-    backend: str
-    form: Form
-    iterations: int | None
-    build_time: float
-    solve_time: float
-
-
 def solve_joint(problem: JointProblem, backend: str, form: Form | None, request: Request) -> JointResult:
     """Solve a joint machine by the backend named, or by our own method and, where that fails, another.
 
@@ -77,9 +62,9 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
     if form is not None:
         check_form(form)
     if backend == "auto" and form == "primal":
-        return _result(problem, _general(problem, backends.get(DENSE), form, request), request)
+        return _general(problem, backends.get(DENSE), form, request)
     if backend not in ("auto", NAME):
-        return _result(problem, _general(problem, _able(backend), form, request), request)
+        return _general(problem, _able(backend), form, request)
     if form == "primal":
         raise UnsupportedError(f"{NAME} takes the dual form only; use form='dual', or {', '.join(general_backends())}")
     if request.options:
@@ -93,12 +78,11 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
     first: list[tuple[Request, tuple[str, Form] | None]] = [(brief, None)] if others else []
     for asked, other in [*first, *((request, other) for other in others), (request, None)]:
         if other == LIBLINEAR:
-            found = _liblinear(problem, asked)
+            result = _liblinear(problem, asked)
         elif other is not None:
-            found = _general(problem, backends.get(other[0]), other[1], asked)
+            result = _general(problem, backends.get(other[0]), other[1], asked)
         else:
-            found = _sequential(problem, asked, last=asked is request)
-        result = _result(problem, found, request)
+            result = _sequential(problem, asked, last=asked is request)
         best = result if best is None or result.gap < best.gap else best
         if best.status in (Status.OPTIMAL, Status.INTERRUPTED) or request.clock.stopped():
             break
@@ -153,33 +137,7 @@ def _able(name: str) -> Backend:
     return backend
 
 
-def _result(problem: JointProblem, found: Found, request: Request) -> JointResult:
-    """The result, with the status that the certificate gives it."""
-    with np.errstate(all="ignore"):
-        point = problem.judge.counted(found.point, request.tol) if np.isinf(found.point.gap) else found.point
-    status, message = found.status, ""
-    if point.gap <= request.tol:
-        status = Status.OPTIMAL
-    elif point.measured <= request.tol:
-        status = Status.INACCURATE
-        message = (
-            "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f may cost as much "
-            "as the rest of it; centre and scale the features, or lower C"
-        )
-    elif status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
-        status = Status.INACCURATE if status is Status.OPTIMAL else Status.NUMERICAL_ERROR
-    if problem.space.shift:
-        message = (
-            f"the certificate is for the kernel matrix plus {problem.space.shift!r} times the identity "
-            f"(psd='shift'), which has no counterpart for new samples. {message}"
-        ).strip()
-    return problem.result(
-        point, status=status, message=message, backend=found.backend, form=found.form, iterations=found.iterations,
-        build_time=found.build_time, solve_time=found.solve_time, solver=found.solver, solver_gap=found.solver_gap,
-    )  # fmt: skip
-
-
-def _liblinear(problem: JointProblem, request: Request) -> Found:
+def _liblinear(problem: JointProblem, request: Request) -> JointResult:
     """LIBLINEAR's w, the exact split that it suggests, and polishing."""
     dual, space, judge, solving = problem.joint, problem.space, problem.judge, Clock()
     missing = missing_at_liblinear(dual, space.X)
@@ -191,7 +149,11 @@ def _liblinear(problem: JointProblem, request: Request) -> Found:
     gap = point.measured
     point = polish(space.centred, dual, point, judge.certify, clock, 1)
     solver = Solver("liblinear", backends.get("liblinear").version() or "?", "its w, of which α is made")
-    return Found(point, Status.INACCURATE, solver, gap, "liblinear", "primal", None, 0.0, seconds)
+    result: JointResult = concluded(
+        problem, judge.counted(point, request.tol), Status.INACCURATE, request.tol, backend="liblinear", form="primal",
+        iterations=None, build_time=0.0, solve_time=seconds, solver=solver, solver_gap=gap,
+    )  # fmt: skip
+    return result
 
 
 def _polished(problem: JointProblem, point: JointPoint, seconds: float, lengths: int | None = None) -> JointPoint:
@@ -201,12 +163,12 @@ def _polished(problem: JointProblem, point: JointPoint, seconds: float, lengths:
 # --- our own method -------------------------------------------------------------------------------------------------
 
 
-def _sequential(problem: JointProblem, request: Request, last: bool = True) -> Found:
+def _sequential(problem: JointProblem, request: Request, last: bool = True) -> JointResult:
     """Stages of the sequential dual method, each followed by polishing, for longer at the end if nobody follows."""
     judge, tol = problem.judge, request.tol
     late = request.too_late(_matrix(problem))
     if late is not None:
-        return _not_started(problem, Solver(NAME, version(), f"not started: {late}"), "dual")
+        return not_started(problem, NAME, version(), "dual", request, late)
     building = Clock()
     most = request.max_iter or max(LEAST_STEPS, STEPS_EACH * problem.joint.n)
     method = SequentialDual(problem.space.centred, problem.joint, request.clock, most, request.verbose)
@@ -245,9 +207,13 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> F
             reason = "interrupted"
     assert best is not None  # there is at least one stage
     status, words = stopped(reason)
-    return Found(
-        best, status, Solver(NAME, version(), words), solver_gap, NAME, "dual", method.steps, build_time, solving
-    )
+    if math.isinf(best.gap):  # not counted yet
+        best = judge.counted(best, tol)
+    result: JointResult = concluded(
+        problem, best, status, tol, backend=NAME, form="dual", iterations=method.steps, build_time=build_time,
+        solve_time=solving, solver=Solver(NAME, version(), words), solver_gap=solver_gap,
+    )  # fmt: skip
+    return result
 
 
 def _matrix(problem: JointProblem) -> Cost:
@@ -257,80 +223,30 @@ def _matrix(problem: JointProblem) -> Cost:
     return Cost(0.0, 0.0, 0.0) if space.is_linear else Size(n, d, n * d, sparse=False, linear=False).gram
 
 
-def _not_started(problem: JointProblem, solver: Solver, form: Form) -> Found:
-    """α = 0, certified."""
-    nothing = problem.judge.certify(np.zeros((problem.joint.n, problem.joint.k)))
-    return Found(nothing, Status.TIME_LIMIT, solver, nothing.measured, solver.name, form, None, 0.0, 0.0)
-
-
 # --- general solvers ------------------------------------------------------------------------------------------------
 
 
-def _general(problem: JointProblem, backend: Backend, form: Form | None, request: Request) -> Found:
-    """One of the QPs, by a solver of any QP, at tighter tolerances while the certificate says no."""
-    chosen: Form = form or backend.preferred_form(problem.space.is_linear)
-    backend.check(request.limits(backend), request.options)
-    late = _check_room(problem, backend, chosen, request)
-    judge = problem.judge
-    if late is not None:
-        return _not_started(problem, Solver(backend.name, backend.version() or "?", f"not started: {late}"), chosen)
-    building = Clock()
-    scaled = problem.solver_qp(chosen)
-    compiled = compiled_by(backend, scaled.qp)
-    build_time, solving, iterations = building.seconds, 0.0, 0
-    repeats = backend.abilities.tightens and request.polish and not request.options and request.max_iter is None
-    best: Found | None = None
-    for tol in (None, *LADDER) if repeats else (None,):
-        limits = request.limits(backend, tol)
-        with held() if backend.abilities.polls else nullcontext():
-            answer = compiled.solve(
-                tol=limits.tol, max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
-                **request.options,
-            )  # fmt: skip
-        solving += answer.solve_time
-        iterations += answer.iterations or 0
-        point = judge.certify(problem.read(scaled.unscale(answer)))
-        solver_gap = point.measured
-        if request.polish and answer.status not in STOPPED_BY_USER:
-            point = _polished(problem, point, min(max(LAST_POLISH, solving), max(request.clock.left, 0.0)))
-        point = judge.counted(point, request.tol)
-        found = Found(
-            point,
-            answer.status,
-            answer.solver,
-            solver_gap,
-            backend.name,
-            chosen,
-            iterations or None,
-            build_time,
-            solving,
-        )
-        if best is None or point.gap <= best.point.gap:
-            best = found
-        if best.point.gap <= request.tol or answer.status in STOPPED_BY_USER:
-            break
-    assert best is not None  # the ladder has at least one step
-    return replace(best, iterations=iterations or None, solve_time=solving)
-
-
-def _check_room(problem: JointProblem, backend: Backend, form: Form, request: Request) -> str | None:
-    """Why it is too late to start, or None.
+def _general(problem: JointProblem, backend: Backend, form: Form | None, request: Request) -> JointResult:
+    """One of the QPs, by a solver of any QP, at tighter tolerances while the certificate says no.
 
     Raises TooLargeError.
     """
+    chosen: Form = form or backend.preferred_form(problem.space.is_linear)
+    backend.check(request.limits(backend), request.options)
+    cost = backend.cost(_size(problem, chosen), chosen)
+    check_room(problem, backend, chosen, cost)
+    late = request.too_late(cost)
+    if late is not None:
+        return not_started(problem, backend.name, backend.version() or "?", chosen, request, late)
+    return attempt(problem, backend, chosen, cost, replace(request, start=None))
+
+
+def _size(problem: JointProblem, form: Form) -> Size:
+    """What the cost of one of the QPs follows from."""
     dual, space = problem.joint, problem.space
     d = space.samples.d
     stored = space.samples.entries if space.is_linear else dual.n * dual.n
     entries = 2 * (dual.k - 1) * stored
     width = dual.k * (d if space.is_linear else dual.n)
     explicit = form == "primal" or space.is_linear
-    size = Size(len(dual.places), width if explicit else d, entries, explicit, explicit, samples=dual.n)
-    cost = backend.cost(size, form)
-    there = available_memory()
-    if cost.bytes > there:
-        raise TooLargeError(
-            f"{backend.name} needs about {in_words(cost.bytes)} of memory for the {form} form of {dual.n} samples of "
-            f"{dual.k} classes, {len(dual.places)} rows, and {in_words(there)} are available: use backend='auto', or "
-            "fewer samples"
-        )
-    return request.too_late(cost)
+    return Size(len(dual.places), width if explicit else d, entries, explicit, explicit, samples=dual.n)

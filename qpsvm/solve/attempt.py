@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from qpsvm.backends.base import Backend, compiled_by
 from qpsvm.backends.contract import Limits
@@ -26,8 +26,8 @@ from qpsvm.base.resources.interrupts import held, noted
 from qpsvm.base.resources.limits import address_space, available_memory, in_words
 from qpsvm.base.resources.progress import EVERY, Clock, Pulse, heard, say
 from qpsvm.bounds.polish import FEW_ROWS
-from qpsvm.machines import Problem
 from qpsvm.machines.problem.forms import Form
+from qpsvm.machines.problem.machine import Machine, R
 from qpsvm.program.costs import Cost
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.result.svm_result import SVMResult
@@ -110,8 +110,8 @@ class Request:
 
 
 def attempt(
-    problem: Problem, backend: Backend, form: Form, estimate: Cost, request: Request, allowed: Clock | None = None
-) -> SVMResult:
+    problem: Machine[R], backend: Backend, form: Form, estimate: Cost, request: Request, allowed: Clock | None = None
+) -> R:
     """Compile, solve, unscale and interpret; again at tighter tolerances while the certificate says no.
 
     Raises TooLargeError, UnsupportedError.
@@ -130,9 +130,8 @@ def attempt(
         raise TooLargeError(_too_large(problem, backend, form, "ran out of memory")) from error
 
 
-def _attempt(
-    problem: Problem, backend: Backend, form: Form, request: Request, allowed: Clock, pulse: Pulse
-) -> SVMResult:
+def _attempt(problem: Machine[R], backend: Backend, form: Form, request: Request, allowed: Clock, pulse: Pulse) -> R:
+    machine: Any = problem  # of which kind, its result says
     building = Clock()
     scaled = problem.posed(form)
     compiled = compiled_by(backend, scaled.qp)
@@ -140,7 +139,7 @@ def _attempt(
     if heard(request.verbose):
         said = f"{problem.title}; backend {backend.name}, {form} form, {scaled.qp.n} variables"
         say(said, request.verbose)
-    best: SVMResult | None = None
+    best: Any = None
     solve_time, iterations = 0.0, 0
     point: FloatArray | None = None
     if request.start is not None and request.begins(backend, form):
@@ -158,7 +157,7 @@ def _attempt(
             iterations += answer.iterations or 0
             answer = scaled.unscale(answer, solve_time=solve_time, iterations=iterations or None)
             pulse.doing = "measuring and polishing the point"
-            result = problem.interpret(
+            result = machine.interpret(
                 answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,
                 build_time=build_time, certifying=HURRIED if noted() else request.certifying,
                 polishing=request.polishing(len(problem.labels), solve_time), clock=request.clock,
@@ -177,26 +176,23 @@ def _attempt(
     assert best is not None  # the ladder has at least one step
     if best.status is Status.TIME_LIMIT and request.time_limit is None:  # a follower's, which nobody asked for
         best = replace(best, status=Status.INACCURATE)
-    return best
+    return cast("R", best)
 
 
-def not_started(problem: Problem, backend: Backend, form: Form, request: Request, why: str) -> SVMResult:
+def not_started(problem: Machine[R], name: str, version: str, form: Form, request: Request, why: str) -> R:
     """The answer where a backend cannot end in time: α = 0, or what the machine makes of it, certified."""
-    say(f"{backend.name} was not started: {why}", request.verbose)
-    solver = Solver(backend.name, backend.version() or "?", f"not started: {why}")
-    answer = QPSolution(problem.qp("dual"), Status.TIME_LIMIT, solver)
-    result = problem.interpret(
-        answer, tol=request.tol, polished=request.polish, form="dual", backend=backend.name,
+    machine: Any = problem
+    say(f"{name} was not started: {why}", request.verbose)
+    answer = QPSolution(problem.qp("dual"), Status.TIME_LIMIT, Solver(name, version, f"not started: {why}"))
+    result = machine.interpret(
+        answer, tol=request.tol, polished=request.polish, form="dual", backend=name,
         certifying=request.certifying, polishing=request.polishing(len(problem.labels), 0.0), clock=request.clock,
     )  # fmt: skip
-    result = replace(result, form=form)
-    if result.status is Status.OPTIMAL:
-        return result
-    said = f"{backend.name} on the {form} form was not started: {why}."
-    return replace(result, message=f"{result.message} {said}".strip())
+    said = "" if result.status is Status.OPTIMAL else f"{name} on the {form} form was not started: {why}."
+    return cast("R", replace(result, form=form, message=f"{result.message} {said}".strip()))
 
 
-def check_room(problem: Problem, backend: Backend, form: Form, estimate: Cost) -> None:
+def check_room(problem: Machine[R], backend: Backend, form: Form, estimate: Cost) -> None:
     """Check that there is as much memory as a backend will need: without it, compiled code may end the process.
 
     Raises TooLargeError.
@@ -211,13 +207,13 @@ def check_room(problem: Problem, backend: Backend, form: Form, estimate: Cost) -
         raise TooLargeError(_too_large(problem, backend, form, short))
 
 
-def _too_large(problem: Problem, backend: Backend, form: Form, short: str) -> str:
+def _too_large(problem: Machine[R], backend: Backend, form: Form, short: str) -> str:
     n, d = problem.space.samples.shape
     ways = "backend='auto' takes what fits" if problem.space.is_linear else "a linear kernel needs no n × n matrix"
     return f"{backend.name} {short}, for the {form} form of {n} rows with {d} features: use fewer rows; {ways}"
 
 
-def _setting_up(problem: Problem, backend: Backend, form: Form) -> str:
+def _setting_up(problem: Machine[R], backend: Backend, form: Form) -> str:
     n = len(problem.labels)
     matrix = "" if problem.space.is_linear else f", with the Gram matrix of {n} rows"
     return f"setting up {backend.name} on the {form} form{matrix}"

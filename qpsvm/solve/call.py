@@ -343,7 +343,8 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
         if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):
             break
     if best is None and late is not None:
-        return not_started(problem, *late[:2], request, late[2])
+        backend, form, why = late
+        return not_started(problem, backend.name, backend.version() or "?", form, request, why)
     if best is None:
         assert refused is not None  # there is at least one choice
         raise refused

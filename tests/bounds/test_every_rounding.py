@@ -43,7 +43,7 @@ def test_difference_and_size_are_bounds_each(seed: int) -> None:
     """That of the size is at the losses for t − r: with those for t it is more than the objective of each of these."""
     problem = far(seed)
     result = qpsvm.solve(problem, "interior_point", check=False, polish=False)
-    bounds = Bounds(problem._counting.accuracy, problem.svm)
+    bounds = Bounds(problem.judge.counting.accuracy, problem.svm)
     point = certify(problem.space, problem.svm, result.alpha)
     found, true = bounds.total_gap(point), judge(problem.svm, problem.X, point)
     assert found.difference >= true.primal - true.dual
@@ -58,7 +58,7 @@ def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
     problem = Stated(np.eye(16), np.resize([1, -1], 16), upper=0.7, curvature=curvature)
     point = certify(problem.space, problem.svm, np.zeros(16))
     point = point.changed(alpha=np.tile(np.repeat([0.0, 0.7], 4), 2), slack=t, radius=r)
-    bounds = Bounds(problem._counting.accuracy, problem.svm)
+    bounds = Bounds(problem.judge.counting.accuracy, problem.svm)
     rest = np.setdiff1d(np.arange(16), bounds.total_gap(point).rows)
     assert len(rest)
     assert bounds.terms(point, rest, t[rest], r[rest]) == 0.0
@@ -76,7 +76,7 @@ def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
     point = replace(certify(problem.space, problem.svm, a), alpha=a)
     bends = fractions(np.full(m, curvature))
     for r in np.zeros(m), np.where(t > 0.0, 0.25, 0.1 * np.abs(t)):
-        found = Bounds(problem._counting.accuracy, problem.svm).terms(point, np.arange(m), t, r)
+        found = Bounds(problem.judge.counting.accuracy, problem.svm).terms(point, np.arange(m), t, r)
         ends = [
             [
                 loss(T, upper, bend) + bend * alpha**2 / 2 - alpha * T
@@ -109,14 +109,14 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
     if seed is None:  # where nothing has reached its level
         point = point.changed(b=0.0, level=0.0, yf=point.yf - y * point.level)
     true = judge(problem.svm, problem.X, point)
-    found = Bounds(problem._counting.accuracy, problem.svm).total_gap(point)
+    found = Bounds(problem.judge.counting.accuracy, problem.svm).total_gap(point)
     assert found.difference >= true.primal - true.dual
 
 
 def test_equalities_are_priced_at_their_radius() -> None:
     """(COUNT.5)"""
     problem = Stated(np.eye(4), [1, -1, 1, -1], upper=np.inf)
-    bounds = Bounds(problem._counting.accuracy, problem.svm, np.ones(4, dtype=bool))
+    bounds = Bounds(problem.judge.counting.accuracy, problem.svm, np.ones(4, dtype=bool))
     a, t, r = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.0, -1e-9, 0.0, 1e-9]), np.full(4, 1e-9)
     point = certify(problem.space, problem.svm, np.ones(4)).changed(alpha=a)
     assert bounds.terms(point, np.arange(4), t, r) >= float(a @ (np.abs(t) + r))
@@ -128,7 +128,7 @@ def test_an_objective_that_is_a_norm_is_that_of_its_alpha() -> None:
     problem = qpsvm.OneClass(np.random.default_rng(0).standard_normal((9, 2)) + 3.0, nu=0.3, kernel="linear")
     own = problem.space.weights(problem.svm.beta(qpsvm.solve(problem).alpha))
     point = certify(problem.space, problem.svm, qpsvm.solve(problem).alpha, 2.0 * own, np.inf)
-    found = Bounds(problem._counting.accuracy, problem.svm).total_gap(point)
+    found = Bounds(problem.judge.counting.accuracy, problem.svm).total_gap(point)
     assert 0.4 * float(own @ own) < found.size < 0.5 * float(own @ own)
 
 
@@ -142,7 +142,7 @@ def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
     group = replace(group, ridge=10.0 ** rng.uniform(-3, 3))
     point = certify(problem.space, problem.svm, rng.uniform(0.0, 3.0, 9))
     slope = dot(fractions(point.alpha), fractions(y)) / Fraction(group.ridge)
-    bounds = Bounds(problem._counting.accuracy, problem.svm)
+    bounds = Bounds(problem.judge.counting.accuracy, problem.svm)
     for level in (0.1, float(slope), 3.0):
         for off in (0.0, 1e-12, 0.5):
             apart, least = bounds.apart(point.changed(level=level, level_radius=off), group)
@@ -161,7 +161,7 @@ def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
     centre = fractions(problem.space.moved(point.w))
     square = dot(w, w) + 2 * level
     known = point.changed(level=float(level), level_radius=off, slack=None, radius=None)
-    size = Bounds(problem._counting.accuracy, problem.svm).total_gap(known).size
+    size = Bounds(problem.judge.counting.accuracy, problem.svm).total_gap(known).size
     for end in (square - 2 * Fraction(off), square + 2 * Fraction(off)):
         t = [(dot(z, z) - end) / 2 for z in ([a - c for a, c in zip(x, centre, strict=True)] for x in X)]
         assert size <= end / 2 + sum(C * max(part, Fraction(0)) for C, part in zip(U, t, strict=True))
@@ -214,7 +214,7 @@ def banded(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
     alpha = feasible(problem.svm, rng.uniform(0.0, 1.0, problem.svm.m))
     beta = problem.svm.beta(alpha)
     point = next(primal_points(problem.space, beta, None)[1])
-    return problem, problem._held, {"a": alpha, "beta": beta, "point": point}, {"b": 0.3 / 7.0}
+    return problem, problem.judge.held, {"a": alpha, "beta": beta, "point": point}, {"b": 0.3 / 7.0}
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -13,6 +13,7 @@ from qpsvm import RBF, HardMargin, NotSeparableError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.machines.infeasible import separability
 from qpsvm.machines.infeasible.nearest_points import nearest_points
+from qpsvm.machines.problem.judge import Judge
 
 RNG = np.random.default_rng(0)
 
@@ -255,8 +256,8 @@ def test_fingerprints_that_agree_by_chance_prove_nothing(monkeypatch):
 
 def test_a_search_that_had_no_time_costs_no_further_certificate(monkeypatch):
     problem = HardMargin(*moons(2000), RBF(1.0))
-    asked, certify = [], HardMargin._certify
-    monkeypatch.setattr(HardMargin, "_certify", lambda self, *a, **k: asked.append(1) or certify(self, *a, **k))
+    asked, certify = [], Judge.certify
+    monkeypatch.setattr(Judge, "certify", lambda self, *a, **k: asked.append(1) or certify(self, *a, **k))
     result = qpsvm.solve(problem, time_limit=1e-3, check=False)
     assert result.status == "time_limit"
     assert result.gap == np.inf

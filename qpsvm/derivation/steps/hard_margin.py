@@ -12,7 +12,7 @@ from qpsvm.derivation.residual import Sides, worst
 from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.derivation.steps import shared
 from qpsvm.machines import HardMargin
-from qpsvm.machines.problem import reading
+from qpsvm.machines.problem import judge
 from qpsvm.program import losses
 
 At = Letters[HardMargin]
@@ -92,7 +92,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "multiplier, not by a cut like 1e-5.",
             r"\begin{align*}\alpha_i=0 &\;\Rightarrow\; y_i f(x_i)\ge 1\\ \alpha_i>0 &\;\Rightarrow\; y_i f(x_i)=1"
             r"\end{align*}",
-            reading.split, measures.kinds_of_samples,
+            judge.split, measures.kinds_of_samples,
         ),
         Step(
             "HARD.13", "Strong duality",

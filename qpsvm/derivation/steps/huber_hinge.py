@@ -13,7 +13,7 @@ from qpsvm.derivation.steps import curved, shared
 from qpsvm.derivation.steps import shared as soft
 from qpsvm.derivation.terms import Terms
 from qpsvm.machines import HuberHinge
-from qpsvm.machines.problem import reading
+from qpsvm.machines.problem import judge
 from qpsvm.program import losses
 
 #: The upper bound of α_i.
@@ -107,7 +107,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             r"\begin{align*}\alpha_i=0 &\;\Rightarrow\; y_i f(x_i)\ge 1\\"
             r" 0<\alpha_i<C_i &\;\Rightarrow\; y_i f(x_i)=1-\tfrac{h\alpha_i}{C_i}\\"
             r" \alpha_i=C_i &\;\Rightarrow\; y_i f(x_i)\le 1-h\end{align*}",
-            reading.split, curved.kinds_of_samples, general="DUAL.8",
+            judge.split, curved.kinds_of_samples, general="DUAL.8",
         ),
         Step(
             "HUBER.14", "Strong duality",

@@ -25,7 +25,7 @@ from qpsvm.machines import (
     Ranking,
     ValueConstraints,
 )
-from qpsvm.machines.problem.forms import primal_with_rows
+from qpsvm.machines.problem.forms import primal_with_rows, qp_with_rows
 from qpsvm.machines.problem.linear_constraints import UserRows, user_rows
 from qpsvm.machines.problem.reading import constraint_table
 from qpsvm.program import solution as kkt
@@ -330,7 +330,7 @@ def steps(problem: Problem) -> tuple[Step, ...]:
                 rf"\min_{{\alpha,\lambda}}\ {t.minimised}", r"\text{subject to}\ " + r",\ ".join(subject),
                 *([r"\text{and the other equalities of the machine}"] if t.others else []),
             ),
-            Problem._qp_with_rows, dual_optimum,
+            qp_with_rows, dual_optimum,
         ),
         Step(
             "OWN.11", "Recovering f",

@@ -12,7 +12,8 @@ from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.derivation.steps import shared
 from qpsvm.derivation.steps import shared as soft
 from qpsvm.derivation.terms import Terms
-from qpsvm.machines import PrimalHinge, Problem
+from qpsvm.machines import PrimalHinge
+from qpsvm.machines.problem.interpret import read
 from qpsvm.program import solution as kkt
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -112,7 +113,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
                 r"Px+q+G^{\top}z+z_{\mathrm{box}}=0",
                 r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\lambda\eta_i",
             ),
-            Problem.read, multipliers_of_the_qp,
+            read, multipliers_of_the_qp,
         ),
         Step(
             "PHINGE.17", "A feature of ones",

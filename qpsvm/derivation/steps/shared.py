@@ -28,7 +28,7 @@ from qpsvm.derivation.residual import Sides
 from qpsvm.derivation.step import Measure, Step
 from qpsvm.derivation.terms import Terms
 from qpsvm.machines import Problem
-from qpsvm.machines.problem import reading
+from qpsvm.machines.problem import judge
 from qpsvm.program.svm_dual import intercept_group
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import kkt_table
@@ -209,7 +209,7 @@ def kinds_of_samples(tag: str, upper: str, level: str = "1", yf: str = YF, latex
         or rf"\begin{{align*}}\alpha_i=0 &\;\Rightarrow\; {yf}\ge {level}\\"
         rf" 0<\alpha_i<{upper} &\;\Rightarrow\; {yf}={level}\\"
         rf" \alpha_i={upper} &\;\Rightarrow\; {yf}\le {level}\end{{align*}}",
-        reading.split, measures.kinds_of_samples, general="DUAL.8",
+        judge.split, measures.kinds_of_samples, general="DUAL.8",
     )  # fmt: skip
 
 

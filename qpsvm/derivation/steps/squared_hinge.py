@@ -11,7 +11,7 @@ from qpsvm.derivation.steps import curved, shared
 from qpsvm.derivation.steps import shared as soft
 from qpsvm.derivation.terms import Terms
 from qpsvm.machines import SquaredHinge
-from qpsvm.machines.problem import reading
+from qpsvm.machines.problem import judge
 from qpsvm.program import losses
 
 At = Letters[SquaredHinge]
@@ -95,7 +95,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
             "slack is free, so that every one has some.",
             r"\begin{align*}\alpha_i=0 &\;\Rightarrow\; y_i f(x_i)\ge 1\\"
             r" \alpha_i>0 &\;\Rightarrow\; y_i f(x_i)=1-\tfrac{\alpha_i}{2C_i}\end{align*}",
-            reading.split, curved.kinds_of_samples, general="DUAL.8",
+            judge.split, curved.kinds_of_samples, general="DUAL.8",
         ),
         Step(
             "SQHINGE.14", "Strong duality",

@@ -26,9 +26,13 @@ from qpsvm.base.errors import (
     UndecidedConstraintsError,
     UnsupportedError,
 )
+from qpsvm.bounds.accuracy import Accuracy
+from qpsvm.bounds.gap_bounds import Bounds
+from qpsvm.bounds.restoration import infeasible, room_of
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.machines.problem.constraints import Constraints
-from qpsvm.machines.problem.reading import bare
+from qpsvm.machines.problem.replaced import bare
+from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 
@@ -80,6 +84,26 @@ def without_rows(error: InfeasibleConstraintsError, problem: Any) -> QPSVMError:
     found = error if known else UndecidedConstraintsError(error.weights, error.bound, error.residual)
     found._evidence = partial(_excluded, bare(problem), error.weights)
     return found
+
+
+def with_feasible_rows(problem: Any, svm: SVMDual) -> SVMDual:
+    """The dual, once it is known that the linear constraints can be kept, and which of them as equalities only.
+
+    Raises InfeasibleConstraintsError, UndecidedConstraintsError.
+    """
+    users = svm.users
+    assert users is not None
+    own = users.own.m
+    rows = np.arange(own, svm.m)
+    if not (svm.level[rows] >= 0.0).any():  # w = 0, b = 0 keeps them with room to spare
+        return svm
+    bounds = Bounds(Accuracy(problem.space), svm)
+    found = room_of(svm, bounds, rows)
+    if found.farkas is not None:
+        raise without_rows(infeasible(svm, bounds, rows, found, problem.user_rows.scale), problem)
+    if not found.equal.any():
+        return svm
+    return replace(svm, users=replace(users, equal=np.concatenate([np.zeros(own, dtype=bool), found.equal])))
 
 
 def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,6 +57,20 @@ def dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
         lb=repeated(0.0, m), ub=None if np.isinf(svm.upper).all() else svm.upper,
         variables={"alpha": slice(0, m)}, constraints=rows, formula=formula, title=title, statement=Statement(svm),
     )  # fmt: skip
+
+
+def dual_formula(problem: Any, svm: SVMDual) -> str:
+    """The objective of a problem's dual, for people."""
+    linear = {1.0: " − 1ᵀα", 0.0: ""}.get(svm.common_level if svm.common_level is not None else np.nan, " − ℓᵀα")
+    objective = f"½ αᵀQα{f' + {problem.curved_term}' if svm.curved else ''}{linear}"
+    if svm.unit != 1.0:
+        objective = f"{problem.unit_letter} ({objective})"
+    centred = not problem.space.is_linear and problem.space.centred is not problem.space.gram
+    entry = "(HKH)_ij,  H = I − 11ᵀ/n" if centred else "K(x_i, x_j)"
+    if problem.intercept == "penalised":
+        entry = "(K(x_i, x_j) + 1)"
+    sign = "" if common_value(svm.sign) == 1.0 else "y_i y_j " if problem.samples.classes is not None else "s_i s_j "
+    return f"{objective},  Q_ij = {sign}{entry}"
 
 
 def alpha_unit(svm: SVMDual, kappa: float) -> float:
@@ -138,6 +152,23 @@ def check_form(form: str) -> Form:
     if not isinstance(form, str) or form not in get_args(Form):
         raise UnknownOptionError(f"unknown form {shown(form)}; {nearest(form, get_args(Form))}")
     return form  # type: ignore[return-value]
+
+
+def qp_with_rows(problem: Any, form: Form, textbook: bool) -> QP:
+    """Either QP of a problem with linear constraints, as they are written or as they are computed with, (USER.2)."""
+    space, n = problem.space, len(problem.labels)
+    rows: UserRows = problem._textbook_rows if textbook else problem.user_rows
+    if form == "primal":
+        points = space.coordinates if not space.is_linear else rows.behind(space.samples.take(np.arange(n)))
+        return primal_with_rows(problem._primal(points[:n]), rows, rows.values(points[n:]), textbook, problem.letters)
+    gram = space.centred
+    if textbook and space.is_linear:
+        gram = LowRank(rows.behind(space.samples.take(np.arange(n))))
+    svm = problem._extended(gram, problem.intercept, rows)  # (OWN.10)
+    if problem.intercept == "penalised":
+        svm = problem._extended(with_ones(gram, rows.ones(n)), None, rows)
+    title = f"{problem.title}: dual ({problem.dual_tag})"
+    return split_prices(dual_qp(svm, problem._dual_formula(svm), title), svm, textbook)
 
 
 def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool, letters: Mapping[str, str]) -> QP:

@@ -1,20 +1,66 @@
-"""What `solve` takes: a machine that knows the type of its result."""
+"""What every machine states: its samples, its kernel, its intercept, and its own parameters; and two QPs.
+
+`Problem` is a machine of one decision function, `JointProblem` one of several.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.frozen import freeze_all, read_only
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.html import Cell, table
+from qpsvm.base.resources.communicator import Team
+from qpsvm.data.rows import Mapped, RowSource, as_row_source
+from qpsvm.data.samples import Samples
+from qpsvm.machines.problem.forms import Form, check_form
+from qpsvm.machines.problem.interpret import candidate
+from qpsvm.machines.problem.linear_constraints import UserRows, as_list, lengths_of, user_rows
+from qpsvm.machines.problem.replaced import in_space, replaced
+from qpsvm.program.qp import QP
+from qpsvm.program.scaled import ScaledQP
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
+from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.kernels.space import FeatureSpace
+
+if TYPE_CHECKING:
+    from qpsvm.bounds.proof.proof import Proof
 
 #: The type of a machine's result.
 R = TypeVar("R")
+#: Linear constraints that are named where a problem is shown.
+NAMED_ROWS = 3
 
 
-class Machine(Generic[R]):
-    """A machine whose solution is an R: `Problem` of one decision function, `JointProblem` of several.
+class Machine(ABC, Generic[R]):
+    """A machine whose solution is an R. Arrays that it keeps are read-only: what is worked out of them is kept, too."""
 
-    Arrays that it keeps are read-only: what is worked out of them is kept, too.
-    """
+    #: The names of the machine's own parameters, which `_keep` checks and keeps.
+    own: ClassVar[tuple[str, ...]] = ()
+    #: How many α each sample has: those of one side after those of the other.
+    sides: ClassVar[int] = 1
+    #: f in units of that of the dual, and what it has of K(x, x) besides.
+    size_of_f: ClassVar[float] = 1.0
+    diagonal: ClassVar[float] = 0.0
+    #: Whether 1ᵀβ = 1, so that w is a point that moves with the samples.
+    affine: ClassVar[bool] = False
+    #: Whether a feature map is computed with by its features, not by the kernel that they make.
+    mapped: ClassVar[bool] = True
+
+    def __init__(
+        self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None
+    ) -> None:
+        self.constraints = as_list(constraints)
+        self._take(samples, kernel, intercept, psd)
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, read_only(value))
@@ -22,3 +68,380 @@ class Machine(Generic[R]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         freeze_all(self.__dict__)
+
+    def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
+        """Check and keep what every machine has."""
+        if not isinstance(psd, str) or psd not in get_args(PSDRule):
+            raise UnknownOptionError(f"unknown psd {shown(psd)}; {nearest(psd, get_args(PSDRule))}")
+        kernel = as_kernel(kernel)
+        if isinstance(samples.X, RowSource) and not isinstance(kernel, (Linear, FeatureMap)):
+            samples = samples.gathered()
+        self.samples = samples
+        self.X: Matrix = samples.X
+        n, d = self.X.shape
+        if isinstance(kernel, Precomputed) and n != d:
+            raise DataError(f"a precomputed kernel matrix must be square, got shape {self.X.shape}")
+        self.kernel: Kernel = kernel.resolve(samples.taken if isinstance(kernel, FeatureMap) else self.X)
+        self.intercept: Intercept = intercept
+        self.psd: PSDRule = psd
+        if self.constraints and isinstance(kernel, FeatureMap):
+            raise UnsupportedError(
+                f"constraints are about features or values of a kernel, and {kernel} has features of its own: make "
+                "these by its `features` and take them as samples, with a linear kernel"
+            )
+        if self.constraints:
+            user_rows(self.constraints, self.kernel, d, self.size_of_f, self.diagonal)  # only checked
+
+    def _keep(self, **own: Any) -> None:
+        """Check and keep the machine's own parameters, those of `own`."""
+        assert not own
+
+    def replace(self, **parameters: Any) -> Self:
+        """The same problem with other parameters, sharing samples and, where the kernel stays, the Gram matrix.
+
+        Parameters
+        ----------
+        **parameters
+            Of the machine (`C`, `nu`, `lam`) and of its kernel (`gamma`, `degree`, `coef0`), by name; `kernel` and
+            `psd`.
+
+        Returns
+        -------
+        Problem
+            Of the same class. Kernel values that either of the two makes whole and keeps serve both.
+
+        Raises
+        ------
+        UnknownOptionError, ParameterError, ParameterTypeError
+            A parameter of another name (the nearest is named), out of its range, or of another type.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], kernel=qpsvm.RBF(0.5))
+        >>> print(problem.replace(C=10).title)
+        C-SVM, C = 10, kernel RBF(gamma=0.5)
+        >>> print(problem.replace(C=10, gamma=2.0).title)
+        C-SVM, C = 10, kernel RBF(gamma=2)
+        >>> problem.replace(C=10).space is problem.space
+        True
+        """
+        same: Self = replaced(self, parameters)
+        return same
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"  {label:<12}{text}" for label, text in self._said())])
+
+    def _repr_html_(self) -> str:
+        return table([[Cell(label), Cell(text)] for label, text in self._said()], title=self.title)
+
+    def _said(self) -> list[tuple[str, str]]:
+        """What the problem is made of, a label and a short text each."""
+        said = [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
+        names = self._textbook_rows.names if self.constraints else ()
+        first = f"{', '.join(names[:NAMED_ROWS])}{', …' if len(names) > NAMED_ROWS else ''}"
+        return [*said, ("constraints", f"{len(names)} rows: {first}")] if names else said
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The machine with its parameters, for people."""
+
+    @property
+    def n(self) -> int:
+        """Number of samples, those of weight 0 included."""
+        return self.samples.n
+
+    @property
+    def sample_weight(self) -> FloatArray:
+        """The weights s: (n,)."""
+        return self.samples.weight
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the columns of a data frame."""
+        return self.samples.feature_names
+
+    @property
+    def rows(self) -> IntArray:
+        """The samples that take part: those of positive weight."""
+        return self.samples.rows
+
+    @property
+    def team(self) -> Team:
+        """Whoever has the other samples."""
+        return self.samples.team
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every sample takes part."""
+        return self.samples.takes_all
+
+    def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
+        """The entries of a vector over the caller's samples that take part; the vector itself where all do.
+
+        Parameters
+        ----------
+        vector : ndarray, shape (n,)
+            One entry a sample.
+
+        Returns
+        -------
+        ndarray, shape (rows that take part,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0]], [0, 0, 1], sample_weight=[1, 0, 1])
+        >>> print(problem.taking_part(np.array([5.0, 6.0, 7.0])))
+        [5. 7.]
+        """
+        return self.samples.taking_part(vector)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels in sort order: two, or (k,) of several in one program; UnsupportedError without classes."""
+        if self.samples.classes is None:
+            raise UnsupportedError(f"{type(self).__name__} has no classes: its target is a number")
+        return self.samples.classes
+
+    @property
+    def labels(self) -> FloatArray:
+        """The target of the samples that take part: −1/+1 of a two-class machine, places among `classes` of several."""
+        return self.taking_part(self.samples.target)
+
+    @property
+    def predicted(self) -> NDArray[Any] | None:
+        """The two labels that a result predicts, for f ≤ 0 and f > 0; None where it predicts f itself."""
+        return self.samples.classes
+
+    @property
+    def alphas(self) -> int:
+        """How many α there are, those of samples that take no part included."""
+        return self.sides * self.n
+
+    def _gather(self, alpha: FloatArray) -> FloatArray:
+        """The entries of an array over the caller's α, (alphas, …), over the rows of the dual: (m, …)."""
+        if self.takes_all:
+            return alpha
+        return np.concatenate([self.taking_part(side) for side in np.split(alpha, self.sides)])
+
+    def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """An array over the rows of the dual, (m, …), over the caller's α: 0 where a sample takes no part."""
+        if self.takes_all:
+            return values
+        return np.concatenate([self.samples.spread(side) for side in np.split(values, self.sides)])
+
+    @remembered
+    def space(self) -> FeatureSpace:
+        """The samples that take part, in feature space."""
+        X: Matrix = self.samples.taken
+        if not self.takes_all and isinstance(self.kernel, Precomputed):
+            X = X[:, self.rows]
+        if self.user_rows is not None:  # whose samples must not be centred
+            kept: Intercept = "penalised" if self.intercept == "penalised" else None
+            space = FeatureSpace(self.kernel, self.user_rows.behind(X), kept, self.psd)
+            if kept and space.computed_intercept is None:
+                raise UnsupportedError(
+                    "constraints with a penalised intercept take a kernel that is positive semidefinite"
+                )
+            return space
+        if self.mapped and isinstance(self.kernel, FeatureMap):
+            X = Mapped(as_row_source(X), self.kernel)  # (MAP.1)
+        return FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
+
+    @remembered
+    def user_rows(self) -> UserRows | None:
+        """The linear constraints as they are computed with; None without any."""
+        if not self.constraints:
+            return None
+        X = self.samples.taken
+        own = X.squared_norms() if isinstance(X, RowSource) else self.kernel.diagonal(X)
+        usual = float(np.sqrt(max(float(np.mean(own)), 0.0))) or 1.0
+        rows = self._textbook_rows
+        return rows.scaled(lengths_of(rows, self.kernel), usual)
+
+    @property
+    def _row_scale(self) -> FloatArray:
+        """What the linear constraints are divided by: (p,)."""
+        assert self.user_rows is not None
+        return self.user_rows.scale
+
+    @property
+    def _textbook_rows(self) -> UserRows:
+        """The same as the user wrote them."""
+        return user_rows(self.constraints, self.kernel, self.X.shape[1], self.size_of_f, self.diagonal)
+
+    @remembered
+    def _by_differences(self) -> Self | None:
+        """This problem with kernel values that do not cancel, where there are such."""
+        space = self.space.by_differences()
+        return None if space is None else in_space(self, space)
+
+    def qp(self, form: Form = "dual") -> QP:
+        """The textbook QP of this problem.
+
+        Parameters
+        ----------
+        form : "dual" or "primal"
+            The primal of a kernel that is not linear is that of the rows of L, K = LLᵀ.
+
+        Returns
+        -------
+        QP
+            Over the rows of positive weight, unscaled, with the variables and constraints named as in the derivation.
+
+        Raises
+        ------
+        UnknownOptionError
+            Another form.
+        IndefiniteKernelError
+            The Gram matrix is indefinite and psd="raise".
+        TooLargeError
+            The primal of several classes has more numbers than are written down.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[1.0], [2.0], [4.0]], [0, 0, 1], C=3)
+        >>> print(problem.qp("dual").P.dense())  # y_i y_j x_i x_j
+        [[ 1.  2. -4.]
+         [ 2.  4. -8.]
+         [-4. -8. 16.]]
+        >>> print(list(problem.qp("primal").variables), problem.qp("primal").q)
+        ['w', 'b', 'xi'] [0. 0. 3. 3. 3.]
+        """
+        return self._qp(check_form(form), textbook=True)
+
+    def solver_qp(self, form: Form = "dual") -> ScaledQP:
+        """The same QP as a solver is handed it: centred where that changes nothing but rounding, and scaled.
+
+        Parameters
+        ----------
+        form : "dual" or "primal"
+            As for `qp`.
+
+        Returns
+        -------
+        ScaledQP
+            `qp` is what the solver gets, and `unscale(solution)` brings its answer back to the units of the problem.
+
+        Raises
+        ------
+        UnknownOptionError, IndefiniteKernelError, TooLargeError
+            As `qp`.
+
+        Examples
+        --------
+        Whatever the units of X, the mean diagonal of P is 1:
+
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [2e6]], [0, 1], C=1e-12)
+        >>> scaled = problem.solver_qp("dual")
+        >>> print(round(scaled.qp.P.mean_diagonal(), 6))
+        1.0
+        >>> answer = scaled.unscale(qpsvm.compile(scaled.qp, "cvxopt").solve(tol=1e-9))
+        >>> print((1e12 * answer.x).round(5))
+        [0.5 0.5]
+        """
+        original = self._qp(check_form(form), textbook=False)
+        factors = self._scaling(form)
+        return ScaledQP(original.scaled(*factors), original, *factors)
+
+    def posed(self, form: Form = "dual") -> ScaledQP:
+        """`solver_qp`, but a dual is written down when somebody looks at it: our own solvers read its statement alone.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> posed = qpsvm.CSVM([[0.0], [2.0]], [0, 1], C=8).posed()
+        >>> print(posed.qp.statement.svm.upper, posed.qp.ub)
+        [8. 8.] [8. 8.]
+        """
+        return self.solver_qp(form)
+
+    def at(self, alpha: ArrayLike, tol: float = 1e-6) -> R:
+        """The result at any α, without a solver: what it would be worth as an answer.
+
+        Parameters
+        ----------
+        alpha : array_like, shape (n,), or (2n,) of a regression, or (n, k) of several classes in one program
+            Anything finite, indexed by the caller's rows. It is made feasible first, by `dual.repair`, and for a hard
+            margin stretched as far as helps; the result's `alpha` is what that gives. b and ρ are the best for it.
+        tol : float
+            Relative gap, rounding included, up to which the result is `optimal`.
+
+        Returns
+        -------
+        SVMResult, or JointResult
+            `optimal`, or a `candidate`.
+
+        Raises
+        ------
+        DataError, ParameterError
+            Another shape, values that are not finite, or a tolerance that is not positive.
+
+        Examples
+        --------
+        The optimum of a neighbouring C is feasible here, but no answer yet:
+
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+        >>> near = qpsvm.solve(qpsvm.CSVM(X, y, C=0.1))
+        >>> candidate = qpsvm.CSVM(X, y, C=1).at(near.alpha)
+        >>> print(candidate.status, candidate.dual <= 0.5 <= candidate.primal)
+        candidate True
+        >>> print(qpsvm.CSVM(X, y, C=1).at([0.0, 0.5, 0.5, 0.0]).status)
+        optimal
+        """
+        return cast("R", candidate(self, alpha, tol))
+
+    def prove(self, result: R, *, tol: float | None = None) -> Proof:
+        """What `result.verify()` returns: a theorem about the numbers of a result of this problem.
+
+        Parameters
+        ----------
+        result : SVMResult, or JointResult
+            Of this problem, optimal or not; `at(alpha)` makes one of any α.
+        tol : float, optional
+            A relative gap that is claimed.
+
+        Returns
+        -------
+        Proof
+            With a bound of the gap, and claims as sentences.
+
+        Raises
+        ------
+        ParameterTypeError, DataError
+            Not a result, or over other rows, features or classes.
+        UnsupportedError
+            A machine or a kernel that nobody has stated exactly.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> proof = problem.prove(problem.at([0.25, 0.25, 0.25, 0.25]), tol=0.1)
+        >>> print(round(proof.gap, 2), proof.claims[-1])
+        1.11 refuted: the relative gap is at most the tolerance, 0.1: it is at least 1.11
+        """
+        from qpsvm.machines.exact.program import verified  # proofs are loaded when somebody asks for one
+
+        return verified(self, cast("Any", result), tol)
+
+    @abstractmethod
+    def _qp(self, form: Form, textbook: bool) -> QP:
+        """A QP in the caller's own coordinates, as the textbook has it, or in those to compute with."""
+
+    @abstractmethod
+    def _scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+        """Factors of variables, rows and objective for a solver, as `QP.scaled` takes them."""
+
+    @abstractmethod
+    def _given(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
+        """α as a user gives it, over the rows of the dual."""

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.types import FloatArray, made
+from qpsvm.base.arrays.types import made
 from qpsvm.base.arrays.vectors import times
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import Samples
 from qpsvm.machines.exact.exact_kernel import exact_bounds
+from qpsvm.machines.problem.judge import kinds
 from qpsvm.machines.problem.linear_constraints import UserRows
+from qpsvm.machines.problem.replaced import bare
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
-from qpsvm.space.kernels.space import FeatureSpace
 
-#: A slack above this share of the margin is clear, and there this share of C, a unit of slack, is nothing.
-CLEAR, NOTHING = 1e-6, 1e-9
 #: Letters of the names of a user's rows that a table keeps.
 LONGEST_NAME = 64
-#: Nor is more than this share of C ever nothing.
-SMALL = 1e-3
 
 
 def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **record: Any) -> SVMResult:
@@ -68,14 +64,6 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
         model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds,
         pairs=problem.shown_pairs, problem=bare(problem), **record,
     )  # fmt: skip
-
-
-def bare(problem: Any) -> Any:
-    """The problem without what was computed of it, such as its Gram matrix."""
-    twin, kind = object.__new__(type(problem)), type(problem)
-    kept = {name: v for name, v in vars(problem).items() if not isinstance(getattr(kind, name, None), cached_property)}
-    twin.__dict__.update(kept)
-    return twin
 
 
 def _itself(values: NDArray[Any]) -> NDArray[Any]:
@@ -126,51 +114,6 @@ def by_sample(svm: SVMDual, kind: NDArray[np.int8]) -> NDArray[np.int8]:
     found = np.zeros(svm.n, dtype=np.int8)
     np.maximum.at(found, svm.rows, kind)
     return found
-
-
-def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
-    """0 zero, 1 free, 2 bound: `split`, but by comparing α with the gradient y f − ρ, and not by a cut like 1e-5.
-
-    α counts as 0 where the row would stay beyond its margin without it: to take α away moves y f by K_ii α. It counts
-    as 0, too, where the row is clearly beyond its margin and α is nothing beside C. In the same ways it counts as C.
-    What is more than `SMALL` of C away from a bound is not at it, however far from the margin the row of an inaccurate
-    point may be. A free row whose loss is curved falls short of its margin by δα, and pays for it: that is a 2 as well,
-    where α has no bound.
-    """
-    svm = certificate.svm
-    kind = split(certificate.alpha, svm.upper)
-    inside, team = (kind == 1).nonzero()[0], svm.team
-    if not team.any(len(inside) > 0):
-        return kind
-    alpha, upper, margin = certificate.alpha[inside], svm.upper[inside], certificate.margin[inside]
-    own = svm.matrix.diagonal()[inside] if svm.mix is not None else space.curvature(svm.samples_of(inside))
-    curvature = np.maximum(own, 1e-12 * space.scale)
-    slack = certificate.yf[inside] - margin
-    free: Any = 1
-    if svm.curved:
-        bend = svm.curvature[inside]
-        curvature += bend
-        slack += bend * alpha
-        free = np.where((bend > 0.0) & np.isinf(upper), 2, 1)
-    way = 1.0 / curvature
-    clear = np.abs(slack) > CLEAR * np.abs(margin)
-    if clear.any():
-        way = np.maximum(way, np.where(clear & (upper < np.inf), NOTHING * upper, 0.0))
-    slack *= way
-    price = SMALL * np.minimum(
-        upper, team.most(float(certificate.alpha.max(initial=0.0)))
-    )  # of C, or of a hard margin, the largest α
-    at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
-    kind[inside] = np.where(at_zero, 0, np.where(full, 2, free))
-    return kind
-
-
-def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
-    """What the numbers α say of each row, (m,): 0 where α = 0, 1 where 0 < α < C, 2 where α = C."""
-    positive = alpha > 0.0
-    kind = positive.astype(np.int8)  # (DUAL.8), (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
-    kind[positive & (alpha >= upper)] = 2  # (DUAL.8), (CSVM.13), (NUSVM.14), (PHINGE.13)
-    return kind
 
 
 def _model(problem: Any, certificate: Certificate) -> Model:

@@ -97,7 +97,7 @@ class Regression(Problem):
         ends = (team.least(float(t.min(initial=math.inf))), team.most(float(t.max(initial=-math.inf))))
         reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
         if reached and not self.constraints:  # (SVR.4)
-            return min(self._certify(self._still), certificate, key=lambda point: point.gap)
+            return min(self.judge.certify(self._still), certificate, key=lambda point: point.gap)
         return super()._polished(certificate, tol, clock, each)
 
     def _absent(

@@ -6,7 +6,6 @@ imports this file, so a problem is any object here.)
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
@@ -36,7 +35,7 @@ def parameters(problem: Any) -> dict[str, Any]:
 
 
 def replaced(problem: Any, changes: Mapping[str, Any]) -> Any:
-    """`Problem.replace`."""
+    """`Machine.replace`."""
     kernel = as_kernel(changes.get("kernel", problem.kernel))
     values = {name: changes[name] for name in kernel_parameters(kernel) if name in changes}
     known = {*problem.own, *kernel_parameters(kernel), "kernel", "psd"}
@@ -49,7 +48,7 @@ def replaced(problem: Any, changes: Mapping[str, Any]) -> Any:
         kernel = replace(kernel, **values)  # type: ignore[type-var]
     psd = changes.get("psd", problem.psd)
     own = {name: changes.get(name, _one(getattr(problem, name))) for name in problem.own}
-    new = _bare(problem)
+    new = bare(problem)
     new._take(problem.samples, kernel, problem.intercept, psd)
     new._keep(**own)
     if (new.kernel is problem.kernel or new.kernel == problem.kernel) and new.psd == problem.psd:
@@ -91,7 +90,7 @@ def _check_own(problem: Any) -> None:
 
     Raises UnsupportedError.
     """
-    kept = vars(_bare(problem)).items()
+    kept = vars(bare(problem)).items()
     stray = [name for name, value in kept if _one_each(value, problem.n) and name not in ("X", *problem.own)]
     if stray:
         raise UnsupportedError(
@@ -132,7 +131,7 @@ def outlined(problem: Any) -> Outline:
                 f"{name} is one for each sample, which a machine over a cluster does not take: give one number, and "
                 "sample_weight for the rest"
             )
-    machine = _bare(problem)
+    machine = bare(problem)
     del machine.__dict__["X"], machine.__dict__["samples"]
     for name in problem.own:
         machine.__dict__.pop(name, None)
@@ -146,24 +145,25 @@ def own_parameters(problem: Any) -> dict[str, Any]:
 
 def over(problem: Any, samples: Samples, own: Mapping[str, Any]) -> Any:
     """The same machine over other samples."""
-    new = _bare(problem)
+    new = bare(problem)
     new._take(samples, problem.kernel, problem.intercept, problem.psd)
     new.__dict__.update(own)
     return new
 
 
-def forgotten(problem: Any) -> Any:
-    """The same problem, from the same samples, with nothing worked out: for whoever takes the time of it."""
-    return _bare(problem)
-
-
-def _bare(problem: Any) -> Any:
-    """A shallow copy that has forgotten everything that it had worked out."""
-    new = copy.copy(problem)
-    for name in [*vars(new)]:
-        if isinstance(getattr(type(new), name, None), cached_property):
-            del new.__dict__[name]
+def in_space(problem: Any, space: FeatureSpace) -> Any:
+    """The same problem over another feature space of its samples."""
+    new = bare(problem)
+    new.__dict__["space"] = space
     return new
+
+
+def bare(problem: Any) -> Any:
+    """The problem without what was computed of it, such as its Gram matrix."""
+    twin, kind = object.__new__(type(problem)), type(problem)
+    kept = {name: v for name, v in vars(problem).items() if not isinstance(getattr(kind, name, None), cached_property)}
+    twin.__dict__.update(kept)
+    return twin
 
 
 def _of(value: Any, n: int, rows: IntArray) -> Any:

@@ -13,7 +13,6 @@ rounding is not polished.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,9 @@ import numpy as np
 from qpsvm.base.arrays.checks import order_of
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError
-from qpsvm.bounds.certificate import Certificate
-from qpsvm.bounds.polish import FINISHED
-from qpsvm.bounds.repair import feasible, feasible_start
+from qpsvm.bounds.repair import feasible
 from qpsvm.data.rows import as_row_source
 from qpsvm.data.samples import Samples
-from qpsvm.machines.problem.reading import kinds
 from qpsvm.program.costs import FEATURE_SECONDS, VALUE_SECONDS
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.svm_result import SVMResult
@@ -82,7 +78,20 @@ FULL = 2
 
 
 def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
-    """An α over the rows of the dual, (m,), not yet feasible.
+    """An α over the rows of the dual, (m,), those of linear constraints among them, not yet feasible.
+
+    Raises DataError.
+    """
+    alpha, rows = _own_alpha(problem, result), problem.user_rows
+    if rows is None:
+        return alpha
+    known = result.constraint_multipliers
+    prices = np.array([known.get(name, 0.0) for name in rows.names])
+    return np.concatenate([alpha, prices * rows.scale * (problem.size_of_f / problem.svm.unit)])
+
+
+def _own_alpha(problem: Any, result: SVMResult) -> FloatArray:
+    """The same over the machine's own rows.
 
     Over the same number of rows it keeps the other result's split: what is at its bound goes to the new bound. Over
     other rows of the same features it follows from what the f of the other result leaves missing at these rows.
@@ -120,26 +129,3 @@ def _features(samples: Samples, result: SVMResult) -> Matrix:
     given, known = samples.feature_names, result.model.feature_names
     order = None if given is None or known is None else order_of(given, known, "this problem, unlike that of start,")
     return samples.X if order is None else as_row_source(samples.X).matrix()[:, order]
-
-
-def swept(
-    space: FeatureSpace,
-    certificate: Certificate,
-    certify: Callable[[FloatArray], Certificate],
-    enough: float = FINISHED,
-) -> Certificate:
-    """The certificate of α with each row at the bound that `kinds` says it is at, unless that is a worse point.
-
-    A gap up to `enough` is not worse.
-    """
-    if certificate.explicit is not None or not np.isfinite(certificate.gap):
-        return certificate
-    svm, alpha, kind = certificate.svm, certificate.alpha, kinds(space, certificate)
-    full = kind == 2
-    if svm.curved:
-        full &= svm.curvature == 0.0
-    at_bounds = np.where(kind == 0, 0.0, np.where(full, svm.upper, alpha))
-    if svm.team.all(bool((at_bounds == alpha).all())):
-        return certificate.changed(kind=kind)  # which the result asks for again
-    clean = certify(feasible_start(svm, at_bounds))
-    return clean if clean.gap <= max(certificate.gap, enough) else certificate

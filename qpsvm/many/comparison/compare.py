@@ -27,7 +27,7 @@ from qpsvm.base.errors import (
 )
 from qpsvm.machines import JointProblem, Problem
 from qpsvm.machines.problem.forms import Form, check_form
-from qpsvm.machines.problem.replaced import forgotten, restricted
+from qpsvm.machines.problem.replaced import bare, restricted
 from qpsvm.many.comparison.table import Comparison, ComparisonRow
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
@@ -235,7 +235,7 @@ def _row(
     totals = []
     try:
         for _ in range(asked.repeat):
-            fresh, began = forgotten(problem), time.perf_counter()
+            fresh, began = bare(problem), time.perf_counter()
             result = solve(
                 fresh, name, form, tol=asked.tol, polish=asked.polish, check=False, verbose=asked.verbose, **limits
             )

@@ -264,7 +264,7 @@ def solve_share(team: Team, chunks: Sequence[Chunk], order: Order, begun: Mappin
 def _certified(problem: Any, request: Request) -> SVMResult:
     """The result; of a sharper solve where the first one is not satisfactory, from where that ended."""
     backend, nothing = get(RESUMABLE), Cost(0.0, 0.0, 0.0)
-    best = attempt(problem, backend, "dual", nothing, request)
+    best: SVMResult = attempt(problem, backend, "dual", nothing, request)
     aim = request.tol
     for _ in range(TRIES):
         if best.status is not Status.INACCURATE or request.max_iter is not None:

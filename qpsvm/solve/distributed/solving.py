@@ -35,8 +35,7 @@ from qpsvm.data.samples import Samples, SpreadSamples
 from qpsvm.data.sources.dask_rows import fault_of, is_killed
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.forms import Form
-from qpsvm.machines.problem.reading import bare
-from qpsvm.machines.problem.replaced import outlined
+from qpsvm.machines.problem.replaced import bare, outlined
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.attempt import Request
 from qpsvm.solve.choice import machine_traits

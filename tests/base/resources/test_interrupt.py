@@ -260,5 +260,5 @@ def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch)
 def test_a_point_that_nobody_has_time_for_is_not_sharpened(monkeypatch):
     monkeypatch.setattr(Counting, "_sharpened", lambda *_: pytest.fail("it takes longer than a certificate"))
     problem = CSVM([[0.3], [1.7e4]], [-1, 1], 1e4)
-    counted = problem._counting.counted(problem._certify(np.full(2, 1e-9)), 0.0, lambda: False)
+    counted = problem.judge.counting.counted(problem.judge.certify(np.full(2, 1e-9)), 0.0, lambda: False)
     assert counted.gap > 0

@@ -1,0 +1,211 @@
+"""What judges the points of a problem: certificate, rounding, polish, and the status that follows.
+
+All are functions over what the problem states: its dual `svm` over its `space`. (`problem.machine` imports this file,
+so a problem is any object here.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.resources.interrupts import noted
+from qpsvm.base.resources.progress import Clock
+from qpsvm.bounds.accuracy import Accuracy
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.bounds.certify import certify
+from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, polish
+from qpsvm.bounds.repair import feasible_start
+from qpsvm.bounds.restoration import Held
+from qpsvm.bounds.rounding_bound import Counting
+from qpsvm.program.solution import Status
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.space import FeatureSpace
+
+#: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
+LOST_TO_ROUNDING = (
+    "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f, and of w and b "
+    "themselves, may cost as much as the rest of it; centre and scale the features, or lower C"
+)
+#: Polishing to rounding takes a factorisation of the free rows: cheap for so few of them, or `FEW_ROWS` in all.
+FEW_FREE = 150
+#: Of many rows, α without the traces of rows at a bound may have so much of the gap that was asked for.
+SWEPT = 0.1
+#: A slack above this share of the margin is clear, and there this share of C, a unit of slack, is nothing.
+CLEAR, NOTHING = 1e-6, 1e-9
+#: Nor is more than this share of C ever nothing.
+SMALL = 1e-3
+
+
+class Judge:
+    """Certifies the points of one dual, and counts their rounding.
+
+    space: The samples that take part.
+    """
+
+    def __init__(self, space: FeatureSpace, svm: SVMDual) -> None:
+        self.space, self.svm = space, svm
+
+    @remembered
+    def counting(self) -> Counting:
+        """What bounds the gap of points."""
+        users = self.svm.users
+        return Counting(Accuracy(self.space), self.svm, None if users is None else users.equal)
+
+    @remembered
+    def held(self) -> Held:
+        """What brings points to keep linear constraints."""
+        return Held(self.counting.bounds)
+
+    def certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
+        """A feasible pair from any α (m,); no better primal point is looked for once the gap is `enough`."""
+        if self.svm.users is not None:
+            return self.held.certify(alpha, w, enough)
+        return certify(self.space, self.svm, alpha, w, enough)
+
+    def counted(self, certificate: Certificate, tol: float, in_time: bool = True) -> Certificate:
+        """With a gap that counts all rounding."""
+        return self.counting.counted(certificate, tol, lambda: in_time and not noted())
+
+
+def gap_of(point: Any) -> float:
+    """The gap of a point as computed, where its rounding has not been counted yet."""
+    return float(np.fmin(point.gap, point.measured))
+
+
+def counted(
+    problem: Any, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True
+) -> Certificate:
+    """With a gap that counts all rounding. Where kernel values are what it suffers from, they are made better."""
+    found: Certificate = problem.judge.counted(certificate, tol, in_time)
+    twin = problem._by_differences if in_time and gap_of(certificate) <= tol < found.gap else None
+    if twin is None:
+        return found
+    exact = twin.judge.certify(certificate.alpha)
+    exact = twin.judge.counted(twin._polished(exact, tol) if polished else exact, tol)
+    return exact if exact.gap < found.gap else found
+
+
+def polished(
+    problem: Any, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+) -> Certificate:
+    """Polish to rounding where that costs little: of few rows, or few free ones; else to what was asked for.
+
+    Whoever asks for less than the default gets just that: far from the exact split, polishing would cost more than a
+    solver that is asked for more.
+    """
+    judge, team = problem.judge, problem.team
+    svm, space, n, alpha = judge.svm, judge.space, team.count(judge.svm.m), certificate.alpha
+    free = (alpha > 0) & (alpha < svm.upper)
+    cheap = n <= FEW_ROWS or (n <= MANY_ROWS and team.count(int(np.count_nonzero(free))) <= FEW_FREE)
+    enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
+    if not certificate.gap <= enough:
+        return polish(svm, certificate, judge.certify, clock=clock, each=each)
+    if n <= FEW_ROWS:
+        return swept(judge, certificate)
+    late = team.agreed(clock is not None and clock.stopped())
+    if space.is_linear and not late:  # a certificate is a pass over X
+        return swept(judge, certificate, max(SWEPT * tol, FINISHED))
+    return certificate
+
+
+def verdict(certificate: Any, said: Status, tol: float, note: str = "") -> tuple[Status, str]:
+    """The status that a certificate gives, and what to say. A soft margin is feasible, whatever a solver says."""
+    if certificate.gap <= tol:
+        return Status.OPTIMAL, note
+    if certificate.measured <= tol:
+        return Status.INACCURATE, f"{LOST_TO_ROUNDING} {note}".strip()
+    if said is Status.OPTIMAL:
+        return Status.INACCURATE, note
+    return Status.NUMERICAL_ERROR if said in (Status.INFEASIBLE, Status.UNBOUNDED) else said, note
+
+
+def note(problem: Any, certificate: Any) -> str:
+    """What else the user of this machine should know."""
+    if isinstance(problem.kernel, FeatureMap):
+        return str(problem.kernel.note)
+    if certificate.explicit is not None and not problem.constraints:
+        return (
+            f"f rests on {np.count_nonzero(certificate.coef)} of the samples: a combination of these, whose "
+            "coefficients result.model has, stands in for Σ α_i y_i φ(x_i); the gap counts how far they are apart"
+        )
+    if problem.space.shift:
+        return (
+            f"the certificate is for the kernel matrix plus {problem.space.shift!r} times the identity "
+            "(psd='shift'), which has no counterpart for new samples: there f(x) = Σ α_i y_i K(x_i, x) + b"
+        )
+    if problem.space.clipped:
+        return (
+            "the kernel matrix is indefinite: the certificate is for its positive part (psd='clip'), in which f of "
+            "new samples is taken too"
+        )
+    return ""
+
+
+def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
+    """0 zero, 1 free, 2 bound: `split`, but by comparing α with the gradient y f − ρ, and not by a cut like 1e-5.
+
+    α counts as 0 where the row would stay beyond its margin without it: to take α away moves y f by K_ii α. It counts
+    as 0, too, where the row is clearly beyond its margin and α is nothing beside C. In the same ways it counts as C.
+    What is more than `SMALL` of C away from a bound is not at it, however far from the margin the row of an inaccurate
+    point may be. A free row whose loss is curved falls short of its margin by δα, and pays for it: that is a 2 as well,
+    where α has no bound.
+    """
+    svm = certificate.svm
+    kind = split(certificate.alpha, svm.upper)
+    inside, team = (kind == 1).nonzero()[0], svm.team
+    if not team.any(len(inside) > 0):
+        return kind
+    alpha, upper, margin = certificate.alpha[inside], svm.upper[inside], certificate.margin[inside]
+    own = svm.matrix.diagonal()[inside] if svm.mix is not None else space.curvature(svm.samples_of(inside))
+    curvature = np.maximum(own, 1e-12 * space.scale)
+    slack = certificate.yf[inside] - margin
+    free: Any = 1
+    if svm.curved:
+        bend = svm.curvature[inside]
+        curvature += bend
+        slack += bend * alpha
+        free = np.where((bend > 0.0) & np.isinf(upper), 2, 1)
+    way = 1.0 / curvature
+    clear = np.abs(slack) > CLEAR * np.abs(margin)
+    if clear.any():
+        way = np.maximum(way, np.where(clear & (upper < np.inf), NOTHING * upper, 0.0))
+    slack *= way
+    price = SMALL * np.minimum(
+        upper, team.most(float(certificate.alpha.max(initial=0.0)))
+    )  # of C, or of a hard margin, the largest α
+    at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
+    kind[inside] = np.where(at_zero, 0, np.where(full, 2, free))
+    return kind
+
+
+def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
+    """What the numbers α say of each row, (m,): 0 where α = 0, 1 where 0 < α < C, 2 where α = C."""
+    positive = alpha > 0.0
+    kind = positive.astype(np.int8)  # (DUAL.8), (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
+    kind[positive & (alpha >= upper)] = 2  # (DUAL.8), (CSVM.13), (NUSVM.14), (PHINGE.13)
+    return kind
+
+
+def swept(judge: Judge, certificate: Certificate, enough: float = FINISHED) -> Certificate:
+    """The certificate of α with each row at the bound that `kinds` says it is at, unless that is a worse point.
+
+    A multiplier that should be 0 comes back from a solver as 1e-18. Polishing would move it there, but a point whose
+    gap is rounding is not polished. A gap up to `enough` is not worse.
+    """
+    if certificate.explicit is not None or not np.isfinite(certificate.gap):
+        return certificate
+    svm, alpha, kind = certificate.svm, certificate.alpha, kinds(judge.space, certificate)
+    full = kind == 2
+    if svm.curved:
+        full &= svm.curvature == 0.0
+    at_bounds = np.where(kind == 0, 0.0, np.where(full, svm.upper, alpha))
+    if svm.team.all(bool((at_bounds == alpha).all())):
+        return certificate.changed(kind=kind)  # which the result asks for again
+    clean = judge.certify(feasible_start(svm, at_bounds))
+    return clean if clean.gap <= max(certificate.gap, enough) else certificate
