@@ -318,7 +318,7 @@ def nearest_float(value: Fraction) -> float:
     try:
         return value.numerator / value.denominator
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def sum_of(values: FloatArray) -> Fraction:
