@@ -11,12 +11,12 @@
               η_k = U_k − α_k
     (DUAL.8)  α_k = 0 where s f is beyond its level, 0 < α_k < U_k where it is on it, α_k = U_k where it is violated;
               a curved row with α_k > 0 is violated by δ_k α_k
-    (DUAL.9)  a linear constraint ⟨g, w⟩ + c b ≤ h is a row behind the machine's:  s = −1, φ = g, ℓ = −h, U = ∞, δ = 0, and in
-              the group of the intercept E = −c;  its α is its multiplier, and b is no part of its f
+    (DUAL.9)  a linear constraint ⟨g, w⟩ + c b ≤ h is a row behind the machine's:  s = −1, φ = g, ℓ = −h, U = ∞, δ = 0,
+              and in the group of the intercept E = −c;  its α is its multiplier, and b is no part of its f
 
 Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a penalty U of violating it,
-and a curvature δ by which the penalty grows. A group is a column of E: an equality, whose multiplier is a variable of the
-primal (the intercept b, the margin ρ of a ν-SVM), or, with R > 0, a multiplier that the primal penalises.
+and a curvature δ by which the penalty grows. A group is a column of E: an equality, whose multiplier is a variable of
+the primal (the intercept b, the margin ρ of a ν-SVM), or, with R > 0, a multiplier that the primal penalises.
 
 Source: Lagrangian duality row by row; Rockafellar, *Convex Analysis* (1970), section 31.
 """
@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
