@@ -134,7 +134,7 @@ class Ranking(Problem):
         ("ordered", "edge", "violator"), ("in order", "just in order", "out of order"), "out of order"
     )
     textbook = ("RANK.2", "½ {norm} + Σ C_k ξ_k", "wᵀ(x_i − x_j) ≥ 1 − ξ_k")
-    dual_tag, own = "RANK.9", ("C",)
+    dual_tag, own, learns = "RANK.9", ("C",), "ranks"
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -152,6 +152,8 @@ class Problem(Machine[SVMResult], ABC):
     kinds: ClassVar[Kinds] = Kinds()
     #: The rows of the primal whose multipliers are α, in order.
     level_rows: ClassVar[tuple[str, ...]] = ("margin",)
+    #: What is learnt of a sample beside its features: one of two labels, a number, a place in an order, or nothing.
+    learns: ClassVar[Literal["labels", "numbers", "ranks", "none"]] = "labels"
     #: How many α each sample has: those of one side after those of the other.
     sides: ClassVar[int] = 1
     #: f in units of that of the dual, and what it has of K(x, x) besides.
