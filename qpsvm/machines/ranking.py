@@ -27,7 +27,7 @@ A is the matrix with a row for each pair, A_ki = 1, A_kj = −1 and 0 elsewhere.
 
 Implementation
 --------------
-`_primal` is (RANK.2), `_dual` is (RANK.9). A is `SVMDual.mix`, (DUAL.6): of a kernel that is not linear, neither AKAᵀ
+`_record` states (RANK.2) and (RANK.9). A is its `mix`, (DUAL.6): of a kernel that is not linear, neither AKAᵀ
 nor differences of samples are made for it.
 """
 

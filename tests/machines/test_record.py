@@ -12,6 +12,7 @@ import pytest
 import qpsvm
 from qpsvm.base.arrays.exactly import as_floats
 from qpsvm.bounds.proof import checker
+from qpsvm.machines import registry
 from qpsvm.machines.exact.program import stated
 from qpsvm.machines.exact.record import recorded
 
@@ -46,6 +47,16 @@ CASES = [
     for intercept in (("free", "penalised", None) if name in WITH_INTERCEPTS else ("free",))
     for weights in ((None,) if name == "hard" else (None, WEIGHTS))
 ]
+
+
+def test_every_machine_is_in_the_registry_and_stated_by_the_checker() -> None:
+    kinds = {registry.machine(word) for word in registry.FILES}
+    named = [getattr(qpsvm, name) for name in qpsvm.__all__]
+    public = {kind for kind in named if isinstance(kind, type) and issubclass(kind, qpsvm.Problem)}
+    assert kinds == public - {qpsvm.Problem} == {type(problem_of(name, "free", None)) for name in MACHINES}
+    assert {kind.__name__ for kind in kinds} <= set(checker.MACHINES)
+    for kind in kinds:
+        assert {*checker.MACHINES[kind.__name__][1]} - {"intercept"} == set(kind.own)
 
 
 def problem_of(name: str, intercept: Any, weights: Any, **more: Any) -> Any:
