@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.base.arrays.exactly import as_floats
+from qpsvm.base.arrays.exactly import as_floats, nearest_float
 from qpsvm.bounds.proof import checker
 from qpsvm.machines import registry
 from qpsvm.machines.exact.program import stated
@@ -134,5 +134,6 @@ def test_floats_of_exact_vectors_are_rounded_to_nearest(size: float) -> None:
         floats(a, third), products(a, b, third), joined(floats(a), sums(a, b)),
         multiples(joined(floats(a), sums(a, b)), third),
         inverses(floats(b, third), Fraction(2, 7)), inverses(joined(floats(b), floats(b, third)), third),
+        floats(a, third / Fraction(10) ** 320), floats(a, third * Fraction(10) ** 330),
     ):  # fmt: skip
-        np.testing.assert_array_equal(as_floats(vector), [float(vector[k]) for k in range(len(vector))])
+        np.testing.assert_array_equal(as_floats(vector), [nearest_float(vector[k]) for k in range(len(vector))])
