@@ -305,7 +305,8 @@ def as_floats(values: Exactly) -> FloatArray:
         low = np.ldexp(values.low, -exponents)
         near = as_floats(Exactly(high, low, values.factor / Fraction(2) ** power, values.inverse))
         with np.errstate(over="ignore", under="ignore"):
-            return np.ldexp(near, power - exponents if values.inverse else power + exponents)
+            scaled: FloatArray = np.ldexp(near, power - exponents if values.inverse else power + exponents)
+        return scaled
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         near = factor / values.high if values.inverse else factor * values.high
         if Fraction(factor) == values.factor and not values.low.any():
