@@ -1,73 +1,29 @@
-"""Which file lists the steps of which machine. A new machine is a line here, and a file of steps beside this one."""
+"""The steps of every machine: those of the file beside this one that has the name of the machine's own."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.derivation.source import statements
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import (
-    all_in_one as joint,
-)
-from qpsvm.derivation.steps import (
-    c_svm,
-    epsilon_svr,
-    hard_margin,
-    huber_hinge,
-    nu_svm,
-    nu_svr,
-    one_class,
-    primal_hinge,
-    quantile_svr,
-    ranking,
-    squared_hinge,
-    svdd,
-)
-from qpsvm.derivation.steps import (
-    linear_constraints as user_rows,
-)
-from qpsvm.machines import (
-    CSVM,
-    SVDD,
-    CrammerSinger,
-    EpsilonSVR,
-    HardMargin,
-    HuberHinge,
-    JointProblem,
-    NuSVM,
-    NuSVR,
-    OneClass,
-    PrimalHinge,
-    Problem,
-    QuantileSVR,
-    Ranking,
-    SquaredHinge,
-    WestonWatkins,
-)
-from qpsvm.machines.problem import (
-    constraints,
-)
+from qpsvm.derivation.steps import all_in_one
+from qpsvm.derivation.steps import linear_constraints as user_rows
+from qpsvm.machines import CrammerSinger, JointProblem, Problem, WestonWatkins, registry
+from qpsvm.machines.problem import constraints
 
 #: From a problem's class to the function that lists its steps in order. A subclass has the steps of its parent.
 STEPS: dict[type[Problem] | type[JointProblem], Callable[[Any], tuple[Step, ...]]] = {
-    HardMargin: hard_margin.steps,
-    CSVM: c_svm.steps,
-    NuSVM: nu_svm.steps,
-    PrimalHinge: primal_hinge.steps,
-    EpsilonSVR: epsilon_svr.steps,
-    NuSVR: nu_svr.steps,
-    QuantileSVR: quantile_svr.steps,
-    OneClass: one_class.steps,
-    SVDD: svdd.steps,
-    SquaredHinge: squared_hinge.steps,
-    HuberHinge: huber_hinge.steps,
-    Ranking: ranking.steps,
-    CrammerSinger: joint.steps,
-    WestonWatkins: joint.steps,
+    **{
+        registry.machine(word): import_module(f"qpsvm.derivation.steps.{file}").steps
+        for word, (file, _) in registry.FILES.items()
+    },
+    CrammerSinger: all_in_one.steps,
+    WestonWatkins: all_in_one.steps,
 }
 
 

@@ -31,7 +31,7 @@ f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a 
 
 Implementation
 --------------
-`_primal` is (CSVM.2), `_dual` is (CSVM.10); `certify` measures (CSVM.8) sample by sample, see `certificate`.
+`_record` states (CSVM.2) and (CSVM.10); `certify` measures (CSVM.8) sample by sample, see `certificate`.
 """
 
 from __future__ import annotations

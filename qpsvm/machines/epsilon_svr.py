@@ -40,7 +40,7 @@ is a weight of one more feature, 1 for every sample, as in (PHINGE.17).
 
 Implementation
 --------------
-`_primal` is (ESVR.2), `_dual` is (ESVR.10) over the 2n rows of (SVR.1).
+`_record` states (ESVR.2) and (ESVR.10) over the 2n rows of (SVR.1).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ C_i t²/(2h) for t ≤ h and C_i (t − h/2) from there on: smooth where the hin
 
 Implementation
 --------------
-`_primal` is (HUBER.2), `_dual` is (HUBER.10), with the diagonal of D as `curvature`.
+`_record` states (HUBER.2) and (HUBER.10), with the diagonal of D as `curvature`.
 """
 
 from __future__ import annotations

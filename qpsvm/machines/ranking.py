@@ -27,7 +27,7 @@ A is the matrix with a row for each pair, A_ki = 1, A_kj = −1 and 0 elsewhere.
 
 Implementation
 --------------
-`_primal` is (RANK.2), `_dual` is (RANK.9). A is `SVMDual.mix`, (DUAL.6): of a kernel that is not linear, neither AKAᵀ
+`_record` states (RANK.2) and (RANK.9). A is its `mix`, (DUAL.6): of a kernel that is not linear, neither AKAᵀ
 nor differences of samples are made for it.
 """
 
@@ -133,7 +133,7 @@ class Ranking(Problem):
         ("ordered", "edge", "violator"), ("in order", "just in order", "out of order"), "out of order"
     )
     textbook = ("RANK.2", "½ {norm} + Σ C_k ξ_k", "wᵀ(x_i − x_j) ≥ 1 − ξ_k")
-    dual_tag, own = "RANK.9", ("C",)
+    dual_tag, own, learns = "RANK.9", ("C",), "ranks"
 
     def __init__(
         self,

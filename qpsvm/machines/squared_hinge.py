@@ -35,7 +35,7 @@ nothing, and large ones far more than those of a C-SVM.
 
 Implementation
 --------------
-`_primal` is (SQHINGE.2), `_dual` is (SQHINGE.10), with the diagonal of D as `curvature`.
+`_record` states (SQHINGE.2) and (SQHINGE.10), with the diagonal of D as `curvature`.
 """
 
 from __future__ import annotations

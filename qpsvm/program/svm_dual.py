@@ -7,16 +7,16 @@
     (DUAL.4)  f(x) = ⟨w, φ(x)⟩ + b:  b is the multiplier μ_g of the group whose column is the sign s; without one, 0
     (DUAL.5)  Σ_k α_k s_k φ(x_r(k)) = Σ_i β_i φ(x_i),  β_i = the sum of α_k s_k over the rows k of sample i
     (DUAL.6)  a row may be of several samples: Σ_i A_ki φ(x_i) stands for φ(x_r(k)), and β = Aᵀ(s∘α)
-    (DUAL.7)  where U is finite and δ = 0, the multiplier of ξ_k = max(0, t_k) ≥ 0 is what α leaves of the price:
+    (DUAL.7)  where U is finite and δ = 0, the multiplier of ξ_k = max(0, t_k) ≥ 0 is what α leaves of the penalty:
               η_k = U_k − α_k
-    (DUAL.8)  α_k = 0 where s f is beyond its level, 0 < α_k < U_k where it is on it, α_k = U_k where it falls short;
-              a curved row with α_k > 0 falls short by δ_k α_k
-    (DUAL.9)  a user's row ⟨g, w⟩ + c b ≤ h is a row behind the machine's:  s = −1, φ = g, ℓ = −h, U = ∞, δ = 0, and in
-              the group of the intercept E = −c;  its α is the price of the row, and b is no part of its f
+    (DUAL.8)  α_k = 0 where s f is beyond its level, 0 < α_k < U_k where it is on it, α_k = U_k where it is violated;
+              a curved row with α_k > 0 is violated by δ_k α_k
+    (DUAL.9)  a linear constraint ⟨g, w⟩ + c b ≤ h is a row behind the machine's:  s = −1, φ = g, ℓ = −h, U = ∞, δ = 0,
+              and in the group of the intercept E = −c;  its α is its multiplier, and b is no part of its f
 
-Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a price U of falling short of it,
-and a curvature δ by which the price grows. A group is a column of E: an equality, whose multiplier is a variable of the
-primal (the intercept b, the margin ρ of a ν-SVM), or, with R > 0, a multiplier that the primal penalises.
+Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a penalty U of violating it,
+and a curvature δ by which the penalty grows. A group is a column of E: an equality, whose multiplier is a variable of
+the primal (the intercept b, the margin ρ of a ν-SVM), or, with R > 0, a multiplier that the primal penalises.
 
 Source: Lagrangian duality row by row; Rockafellar, *Convex Analysis* (1970), section 31.
 """
@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,6 +38,7 @@ from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.program.rows import RowsOfSamples
 from qpsvm.space.operators import Operator, gathered, mixed, shifted
 
 
@@ -62,8 +62,7 @@ class Group:
     formula: str = ""
 
     def __post_init__(self) -> None:
-        for part in vars(self).values():
-            frozen(part)
+        frozen([*vars(self).values()])
 
     def __repr__(self) -> str:
         return outline("Group", **vars(self))
@@ -83,13 +82,12 @@ class Part:
     ridge: float
 
     def __post_init__(self) -> None:
-        for part in vars(self).values():
-            frozen(part)
+        frozen([*vars(self).values()])
 
 
 @dataclass(frozen=True, eq=False)
 class Users:
-    """What is behind the rows of the machine: those of a user, (DUAL.9).
+    """What is behind the rows of the machine: linear constraints, (DUAL.9).
 
     own: The dual of the machine without them, over its own samples; its Gram matrix stands in for another.
     names: Of the p rows.
@@ -104,15 +102,14 @@ class Users:
     equal: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        for part in vars(self).values():
-            frozen(part)
+        frozen([*vars(self).values()])
 
     def __repr__(self) -> str:
         return outline("Users", **vars(self))
 
 
 @dataclass(frozen=True, eq=False)
-class SVMDual:
+class SVMDual(RowsOfSamples):
     """The dual (DUAL.1) of a machine.
 
     Attributes
@@ -175,8 +172,7 @@ class SVMDual:
     team: Team = ALONE
 
     def __post_init__(self) -> None:
-        for part in vars(self).values():
-            frozen(part)
+        frozen([*vars(self).values()])
         if not self.team.alone and (self.mix is not None or self.users is not None):
             what = "rows that combine samples, as pairs do," if self.mix is not None else "constraints"
             raise UnsupportedError(f"{what} need all samples in one process; solve this machine without a team")
@@ -205,16 +201,6 @@ class SVMDual:
         twin.__dict__["gram"] = gram
         return twin
 
-    @property
-    def m(self) -> int:
-        """Number of rows of the dual."""
-        return len(self.sign)
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return self.gram.shape[0]
-
     @remembered
     def intercept(self) -> Group | None:
         """The group whose multiplier is the intercept of f, (DUAL.4)."""
@@ -238,7 +224,7 @@ class SVMDual:
 
     @remembered
     def hard(self) -> NDArray[np.bool_] | None:
-        """The rows that nothing may fall short of, U = ∞ and δ = 0, as a mask (m,); None where there are none.
+        """The hard rows, which nothing may violate, U = ∞ and δ = 0, as a mask (m,); None where there are none.
 
         Raises
         ------
@@ -303,25 +289,6 @@ class SVMDual:
         """The Hessian of (DUAL.1) without its penalised groups: s_k s_l K_r(k)r(l) + δ_k on the diagonal."""
         own = gathered(self.gram, self.rows) if self.mix is None else mixed(self.gram, self.mix)
         return shifted(own.congruence(self.sign), self.curvature if self.curved else None)
-
-    @property
-    def plain(self) -> bool:
-        """Whether row k is sample k."""
-        return self.rows is None and self.mix is None
-
-    @remembered
-    def mirrored(self) -> bool:
-        """Whether every sample has two rows of opposite signs, first all with s = 1, then all with s = −1."""
-        return self.rows is not None and self.team.all(self._mirrored(self.rows))
-
-    def _mirrored(self, rows: IntArray) -> bool:
-        """Whether that is true of the rows of this member."""
-        if self.m != 2 * self.n:
-            return False
-        n = self.n
-        each = np.arange(n)
-        same = (rows[:n] == each).all() and (rows[n:] == each).all()
-        return bool(same and (self.sign[:n] == 1.0).all() and (self.sign[n:] == -1.0).all())
 
     @remembered
     def parts(self) -> tuple[Part, ...]:
@@ -431,13 +398,12 @@ class SVMDual:
         ndarray, shape (m,)
             The level of every row.
         """
-        margin: Any = self.level
+        margin = self.level
         for group in self.margins:
             moved = times(-multipliers[group.multiplier], group.column)
             one, other = common_value(margin), common_value(moved)
             margin = margin + moved if one is None or other is None else repeated(one + other, self.m)
-        found: FloatArray = margin
-        return found
+        return margin
 
     def margin_radius(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:
         """How far `margin` may be off by rounding at some rows; 0 where it is a level or a multiplier itself.
@@ -462,127 +428,6 @@ class SVMDual:
             return known
         moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margins)
         return known + (len(self.margins) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
-
-    def beta(self, alpha: FloatArray) -> FloatArray:
-        """The coefficients β of (DUAL.5).
-
-        Parameters
-        ----------
-        alpha : ndarray, shape (m,)
-            By rows of the dual.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            By samples.
-        """
-        signed: FloatArray = alpha * self.sign
-        if self.mix is not None:
-            return self._unmixed(signed, self.mix)
-        if self.rows is None:
-            return signed
-        return np.bincount(self.rows, signed, minlength=self.n).astype(np.float64, copy=False)
-
-    def beta_size(self, alpha: FloatArray) -> FloatArray:
-        """Σ|α_k| over the rows of each sample: at least |β|.
-
-        Parameters
-        ----------
-        alpha : ndarray, shape (m,)
-            By rows of the dual.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            By samples.
-        """
-        if self.mix is not None:
-            return self._unmixed(np.abs(alpha), abs(self.mix))
-        if self.rows is None:
-            return alpha
-        return np.bincount(self.rows, np.abs(alpha), minlength=self.n).astype(np.float64, copy=False)
-
-    @staticmethod
-    def _unmixed(values: FloatArray, mix: sp.csr_array) -> FloatArray:
-        """Aᵀv: (n,), for v (m,)."""
-        sums: FloatArray = mix.T @ values
-        return sums
-
-    def beta_radius(self, alpha: FloatArray) -> FloatArray | None:
-        """How far `beta` may be off by rounding.
-
-        Parameters
-        ----------
-        alpha : ndarray, shape (m,)
-            By rows of the dual.
-
-        Returns
-        -------
-        ndarray, shape (n,), or None
-            None where no sample has two rows with α ≠ 0, and none is part of a combination.
-        """
-        if self.mix is not None:
-            most = int(np.bincount(self.mix[np.flatnonzero(alpha)].indices, minlength=self.n).max(initial=0))
-            return (most + 1) * 2.0 * UNIT * self.beta_size(alpha)
-        if self.rows is None:
-            return None
-        several = np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0) - 1
-        if several == 1:  # one rounding, of the result
-            return UNIT * np.abs(self.beta(alpha))
-        return several * 2.0 * UNIT * self.beta_size(alpha) if several > 0 else None
-
-    def at_rows(self, values: FloatArray) -> FloatArray:
-        """Spread values at the samples over the rows of the dual.
-
-        Parameters
-        ----------
-        values : ndarray, shape (n,)
-            By samples.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            By rows.
-        """
-        if self.mix is not None:
-            combined: FloatArray = self.mix @ values
-            return combined
-        return values if self.rows is None else values[self.rows]
-
-    def sizes_at_rows(self, sizes: FloatArray) -> FloatArray:
-        """Bounds of the size of something at the samples as bounds at the rows.
-
-        Parameters
-        ----------
-        sizes : ndarray, shape (n,)
-            Not negative.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            From above, but for the rounding of a sum.
-        """
-        if self.mix is not None:
-            combined: FloatArray = abs(self.mix) @ sizes
-            return combined
-        return sizes if self.rows is None else sizes[self.rows]
-
-    def samples_of(self, rows: IntArray) -> IntArray:
-        """The samples of some rows.
-
-        Parameters
-        ----------
-        rows : ndarray of int, shape (r,)
-            Of the dual.
-
-        Returns
-        -------
-        ndarray of int, shape (r,)
-            One for each row; of combinations, (k,), every sample that is in any of them, once.
-        """
-        if self.mix is not None:
-            return np.unique(self.mix[rows].indices).astype(np.intp)
-        return rows if self.rows is None else self.rows[rows]
 
 
 def _first_distinct(E: FloatArray, most: int) -> list[int]:

@@ -335,9 +335,17 @@ def as_floats(values: Exactly) -> FloatArray:
     if one is not None and common_value(values.low) is not None:
         return repeated(one if math.isinf(one) else nearest_float(values[0]), len(values))
     factor = nearest_float(values.factor)
+    if values.factor and not TINY < abs(factor) < GREAT:  # which its products with the sums need not be
+        power = values.factor.numerator.bit_length() - values.factor.denominator.bit_length()
+        high, exponents = np.frexp(values.high)
+        low = np.ldexp(values.low, -exponents)
+        near = as_floats(Exactly(high, low, values.factor / Fraction(2) ** power, values.inverse))
+        with np.errstate(over="ignore", under="ignore"):
+            scaled: FloatArray = np.ldexp(near, power - exponents if values.inverse else power + exponents)
+        return scaled
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
-        near: FloatArray = factor / values.high if values.inverse else factor * values.high
-        if math.isinf(factor) or (Fraction(factor) == values.factor and not values.low.any()):
+        near = factor / values.high if values.inverse else factor * values.high
+        if Fraction(factor) == values.factor and not values.low.any():
             return near
         rest, spread = nearest_float(values.factor - Fraction(factor)), np.broadcast_to(factor, near.shape)
         if values.inverse:
@@ -354,7 +362,7 @@ def nearest_float(value: Fraction) -> float:
     try:
         return value.numerator / value.denominator
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def sum_of(values: FloatArray) -> Fraction:

@@ -8,21 +8,7 @@ from typing import Any, Literal
 
 from qpsvm.base.errors import ParameterError
 from qpsvm.data.files import Target
-from qpsvm.machines import (
-    CSVM,
-    SVDD,
-    EpsilonSVR,
-    HardMargin,
-    HuberHinge,
-    NuSVM,
-    NuSVR,
-    OneClass,
-    PrimalHinge,
-    Problem,
-    QuantileSVR,
-    Ranking,
-    SquaredHinge,
-)
+from qpsvm.machines import Problem, registry
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 
 #: What a machine makes of the target: two classes, a number for each row, an order of the rows, or nothing.
@@ -49,20 +35,11 @@ class Variant:
         return "numbers" if self.learnt == "ranks" else self.learnt
 
 
-VARIANTS = {
-    "c": Variant(CSVM, "labels", ("C", "intercept")),
-    "nu": Variant(NuSVM, "labels", ("nu",)),
-    "hard": Variant(HardMargin, "labels", ()),
-    "hinge": Variant(PrimalHinge, "labels", ("lam", "intercept")),
-    "squared-hinge": Variant(SquaredHinge, "labels", ("C", "intercept")),
-    "huber-hinge": Variant(HuberHinge, "labels", ("C", "width", "intercept")),
-    "epsilon-svr": Variant(EpsilonSVR, "numbers", ("C", "epsilon", "loss", "intercept")),
-    "nu-svr": Variant(NuSVR, "numbers", ("C", "nu")),
-    "quantile-svr": Variant(QuantileSVR, "numbers", ("C", "quantile", "intercept")),
-    "one-class": Variant(OneClass, "none", ("nu",), "rbf"),
-    "svdd": Variant(SVDD, "none", ("nu",)),
-    "ranking": Variant(Ranking, "ranks", ("C",)),
-}
+def _variant(kind: type[Problem]) -> Variant:
+    return Variant(kind, kind.learns, registry.options(kind), registry.usual_kernel(kind))
+
+
+VARIANTS = {word: _variant(registry.machine(word)) for word in registry.FILES}
 
 
 def takers(parameter: str) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from qpsvm.machines import (
     Problem,
     QuantileSVR,
     SquaredHinge,
+    registry,
 )
 from qpsvm.space.kernels.functions import Kernel
 
@@ -86,10 +87,6 @@ def settings(parameters: tuple[Parameter, ...], given: Any, where: str) -> dict[
     }
 
 
-#: What a machine learns from a point: its class, its last coordinate, or that it is there.
-Learnt = Literal["labels", "numbers", "none"]
-
-
 @dataclass(frozen=True)
 class Machine:
     """A machine that a page can choose.
@@ -117,11 +114,9 @@ class Machine:
     bound: str
     share: str
     tags: Mapping[str, str]
-    parameters: tuple[Parameter, ...] = ()
     tighter: str = ""
     level: str = "1"
     eta: str = "η"
-    learnt: Learnt = "labels"
     curved: bool = False
     shared: bool = False
     value: str = "y f"
@@ -144,6 +139,16 @@ class Machine:
         for name, text in written.items():
             if not getattr(self, name):
                 object.__setattr__(self, name, text)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Those of its class that a page can choose."""
+        return tuple(PARAMETERS[name] for name in registry.options(self.kind))
+
+    @property
+    def learnt(self) -> str:
+        """What it learns from a point: its class ("labels"), its last coordinate ("numbers"), or that it is there."""
+        return self.kind.learns
 
     @property
     def tube(self) -> bool:
@@ -188,17 +193,24 @@ class Machine:
         }  # fmt: skip
 
 
-PRICE = Parameter("C", "C", "log", 1.0, 0.01, 1000.0)
-NU = Parameter("nu", "ν", "linear", 0.5, 0.01, 1.0, accepts=(1e-12, 1.0))
-INTERCEPT = Parameter("intercept", "b", "choice", "free", choices=("free", "penalised", "none"))
+#: The parameters of the machines, with the ranges of their controls.
+PARAMETERS = {
+    each.name: each
+    for each in (
+        Parameter("C", "C", "log", 1.0, 0.01, 1000.0),
+        Parameter("nu", "ν", "linear", 0.5, 0.01, 1.0, accepts=(1e-12, 1.0)),
+        Parameter("lam", "λ", "log", 0.01, 1e-5, 10.0),
+        Parameter("width", "h", "log", 0.5, 0.01, 10.0),
+        Parameter("epsilon", "ε", "linear", 0.1, 0.0, 2.0, accepts=(0.0, 1e12)),
+        Parameter("quantile", "τ", "linear", 0.5, 0.01, 0.99, accepts=(1e-9, 1.0 - 1e-9)),
+        Parameter("loss", "loss", "choice", "absolute", choices=("absolute", "squared")),
+        Parameter("intercept", "b", "choice", "free", choices=("free", "penalised", "none")),
+    )
+}
 
 EPSILON_SVR = Machine(
     "ε-SVR", EpsilonSVR, "C", "|β| / C", {"balance": "ESVR.5", "box": "ESVR.7"},
-    (
-        PRICE, Parameter("epsilon", "ε", "linear", 0.1, 0.0, 2.0, accepts=(0.0, 1e12)),
-        Parameter("loss", "loss", "choice", "absolute", choices=("absolute", "squared")), INTERCEPT,
-    ),
-    learnt="numbers", value="t − f", path="β is 0 inside the tube, between −C and C on an edge, and −C or C beyond it",
+    value="t − f", path="β is 0 inside the tube, between −C and C on an edge, and −C or C beyond it",
     against="β / C", letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ",
     box="0 ≤ α⁺_i, α⁻_i ≤ C",
 )  # fmt: skip
@@ -206,25 +218,25 @@ EPSILON_SVR = Machine(
 MACHINES: dict[str, Machine] = {
     "hard": Machine("hard margin", HardMargin, "", "α / largest α", {"balance": "HARD.5", "box": "HARD.6"}),
     "c": Machine(
-        "C-SVM", CSVM, "C", "α / C", {"balance": "CSVM.5", "box": "CSVM.7"}, (PRICE, INTERCEPT), "raise C"
+        "C-SVM", CSVM, "C", "α / C", {"balance": "CSVM.5", "box": "CSVM.7"}, "raise C"
     ),
     "nu": Machine(
-        "ν-SVM", NuSVM, "1/n", "nα", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"}, (NU,), "lower ν", "ρ",
+        "ν-SVM", NuSVM, "1/n", "nα", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"}, "lower ν", "ρ",
         shared=True,
     ),
     "hinge": Machine(
         "hinge loss, regularised", PrimalHinge, "1/(λn)", "λnα", {"balance": "PHINGE.5", "box": "PHINGE.7"},
-        (Parameter("lam", "λ", "log", 0.01, 1e-5, 10.0), INTERCEPT), "lower λ", eta="η/λ",
+        "lower λ", eta="η/λ",
         shared=True,
     ),
     "squared-hinge": Machine(
         "squared hinge", SquaredHinge, "", "α / largest α", {"balance": "SQHINGE.5", "box": "SQHINGE.7"},
-        (PRICE, INTERCEPT), "raise C", curved=True, path="α is 0, or y f = 1 − α/(2C)",
+        "raise C", curved=True, path="α is 0, or y f = 1 − α/(2C)",
         letters=letters.curved("C (ξ − α/(2C))²"),
     ),
     "huber-hinge": Machine(
         "Huber hinge", HuberHinge, "C", "α / C", {"balance": "HUBER.5", "box": "HUBER.7"},
-        (PRICE, Parameter("width", "h", "log", 0.5, 0.01, 10.0), INTERCEPT), "raise C", curved=True,
+        "raise C", curved=True,
         path="α is 0, or y f = 1 − hα/C, or α is C", letters=letters.curved(bound="C"),
     ),
     "epsilon-svr": replace(EPSILON_SVR, squared=replace(
@@ -233,26 +245,25 @@ MACHINES: dict[str, Machine] = {
         path="β is 0 inside the tube, and 2C times what is beyond it", box="α⁺_i, α⁻_i ≥ 0",
     )),
     "nu-svr": Machine(
-        "ν-SVR", NuSVR, "C", "|β| / C", {"balance": "NUSVR.5", "nu": "NUSVR.6", "box": "NUSVR.8"}, (PRICE, NU),
-        shared=True, learnt="numbers", value="t − f", path=EPSILON_SVR.path, against="β / C",
+        "ν-SVR", NuSVR, "C", "|β| / C", {"balance": "NUSVR.5", "nu": "NUSVR.6", "box": "NUSVR.8"},
+        shared=True, value="t − f", path=EPSILON_SVR.path, against="β / C",
         letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ", box=EPSILON_SVR.box,
     ),
     "quantile-svr": Machine(
         "quantile", QuantileSVR, "Cτ", "|β| / bound", {"balance": "QSVR.5", "box": "QSVR.7"},
-        (PRICE, Parameter("quantile", "τ", "linear", 0.5, 0.01, 0.99, accepts=(1e-9, 1.0 - 1e-9)), INTERCEPT),
-        learnt="numbers", value="t − f", path="β is Cτ above f, −C(1 − τ) below it, and between the two on it",
+        value="t − f", path="β is Cτ above f, −C(1 − τ) below it, and between the two on it",
         against="β / larger bound",
         letters=letters.two_sided("Cτ", "C(1 − τ)", ""), width="‖w‖", correct="below f", balance="1ᵀβ",
         box="0 ≤ α⁺_i ≤ Cτ, 0 ≤ α⁻_i ≤ C(1 − τ)",
     ),
     "one-class": Machine(
-        "one-class", OneClass, "1", "α", {"mass": "ONE.5", "box": "ONE.7"}, (NU,), shared=True, learnt="none",
+        "one-class", OneClass, "1", "α", {"mass": "ONE.5", "box": "ONE.7"}, shared=True,
         value="f",
         path="α is 0 inside, between 0 and 1 on the boundary, and 1 outside", letters=letters.enclosing("1"),
         width="ρ", correct="outside", balance="1ᵀα",
     ),
     "svdd": Machine(
-        "SVDD", SVDD, "1/(νn)", "νnα", {"mass": "SVDD.5", "box": "SVDD.8"}, (NU,), shared=True, learnt="none",
+        "SVDD", SVDD, "1/(νn)", "νnα", {"mass": "SVDD.5", "box": "SVDD.8"}, shared=True,
         value="f",
         path="α is 0 inside, between 0 and 1/(νn) on the ball, and 1/(νn) outside",
         letters=letters.enclosing("1/(νn)"), width="radius R", correct="outside", balance="1ᵀα",

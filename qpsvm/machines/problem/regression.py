@@ -43,6 +43,7 @@ class Enclosing(Problem):
         ("inside", "boundary", "outside"), ("inside", "on the boundary", "outside"), "outside"
     )
     own: ClassVar[tuple[str, ...]] = ("nu",)
+    learns = "none"
 
     def _keep(self, *, nu: float) -> None:  # type: ignore[override]
         self.nu = as_share(nu)
@@ -65,6 +66,7 @@ class Regression(Problem):
     kinds: ClassVar[Kinds] = Kinds(
         ("inside", "edge", "beyond"), ("inside the tube", "on its edge", "beyond it"), "beyond the tube"
     )
+    learns = "numbers"
     sides: ClassVar[int] = 2
     level_rows: ClassVar[tuple[str, ...]] = ("above", "below")
     #: What the width of the tube adds to the dual, for people.

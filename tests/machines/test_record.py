@@ -1,0 +1,139 @@
+"""The record of a machine, in fractions, against the checker's own statement: row by row, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import qpsvm
+from qpsvm.base.arrays.exactly import as_floats, nearest_float
+from qpsvm.bounds.proof import checker
+from qpsvm.machines import registry
+from qpsvm.machines.exact.program import stated
+from qpsvm.machines.exact.record import recorded
+
+RNG = np.random.default_rng(27)
+N = 14
+X = RNG.normal(size=(N, 3))
+Y, T, C = np.where(np.arange(N) % 3, 1, -1), RNG.normal(size=N), RNG.uniform(0.2, 2.0, N)
+APART = X + 9.0 * (Y > 0)[:, None]
+WEIGHTS = RNG.uniform(0.5, 1.5, N)
+WEIGHTS[[2, 5]] = 0.0
+ROWS = [qpsvm.Constraints([[0.3, 1.0, 0.0]], -0.07, c=0.1), qpsvm.ValueConstraints(X[:2], [[0.1, 0.2]], 0.3)]
+
+MACHINES: dict[str, Callable[..., Any]] = {
+    "c": lambda **o: qpsvm.CSVM(X, Y, C=C, **o),
+    "hard": lambda sample_weight, **o: qpsvm.HardMargin(APART, Y, **o),  # noqa: ARG005
+    "nu": lambda **o: qpsvm.NuSVM(X, Y, nu=0.3, **o),
+    "hinge": lambda **o: qpsvm.PrimalHinge(X, Y, lam=0.07, **o),
+    "squared": lambda **o: qpsvm.SquaredHinge(X, Y, C=0.37, **o),
+    "huber": lambda **o: qpsvm.HuberHinge(X, Y, C=C, width=0.3, **o),
+    "tube": lambda **o: qpsvm.EpsilonSVR(X, T, C=0.37, epsilon=0.2, **o),
+    "squared tube": lambda **o: qpsvm.EpsilonSVR(X, T, C=C, epsilon=0.2, loss="squared", **o),
+    "nu tube": lambda **o: qpsvm.NuSVR(X, T, C=C, nu=0.3, **o),
+    "quantile": lambda **o: qpsvm.QuantileSVR(X, T, C=0.37, quantile=0.3, **o),
+    "one class": lambda **o: qpsvm.OneClass(X, nu=0.3, kernel="linear", **o),
+    "ball": lambda **o: qpsvm.SVDD(X, nu=0.3, **o),
+    "ranking": lambda **o: qpsvm.Ranking(X, np.round(T), C=0.37, **o),
+}
+WITH_INTERCEPTS = {"c", "hinge", "squared", "huber", "tube", "squared tube", "quantile"}
+CASES = [
+    (name, intercept, weights)
+    for name in MACHINES
+    for intercept in (("free", "penalised", None) if name in WITH_INTERCEPTS else ("free",))
+    for weights in ((None,) if name == "hard" else (None, WEIGHTS))
+]
+
+
+def test_every_machine_is_in_the_registry_and_stated_by_the_checker() -> None:
+    kinds = {registry.machine(word) for word in registry.FILES}
+    named = [getattr(qpsvm, name) for name in qpsvm.__all__]
+    public = {kind for kind in named if isinstance(kind, type) and issubclass(kind, qpsvm.Problem)}
+    assert kinds == public - {qpsvm.Problem} == {type(problem_of(name, "free", None)) for name in MACHINES}
+    assert {kind.__name__ for kind in kinds} <= set(checker.MACHINES)
+    for kind in kinds:
+        assert {*checker.MACHINES[kind.__name__][1]} - {"intercept"} == set(kind.own)
+
+
+def problem_of(name: str, intercept: Any, weights: Any, **more: Any) -> Any:
+    """One of the machines."""
+    options = more if intercept == "free" else {"intercept": intercept, **more}
+    return MACHINES[name](sample_weight=weights, **options)
+
+
+def known(problem: Any) -> Any:
+    """The program that the checker states of the same machine, from what a proof file says of it."""
+    machine = recorded(problem).machine
+    place = [int(i) for i in problem.rows]
+    y = [Fraction(float(v)) for v in problem.labels]
+    s = [Fraction(float(v)) for v in problem.taking_part(problem.sample_weight)]
+    diagonal = [sum(Fraction(float(v)) ** 2 for v in problem.X[i]) for i in place]
+    return checker.stated(machine, y, s, place, diagonal)
+
+
+@pytest.mark.parametrize("rows", [False, True], ids=["alone", "constraints"])
+@pytest.mark.parametrize(("name", "intercept", "weights"), CASES)
+def test_the_record_is_what_the_checker_states(name: str, intercept: Any, weights: Any, rows: bool) -> None:
+    if rows and name == "ball":
+        pytest.skip("a proof file has no constraints beside a ball")
+    problem = problem_of(name, intercept, weights, **({"constraints": ROWS} if rows else {}))
+    program, own = known(problem), stated(problem)
+    entries = {(mu, k): group.entry(k) for mu, group in zip(names(own), own.groups, strict=True) for k in range(own.m)}
+    assert program.unit == own.unit
+    assert program.e == {group.multiplier: group.total for group in own.groups}
+    assert {group.multiplier: group.ridge for group in own.groups} == program.R
+    assert len(program.rows) == own.m
+    for k, row in enumerate(program.rows):
+        assert sorted(row.z) == points(own, k)
+        assert (row.s, row.l, row.U) == (Fraction(float(own.sign[k])), own.level[k], own.price.finite(k))
+        assert row.d == own.curvature[k]
+        assert {mu: entries[mu, k] for mu in row.E} == row.E
+
+
+def names(own: Any) -> list[str]:
+    """The multipliers of an exact program."""
+    return [group.multiplier for group in own.groups]
+
+
+def points(own: Any, k: int) -> list[tuple[int, Fraction]]:
+    """The samples of a row, with their factors."""
+    if own.mix is None:
+        return [(k if own.rows is None else int(own.rows[k]), Fraction(1))]
+    row = own.mix[[k]]
+    return sorted((int(i), Fraction(float(a))) for i, a in zip(row.indices, row.data, strict=True) if a)
+
+
+@pytest.mark.parametrize(("name", "intercept", "weights"), CASES)
+def test_the_floats_of_the_dual_are_the_record_rounded_once(name: str, intercept: Any, weights: Any) -> None:
+    problem = problem_of(name, intercept, weights)
+    record, svm = problem._record(), problem.svm
+    pairs = [(record.upper, svm.upper), (record.curvature, svm.curvature)]
+    for exact, found in [*pairs, *([] if record.diagonal else [(record.level, svm.level)])]:
+        vector = record.vector(exact)
+        expected = [np.inf if vector.finite(k) is None else float(vector[k]) for k in range(svm.m)]
+        np.testing.assert_array_equal(found, expected)
+    totals = {group.multiplier: float(group.total) for group in record.groups}
+    assert {group.multiplier: group.total for group in svm.groups} == {g.multiplier: 0.0 for g in svm.groups} | totals
+    assert svm.unit == float(record.unit)
+    off = np.zeros(svm.m) if svm.level_radius is None else svm.level_radius
+    if not record.diagonal:
+        level = record.vector(record.level)
+        assert all(abs(level[k] - Fraction(float(svm.level[k]))) <= Fraction(float(off[k])) for k in range(svm.m))
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-300, 1e-3, 1.0, 1e300])
+def test_floats_of_exact_vectors_are_rounded_to_nearest(size: float) -> None:
+    from qpsvm.base.arrays.exactly import floats, inverses, joined, multiples, products, sums
+
+    a, b, third = RNG.normal(size=9) * size, RNG.normal(size=9), Fraction(1, 3)
+    for vector in (
+        floats(a, third), products(a, b, third), joined(floats(a), sums(a, b)),
+        multiples(joined(floats(a), sums(a, b)), third),
+        inverses(floats(b, third), Fraction(2, 7)), inverses(joined(floats(b), floats(b, third)), third),
+        floats(a, third / Fraction(10) ** 320), floats(a, third * Fraction(10) ** 330),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(as_floats(vector), [nearest_float(vector[k]) for k in range(len(vector))])
