@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import freeze_all, freeze_parts
 from qpsvm.base.arrays.remembered import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.errors import NoWeightVectorError, QPSVMError
+from qpsvm.base.errors import QPSVMError
 from qpsvm.base.html import Cell, table
-from qpsvm.bounds.proof.proof import proof_of, without_problem
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.certified import Certified
 from qpsvm.result.kkt_table import KKTTable
 
 if TYPE_CHECKING:
-    from qpsvm.bounds.proof.proof import Proof
+    pass
 
 #: What the numbers of `JointResult.kind` mean: α_ic = 0, between its bounds, at the bound.
 KINDS = ("idle", "margin", "bound")
 
 
 @dataclass(frozen=True, eq=False)
-class JointResult:
+class JointResult(Certified):
     """A solved machine of several classes, with the certificate of how well it is solved.
 
     Arrays (n, k) have a row for each of the caller's samples and a column for each class; at a sample's own class α,
@@ -129,69 +127,6 @@ class JointResult:
     error: QPSVMError | None = None
     problem: Any = None
 
-    def __post_init__(self) -> None:
-        freeze_parts(self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return without_problem(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        freeze_all(self.__dict__)
-
-    def verify(self, problem: Any = None, *, tol: float | None = None) -> Proof:
-        """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.
-
-        Parameters
-        ----------
-        problem : JointProblem, optional
-            What was solved: of a result that comes out of a file, which has no samples with it. Another problem judges
-            these numbers as a point of its own, and the title of the proof says so.
-        tol : float, optional
-            A relative gap that is claimed: the proof says whether that is proven, refuted or open.
-
-        Returns
-        -------
-        Proof
-            Of all classes at once: its α is (samples that take part, k).
-
-        Raises
-        ------
-        UnsupportedError
-            No samples, or a kernel that nobody has stated exactly.
-        DataError
-            The numbers are no point of the problem: other rows, features, classes, kernel, constraints or variables.
-
-        See Also
-        --------
-        SVMResult.verify : Of machines with one decision function.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> X, y = [[0.0], [1.0], [4.0], [5.0], [8.0], [9.0]], ["a", "a", "b", "b", "c", "c"]
-        >>> proof = qpsvm.solve(qpsvm.WestonWatkins(X, y, C=10)).verify(tol=1e-12)
-        >>> proof.exactly, bool(proof)
-        (True, True)
-        """
-        return proof_of(self, problem, tol)
-
-    @property
-    def w(self) -> FloatArray:
-        """Weight vectors of a linear machine, (k, d).
-
-        Raises
-        ------
-        NoWeightVectorError
-            The kernel is not linear: w lives in the kernel's feature space.
-        """
-        if self.model.w is None:
-            raise NoWeightVectorError(
-                f"w_c = Σ β_ic φ(x_i) is a vector in the feature space of {self.model.kernel}, not in the space of the "
-                "samples; use decision_function(X), or Linear() as kernel"
-            )
-        return self.model.w
-
     @property
     def classes(self) -> NDArray[Any]:
         """The labels, (k,), in sort order."""
@@ -235,84 +170,6 @@ class JointResult:
         rows["kind"] = np.array(KINDS)[self.kind[sample, rival]]
         return KKTTable(rows)
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """f_c(x) for each row of X and each class.
-
-        Parameters
-        ----------
-        X : array_like or SciPy sparse, shape (m, d)
-            See `Model.decision_function`.
-
-        Returns
-        -------
-        ndarray, shape (m, k)
-            A column for each of `classes`.
-
-        Raises
-        ------
-        DataError
-            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> result = qpsvm.solve(qpsvm.WestonWatkins([[0.0], [2.0]], [0, 1], C=100))
-        >>> print(result.decision_function([[0.0], [1.5]]).round(6))
-        [[ 0.5  -0.5 ]
-         [-0.25  0.25]]
-        """
-        return self.model.decision_function(X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of X, that of the largest f_c.
-
-        Parameters
-        ----------
-        X : array_like or SciPy sparse, shape (m, d)
-            See `Model.predict`.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            Labels as they were given.
-
-        Raises
-        ------
-        DataError
-            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> result = qpsvm.solve(qpsvm.CrammerSinger([[0.0], [2.0], [4.0]], ["a", "b", "c"], C=10))
-        >>> print(result.predict([[1.9], [4.1]]))
-        ['b' 'c']
-        """
-        return self.model.predict(X)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the decision functions to an .npz file, as `Model.save` does. `qpsvm.load` reads it back.
-
-        Parameters
-        ----------
-        path : str or path-like
-            What is there is replaced once the file is complete.
-
-        Raises
-        ------
-        UnsupportedError, DataError, FileAccessError, ParameterTypeError
-            See `Model.save`.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> result = qpsvm.solve(qpsvm.CrammerSinger([[0.0], [2.0], [4.0]], ["a", "b", "c"]))
-        >>> result.save("model.npz")
-        >>> print(qpsvm.load("model.npz").predict([[4.1]]))
-        ['c']
-        """
-        self.model.save(path)
-
     def summary(self) -> str:
         """The result in a few lines, as a person would report it.
 
@@ -334,19 +191,13 @@ class JointResult:
           solver      sequential_dual ... on the dual form, ... iterations; it said '...'
           time        build ...s, solve ...s
         """
-        steps = "" if self.iterations is None else f", {self.iterations} iterations"
         counts = [int((self.kind == kind).sum()) for kind in (1, 2)]
         n, k = self.alpha.shape
         lines = [
-            self.title,
-            f"  status      {self.status}: {self.status.sentence}",
-            f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
-            f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
+            *self._first_lines(),
             f"  vectors     {len(self.support)} support of {n}; rows: {counts[0]} on the margin + {counts[1]} at the "
             f"bound, of {n * (k - 1)}",
-            f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
-            f"{self.solver.status!r}",
-            f"  time        build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}",
+            *self._last_lines(),
         ]
         if self.message:
             lines.append(f"  note        {self.message}")
@@ -361,7 +212,3 @@ class JointResult:
     def _repr_html_(self) -> str:
         title, *lines = self.summary().splitlines()
         return table([[Cell(line[2:14].strip()), Cell(line[14:])] for line in lines], title=title)
-
-
-def _seconds(t: float) -> str:
-    return f"{1e3 * t:.3g} ms" if t < 1 else f"{t:.3g} s"

@@ -242,7 +242,7 @@ class Model:
 
 
 def load(path: str | os.PathLike[str]) -> Model | JointModel | PairsModel:
-    """Read a model that `Model.save`, `SVMResult.save` or an estimator wrote, or those of machines of several classes.
+    """Read a model that `Model.save`, `Certified.save` or an estimator wrote, or those of machines of several classes.
 
     Every array is checked, so that a model that loads can predict. Nothing that is written in a file is ever run.
 

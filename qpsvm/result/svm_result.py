@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import freeze_all, freeze_parts
 from qpsvm.base.arrays.remembered import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.errors import NoWeightVectorError, QPSVMError, UnsupportedError
+from qpsvm.base.errors import QPSVMError, UnsupportedError
 from qpsvm.base.html import Cell, table
 from qpsvm.bounds.certificate import objective_terms
-from qpsvm.bounds.proof.proof import proof_of, without_problem
 from qpsvm.program.solution import Solver, Status
+from qpsvm.result.certified import Certified, seconds
 from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import Model
 
 if TYPE_CHECKING:
-    from qpsvm.bounds.proof.proof import Proof
+    pass
 
 #: What the numbers of `SVMResult.kind` mean.
 KINDS = ("peripheral", "margin", "violator")
@@ -54,7 +52,7 @@ SHOWN_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class SVMResult:
+class SVMResult(Certified):
     """A solved SVM, with the certificate of how well it is solved.
 
     Arrays (n,) are indexed by the caller's rows, arrays (m,) by the dual variables: one for each row, or two.
@@ -176,53 +174,6 @@ class SVMResult:
     constraints: NDArray[np.void] | None = None
     problem: Any = None
 
-    def __post_init__(self) -> None:
-        freeze_parts(self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return without_problem(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        freeze_all(self.__dict__)
-
-    def verify(self, problem: Any = None, *, tol: float | None = None) -> Proof:
-        """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.
-
-        Parameters
-        ----------
-        problem : Problem, optional
-            What was solved: of a result that comes out of a file, which has no samples with it. Another problem judges
-            these numbers as a point of its own, and the title of the proof says so.
-        tol : float, optional
-            A relative gap that is claimed: the proof says whether that is proven, refuted or open.
-
-        Returns
-        -------
-        Proof
-            With `gap`, a bound of the relative gap that is true whatever was rounded, and its `claims` as sentences.
-
-        Raises
-        ------
-        UnsupportedError
-            No samples, or a machine or kernel that nobody has stated exactly.
-        DataError
-            The numbers are no point of the problem: other rows, features, classes, kernel, constraints or variables.
-
-        See Also
-        --------
-        Proof.save : A file that anyone can check.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
-        >>> proof = result.verify()
-        >>> proof.gap < 1e-14, bool(proof)
-        (True, True)
-        """
-        return proof_of(self, problem, tol)
-
     @property
     def constraint_multipliers(self) -> Mapping[str, float]:
         """The price of each row of `constraints=`, by name: what the optimum falls by for each unit of its bound."""
@@ -266,22 +217,6 @@ class SVMResult:
         bounded = len(self.upper) != len(self.kind) or np.isfinite(self.upper[self.at_bound]).all()
         idle, inner, beyond = self.kinds.words
         return idle, inner, beyond if bounded else self.kinds.curved
-
-    @property
-    def w(self) -> FloatArray:
-        """Weight vector of a linear machine, (d,).
-
-        Raises
-        ------
-        NoWeightVectorError
-            The kernel is not linear: w lives in the kernel's feature space.
-        """
-        if self.model.w is None:
-            raise NoWeightVectorError(
-                f"w = Σ α_i y_i φ(x_i) is a vector in the feature space of {self.model.kernel}, not in the space of "
-                "the samples; use decision_function(X), or Linear() as kernel"
-            )
-        return self.model.w
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -360,83 +295,6 @@ class SVMResult:
         """
         return KKTTable(kkt_table(self))
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """f(x) for each row of X.
-
-        Parameters
-        ----------
-        X : array_like or SciPy sparse, shape (m, d)
-            See `Model.decision_function`.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            Positive on the side of the larger label; of a regression, the prediction itself.
-
-        Raises
-        ------
-        DataError
-            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))
-        >>> print(result.decision_function([[0.0], [1.5], [2.0]]).round(6))
-        [-1.   0.5  1. ]
-        """
-        return self.model.decision_function(X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of X, the larger one where f > 0; of a regression f itself.
-
-        Parameters
-        ----------
-        X : array_like or SciPy sparse, shape (m, d)
-            See `Model.predict`.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            Labels as they were given.
-
-        Raises
-        ------
-        DataError
-            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"]))
-        >>> print(result.predict([[0.5], [1.5]]))
-        ['no' 'yes']
-        """
-        return self.model.predict(X)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the decision function to an .npz file, as `Model.save` does. `qpsvm.load` reads it back.
-
-        Parameters
-        ----------
-        path : str or path-like
-            What is there is replaced once the file is complete.
-
-        Raises
-        ------
-        UnsupportedError, DataError, FileAccessError, ParameterTypeError
-            See `Model.save`.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"]))
-        >>> result.save("model.npz")
-        >>> print(qpsvm.load("model.npz").predict([[0.5], [1.5]]))
-        ['no' 'yes']
-        """
-        self.model.save(path)
-
     def summary(self) -> str:
         """The result in a few lines, as a person would report it.
 
@@ -460,18 +318,12 @@ class SVMResult:
           time        build ...s, solve ...s
         """
         _, inner, beyond = self.kind_words
-        steps = "" if self.iterations is None else f", {self.iterations} iterations"
         lines = [
-            self.title,
-            f"  status      {self.status}: {self.status.sentence}",
-            f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
-            f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
+            *self._first_lines(),
             f"  {'vectors' if self.pairs is None else 'pairs  '}     {sum(self.counts[1:])} support = "
             f"{self.counts[1]} {inner} + {self.counts[2]} {beyond}, of {sum(self.counts)}",
             f"  intercept   b = {self.b:.10g}{_spread('b', self.b, self.b_interval)}",
-            f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
-            f"{self.solver.status!r}",
-            f"  time        build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}",
+            *self._last_lines(),
         ]
         extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
         if self.constraints is not None:
@@ -497,7 +349,7 @@ class SVMResult:
             ("relative gap", f"{self.gap:.2g}"), ("b", f"{self.b:.10g}"), ("interval of b", f"{low:.6g} to {high:.6g}"),
             *((name, f"{value:.10g}") for name, value in {"rho": self.rho, **self.extras}.items()),
             ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
-            ("time", f"build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}"), ("note", self.message),
+            ("time", f"build {seconds(self.build_time)}, solve {seconds(self.solve_time)}"), ("note", self.message),
         ]  # fmt: skip
         said = table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
         words = self.kinds.words
@@ -559,7 +411,3 @@ def _spread(name: str, value: float, interval: tuple[float, float]) -> str:
     if not high - low > 1e-9 * max(1.0, abs(value)):
         return ""
     return f"   any {name} in [{low:.6g}, {high:.6g}] is as good"
-
-
-def _seconds(t: float) -> str:
-    return f"{1e3 * t:.3g} ms" if t < 1 else f"{t:.3g} s"

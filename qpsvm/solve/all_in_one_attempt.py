@@ -24,7 +24,7 @@ from qpsvm.bounds.all_in_one_certificate import JointPoint
 from qpsvm.bounds.all_in_one_polish import from_margins, polish
 from qpsvm.machines import JointProblem
 from qpsvm.machines.problem.forms import Form, check_form
-from qpsvm.machines.problem.interpret import concluded
+from qpsvm.machines.problem.reading import concluded
 from qpsvm.program.costs import Cost, Size
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.all_in_one_result import JointResult

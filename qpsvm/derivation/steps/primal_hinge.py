@@ -13,7 +13,7 @@ from qpsvm.derivation.steps import shared
 from qpsvm.derivation.steps import shared as soft
 from qpsvm.derivation.terms import Terms
 from qpsvm.machines import PrimalHinge
-from qpsvm.machines.problem.interpret import read
+from qpsvm.machines.problem.reading import read
 from qpsvm.program import solution as kkt
 from qpsvm.space.kernels.space import FeatureSpace
 

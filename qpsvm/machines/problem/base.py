@@ -1,7 +1,7 @@
 """A machine of one decision function: its dual, its primal, and thin calls of what judges and reads its points.
 
 A machine is one file that says what it is called, and what it is: a `Record`. Both QPs, scaling for a solver, reading α
-from a solution (`interpret`), certificate, proof and polish (`judge`), and the result follow from that.
+from a solution (`reading`), certificate, proof and polish (`judge`), and the result follow from that.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.repair import feasible_start
 from qpsvm.machines.infeasible.evidence import with_feasible_rows
-from qpsvm.machines.problem import interpret as way
+from qpsvm.machines.problem import reading as way
 from qpsvm.machines.problem.forms import Form, check_form, dual_formula, dual_qp, qp_with_rows, scaling
 from qpsvm.machines.problem.judge import Judge, note, polished, verdict
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.machines.problem.machine import Machine
-from qpsvm.machines.problem.reading import svm_result
 from qpsvm.machines.problem.starts import neighbouring_alpha
 from qpsvm.program.qp import QP, check_scales
 from qpsvm.program.record import Record, Textbook, primal_qp
@@ -441,7 +440,7 @@ class Problem(Machine[SVMResult]):
 
     def _result(self, certificate: Certificate, **record: Any) -> SVMResult:
         """The result of a certified point, with the record of how it came about."""
-        return svm_result(self, certificate, title=self.title, **record)
+        return way.svm_result(self, certificate, title=self.title, **record)
 
     @abstractmethod
     def _record(self) -> Record:

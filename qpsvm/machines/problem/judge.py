@@ -83,7 +83,7 @@ def counted(
 ) -> Certificate:
     """With a gap that counts all rounding. Where kernel values are what it suffers from, they are made better."""
     found: Certificate = problem.judge.counted(certificate, tol, in_time)
-    twin = problem._by_differences if in_time and gap_of(certificate) <= tol < found.gap else None
+    twin = problem._by_differences if in_time and tol < found.gap and gap_of(certificate) <= tol else None
     if twin is None:
         return found
     exact = twin.judge.certify(certificate.alpha)

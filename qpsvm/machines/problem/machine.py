@@ -22,8 +22,8 @@ from qpsvm.base.resources.communicator import Team
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.forms import Form, check_form
-from qpsvm.machines.problem.interpret import candidate
 from qpsvm.machines.problem.linear_constraints import UserRows, as_list, lengths_of, user_rows
+from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
 from qpsvm.program.qp import QP
 from qpsvm.program.scaled import ScaledQP

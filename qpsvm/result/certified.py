@@ -1,0 +1,201 @@
+"""What every certified result has: it proves itself, predicts, and is saved, by its decision function."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.frozen import freeze_all, freeze_parts
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import NoWeightVectorError
+from qpsvm.bounds.proof.proof import proof_of, without_problem
+from qpsvm.program.solution import Solver, Status
+
+if TYPE_CHECKING:
+    from qpsvm.bounds.proof.proof import Proof
+
+
+class Certified:
+    """A certified point of any machine, with the record of how it came about."""
+
+    status: Status
+    primal: float
+    dual: float
+    gap: float
+    solver_gap: float
+    form: str
+    iterations: int | None
+    build_time: float
+    solve_time: float
+    solver: Solver
+    model: Any
+    title: str
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_problem(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        freeze_all(self.__dict__)
+
+    def verify(self, problem: Any = None, *, tol: float | None = None) -> Proof:
+        """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.
+
+        Parameters
+        ----------
+        problem : Problem or JointProblem, optional
+            What was solved: of a result that comes out of a file, which has no samples with it. Another problem judges
+            these numbers as a point of its own, and the title of the proof says so.
+        tol : float, optional
+            A relative gap that is claimed: the proof says whether that is proven, refuted or open.
+
+        Returns
+        -------
+        Proof
+            With `gap`, a bound of the relative gap that is true whatever was rounded, and its `claims` as sentences.
+
+        Raises
+        ------
+        UnsupportedError
+            No samples, or a machine or kernel that nobody has stated exactly.
+        DataError
+            The numbers are no point of the problem: other rows, features, classes, kernel, constraints or variables.
+
+        See Also
+        --------
+        Proof.save : A file that anyone can check.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+        >>> proof = result.verify()
+        >>> proof.gap < 1e-14, bool(proof)
+        (True, True)
+        """
+        return proof_of(self, problem, tol)
+
+    @property
+    def w(self) -> FloatArray:
+        """Weight vector of a linear machine, (d,); of several classes in one program one each, (k, d).
+
+        Raises
+        ------
+        NoWeightVectorError
+            The kernel is not linear: w lives in the kernel's feature space.
+        """
+        if self.model.w is None:
+            raise NoWeightVectorError(
+                f"w = Σ β_i φ(x_i) is a vector in the feature space of {self.model.kernel}, not in the space of "
+                "the samples; use decision_function(X), or Linear() as kernel"
+            )
+        w: FloatArray = self.model.w
+        return w
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """f(x) for each row of X.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            See `Model.decision_function`.
+
+        Returns
+        -------
+        ndarray, shape (m,), or (m, k)
+            Positive on the side of the larger label; of a regression, the prediction itself; of several classes in one
+            program a column for each of `classes`.
+
+        Raises
+        ------
+        DataError
+            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))
+        >>> print(result.decision_function([[0.0], [1.5], [2.0]]).round(6))
+        [-1.   0.5  1. ]
+        """
+        values: FloatArray = self.model.decision_function(X)
+        return values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row of X, the larger one where f > 0, or that of the largest f_c; of a regression f itself.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            See `Model.predict`.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            Labels as they were given.
+
+        Raises
+        ------
+        DataError
+            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"]))
+        >>> print(result.predict([[0.5], [1.5]]))
+        ['no' 'yes']
+        """
+        labels: NDArray[Any] = self.model.predict(X)
+        return labels
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the decision function to an .npz file, as `Model.save` does. `qpsvm.load` reads it back.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What is there is replaced once the file is complete.
+
+        Raises
+        ------
+        UnsupportedError, DataError, FileAccessError, ParameterTypeError
+            See `Model.save`.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"]))
+        >>> result.save("model.npz")
+        >>> print(qpsvm.load("model.npz").predict([[0.5], [1.5]]))
+        ['no' 'yes']
+        """
+        self.model.save(path)
+
+    def _first_lines(self) -> list[str]:
+        """What a summary begins with."""
+        return [
+            self.title,
+            f"  status      {self.status}: {self.status.sentence}",
+            f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
+            f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
+        ]
+
+    def _last_lines(self) -> list[str]:
+        """What a summary says of the solver."""
+        steps = "" if self.iterations is None else f", {self.iterations} iterations"
+        return [
+            f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
+            f"{self.solver.status!r}",
+            f"  time        build {seconds(self.build_time)}, solve {seconds(self.solve_time)}",
+        ]
+
+
+def seconds(t: float) -> str:
+    """A time for people."""
+    return f"{1e3 * t:.3g} ms" if t < 1 else f"{t:.3g} s"
