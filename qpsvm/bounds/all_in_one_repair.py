@@ -39,7 +39,6 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
@@ -120,6 +119,8 @@ def _loss(dual: JointDual, u: FloatArray, b: FloatArray) -> float:
 
 def _steepest(dual: JointDual, u: FloatArray, b: FloatArray, near: float) -> NDArray[np.bool_]:
     """The set S of (JB.4), a mask (k,): the source's side of the cut of a graph of classes and tied samples."""
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
     k, f = dual.k, u + b
     t, own = dual.missing(f), np.abs(f[np.arange(dual.n), dual.label])
     rounding = np.maximum(TIED * UNIT * (own[:, None] + np.abs(f) + dual.level), near)

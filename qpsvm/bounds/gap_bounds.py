@@ -1,12 +1,14 @@
 """A bound of the gap of the very numbers that the user gets, (α, w, b, ρ) as floats: all rounding is counted.
 
-The repaired α need not meet its equalities Eᵀα = e to the last bit. Moving the surplus of each onto one row does, so
+The repaired α meets its equalities Eᵀα = e exactly, but where floats cannot: totals that are no sums of floats between
+the bounds, as Σ s_i/Σs, or e less the prices of a user's rows. Moving what is left of each onto one row meets it, so
 
     (COUNT.1)  P(w, μ) − D(α′) = ½‖w − w(α′)‖² + Σ g_k(α′) + the penalised multipliers' share:  (GAP.1) with α′ for α
     (COUNT.2)  ‖w − w(α′)‖ ≤ ‖w − w(α)‖ + Σ_j S_j ρ_k(j),  Σ g(α′) ≤ Σ g(α) + Σ_j S_j (|t_k(j) − δα_k(j)| + δS_j)
 
-with S_j ≥ |e_j − E_jᵀα| and k(j) a row that has room for it. t_k = m_k − s_k f_k is known up to a radius r_k
-(`accuracy`), and g_k is convex in t_k, (LOSS.4), so that its largest value over t_k ± r_k is at an end:
+with S_j ≥ |e_j − E_jᵀα|/|E_jk|, 0 where nothing is left, and k(j) a row that has room for it. t_k = m_k − s_k f_k is
+known up to a radius r_k (`accuracy`), and g_k is convex in t_k, (LOSS.4), so that its largest value over t_k ± r_k is
+at an end:
 
     (COUNT.3)  g_k ≤ max(g_k(t_k − r_k), g_k(t_k + r_k))
     (COUNT.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
@@ -41,7 +43,7 @@ from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import BLOCK, Certificate
 from qpsvm.bounds.screening import row_radii
 from qpsvm.program.losses import gap_term, loss
-from qpsvm.program.svm_dual import Group, SVMDual
+from qpsvm.program.svm_dual import Group, Part, SVMDual
 
 #: A few roundings, where it does not pay to count them.
 FEW = 1.0 + 64 * UNIT
@@ -225,7 +227,7 @@ class Bounds:
         t, r = (t[rows], r[rows]) if len(kept) == 1 and self.accuracy.uniform else self.slack(point, rows)
         terms, losses, n = self.team.sums(self.terms(point, rows, t, r), losses, len(a))
         terms *= 1.0 + self._more
-        distance, moved = self._repair(point, rows)
+        distance, moved = self._repair(point)
         difference = 0.5 * distance * distance + terms + moved
         weight, penalties = self._weight_below(point), 0.0
         for group in self.svm.penalised:
@@ -333,48 +335,7 @@ class Bounds:
         ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
 
-    def _taken(
-        self, point: Certificate, column: FloatArray, bound: float, rows: IntArray
-    ) -> tuple[float, float] | None:
-        """`_moving` of a row that can take a surplus, so that Σ column·α falls.
-
-        The row is the one nearest to its margin of those whose α has room for twice the surplus, first among `rows`;
-        over a team, of whichever member has it. None where no row has room.
-        """
-        room, team = 2.0 * bound, self.team
-        for candidates in (rows, slice(None)):
-            sign, a = column[candidates], point.alpha[candidates]
-            able = np.where(sign > 0, a, np.where(sign < 0, point.upper[candidates] - a, 0.0)) > room
-            k, slack = -1, np.inf
-            if able.any():
-                slacks = np.where(able, np.abs(point.margin[candidates] - point.yf[candidates]), np.inf)
-                k = int(np.argmin(slacks))
-                slack, k = float(slacks[k]), k if isinstance(candidates, slice) else int(candidates[k])
-            if team.alone:
-                if k >= 0:
-                    return self._moving(point, k, bound)
-                continue
-            own = [float(k < 0), slack, *(self._moving(point, k, bound) if k >= 0 else (0.0, 0.0))]
-            best = min(team.joined(np.array([own])).tolist(), key=lambda told: tuple(told[:2]))
-            if best[0] == 0.0:
-                return best[2], best[3]
-        # At the largest ν all are at their bounds a_i = s_i/Σs, which are rounded: nothing else has to give.
-        upper = np.where(column != 0.0, point.upper, 0.0)
-        own, k = [0.0, 0.0, 0.0], int(np.argmax(upper)) if len(upper) else -1
-        if k >= 0:
-            own = [float(point.upper[k]), *self._moving(point, k, bound)]
-        n = team.count(len(column))
-        top, size, reach = max(team.joined(np.array([own])).tolist(), key=lambda told: told[0])
-        return (size, reach) if room <= gamma(n + 4) * top * n else None
-
-    def _moving(self, point: Certificate, k: int, bound: float) -> tuple[float, float]:
-        """ρ_k, and by how much g_k may grow for each unit of a surplus up to a bound that row k takes, (COUNT.2)."""
-        t, r = self.slack(point, np.array([k]))
-        bent = float(self.svm.curvature[k])
-        reach = abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * bound
-        return float(self.row_sizes(np.array([k]))[0]), reach
-
-    def _repair(self, point: Certificate, rows: IntArray) -> tuple[float, float]:
+    def _repair(self, point: Certificate) -> tuple[float, float]:
         """(COUNT.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
         team = self.team
         terms = team.count(len(point.coef)) + (0 if point.w is None else len(point.w))
@@ -399,80 +360,62 @@ class Bounds:
         if self.svm.rows is not None or spread is not None:
             moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
             distance += team.sum(moving) * max(point.factor, 1.0) * FEW
-        paired = self._paired(point)
-        if paired is not None:
-            return distance, moved + paired
         for part in self.svm.parts:
-            column = part.column
-            if part.ridge:
-                continue
-            products, units = column * point.alpha, part.rows is not None or self._units(column)
-            if self.svm.users is not None:  # their column is no ±1, and their prices may be large
-                products, low = two_product(column, point.alpha)
-                products = np.concatenate([products, low])
-            excess, error = surplus(products, part.total, team)
-            if not units and self.svm.users is None:
-                error += UNIT * team.sum(float(np.abs(products).sum())) * FEW
-            if excess == 0.0 and error == 0.0:
-                continue
-            bounds, sizes, reaches = [], [], []
-            for direction in (1.0, -1.0):
-                if direction * excess <= -error:
-                    continue  # the surplus is of the other sign
-                bound, found = math.inf, None
-                for takers in self._takers(column):
-                    bound = abs(excess) + error
-                    if not units:  # what moves is α, and column·α by less
-                        bound *= FEW / team.least(float(np.abs(takers[takers != 0.0]).min(initial=math.inf)))
-                    found = self._taken(point, takers * direction, bound, rows)
-                    if found is not None:
-                        break
-                if found is None:
-                    return math.inf, math.inf
-                bounds.append(bound)
-                sizes.append(found[0])
-                reaches.append(found[1])
-            distance += max(bounds) * max(sizes) * FEW
-            moved += max(bounds) * max(reaches) * FEW
+            if not part.ridge:
+                apart, grown = self._surplus(point, part)
+                distance += apart * FEW
+                moved += grown * FEW
         return distance, moved
 
-    def _takers(self, column: FloatArray) -> tuple[FloatArray, ...]:
-        """A column (m,) over the rows that may take the surplus: the machine's own, or else a user's.
+    def _surplus(self, point: Certificate, part: Part) -> tuple[float, float]:
+        """What (COUNT.2) has for one equality: 0 where it holds exactly, infinite where no row has room.
 
-        A user's row may have the column of several parts; of the only one, it can take it.
+        The row is the one nearest to its margin of those with room for twice the surplus. A user's row may be of
+        several parts; of the only one, it can take it.
         """
-        users = self.svm.users
-        if users is None:
-            return (column,)
-        own = np.arange(len(column)) < users.own.m
-        behind = np.where(own, 0.0, column)
-        more = (behind,) if len(self.svm.parts) == 1 and behind.any() else ()
-        return np.where(own, column, 0.0), *more
-
-    def _paired(self, point: Certificate) -> float | None:
-        """What moving the surplus of both sides adds where α⁺ = α⁻: both take it on one sample, and no β moves.
-
-        None of other points.
-        """
-        svm = self.svm
-        if not svm.mirrored:
-            return None
-        n = svm.n
-        if len(svm.parts) != 2 or not self.team.all(np.array_equal(point.alpha[:n], point.alpha[n:])):
-            return None
-        first, second = svm.parts
-        excess, error = surplus(first.column * point.alpha, first.total, self.team)
-        same = np.array_equal(first.column[:n], second.column[n:])
-        if first.total != second.total or not self.team.all(same):
-            return None
-        bound = abs(excess) + error
-        able = np.flatnonzero((point.alpha[:n] > 2.0 * bound) & (svm.upper[:n] - point.alpha[:n] > 2.0 * bound))
-        own = np.zeros(0)
+        column, team, svm = part.column, self.team, self.svm
+        products, error = column * point.alpha, 0.0
+        if part.rows is None and not self._units(column):
+            products, low = two_product(column, point.alpha)
+            tiny = (products == 0.0) | (np.abs(products) < NEXT_TO_NOTHING)
+            error = UNDERFLOW * team.count(int(np.count_nonzero(tiny & (point.alpha > 0.0) & (column != 0.0))))
+            products = np.concatenate([products, low])
+        excess, off = surplus(products, part.total, team)
+        bound = (abs(excess) + off + error) * FEW
+        if bound == 0.0:
+            return 0.0, 0.0
+        takers = column
+        if svm.users is not None and len(svm.parts) > 1:
+            takers = np.where(np.arange(len(column)) < svm.users.own.m, column, 0.0)
+        if off + error > 0.5 * abs(excess):  # of either sign
+            room = np.minimum(point.alpha, point.upper - point.alpha)
+        else:
+            room = np.where(takers * excess > 0.0, point.alpha, point.upper - point.alpha)
+        with np.errstate(invalid="ignore"):
+            able = np.flatnonzero(room * np.abs(takers) > 2.0 * bound)
+        own = [1.0, 0.0, 0.0, 0.0]
         if len(able):
-            t, r = self.slack(point, np.array([able[0], able[0] + n]))
-            own = np.array([(bound * (np.abs(t) + r)).sum()])
-        told = self.team.joined(own)
-        return float(told[0]) * FEW if len(told) else None
+            slacks = np.abs(point.margin[able] - point.yf[able])
+            nearest = int(np.argmin(slacks))
+            own = [0.0, float(slacks[nearest]), *self._moving(point, int(able[nearest]), bound, takers)]
+        told = min(team.joined(np.array([own])).tolist())
+        if told[0] == 0.0:
+            return told[2], told[3]
+        # At the largest ν all are at their bounds a_i = s_i/Σs, which are rounded: nothing else has to give.
+        upper = np.where(takers != 0.0, point.upper, 0.0)
+        own, k = [0.0, 0.0, 0.0], int(np.argmax(upper)) if len(upper) else -1
+        if k >= 0 and takers[k]:
+            own = [float(upper[k]), *self._moving(point, k, bound, takers)]
+        n = team.count(len(column))
+        top, size, reach = max(team.joined(np.array([own])).tolist(), key=lambda told: told[0])
+        return (size, reach) if 2.0 * bound <= gamma(n + 4) * top * n else (math.inf, math.inf)
+
+    def _moving(self, point: Certificate, k: int, bound: float, column: FloatArray) -> tuple[float, float]:
+        """How far w moves, and by how much g_k may grow, where row k takes a surplus up to a bound, (COUNT.2)."""
+        t, r = self.slack(point, np.array([k]))
+        bent, step = float(self.svm.curvature[k]), bound / abs(float(column[k])) * FEW
+        reach = abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * step
+        return step * float(self.row_sizes(np.array([k]))[0]), step * reach
 
     def apart_from_own(self, point: Certificate) -> float:
         """‖w − w(α)‖ of an explicit w over few samples, from above."""

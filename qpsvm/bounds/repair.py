@@ -14,6 +14,10 @@ What is nearest in the norm would take a QP of its own; what is cheap and near i
                 by ℓ⁺ + ℓ⁻ = −2ε for each unit: the smaller is subtracted from both
     (REPAIR.8)  over a team:  the same, but τ of (REPAIR.3) is found by Newton's method within a bracket, from the sum
                 and the number of the entries between 0 and U
+    (REPAIR.9)  at last, what Σ c α still has too much is taken from the finest row strictly inside its box that is far
+                larger than that, and what its digits cannot take from a finer one. So every equality holds without any
+                rounding where a free α has digits as fine as all others and e; what no float can take is less than a
+                digit of a row, and is paid for, (COUNT.2)
     (REPAIR.7)  a user's rows keep their prices λ, but for what two opposite rows have in common, and the machine's own
                 rows make up for them, Σ c α = e − Σ c λ; λ shrinks as far as that takes
 """
@@ -25,10 +29,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import EXACT
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import times
-from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.arrays.vectors import common_value, times
+from qpsvm.base.resources.communicator import ALONE, Team, total_over
 from qpsvm.program.svm_dual import Part, SVMDual, Users
 
 EPS = float(np.finfo(float).eps)
@@ -38,8 +41,8 @@ ROUNDINGS = 8
 LARGEST = 1e290
 #: How often a bracket of τ is halved at most: of floats of one sign and any size, seven times as often would do.
 HALVINGS = 300
-#: The largest share of an α that may be taken from it for the sake of the last bit.
-SMALL = 1e-9
+#: The largest share of an α that may be taken from it for the sake of the last bit, and from how many.
+SMALL, CARRIERS = 1e-9, 4
 
 
 def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
@@ -53,11 +56,13 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
         alpha = one_sided(dual, alpha)
     if not equalities:
         return boxed(alpha, dual.upper)
-    if equalities[0].rows is None:
-        return _on_all_rows(dual, equalities[0], alpha)
+    if (part := equalities[0]).rows is None:
+        return _exactly(_on_all_rows(dual, part, alpha), dual.upper, part.total, dual.team, part.column)
     a = np.zeros_like(alpha)
     for part in equalities:
-        a[part.rows] = capped_simplex(alpha[part.rows], dual.upper[part.rows], part.total, dual.team)
+        upper = dual.upper[part.rows]
+        near = capped_simplex(alpha[part.rows], upper, part.total, dual.team)
+        a[part.rows] = _exactly(near, upper, part.total, dual.team)
     return a
 
 
@@ -116,8 +121,7 @@ def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
 def _on_all_rows(dual: SVMDual, part: Part, alpha: FloatArray) -> FloatArray:
     team = dual.team
     if part.total == 0.0:
-        near = balanced(alpha, part.column, dual.upper, team=team)
-        return exactly_balanced(near, part.column, dual.upper, team) if part.column is dual.sign else near
+        return balanced(alpha, part.column, dual.upper, team=team)
     if part.total > 0.0 and team.all(bool((part.column > 0).all())):
         return _raised(alpha, part.column, dual.upper, part.total, team)
     if part.total < 0.0 and team.all(bool((part.column < 0).all())):
@@ -158,29 +162,48 @@ def balanced(
     return clipped
 
 
-def exactly_balanced(alpha: FloatArray, sign: FloatArray, upper: FloatArray, team: Team = ALONE) -> FloatArray:
-    """α with Σ s α = 0 to the last bit, where one of few rows can take what rounding left; changed in place. All (m,).
-
-    The smallest α inside its bounds can: its last digit is the finest, and what is left is a multiple of that.
-    """
-    if not team.alone:
-        counts = team.joined(np.array([len(alpha)]))
-        if counts.sum() > EXACT:
-            return alpha
-        before = int(counts[: team.rank].sum())
-        told = team.joined(np.column_stack([alpha, sign, upper])).T.copy()
-        return exactly_balanced(*told)[before : before + len(alpha)]
-    if len(alpha) > EXACT:
-        return alpha
-    surplus = math.fsum((sign * alpha).tolist())
+def _exactly(
+    alpha: FloatArray, upper: FloatArray, total: float, team: Team, column: FloatArray | None = None
+) -> FloatArray:
+    """(REPAIR.9) for one part, in place: α, U and the column c, 1 where it is None, (m,) each."""
+    products = alpha if column is None else column * alpha
+    surplus = total_over(products, team, *((-total,) if total else ()))[0]
     if surplus == 0.0:
         return alpha
-    room = np.where((alpha > 0.0) & (alpha < upper), alpha, np.inf)
-    k = int(room.argmin())
-    moved = alpha[k] - sign[k] * surplus
-    if room[k] < np.inf and 0.0 < moved < upper[k] and abs(surplus) <= SMALL * alpha[k]:
-        alpha[k] = moved
+    rows = ((alpha > 0.0) & (alpha < upper)).nonzero()[0]
+    if column is not None and common_value(column) is None:
+        rows = rows[np.abs(column[rows]) == 1.0]
+    a, most = alpha[rows], upper[rows]
+    for _ in range(CARRIERS):
+        k = _finest(a, most, abs(surplus))
+        offer: list[list[float]] = []
+        if k >= 0:
+            sign, value = 1.0 if column is None else float(column[rows[k]]), float(a[k])
+            moved = value - sign * surplus
+            taken = moved - value
+            left = sign * ((value - (moved - taken)) - (sign * surplus + taken))  # (ROUND.2)
+            offer = [[value, team.rank, left]]
+        offers = offer if team.alone else team.joined(np.array(offer).reshape(-1, 3)).tolist()
+        if not offers:
+            break
+        _, rank, rest = min(offers)
+        if rank == team.rank:
+            alpha[rows[k]] = a[k] = moved
+        if rest == 0.0:
+            break
+        surplus = -rest
     return alpha
+
+
+def _finest(a: FloatArray, most: FloatArray, step: float) -> int:
+    """Where the smallest α (r,) is that is far larger than a step, and has room for it; −1 without one."""
+    if not len(a):
+        return -1
+    k = int(a.argmin())
+    if a[k] * SMALL >= step and a[k] + step < most[k]:
+        return k
+    able = ((a * SMALL >= step) & (a + step < most)).nonzero()[0]
+    return int(able[a[able].argmin()]) if len(able) else -1
 
 
 def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:

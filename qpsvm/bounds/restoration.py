@@ -21,7 +21,7 @@ Source of (HELD.3): Lawson & Hanson, *Solving Least Squares Problems* (1974), ch
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -63,6 +63,10 @@ NOTHING = 2.0**-46
 RANK_TOLERANCE = 1e-13
 
 
+#: Multipliers by name, and all values of each that are as good.
+Known = tuple[dict[str, float], dict[str, tuple[float, float]]]
+
+
 class Held:
     """Brings points of one dual to keep the user's rows, and certifies them.
 
@@ -76,8 +80,8 @@ class Held:
         hard = self.svm.hard
         assert hard is not None
         self.rows: IntArray = np.flatnonzero(hard)
-        column = next((group.column for group in self.svm.groups if group.multiplier == "b"), None)
-        self.column = np.zeros(self.svm.m) if column is None else np.where(np.abs(column) > NO_PART, column, 0.0)
+        column = part_in_b(self.svm)
+        self.column = np.where(np.abs(column) > NO_PART, column, 0.0)
         frozen((self.rows, self.column))
 
     @remembered
@@ -115,19 +119,16 @@ class Held:
         if kept is None:
             nothing = {group.multiplier: 0.0 for group in self.svm.groups}
             return certify._measured(self.svm, point, 0.0, nothing, {}, np.inf, np.inf, slopes, cost)
-        point, mu, intervals = kept
-        sums = gap_sums(self.svm, a, point.u, 0.0, self.svm.margin(mu))
-        return certify._measured(self.svm, point, 0.0, mu, intervals, *sums, slopes, cost)
+        sums = gap_sums(self.svm, a, kept[0].u, 0.0, self.svm.margin(kept[1]))
+        return certify._measured(self.svm, kept[0], 0.0, *kept[1:], *sums, slopes, cost)
 
     # --- (HELD.1): multipliers ---
 
-    def _levels(
-        self, a: FloatArray, beta: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]
-    ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    def _levels(self, a: FloatArray, beta: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]) -> Known:
         """The multipliers that are best for a w, with b where the rows allow it, and all that are as good."""
         best: tuple[float, dict[str, float], dict[str, tuple[float, float]]] | None = None
         for own in self._own_levels(a, point, slopes):
-            mu, intervals = self._nearest_allowed(a, beta, point, slopes, *own)
+            mu, intervals = self._nearest_allowed(a, beta, point, slopes, own)
             cost = gap_sums(self.svm, a, point.u, 0.0, self.svm.margin(mu))[0]
             apart = {g: mu[g.multiplier] - slopes[g.multiplier] for g in self.svm.penalised}
             cost += sum(0.5 * g.ridge * off * off for g, off in apart.items())  # no power: that may raise
@@ -137,15 +138,10 @@ class Held:
         return best[1:]
 
     def _nearest_allowed(
-        self,
-        a: FloatArray,
-        beta: FloatArray,
-        point: PrimalPoint,
-        slopes: Mapping[str, float],
-        mu: dict[str, float],
-        intervals: dict[str, tuple[float, float]],
-    ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+        self, a: FloatArray, beta: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], own: Known
+    ) -> Known:
         """Multipliers of the machine alone with b moved to the nearest end of what the rows allow."""
+        mu, intervals = own
         if "b" not in mu:
             return mu, intervals
         low, high = self._allowed(a, beta, point, mu)
@@ -154,9 +150,7 @@ class Held:
         intervals["b"] = min(max(first, low), b), max(min(last, high), b)
         return (mu, intervals) if b == mu["b"] else self._beside(a, point, slopes, b)
 
-    def _own_levels(
-        self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]
-    ) -> list[tuple[dict[str, float], dict[str, tuple[float, float]]]]:
+    def _own_levels(self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]) -> list[Known]:
         """The same for the machine alone: by the primal's value, and by the gap beside the prices of the rows."""
         own, u = self.own, point.u[: self.own.n]
         if own.hard is not None:
@@ -170,9 +164,7 @@ class Held:
             found.append((dict(levels[0]), {}))
         return found
 
-    def _beside(
-        self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], b: float
-    ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    def _beside(self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], b: float) -> Known:
         """The best of the other multipliers beside a b that is given."""
         own, u = self.own, point.u[: self.own.n]
         others = tuple(group for group in own.groups if group.multiplier != "b")
@@ -182,9 +174,7 @@ class Held:
         found = best_levels(without, a[: own.m], replace(point, u=u), slopes, 0.0)
         return {"b": b, **found[0]}, {"b": (b, b), **found[1]}
 
-    def _others(
-        self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], mu: Mapping[str, float]
-    ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    def _others(self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], mu: Mapping[str, float]) -> Known:
         """The best multipliers beside the b that there is."""
         return self._beside(a, point, slopes, mu["b"]) if "b" in mu else self._own_levels(a, point, slopes)[0]
 
@@ -390,7 +380,9 @@ class Held:
         if inside is None:
             return None
         inner, b0, space_there = inside
-        for point, mu in self._starts(a, beta, start, point, mu, slopes):  # noqa: B020
+        for again in (False, True):  # from what (HELD.2) ended at, and from what it began with
+            if again:
+                point, mu = start, self._levels(a, beta, start, slopes)[0]
             for _ in range(SHRINKS):
                 t, r = self._slack(a, beta, point, mu)
                 if not np.isfinite(t).all():
@@ -404,31 +396,13 @@ class Held:
                 theta = float(shares.max(initial=0.0))
                 if not 0.0 < theta <= 1.0:
                     break
-                step = self._between(beta, point, inner, theta)
-                mu = {**mu, **({"b": (1.0 - theta) * mu["b"] + theta * b0} if "b" in mu else {})}
-                point = step
+                if "b" in mu:
+                    mu = {**mu, "b": (1.0 - theta) * mu["b"] + theta * b0}
+                if point.w is not None and inner.w is not None:
+                    point = self._explicit(beta, (1.0 - theta) * point.w + theta * inner.w)
+                elif inner.coef is not None:
+                    point = self._moved(beta, point, theta * inner.coef, 1.0 - theta)
         return None
-
-    def _starts(
-        self,
-        a: FloatArray,
-        beta: FloatArray,
-        start: PrimalPoint,
-        point: PrimalPoint,
-        mu: Mapping[str, float],
-        slopes: Mapping[str, float],
-    ) -> Iterator[tuple[PrimalPoint, Mapping[str, float]]]:
-        """Where to shrink from: what (HELD.2) ended at, and what it began with."""
-        yield point, mu
-        yield start, self._levels(a, beta, start, slopes)[0]
-
-    def _between(self, beta: FloatArray, point: PrimalPoint, inner: PrimalPoint, theta: float) -> PrimalPoint:
-        """(1 − θ)w + θw₀."""
-        if point.w is not None:
-            assert inner.w is not None
-            return self._explicit(beta, (1.0 - theta) * point.w + theta * inner.w)
-        assert inner.coef is not None
-        return self._moved(beta, point, theta * inner.coef, 1.0 - theta)
 
 
 def coordinates(svm: SVMDual, bounds: Bounds, rows: IntArray) -> tuple[FloatArray, bool]:
@@ -445,11 +419,15 @@ def coordinates(svm: SVMDual, bounds: Bounds, rows: IntArray) -> tuple[FloatArra
     return pivoted_cholesky(svm.matrix.block(rows, rows)), False
 
 
+def part_in_b(svm: SVMDual) -> FloatArray:
+    """What b counts in every row, (m,): 0 without an intercept."""
+    return next((group.column for group in svm.groups if group.multiplier == "b"), np.zeros(svm.m))
+
+
 def room_of(svm: SVMDual, bounds: Bounds, rows: IntArray) -> Room:
     """What `interior.room` says of some rows of a dual."""
     factor, _ = coordinates(svm, bounds, rows)
-    column = next((group.column for group in svm.groups if group.multiplier == "b"), None)
-    return room(factor, np.zeros(len(rows)) if column is None else column[rows], svm.level[rows])
+    return room(factor, part_in_b(svm)[rows], svm.level[rows])
 
 
 def infeasible(
@@ -465,8 +443,7 @@ def infeasible(
     factor, _ = coordinates(svm, bounds, rows)
     weights = found.farkas / np.array([scale[k - own] if k >= own else 1.0 for k in rows])
     share = 1.0 / float(weights.sum())
-    b = next((group.column for group in svm.groups if group.multiplier == "b"), None)
-    left = np.append(found.farkas @ factor, 0.0 if b is None else float(found.farkas @ b[rows]))
+    left = np.append(found.farkas @ factor, float(found.farkas @ part_in_b(svm)[rows]))
     residual = 0.0 if found.exact else float(np.linalg.norm(left)) * share
     called = [names[k - own] if k >= own else f"margin[{k}]" for k in rows]
     proof = {name: float(weight * share) for name, weight in zip(called, weights, strict=True) if weight > 0.0}

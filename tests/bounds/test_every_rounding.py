@@ -113,6 +113,37 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
     assert found.difference >= true.primal - true.dual
 
 
+@pytest.mark.parametrize("n", [60, 5000])
+@pytest.mark.parametrize("kind", ["CSVM", "weighted", "EpsilonSVR", "NuSVM", "NuSVR", "OneClass", "SVDD"])
+def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
+    """(REPAIR.9): the sums are the totals in rational numbers, and nothing is paid for them."""
+    rng = np.random.default_rng(n)
+    X, y = rng.standard_normal((n, 2)), np.resize([1.0, -1.0], n)
+    weight = rng.uniform(0.5, 2.0, n)
+    problem = {
+        "CSVM": lambda: qpsvm.CSVM(X, y, C=0.3), "weighted": lambda: qpsvm.CSVM(X, y, C=0.3, sample_weight=weight),
+        "EpsilonSVR": lambda: qpsvm.EpsilonSVR(X, y, C=0.3), "NuSVM": lambda: qpsvm.NuSVM(X, y, nu=0.37),
+        "NuSVR": lambda: qpsvm.NuSVR(X, y, C=0.3, nu=0.37), "SVDD": lambda: qpsvm.SVDD(X, nu=0.37),
+        "OneClass": lambda: qpsvm.OneClass(X, nu=0.37, kernel="linear"),
+    }[kind]()  # fmt: skip
+    svm = problem.svm
+    a = feasible(svm, svm.upper * rng.uniform(-0.5, 1.5, svm.m))
+    assert ((a >= 0.0) & (a <= svm.upper)).all()
+    for part in svm.parts:
+        assert dot(fractions(a), fractions(part.column)) == Fraction(part.total)
+        assert Bounds(problem._counting.accuracy, svm)._surplus(certify(problem.space, svm, a), part) == (0.0, 0.0)
+
+
+def test_a_surplus_that_no_row_can_take_makes_no_bound() -> None:
+    problem = Stated(np.eye(4), [1, -1, 1, -1], upper=1.0, intercept="free")
+    point = certify(problem.space, problem.svm, np.full(4, 0.5))
+    for alpha in (np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.5, 0.25, 0.0, 0.0])):
+        found = Bounds(problem._counting.accuracy, problem.svm)._surplus(
+            point.changed(alpha=alpha), problem.svm.parts[0]
+        )
+        assert (found[1] == np.inf) == (alpha[0] == 1.0)
+
+
 def test_equalities_are_priced_at_their_radius() -> None:
     """(COUNT.5)"""
     problem = Stated(np.eye(4), [1, -1, 1, -1], upper=np.inf)

@@ -69,7 +69,11 @@ MUTANTS = [
     Mutant("bounds/gap_bounds.py", "distance * distance + terms + moved", "distance * distance + terms", ROUNDING),
     Mutant("bounds/gap_bounds.py", "difference += 0.5 * group.ridge * apart * apart", "pass", DUAL),
     Mutant("bounds/gap_bounds.py", "half = 0.5 * max(weight - distance, 0.0) ** 2", "half = 0.5 * weight**2", ROUNDING),
-    Mutant("bounds/gap_bounds.py", "distance += max(bounds) * max(sizes) * FEW", "pass", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "distance += apart * FEW", "pass", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "moved += grown * FEW", "pass", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "if 2.0 * bound <= gamma(n + 4) * top * n else", "if True else", ROUNDING),
+    Mutant("bounds/repair.py", "surplus = -rest", "surplus = rest", ROUNDING),
+    Mutant("base/arrays/rounding.py", "values = values - heads", "values = 0.0 * heads", ROUNDING),
     Mutant("bounds/gap_bounds.py", "off = np.abs(t[held]) + r[held]", "off = 0.0 * r[held]", ROUNDING),
     Mutant("bounds/gap_bounds.py", "r += self._value_radius(point, rows)", "r += 0.0", COUNTED),
     # --- the point that is certified

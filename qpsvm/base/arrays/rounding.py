@@ -49,6 +49,8 @@ HUGE = 2.0**900
 CHUNK = 256
 #: A sum of at most this many terms is exact but for its last rounding.
 EXACT = 4096
+#: How often a longer vector is cut before what is left is added in any order.
+CUTS = 6
 
 
 def gamma(k: float) -> float:
@@ -180,11 +182,28 @@ def total_in_two(values: FloatArray) -> tuple[float, float, float]:
 
 
 def _added_first(values: FloatArray) -> tuple[list[float], float]:
-    """The numbers of a vector (n,), or of a long one the sums of its chunks, and how far these may be off in all."""
+    """Numbers with the sum of a vector (n,), and how far that may be off: 0 but for numbers of very many sizes.
+
+    A long vector is cut into multiples of one power of 2, which are added without rounding, as in `column_sums`, until
+    little is left.
+    """
+    found: list[float] = []
+    for _ in range(CUTS):
+        if len(values) > EXACT:
+            values = values[values != 0.0]
+        n = len(values)
+        if n <= EXACT:
+            return [*found, *values.tolist()] if found else values.tolist(), 0.0
+        largest = float(np.abs(values).max())
+        if not largest < HUGE:
+            break
+        cut = math.ldexp(1.0, math.frexp(largest)[1] + math.ceil(math.log2(n + 2)))
+        heads = values + cut
+        heads -= cut
+        found.append(float(heads.sum()))
+        values = values - heads
     n = len(values)
-    if n <= EXACT:
-        return values.tolist(), 0.0
     whole = n - n % CHUNK
     parts = values[:whole].reshape(-1, CHUNK).sum(axis=1)
     spread = gamma(CHUNK) * float(np.abs(values).sum()) * (1.0 + gamma(n))
-    return [*parts.tolist(), *values[whole:].tolist()], spread
+    return [*found, *parts.tolist(), *values[whole:].tolist()], spread

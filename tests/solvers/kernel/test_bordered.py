@@ -10,7 +10,7 @@ import pytest
 import qpsvm
 from qpsvm import CSVM, RBF
 from qpsvm.base.arrays.vectors import repeated
-from qpsvm.bounds.repair import exactly_balanced, feasible
+from qpsvm.bounds.repair import feasible
 from qpsvm.solvers.kernel.bordered import SETTINGS, bordered_point
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
@@ -68,9 +68,9 @@ def test_the_balance_is_exact_to_the_last_bit_where_a_row_is_free(seed):
 
 
 def test_a_balance_that_no_row_can_take_stays_as_it_is():
-    sign, upper = np.array([1.0, 1.0, -1.0]), np.array([0.1, 0.2, 0.3])
-    alpha = upper.copy()  # 0.1 + 0.2 ≠ 0.3, and all are at their bounds
-    np.testing.assert_array_equal(exactly_balanced(alpha.copy(), sign, upper), alpha)
+    svm = CSVM(np.eye(3), [1, 1, 0], C=1.0, sample_weight=[0.1, 0.2, 0.3]).svm
+    alpha = svm.upper.copy()  # 0.1 + 0.2 ≠ 0.3, and all are at their bounds
+    np.testing.assert_array_equal(feasible(svm, alpha), alpha)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])
