@@ -10,7 +10,7 @@ by Cauchy-Schwarz. With m terms in the sum, u_i = Σ_j β_j K_ij is known to
 
 RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c = √(2γ)(x − μ), √(2γ)(z − μ):
 
-    (ACC.3)  by (KBLOCK.2), with L = max ‖a‖²:  |δe| ≤ (3(d + 2) + 17) u L,  |δK| ≤ K (e^|δe| − 1 + 8u)
+    (ACC.3)  by (KBLOCK.3), with L = max ‖a‖²:  |δe| ≤ 2γ_{1.5d+12} L,  |δK| ≤ K (e^|δe| − 1 + 8u)
     (ACC.4)  by differences:  |δe| ≤ γ_{d+6} |e|, so that |δK| ≤ K (γ_{d+6} |e| + 8u) ≤ (γ_{d+6}/e + 8u)
     (ACC.5)  exponents below −40 raised to −40:  |δK| ≤ e⁻⁴⁰(1 + 8u), or else what (ACC.3), (ACC.4) say: no more than e
              is off itself, since raising brings ê nearer to any e ≥ −40
@@ -34,6 +34,7 @@ from qpsvm.base.arrays.remembered import remembered
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots, dots_in_two, gamma, lengths_above, sum_in_two, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.arrays.vectors import common_value, repeated
+from qpsvm.space.kernels.blocks import exponent_error
 from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.space.kernels.gram import KernelGram
 from qpsvm.space.kernels.products import squared_norms
@@ -141,7 +142,7 @@ class Accuracy:
         if blocks is not None and blocks.exact:
             return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)  # (ACC.4), (ACC.5)
         if blocks is not None and blocks.fast:
-            error = (3.0 * (blocks.terms + 2) + 17.0) * UNIT * blocks.longest / 2.0  # (ACC.3)
+            error = exponent_error(blocks.terms) * blocks.longest  # (ACC.3)
         else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
             centre = None if blocks is None else blocks.centre
             X = space.X if sp.issparse(space.X) else space.X - (space.X.mean(axis=0) if centre is None else centre)

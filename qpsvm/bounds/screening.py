@@ -25,7 +25,7 @@ exponents and radii of `accuracy`:
 
     (RADII.1)  |K̂ − K| ≤ (e^δ_ij − 1 + 8u) K or e⁻⁴⁰(1 + 8u),  δ_ij = s(L_i + L_j) + f, so that with δ = max δ_ij
                |û_i − u_i| ≤ Σ_j (δ_ij(1 + δ) + 8u + γ_{m+6}) |β_j| K_ij (1 + δ) + e⁻⁴⁰(1 + 8u) Σ_j |β_j|
-    (RADII.2)  s, f = ½(3(d + 2) + 17)u, 0 by (KBLOCK.2);  0, 40γ_{d+6} by differences;  and where the kernel takes the
+    (RADII.2)  s, f = γ_{1.5d+12}, 0 by (KBLOCK.3);  0, 40γ_{d+6} by differences;  and where the kernel takes the
                one road or the other,  s, f = ½(2d + 10)u, 40γ_{d+6} + 26u √(max L/2),  L no more than products take
     (RADII.3)  in single precision, v = 2⁻²⁴:  s = (d + 6)v, f = 2⁻¹⁰⁰, 8v for 8u, and γ_{m+6} is joined by 33v for the
                32 products that are added up in single precision and for β
@@ -52,7 +52,7 @@ from qpsvm.bounds import levels
 from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME, FLOOR, FUNCTION_ROUNDINGS, LONGEST, Accuracy
 from qpsvm.bounds.points import PrimalPoint
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.space.kernels.blocks import ROUGH_TERMS, KernelBlocks
+from qpsvm.space.kernels.blocks import ROUGH_TERMS, KernelBlocks, exponent_error
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF
 from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram
 from qpsvm.space.kernels.products import squared_norms
@@ -193,7 +193,7 @@ def _exponents(space: FeatureSpace, blocks: KernelBlocks, support: IntArray) -> 
     if blocks.exact:
         return 0.0, np.zeros(space.n), gamma(d + 6) * -LOWEST_EXPONENT
     if lengths is not None:
-        return (3.0 * (blocks.terms + 2) + 17.0) * UNIT / 2.0, lengths, 0.0
+        return exponent_error(blocks.terms), lengths, 0.0
     whole = X.mean(axis=0) if blocks.centre is None else blocks.centre
     origins = [0.0] if sp.issparse(X) else [whole, X[support].mean(axis=0)]
     lengths = np.max([squared_norms(X - origin if np.ndim(origin) else X) for origin in origins], axis=0)

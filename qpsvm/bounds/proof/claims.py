@@ -5,7 +5,7 @@ Weak duality, P ≥ D for any two feasible points: of the kernel that is needed 
     (LACK.1)  P(w, μ) − D(α′) = ½δᵀKδ + terms that are not negative,  w = Σ_i c_i φ(x_i),  δ = c − β(α′)
     (LACK.2)  with K + 1aᵀ + a1ᵀ + σI positive semidefinite, (DEF.1), and η = 1ᵀδ:  by (DEF.5) no α′ has a dual
               objective above P + ½σ‖δ‖² + |η||a|ᵀ|δ|
-    (LACK.3)  β_i(α′) is between the sums of the prices of the rows of point i with either sign, so |δ_i| is bounded
+    (LACK.3)  β_i(α′) is between the sums of the penalties of the rows of point i with either sign, so |δ_i| is bounded
     (LACK.4)  of rows that nothing bounds, but that bend, δ_k > 0, a term is at least ½δ_k e_k², where
               e_k = α′_k − max(t_k, 0)/δ_k, and |δ_i| ≤ |ρ_i| + Σ|e_k| with ρ_i = c_i − Σ s_k max(t_k, 0)/δ_k, next to
               nothing of good numbers. With κ the least δ_k over the number of rows of a point, and σ ≤ κ/4, (LACK.2)
@@ -34,7 +34,7 @@ from qpsvm.bounds.proof.feasible import Feasible, feasible
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.proof import Claim, Proof, Verdict
 from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
-from qpsvm.bounds.proof.terms import IN, OUT, GapBounds, shortfalls
+from qpsvm.bounds.proof.terms import IN, OUT, GapBounds, violations
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Asked:
 
     program: ExactDual
     space: Space
-    held: Held
+    held: Primal
     alpha: FloatArray
     measured: float = math.nan
     tol: float | None = None
@@ -73,7 +73,7 @@ class Duality:
     assumptions: tuple[str, ...] = ()
 
 
-def weak_duality(program: ExactDual, space: Space, held: Held, found: ExactValues | Measured) -> Duality:
+def weak_duality(program: ExactDual, space: Space, held: Primal, found: ExactValues | Measured) -> Duality:
     """(LACK.1) to (LACK.5) for the points of a program, and the w in a user's hands."""
     total = total_of_beta(program)
     known = space.definiteness(total is not None)
@@ -112,7 +112,7 @@ def total_of_beta(program: ExactDual) -> Fraction | None:
     return None
 
 
-def _coef(held: Held) -> FloatArray:
+def _coef(held: Primal) -> FloatArray:
     """Of k classes at all pairs of a sample and a class, (n k,)."""
     assert held.coef is not None
     return held.coef.ravel()
@@ -122,16 +122,16 @@ def _rows(program: ExactDual) -> IntArray:
     return np.arange(program.m) if program.rows is None else program.rows
 
 
-def _lost(program: ExactDual, held: Held, known: Definiteness, off: float) -> float:
+def _lost(program: ExactDual, held: Primal, known: Definiteness, off: float) -> float:
     """(LACK.2) by (LACK.3); infinite where nothing bounds α."""
-    price, coef = program.price.bounds[1], _coef(held)
-    if not np.isfinite(price).all() or not math.isfinite(known.sigma):
+    penalty, coef = program.upper.bounds[1], _coef(held)
+    if not np.isfinite(penalty).all() or not math.isfinite(known.sigma):
         return math.inf
     if program.mix is not None:
-        above_0 = below_0 = abs(program.mix).T @ price
+        above_0 = below_0 = abs(program.mix).T @ penalty
     else:
         above_0, below_0 = (
-            np.bincount(_rows(program), np.where(program.sign == side, price, 0.0), minlength=program.n)
+            np.bincount(_rows(program), np.where(program.sign == side, penalty, 0.0), minlength=program.n)
             for side in (1.0, -1.0)
         )
     furthest: FloatArray = np.maximum(np.abs(coef - above_0), np.abs(coef + below_0))
@@ -143,17 +143,17 @@ def _lost(program: ExactDual, held: Held, known: Definiteness, off: float) -> fl
 
 
 def _lost_to_bends(
-    program: ExactDual, held: Held, known: Definiteness, off: float, found: ExactValues | Measured
+    program: ExactDual, held: Primal, known: Definiteness, off: float, found: ExactValues | Measured
 ) -> float:
     """(LACK.2) by (LACK.4); infinite where some row does not bend, or not enough."""
     bend, rows = program.curvature.bounds, _rows(program)
     if program.mix is not None or not program.m:
         return math.inf
     least = float(bend[0].min()) / int(np.bincount(rows).max())
-    if not (known.sigma <= 0.25 * IN * least and least > 0.0 and np.isinf(program.price.bounds[0]).all()):
+    if not (known.sigma <= 0.25 * IN * least and least > 0.0 and np.isinf(program.upper.bounds[0]).all()):
         return math.inf
     with np.errstate(all="ignore"):
-        low, high = (np.maximum(end, 0.0) for end in shortfalls(program, held, _values(found)).ends)
+        low, high = (np.maximum(end, 0.0) for end in violations(program, held, _values(found)).ends)
         low, high = IN * (low / bend[1]), OUT * (high / bend[0]) + UNDERFLOW
         own, spread = (np.bincount(rows, part, minlength=program.n) for part in (program.sign * low, high - low))
         coef, few = np.abs(_coef(held)), gamma(program.m + 8)
@@ -217,7 +217,7 @@ def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
     ]  # fmt: skip
     said = "" if asked.tol is None else f"the relative gap is at most the tolerance, {asked.tol:g}"
     if not math.isfinite(found.difference[1]):
-        why = "some row that must reach its margin may fall short of it"
+        why = "some row that must reach its margin may violate it"
         claims.append(Claim("primal", "open", f"no bound of the primal objective: {why}", math.inf))
         return [*claims, Claim("optimal", "open", said, asked.tol)] if said else claims
     claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))

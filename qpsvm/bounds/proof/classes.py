@@ -81,7 +81,7 @@ def _repaired(program: ExactDual, alpha: FloatArray) -> FloatArray:
 
 def _under(program: ExactDual) -> FloatArray:
     """Floats that are not above U: (n k,)."""
-    return np.maximum(program.price.bounds[0], 0.0)
+    return np.maximum(program.upper.bounds[0], 0.0)
 
 
 def _kept(program: ExactDual, alpha: FloatArray, itself: bool) -> Feasible | None:
@@ -99,7 +99,7 @@ def _kept(program: ExactDual, alpha: FloatArray, itself: bool) -> Feasible | Non
     if (sums > most).any():
         return None
     for first in {row // width * width for row in carriers}:
-        U = program.price.finite(first)
+        U = program.upper.finite(first)
         if U is not None and sum(point[row] for row in range(first, first + width)) > U:
             return None
     return None if any(missing(group, point) for group in program.groups if not group.ridge) else point
@@ -112,14 +112,14 @@ class ClassesSpace(Space):
         self.space, self.k = space, k
         self.n, self.assumptions = space.n * k, space.assumptions
 
-    def _each(self, held: Held) -> list[Held]:
+    def _each(self, held: Primal) -> list[Primal]:
         """The numbers of each class."""
         if held.w is not None:
-            return [Held(w, None) for w in held.w]
+            return [Primal(w, None) for w in held.w]
         assert held.coef is not None
-        return [Held(None, np.ascontiguousarray(column)) for column in held.coef.T]
+        return [Primal(None, np.ascontiguousarray(column)) for column in held.coef.T]
 
-    def measured(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> Measured:
+    def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
         """One look at the samples for each class."""
         found = [self.space.measured(*each) for each in self._betas(held, beta, beta_radius)]
         high, low, radius = (
@@ -133,11 +133,11 @@ class ClassesSpace(Space):
             sum_below(*(part.half_apart_low for part in found)),
         )  # fmt: skip
 
-    def _betas(self, held: Held, *betas: FloatArray) -> list[tuple[Held, FloatArray, FloatArray]]:
+    def _betas(self, held: Primal, *betas: FloatArray) -> list[tuple[Primal, FloatArray, FloatArray]]:
         columns = [np.ascontiguousarray(beta.reshape(-1, self.k).T) for beta in betas]
         return list(zip(self._each(held), *columns, strict=True))
 
-    def sharpened(self, held: Held, points: IntArray) -> Values | None:
+    def sharpened(self, held: Primal, points: IntArray) -> Values | None:
         """The points of each class after those of the others."""
         found = np.empty((3, len(points)))
         for c, part in enumerate(self._each(held)):
@@ -148,12 +148,12 @@ class ClassesSpace(Space):
             found[:, at] = values.high, values.low, values.radius
         return Values(*found)
 
-    def sharpened_apart(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+    def sharpened_apart(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """That of all classes, if it is to be had for each."""
         found = [self.space.sharpened_apart(*each) for each in self._betas(held, beta, beta_radius)]
         return None if None in found else _length([part for part in found if part is not None])
 
-    def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
+    def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
         """Those of every class, where they are had for so many multiplications in all."""
         found = []
         for c, part in enumerate(self._each(held)):

@@ -1,6 +1,6 @@
 """The program that a proof is about, as exact as mathematics has it: (DUAL.1) in rational numbers.
 
-`dual.svm_dual` has the same in floats, in which a level t − ε, a price C·s and 1/Σs are rounded already. Names and
+`dual.svm_dual` has the same in floats, in which a level t − ε, a penalty C·s and 1/Σs are rounded already. Names and
 equations are those of that module.
 """
 
@@ -26,7 +26,7 @@ class ExactGroup:
     column (m,): E_g: these floats exactly, but for `entries`.
     total, ridge: e_g and R_g.
     formula: The equality as a person writes it.
-    entries: The entries of E_g that are no floats: Σ_l A_kl of a user's rows over values.
+    entries: The entries of E_g that are no floats: Σ_l A_kl of linear constraints on values.
     """
 
     multiplier: str
@@ -47,22 +47,22 @@ class ExactGroup:
 
 @dataclass(frozen=True, eq=False)
 class ExactDual:
-    """(DUAL.1) of one machine over its points: the samples that take part, and behind them those of a user's rows.
+    """(DUAL.1) of one machine over its points: the active samples, and behind them those of linear constraints.
 
     sign (m,): s, −1 or +1.
-    level, price, curvature: ℓ, U (∞ where nothing bounds α) and δ: (m,) each.
+    level, upper, curvature: ℓ, U (∞ where nothing bounds α) and δ: (m,) each.
     rows (m,): The point of each row; None where row k is point k.
     mix (m, n) or None: A of (DUAL.6), these floats exactly, instead of `rows`.
     n: Points.
     unit: What the objective is in units of (DUAL.1).
     classes: k where points are pairs of a sample and one of k classes, and rows are so, too; else 1.
     shared: Whether the rows of a sample are one block: ψ is of their largest t, and U bounds the sum of their α.
-    users: How many of the rows are a user's: the last ones. Their α, which are prices, have units of their own.
+    users: How many of the rows are linear constraints: the last ones. Their α, the multipliers, have own units.
     """
 
     sign: FloatArray
     level: Exactly
-    price: Exactly
+    upper: Exactly
     curvature: Exactly
     groups: tuple[ExactGroup, ...]
     n: int
@@ -108,13 +108,13 @@ class ExactDual:
         return sizes if self.rows is None else sizes[self.rows]
 
     def hard(self) -> Any:
-        """Rows that nothing may fall short of, a mask (m,): U = ∞ and δ = 0."""
-        return self.price.infinite & (self.curvature.bounds[1] == 0.0)
+        """Rows that nothing may violate, a mask (m,): U = ∞ and δ = 0."""
+        return self.upper.infinite & (self.curvature.bounds[1] == 0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """The numbers in a user's hands, which are exact: they are what they are.
+class Primal:
+    """A primal point, w and μ, as the numbers in a user's hands: exact, as they are what they are.
 
     w (d,) or None: Of a linear machine; of k classes (k, d).
     coef (n,) or None: Else: w = Σ_i coef_i φ(x_i) over the points; of k classes (n, k), over the samples.
@@ -126,4 +126,4 @@ class Held:
     multipliers: Mapping[str, Fraction] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return outline("Held", **vars(self))
+        return outline("Primal", **vars(self))

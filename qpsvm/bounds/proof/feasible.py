@@ -4,8 +4,8 @@
     (FEAS.2)  0 ≤ j_k q ≤ U_k: a float is not above U_k where it is not above the float below it
     (FEAS.3)  what then misses in Eᵀα = e is taken from the rows that have most room, until nothing does: the last of
               them, the carrier, has an α that is a rational number, and no such integer
-    (FEAS.4)  prices of a user's rows are the floats that they are, carriers as well: they have units of their own; and
-              so is an α so far below the largest that q would take its digits: its sample may be as much longer
+    (FEAS.4)  multipliers of linear constraints are the floats that they are, carriers as well: they have own units;
+              and so is an α so far below the largest that q would take its digits: its sample may be as much longer
 
 A solver's α is moved by some q: the gap counts that, as it counts everything.
 
@@ -124,7 +124,7 @@ def feasible(program: ExactDual, alpha: FloatArray, itself: bool = False) -> Fea
 
     Shapes: alpha (m,).
     """
-    most = program.price.bounds[0]
+    most = program.upper.bounds[0]
     a = np.clip(alpha, 0.0, most)
     if not a.max(initial=0.0) < LARGEST_ALPHA:  # true for NaN too
         return None
@@ -139,7 +139,7 @@ def feasible(program: ExactDual, alpha: FloatArray, itself: bool = False) -> Fea
     a = np.maximum(integers, 0.0) * q  # (FEAS.1)
     moved = np.flatnonzero((a != alpha) & (alpha > 0.0)).tolist() if itself else []
     for k in moved:
-        U, value = program.price.finite(k), Fraction(float(alpha[k]))
+        U, value = program.upper.finite(k), Fraction(float(alpha[k]))
         carriers[k] = value if U is None else min(value, U)
     a[list(carriers)] = [float(value) for value in carriers.values()]
     equalities = [group for group in program.groups if group.ridge == 0]
@@ -259,7 +259,7 @@ def _taken(
     """Take Σ column·α over the rows of a mask down by the surplus, where there is most room."""
     if surplus == 0:
         return True
-    most, step = program.price.bounds[1], Fraction(2) ** exponent
+    most, step = program.upper.bounds[1], Fraction(2) ** exponent
     down = (column > 0.0) == (surplus > 0)  # α falls where its column has the surplus' sign
     limits = np.finfo(np.float64)
     left = np.minimum(np.where(down, a, most - a), limits.max)
@@ -278,7 +278,7 @@ def _taken(
             return False
         value, factor = carriers.get(k, Fraction(float(a[k]))), Fraction(float(column[k]))
         wanted = value - surplus / factor
-        U = program.price.finite(k)
+        U = program.upper.finite(k)
         moved = max(wanted if U is None else min(wanted, U), Fraction(0))
         if moved > LARGEST_ALPHA:
             return False

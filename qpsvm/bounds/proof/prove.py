@@ -4,7 +4,7 @@
                α̂ once more without its grid: what is refuted is not what a grid did
     (PROVE.2)  of few samples, P and D are computed in rational numbers, (RATIO.1)
     (PROVE.3)  of many, the terms of (GAP.1) are bounded, (BOUND.1) to (BOUND.4); where that is loose, first the rows
-               that matter are evaluated in twice the precision, and then all of it in rational numbers, if that is
+               that matter are evaluated in double-double, and then all of it in rational numbers, if that is
                affordable
     (PROVE.4)  the relative gap is at most what (CERT.3) is for P − D from above and max(|P|, |D|) from below
 
@@ -117,7 +117,7 @@ def _exactly(asked: Asked, point: Feasible, most: float) -> ExactValues | None:
 
 
 def in_floats(
-    program: ExactDual, space: Space, held: Held, point: Feasible, enough: float
+    program: ExactDual, space: Space, held: Primal, point: Feasible, enough: float
 ) -> tuple[GapBounds, Measured]:
     """(PROVE.3): bounds in floats, sharper until the gap is at most `enough`; and what they were made of."""
     measured = space.measured(held, *point.beta())
@@ -137,7 +137,7 @@ def in_floats(
     return _by_terms(program, held, point, measured)[0], measured
 
 
-def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
+def _by_terms(program: ExactDual, held: Primal, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
     """(BOUND.4), P and D; and the terms from above, (m,)."""
     sums = terms.summed(program, held, point, measured.values)
     apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
@@ -175,8 +175,8 @@ def _assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBou
     return GapBounds(primal, dual, (low, high))
 
 
-def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, upper: FloatArray) -> Measured | None:
-    """With the values of the points that matter in twice the precision."""
+def _sharper(program: ExactDual, space: Space, held: Primal, measured: Measured, upper: FloatArray) -> Measured | None:
+    """With the values of the points that matter in double-double."""
     rows = _rows_that_matter(upper)
     if program.mix is not None:
         points = np.unique(program.mix[np.sort(rows)].indices)
@@ -202,7 +202,7 @@ def sharpened(values: Values, points: IntArray, found: Values) -> Values:
     return Values(high, low, radius)
 
 
-def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str, Held]:
+def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str, Primal]:
     """The gap with the best b there is, where that is clearly less; a sentence about it; and the numbers with it."""
     program, held = asked.program, asked.held
     if isinstance(values, ExactValues):
@@ -218,7 +218,7 @@ def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap:
     return least, f"{said}: the rest is what the rounding of b to a float costs", other
 
 
-def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues | Measured) -> float:
+def _gap_of(program: ExactDual, held: Primal, point: Feasible, values: ExactValues | Measured) -> float:
     """The gap of other multipliers, or of a program with other levels."""
     if isinstance(values, ExactValues):
         return rational.rational_gap(program, held, point, values).gap

@@ -20,7 +20,7 @@ from qpsvm.bounds.proof.terms import GapBounds, Interval
 NONE = (math.inf, math.inf)
 
 
-def shortfalls(program: ExactDual, held: Held, exact: ExactValues) -> list[Between]:
+def violations(program: ExactDual, held: Primal, exact: ExactValues) -> list[Between]:
     """t_k of (DUAL.2), each between two: (m,)."""
     values = exact.values
     found = []
@@ -46,7 +46,7 @@ def loss(program: ExactDual, k: int, t: Fraction) -> Fraction | None:
     if t <= 0:
         return Fraction(0)
     bend = program.curvature[k]
-    U = program.price.finite(k)
+    U = program.upper.finite(k)
     if bend == 0:
         return None if U is None else U * t
     if U is not None and t > bend * U:
@@ -63,7 +63,7 @@ def _apart(point: Feasible, exact: ExactValues) -> Fraction:
     return max(exact.square[1] - 2 * product + exact.own_square[1], Fraction(0))
 
 
-def rational_gap(program: ExactDual, held: Held, point: Feasible, exact: ExactValues) -> GapBounds:
+def rational_gap(program: ExactDual, held: Primal, point: Feasible, exact: ExactValues) -> GapBounds:
     """(RATIO.1) for numbers that are exact, as the floats next to it."""
     rest = cost = Fraction(0)
     for k in range(program.m):
@@ -77,7 +77,7 @@ def rational_gap(program: ExactDual, held: Held, point: Feasible, exact: ExactVa
             rest -= missing(group, point) ** 2 / group.ridge / 2
     dual = rest - exact.own_square[1] / 2, rest - exact.own_square[0] / 2
     low, high = exact.square[0] / 2 + cost, exact.square[1] / 2 + cost
-    short = shortfalls(program, held, exact)
+    short = violations(program, held, exact)
     apart, length = root_above(_apart(point, exact)), root_below(exact.square[0])
     for first in range(0, program.m, program.width):
         t_low, t_high = (max(ends) for ends in zip(*short[first : first + program.width], strict=True))

@@ -36,7 +36,7 @@ from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.bounds.proof.rational import shortfalls
 from qpsvm.bounds.proof.spaces import ExactValues, Measured, Values
-from qpsvm.bounds.proof.terms import shortfalls as shortfalls_in_floats
+from qpsvm.bounds.proof.terms import violations as violations_in_floats
 
 #: A penalty that is as good as none.
 LARGEST = 2.0**900
@@ -50,22 +50,22 @@ def free_intercepts(program: ExactDual) -> list[ExactGroup]:
     return [group for group in groups if not group.ridge] if program.curvature.nothing else []
 
 
-def costs_of_rounding(program: ExactDual, held: Held) -> float:
+def costs_of_rounding(program: ExactDual, held: Primal) -> float:
     """(BESTB.3), about; 0 where no b is free, or where P is not piecewise linear in it."""
     with np.errstate(over="ignore", invalid="ignore"):
-        penalties = np.minimum(np.asarray(program.price.bounds[1]), LARGEST)
+        penalties = np.minimum(np.asarray(program.upper.bounds[1]), LARGEST)
         return sum(
             0.5 * math.ulp(float(held.multipliers[group.multiplier])) * float(np.abs(group.column) @ penalties)
             for group in free_intercepts(program)
         )
 
 
-def near_intercept(program: ExactDual, held: Held, values: Values) -> Held | None:
+def near_intercept(program: ExactDual, held: Primal, values: Values) -> Primal | None:
     """(BESTB.1) in floats for one b: b and what is added to it, exactly."""
-    U = np.asarray(program.price.bounds[1])
+    U = np.asarray(program.upper.bounds[1])
     if len(groups := free_intercepts(program)) != 1 or np.isinf(U).any() or not len(U):
         return None
-    group, short = groups[0], shortfalls_in_floats(program, held, values)
+    group, short = groups[0], violations_in_floats(program, held, values)
     rows = np.flatnonzero(group.column)
     entry, t = group.column[rows], short.high[rows] + short.low[rows]
     at = t / entry
@@ -77,17 +77,17 @@ def near_intercept(program: ExactDual, held: Held, values: Values) -> Held | Non
     return _moved(held, group, held.multipliers["b"] + Fraction(step)) if np.isfinite(step) and step else None
 
 
-def _moved(held: Held, group: ExactGroup, b: Fraction) -> Held:
+def _moved(held: Primal, group: ExactGroup, b: Fraction) -> Primal:
     """The same numbers with another b."""
     return replace(held, multipliers={**held.multipliers, group.multiplier: b})
 
 
-def best_intercepts(program: ExactDual, held: Held, exact: ExactValues) -> Held | None:
+def best_intercepts(program: ExactDual, held: Primal, exact: ExactValues) -> Primal | None:
     """(BESTB.1), one b after the other; None where none is better known: P not piecewise linear, or t not exact."""
     groups, found = free_intercepts(program), held
     if not groups or (len(groups) > 1 and program.m * len(groups) > FEW):
         return None
-    short = shortfalls(program, held, exact)
+    short = violations(program, held, exact)
     if any(low != high for low, high in short):
         return None
     t = [low for low, _ in short]
@@ -117,7 +117,7 @@ def _best(program: ExactDual, group: ExactGroup, t: Sequence[Fraction], entries:
             continue
         entry, rest = entries[moving[0]], [t[k] for k in block if not entries[k]]
         at = (max(t[k] for k in moving) - max(rest, default=Fraction(0))) / entry  # t_k − E_k b = 0, or the other t
-        U = program.price.finite(first)
+        U = program.upper.finite(first)
         if U is None:
             (floor if entry > 0 else ceiling).append(at)
             continue
@@ -150,7 +150,9 @@ def lowest(
 BEYOND = 4.0
 
 
-def relaxed(program: ExactDual, held: Held, values: ExactValues | Measured) -> tuple[ExactDual, FloatArray, str] | None:
+def relaxed(
+    program: ExactDual, held: Primal, values: ExactValues | Measured
+) -> tuple[ExactDual, FloatArray, str] | None:
     """A program with lower levels, (RELAX.1) or (RELAX.2), v (m,), and a sentence that its gap completes.
 
     None where no row is hard, or how far they are violated is not known.
@@ -158,10 +160,10 @@ def relaxed(program: ExactDual, held: Held, values: ExactValues | Measured) -> t
     hard = np.flatnonzero(program.hard())
     off = np.zeros(program.m)
     if isinstance(values, ExactValues):
-        short = shortfalls(program, held, values)
+        short = violations(program, held, values)
         off[hard] = [above(max(short[k][1], Fraction(0))) for k in hard.tolist()]
     else:
-        t = shortfalls_in_floats(program, held, values.values, hard)
+        t = violations_in_floats(program, held, values.values, hard)
         high = t.ends[1]
         sizes = np.abs(t.high) + np.abs(program.level.bounds[1][hard])
         off[hard] = np.where(high > 0.0, high + BEYOND * (t.radius + 4.0 * UNIT * sizes), 0.0)

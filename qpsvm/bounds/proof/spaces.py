@@ -102,22 +102,22 @@ class Space(ABC):
     assumptions: tuple[str, ...] = ()
 
     @abstractmethod
-    def measured(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> Measured:
+    def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
         """One look at all points, in floats.
 
         Shapes: beta, beta_radius (n,).
         """
 
     @abstractmethod
-    def sharpened(self, held: Held, points: IntArray) -> Values | None:
-        """⟨w, φ(x_i)⟩ at some points in twice the precision; None where that is not to be had, or takes too long."""
+    def sharpened(self, held: Primal, points: IntArray) -> Values | None:
+        """⟨w, φ(x_i)⟩ at some points in double-double; None where that is not to be had, or takes too long."""
 
-    def sharpened_apart(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> float | None:
-        """`Measured.apart` in twice the precision; None where that is not to be had, or takes too long."""
+    def sharpened_apart(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+        """`Measured.apart` in double-double; None where that is not to be had, or takes too long."""
         del held, beta, beta_radius
         return None
 
-    def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
+    def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
         """In rational numbers; None where they are not to be had, or take more than about `most` multiplications."""
         del held, beta, most
         return None
@@ -191,7 +191,7 @@ class BallSpace(Space):
             2 * exponent
         )
 
-    def measured(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> Measured:
+    def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
         """(BALL.3): w is 0, and w(α) is Σβ_i (x_i − c)."""
         del held
         sums, nothing = np.zeros(self.d), np.zeros(self.n)
@@ -207,12 +207,12 @@ class BallSpace(Space):
         off = (off + float(beta_radius @ lengths)) * (1.0 + gamma(self.n + 4))
         return Measured(Values(nothing, nothing, nothing), (_length(sums) + off) * (1.0 + gamma(4)), (0.0, 0.0))
 
-    def sharpened(self, held: Held, points: IntArray) -> Values | None:
+    def sharpened(self, held: Primal, points: IntArray) -> Values | None:
         """There is nothing to sharpen: ⟨0, x − c⟩ is 0."""
         del held, points
         return None
 
-    def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
+    def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
         """Every product and every sum as an integer."""
         del held
         if self.n * self.d > most:
@@ -235,7 +235,7 @@ def _power(exponent: int) -> Fraction:
     return Fraction(2) ** exponent
 
 
-#: Numbers that are worked on in twice the precision at a time, and in all.
+#: Numbers that are worked on in double-double at a time, and in all.
 AT_A_TIME, AFFORDABLE = 1_000_000, 200_000_000
 #: Rows whose β_i x_i are added up before these sums are.
 PIECE = 512
@@ -244,7 +244,7 @@ PIECE = 512
 class LinearSpace(Space):
     """The points of a linear machine.
 
-    rows: X as the user has it, (n, d), with the points of the user's rows behind the samples.
+    rows: X as the user has it, (n, d), with the points of linear constraints behind the samples.
     """
 
     def __init__(self, rows: RowSource) -> None:
@@ -252,7 +252,7 @@ class LinearSpace(Space):
         self.n, self.d = rows.shape
         self._terms = max(int(rows.longest_row), 1)
 
-    def measured(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> Measured:
+    def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
         """(PLIN.1) to (PLIN.3), each number read once."""
         w = held.w
         assert w is not None
@@ -277,7 +277,7 @@ class LinearSpace(Space):
         half = (max(0.5 * (square - spread), 0.0), 0.5 * (square + spread) * (1.0 + gamma(2)))
         return Measured(Values(values, np.zeros(self.n), radius), apart, half)
 
-    def sharpened(self, held: Held, points: IntArray) -> Values | None:
+    def sharpened(self, held: Primal, points: IntArray) -> Values | None:
         """By (ROUND.4)."""
         w = held.w
         assert w is not None
@@ -288,7 +288,7 @@ class LinearSpace(Space):
             high[some], low[some], radius[some] = dots_in_two(X, w)
         return Values(high, low, radius)
 
-    def sharpened_apart(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+    def sharpened_apart(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """By (ROUND.4), some rows after the others."""
         support = np.flatnonzero((beta != 0.0) | (beta_radius != 0.0))
         if len(support) * self.d > AFFORDABLE:
@@ -314,7 +314,7 @@ class LinearSpace(Space):
                 some = slice(start, start + step)
                 yield np.ascontiguousarray(as_dense(block.take(index[some]))), places[some]
 
-    def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
+    def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
         """Every product and every sum as an integer."""
         if self.n * self.d > most:
             return None

@@ -93,14 +93,14 @@ OUT = 1.0 + 16.0 * UNIT
 IN = 1.0 - 16.0 * UNIT
 #: Rows whose vectors are worked on at a time: 64 kB each.
 AT_A_TIME = 8192
-#: Terms of a combination of points up to which these are added in twice the precision.
+#: Terms of a combination of points up to which these are added in double-double.
 FEW_TERMS = 32
 #: Terms that are added exactly, one by one, in Python.
 FSUM = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class Short:
+class Violations:
     """t of (BOUND.1) at some rows: |t_k − high_k − low_k| ≤ radius_k, (k,) each."""
 
     high: FloatArray
@@ -115,7 +115,7 @@ class Short:
         return self.high - slack, self.high + slack
 
 
-def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | slice = slice(None)) -> Short:
+def violations(program: ExactDual, held: Primal, values: Values, rows: IntArray | slice = slice(None)) -> Violations:
     """(BOUND.1) at some rows, from ⟨w, φ⟩ at all points."""
     sign, lost = program.sign[rows], 0.0
     if program.mix is None:
@@ -158,7 +158,7 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
             radius = radius + _beside(group, mu, program.m)[rows]
     high, error = two_sum(high, low)
     radius = (radius + 8.0 * UNIT * (len(program.groups) + 2) * (np.abs(low) + size)) * OUT + 2.0 * lost
-    return Short(high, error, radius)
+    return Violations(high, error, radius)
 
 
 def _combined(A: Any, values: Values) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -196,12 +196,12 @@ class Rows:
     """α, U and δ at some rows as floats below and above: (k,) each."""
 
     alpha: Ends
-    price: Ends
+    upper: Ends
     curvature: Ends
 
     def at(self, rows: slice) -> Rows:
         """Some of them."""
-        return Rows(*((low[rows], high[rows]) for low, high in (self.alpha, self.price, self.curvature)))
+        return Rows(*((low[rows], high[rows]) for low, high in (self.alpha, self.upper, self.curvature)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,15 +217,15 @@ class Sums:
     losses: tuple[float, float]
 
 
-def summed(program: ExactDual, held: Held, point: Feasible, values: Values) -> Sums:
+def summed(program: ExactDual, held: Primal, point: Feasible, values: Values) -> Sums:
     """The terms and losses of all rows, some of them at a time: so many that they stay in the cache."""
-    rows = Rows(point.ends, program.price.bounds, program.curvature.bounds)
+    rows = Rows(point.ends, program.upper.bounds, program.curvature.bounds)
     upper, width = np.empty(program.m), program.width
     parts: list[tuple[float, float, float, float]] = []
     step = max(AT_A_TIME // width, 1) * width
     for start in range(0, program.m, step):
         some = slice(start, start + step)
-        row, t = rows.at(some), shortfalls(program, held, values, some).ends
+        row, t = rows.at(some), violations(program, held, values, some).ends
         if width > 1:
             low, high = blocks(row, t, width)
             row, t = row.at(slice(None, None, width)), _largest(t, width)
@@ -244,12 +244,12 @@ def summed(program: ExactDual, held: Held, point: Feasible, values: Values) -> S
 def straight_terms(row: Rows, t: Ends) -> Ends:
     """(BOUND.2) from below and from above where δ = 0: g = (U − α)max(t, 0) + αmax(−t, 0), (k,) each."""
     with np.errstate(invalid="ignore", over="ignore"):
-        room = np.maximum(row.price[1] - row.alpha[0], 0.0)
+        room = np.maximum(row.upper[1] - row.alpha[0], 0.0)
         beyond = np.where((t[1] > 0.0) & (room > 0.0), room * t[1], 0.0)
         inside = np.where(row.alpha[1] > 0.0, row.alpha[1] * np.maximum(-t[0], 0.0), 0.0)
         some = ((room > 0.0) & (t[1] > 0.0)) | ((row.alpha[1] > 0.0) & (t[0] < 0.0))
         high = np.where(some, OUT * np.maximum(beyond, inside) + UNDERFLOW, 0.0)  # a factor 0 is one without rounding
-        room = np.maximum(row.price[0] - row.alpha[1], 0.0)
+        room = np.maximum(row.upper[0] - row.alpha[1], 0.0)
         beyond = np.where(t[0] > 0.0, room * t[0], 0.0)
         low = IN * np.maximum(beyond, row.alpha[0] * np.maximum(-t[1], 0.0)) - UNDERFLOW
     return np.fmax(low, 0.0), np.where(np.isnan(t[0]) | np.isnan(t[1]), np.inf, high)
@@ -258,7 +258,7 @@ def straight_terms(row: Rows, t: Ends) -> Ends:
 def blocks(row: Rows, t: Ends, width: int) -> Ends:
     """(BOUND.5) from below and from above, for rows of blocks of one width: (k,) each, of rows (k width,)."""
     (a_low, a_high), (t_low, t_high) = ([end.reshape(-1, width) for end in ends] for ends in (row.alpha, t))
-    U_low, U_high = (end[::width] for end in row.price)
+    U_low, U_high = (end[::width] for end in row.upper)
     with np.errstate(invalid="ignore", over="ignore"):
         T_low, T_high = (np.maximum(end, 0.0) for end in _largest(t, width))
         taken = a_low.sum(axis=1) * (1.0 - gamma(width + 1)), a_high.sum(axis=1) * (1.0 + gamma(width + 1))
@@ -292,7 +292,7 @@ def _others(t: FloatArray) -> FloatArray:
 
 
 def most(row: Rows, t: Ends) -> FloatArray:
-    """(BOUND.2) from above: (k,); infinite where a hard row may fall short."""
+    """(BOUND.2) from above: (k,); infinite where a hard row may be violated."""
     found = np.zeros(len(t[0]))
     for a in row.alpha[:1] if row.alpha[0] is row.alpha[1] else row.alpha:
         for end in t:
@@ -302,14 +302,14 @@ def most(row: Rows, t: Ends) -> FloatArray:
 
 def _most_at(a: FloatArray, row: Rows, t: FloatArray) -> FloatArray:
     """(LOSS.3) from above at a float t and a float α."""
-    U, bend = row.price[1], row.curvature
+    U, bend = row.upper[1], row.curvature
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         below_level = a * (0.5 * bend[1] * a - t)  # both parts are positive
         room = np.maximum(U - a, 0.0)
         straight = np.where((room == 0.0) | (t <= 0.0), 0.0, room * t)
         apart = np.abs(t - bend[0] * a) + (bend[1] - bend[0]) * a + 4.0 * UNIT * (np.abs(t) + bend[1] * a)
         between = 0.5 * apart * (apart / bend[0])
-        beyond = room * (np.maximum(t - 0.5 * bend[0] * (row.price[0] + a), 0.0) + 8.0 * UNIT * np.abs(t))
+        beyond = room * (np.maximum(t - 0.5 * bend[0] * (row.upper[0] + a), 0.0) + 8.0 * UNIT * np.abs(t))
         curved = np.where(t > OUT * bend[1] * U, beyond, between)
     found = OUT * np.where(t <= 0.0, below_level, np.where(bend[1] == 0.0, straight, curved)) + UNDERFLOW
     return np.where((t <= 0.0) & (a == 0.0), 0.0, found)
@@ -317,7 +317,7 @@ def _most_at(a: FloatArray, row: Rows, t: FloatArray) -> FloatArray:
 
 def least(row: Rows, t: Ends) -> FloatArray:
     """(BOUND.2) from below: (k,); 0 where δ = 0."""
-    a, U, bend = row.alpha, row.price[0], row.curvature
+    a, U, bend = row.alpha, row.upper[0], row.curvature
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         above_level = t[0] - OUT * bend[1] * a[1]  # t beyond δα
         under = IN * bend[0] * a[0] - t[1]
@@ -329,8 +329,8 @@ def least(row: Rows, t: Ends) -> FloatArray:
 
 def losses(row: Rows, t: Ends) -> Ends:
     """ψ of (LOSS.1) from below and from above, (k,) each: it grows with t and U, and falls with δ."""
-    low = IN * loss(t[0], row.price[0], row.curvature[1]) - UNDERFLOW
-    return np.maximum(low, 0.0), OUT * loss(t[1], row.price[1], row.curvature[0]) + UNDERFLOW
+    low = IN * loss(t[0], row.upper[0], row.curvature[1]) - UNDERFLOW
+    return np.maximum(low, 0.0), OUT * loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
 
 
 def total(values: FloatArray, up: bool) -> float:
@@ -339,7 +339,7 @@ def total(values: FloatArray, up: bool) -> float:
     return found * (1.0 + gamma(len(values) + 2)) if up else found * (1.0 - gamma(len(values) + 2))
 
 
-def penalties(program: ExactDual, held: Held, point: Feasible) -> Fraction:
+def penalties(program: ExactDual, held: Primal, point: Feasible) -> Fraction:
     """½Σ R_g (μ_g − (E_gᵀα − e_g)/R_g)², exactly."""
     found = Fraction(0)
     for group in program.groups:
@@ -390,7 +390,7 @@ def half_curved(program: ExactDual, point: Feasible) -> tuple[float, float]:
     )
 
 
-def multiplier_cost(program: ExactDual, held: Held) -> tuple[float, float]:
+def multiplier_cost(program: ExactDual, held: Primal) -> tuple[float, float]:
     """eᵀμ + ½Σ R μ²: floats next to it."""
     found = Fraction(0)
     for group in program.groups:

@@ -13,7 +13,7 @@ from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
 from qpsvm.bounds.proof.claims import Asked
 from qpsvm.bounds.proof.classes import ClassesSpace, feasible_of_classes, of_classes
-from qpsvm.bounds.proof.exact_dual import ExactDual, Held
+from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.kernels.points import matrix_space
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.prove import prove
@@ -53,7 +53,7 @@ def stated(problem: Any) -> ExactDual:
     return of_classes(label, len(problem.classes), C, weight, problem.shared, problem.intercept)
 
 
-def held_numbers(problem: Any, result: JointResult) -> Held:
+def held_numbers(problem: Any, result: JointResult) -> Primal:
     """w or the coefficients of every class, and b, as a user has them.
 
     Raises DataError.
@@ -63,5 +63,5 @@ def held_numbers(problem: Any, result: JointResult) -> Held:
     b = enumerate(result.b.tolist() if problem.intercept else ())
     multipliers = {f"b_{c}": Fraction(value) for c, value in b if np.isfinite(value)}
     if result.model.w is not None:
-        return Held(result.model.w, None, multipliers)
-    return Held(None, problem.samples.taking_part(result.coef), multipliers)
+        return Primal(result.model.w, None, multipliers)
+    return Primal(None, problem.samples.taking_part(result.coef), multipliers)

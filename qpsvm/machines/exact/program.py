@@ -55,7 +55,7 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
     return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, title, record))
 
 
-def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:
+def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Primal]:
     """The points of a problem, and the numbers that a result has for them; of a linear ball from its centre."""
     w = result.model.w
     if w is None or not problem.affine or problem.constraints:
@@ -64,8 +64,8 @@ def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:
     space = BallSpace(_linear_points(problem), centre)
     space.assumptions = _of_rows(problem)
     if not (math.isfinite(result.radius) and np.isfinite(centre).all()):
-        return space, Held(centre, None)  # of which nothing is proven
-    return space, Held(np.zeros_like(w), None, {"b": Fraction(result.radius) ** 2 / 2})  # (BALL.1)
+        return space, Primal(centre, None)  # of which nothing is proven
+    return space, Primal(np.zeros_like(w), None, {"b": Fraction(result.radius) ** 2 / 2})  # (BALL.1)
 
 
 def space_of(problem: Any) -> Space:
@@ -126,7 +126,7 @@ def alpha_of(problem: Any, result: SVMResult) -> FloatArray:
     return np.concatenate([alpha, result.constraints["price"] / unit])
 
 
-def held_numbers(problem: Any, result: SVMResult) -> Held:
+def held_numbers(problem: Any, result: SVMResult) -> Primal:
     """w or coefficients, and every multiplier that is a number, as a user has them."""
     size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
@@ -140,8 +140,8 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
         if math.isfinite(value):
             multipliers[name] = Fraction(value) / (size if name == "b" else 1)
     if w is None:
-        return Held(None, coefficients(problem, result) / float(size), multipliers)
-    return Held(w / float(size), None, multipliers)
+        return Primal(None, coefficients(problem, result) / float(size), multipliers)
+    return Primal(w / float(size), None, multipliers)
 
 
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:

@@ -2,6 +2,8 @@
 
     (KBLOCK.1)  −γ‖x − z‖² = aᵀc − ½‖a‖² − ½‖c‖²,  a, c = √(2γ)(x − μ), √(2γ)(z − μ)
     (KBLOCK.2)  = (a, −½‖a‖², 1)ᵀ(c, 1, −½‖c‖²):  two more columns, and the product is the exponent itself
+    (KBLOCK.3)  a, c as computed are off by γ₄ of themselves, the halves by γ_d and the product by
+                γ_{d+2} ½(‖a‖ + ‖c‖)²:  the exponent by at most γ_{1.5d+12} (‖a‖² + ‖c‖²)
 
 Exponents below −40 are raised to that, where (‖a‖ + ‖c‖)² allows any (`RBF` says why).
 Single precision is for prediction: which rows matter, where a solve may start. What is certified is in double.
@@ -20,6 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import frozen, read_only
+from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, exp_in_place
@@ -50,6 +53,11 @@ DENSE_BYTES = 4e8
 ENTRY_SECONDS, FEATURE_SECONDS = 1.5e-9, 3e-11
 #: Seconds of a number that is copied into fresh memory.
 COPY_SECONDS = 5e-10
+
+
+def exponent_error(d: int) -> float:
+    """(KBLOCK.3) in units of ‖a‖² + ‖c‖², for products of d numbers."""
+    return gamma(1.5 * d + 12.0)
 
 
 class KernelBlocks:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.bounds.proof.exact_dual import Held
+from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels import definite
 from qpsvm.bounds.proof.kernels.definite import definiteness, lacking
 from qpsvm.bounds.proof.kernels.points import matrix_space
@@ -113,7 +113,7 @@ def test_a_saddle_of_an_indefinite_matrix_is_not_proven_to_be_optimal():
     lack = 2.0**-23
     K = np.array([[1.0, 1.0 + lack], [1.0 + lack, 1.0]])
     program = stated(qpsvm.OneClass(np.ones((2, 2)), nu=0.5, kernel="precomputed"))
-    held = Held(None, np.array([0.5, 0.5]), {"b": -1 - Fraction(lack) / 2})
+    held = Primal(None, np.array([0.5, 0.5]), {"b": -1 - Fraction(lack) / 2})
     proof = prove(Asked(program, matrix_space(K), held, np.array([0.5, 0.5])))
     assert proof.dual == pytest.approx(-0.5 - lack / 4, abs=1e-12)
     assert lack / 4 <= proof.difference <= lack

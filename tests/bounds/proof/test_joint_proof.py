@@ -151,12 +151,12 @@ def test_what_is_not_feasible_is_made_so_or_nothing_is_proven(monkeypatch):
     """Whoever repairs α is not believed: what is not feasible in integers is no α of a proof."""
     problem = qpsvm.CrammerSinger(np.arange(12.0).reshape(6, 2), [0, 0, 1, 1, 2, 2], C=0.1, sample_weight=[0.3] * 6)
     program = stated(problem)
-    assert program.price[0] == Fraction(0.1) * Fraction(0.3) != Fraction(0.1 * 0.3)
+    assert program.upper[0] == Fraction(0.1) * Fraction(0.3) != Fraction(0.1 * 0.3)
     for wrong in (np.full((6, 3), -1.0), np.full((6, 3), np.nan), np.full((6, 3), 1e300), np.full((6, 3), 1.0)):
         found = feasible_of_classes(program, wrong.ravel())
         assert found is not None
         exact = [[Fraction(value) for value in row] for row in found.alpha.reshape(6, 3).tolist()]
-        assert all(sum(row) <= program.price[3 * i] for i, row in enumerate(exact))
+        assert all(sum(row) <= program.upper[3 * i] for i, row in enumerate(exact))
         net = [sum(exact[i][c] for i in range(6)) - sum(sum(exact[i]) for i in (2 * c, 2 * c + 1)) for c in range(3)]
         assert net == [0, 0, 0]
         monkeypatch.setattr("qpsvm.bounds.proof.classes.all_in_one_repair.feasible", lambda _, alpha: alpha)

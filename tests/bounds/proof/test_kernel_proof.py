@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.bounds.proof import prove as proving
-from qpsvm.bounds.proof.exact_dual import Held
+from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels import values as kernel_values
 from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
 
@@ -67,7 +67,7 @@ def test_radii_hold_in_floats_in_two_doubles_and_in_rational_numbers():
             c[rng.random(N) < 0.4] = 0.0
             beta = c.copy()
             beta[1] += rng.choice([0.5, 1e-17])
-            K, space, held = true_kernel(kernel, X), kernel_space(kernel, X), Held(None, c)
+            K, space, held = true_kernel(kernel, X), kernel_space(kernel, X), Primal(None, c)
             coef, own = [mpmath.mpf(v) for v in c.tolist()], [mpmath.mpf(v) for v in beta.tolist()]
             off = [a - b for a, b in zip(coef, own, strict=True)]
 
@@ -98,11 +98,11 @@ def test_radii_hold_in_floats_in_two_doubles_and_in_rational_numbers():
 @pytest.mark.parametrize("kernel", [qpsvm.RBF(0.3), qpsvm.Polynomial(2, 0.3, 1.0), qpsvm.Sigmoid(0.3, 0.5)])
 def test_radii_are_a_few_roundings(kernel):
     X, c = samples(1.0), np.r_[1.0, np.zeros(N - 1)]
-    values = kernel_space(kernel, X).measured(Held(None, c), c, np.zeros(N)).values
+    values = kernel_space(kernel, X).measured(Primal(None, c), c, np.zeros(N)).values
     size = max(1.0, np.abs(values.high).max())
     assert (values.radius <= 60.0 * UNIT * size).all()
-    assert matrix_space(np.eye(N)).measured(Held(None, c), c, np.zeros(N)).values.radius.max() < 20.0 * UNIT
-    sharp = kernel_space(kernel, X).sharpened(Held(None, c), np.arange(N))
+    assert matrix_space(np.eye(N)).measured(Primal(None, c), c, np.zeros(N)).values.radius.max() < 20.0 * UNIT
+    sharp = kernel_space(kernel, X).sharpened(Primal(None, c), np.arange(N))
     assert sharp is None or (sharp.radius < 1e-26 * size).all()
 
 
@@ -116,14 +116,14 @@ def test_blocks_and_sparse_samples_give_the_same(monkeypatch):
         qpsvm.Sigmoid(0.1, 0.2),
         qpsvm.Polynomial(0.5, 0.1, 9.0),
     ):
-        exact = kernel_space(kernel, X).exact(Held(None, c), [Fraction(v) for v in c.tolist()], 1e9).values
+        exact = kernel_space(kernel, X).exact(Primal(None, c), [Fraction(v) for v in c.tolist()], 1e9).values
         for width, dense in ((256, 1e9), (3, 1e9), (7, 0.0)):
             monkeypatch.setattr(kernel_values, "DENSE_BYTES", dense)
             for name in ("ROWS", "COLUMNS"):
                 monkeypatch.setattr(kernel_values, name, width)
                 monkeypatch.setattr("qpsvm.bounds.proof.kernels.points." + name, width)
             space = kernel_space(kernel, sp.csr_array(X))
-            values = space.measured(Held(None, c), c, np.zeros(40)).values
+            values = space.measured(Primal(None, c), c, np.zeros(40)).values
             for high, radius, (low, up) in zip(values.high.tolist(), values.radius.tolist(), exact, strict=True):
                 assert low - Fraction(radius) <= Fraction(high) <= up + Fraction(radius)
             assert values.radius.max() < 1e-11
@@ -133,9 +133,9 @@ def test_numbers_beyond_all_floats_prove_nothing():
     X = samples(1e150)
     c = np.ones(N)
     for kernel in (qpsvm.Polynomial(3, 1.0, 1.0), qpsvm.RBF(1e290)):
-        values = kernel_space(kernel, X).measured(Held(None, c), c, np.zeros(N)).values
+        values = kernel_space(kernel, X).measured(Primal(None, c), c, np.zeros(N)).values
         assert np.isfinite(values.high[values.radius < np.inf]).all()
-    assert np.isinf(kernel_space(qpsvm.Polynomial(3, 1.0), X).measured(Held(None, c), c, c).apart)
+    assert np.isinf(kernel_space(qpsvm.Polynomial(3, 1.0), X).measured(Primal(None, c), c, c).apart)
 
 
 @pytest.mark.parametrize("exactly", [True, False])

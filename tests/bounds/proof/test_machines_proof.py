@@ -302,7 +302,7 @@ def test_exact_numbers_are_next_to_those_of_the_dual(name):
     level = [v / 2 for v in (np.square(problem.X[problem.rows]).sum(axis=1))] if name == "ball" else svm.level[:own]
     assert exact.m == svm.m
     assert np.array_equal(exact.sign, svm.sign)
-    for found, known in ((exact.level, level), (exact.price, svm.upper), (exact.curvature, svm.curvature)):
+    for found, known in ((exact.level, level), (exact.upper, svm.upper), (exact.curvature, svm.curvature)):
         low, high = found.bounds
         for k in range(own):
             assert found.infinite[k] == np.isinf(known[k])

@@ -8,7 +8,7 @@
 
 Nothing is rounded but what is said to be.
 
-Sums of kernel values in twice the precision, for few points: differences, products and exponentials of two doubles.
+Sums of kernel values in double-double, for few points: differences, products and exponentials of two doubles.
 
     (KTWO.1)  x − z of two doubles without error, its square but for 9u² of itself, and a sum of d of these, the first
               doubles by (ROUND.2), the second as they are:  off by (2d² + 6d + 16)u² of itself, as all are positive

@@ -1,4 +1,4 @@
-"""e^x with a proven error: of many floats at once, in twice the precision, and of rational numbers.
+"""e^x with a proven error: of many floats at once, in double-double, and of rational numbers.
 
     (EXP.1)  eˣ = 2^m T_j eʳ,  n = mN + j the integer next to xN/ln 2, N = 2048, T_j = 2^(j/N), r = x − nλ, λ = ln 2/N
     (EXP.2)  λ = λ₁ + λ₂ + η, λ₁ of 32 bits: nλ₁ is exact for |n| < 2²¹, that is for |x| ≤ 700;  |λ₂| ≤ 2⁻⁴⁴, |η| ≤ 2⁻⁹⁷
@@ -7,7 +7,7 @@
     (EXP.5)  eʳ − 1 = p + R,  p = r(1 + r(½ + r/6)),  |R| ≤ ρ⁴/24·e^ρ < 0.32u;  p̂ is off by less than 3uρ < 6·10⁻⁴ u
     (EXP.6)  fl(T̂ + fl(T̂p̂)):  u for T̂, correctly rounded, u for the sum, uρ for the product; with (EXP.4) and (EXP.5)
              less than 2.5u in all, relative to eˣ. 2^m changes the exponent only: nothing underflows for x ≥ −700
-    (EXP.7)  in twice the precision, r = r₁ + r₂ from three parts of λ, T_j of two doubles, and
+    (EXP.7)  in double-double, r = r₁ + r₂ from three parts of λ, T_j of two doubles, and
              eʳ − 1 = r + r²/2 + r³(1/6 + r/24 + r²/120 + r³/720) + R:  |R| < ρ⁷/5040·e^ρ < 2⁻⁹⁹; the cube is below 2⁻⁴⁰
              and off by 10u of itself; r₂ < 2⁻⁴² before it is added to r₁ and off by 4u of that; the rest by 16u². Less
              than 2⁻⁸⁸ in all, relative to eˣ
@@ -37,7 +37,7 @@ from qpsvm.base.arrays.types import FloatArray
 TABLE_BITS = 11
 #: Exponents below this are raised to it, and none may be above its opposite: (EXP.2), (EXP.6).
 LOWEST = -700.0
-#: The same in twice the precision, where the second double must not underflow either.
+#: The same in double-double, where the second double must not underflow either.
 LOWEST_IN_TWO = -600.0
 #: (EXP.6) and (EXP.7).
 RELATIVE, RELATIVE_IN_TWO = 2.5 * UNIT, 2.0**-88

@@ -22,7 +22,7 @@ import numpy as np
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.bounds.proof.exact_dual import Held
+from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import MOST_ROWS, Definiteness, definiteness
 from qpsvm.bounds.proof.kernels.exact import exact_values, sharp_sums
 from qpsvm.bounds.proof.kernels.values import COLUMNS, OUT, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
@@ -45,7 +45,7 @@ class KernelSpace(Space):
         self.kernel_values = values
         self.n = values.n
 
-    def measured(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> Measured:
+    def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
         """(KSUM.1) to (KSUM.5)."""
         assert held.coef is not None
         with np.errstate(all="ignore"):
@@ -86,14 +86,14 @@ class KernelSpace(Space):
         """N(v) of (KSUM.3) from above."""
         return float(np.abs(v) @ self.kernel_values.sizes) * (1.0 + gamma(self.n + 2))
 
-    def sharpened(self, held: Held, points: IntArray) -> Values | None:
+    def sharpened(self, held: Primal, points: IntArray) -> Values | None:
         """By (KTWO.4)."""
         assert held.coef is not None
         support = np.flatnonzero(held.coef)
         return sharp_sums(self.kernel_values, points, support, held.coef[support])
 
-    def sharpened_apart(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> float | None:
-        """(KSUM.5), measured in twice the precision."""
+    def sharpened_apart(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+        """(KSUM.5), measured in double-double."""
         assert held.coef is not None
         off, low = two_sum(held.coef, -beta)
         support = np.flatnonzero(off)
@@ -106,7 +106,7 @@ class KernelSpace(Space):
         far = max(square + spread * OUT, 0.0) * OUT + (2.0 * self._norm(off) + lost) * lost * OUT + UNDERFLOW
         return math.sqrt(far) * OUT
 
-    def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
+    def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
         """By (KRAT.1) to (KRAT.4)."""
         assert held.coef is not None
         return exact_values(self.kernel_values, held.coef, beta, most)

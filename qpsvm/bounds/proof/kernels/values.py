@@ -17,8 +17,7 @@ Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section
 Values of the Gaussian kernel with radii, (KVAL.1) to (KVAL.3).
 
     (KVAL.1)  RBF: a = fl(s(x − μ)), s = fl(√(2γ)), h = fl(½‖a‖²), and the exponent fl(aᵀc − h_i − h_j) as one product
-              with two columns more. a is off by γ₄‖a‖ from √(2γ)(x − μ), the product by γ_{d+2}·½(‖a‖ + ‖c‖)², h by
-              γ_d h:  the exponent by at most γ_{1.5d+14}(‖a‖² + ‖c‖²)
+              with two columns more, off by (KBLOCK.3)
     (KVAL.2)  where that is not small, ‖x − z‖² by differences of √γ'x, γ' a power of 4 (no rounding): relative error
               γ_{d+4} of the exponent, which times eˣ is at most γ_{d+4}/e
     (KVAL.3)  an exponent that is off by δ ≤ 10⁻⁶ makes eˣ off by e^δ − 1 ≤ δ(1 + 10⁻⁶) of itself, and (EXP.6) adds 2.5u
@@ -37,6 +36,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
+from qpsvm.space.kernels.blocks import exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.products import squared_norms
 
@@ -293,7 +293,7 @@ class RBFValues(KernelValues):
         with np.errstate(all="ignore"):
             self.left, half = self._scaled()
             self.half = half
-            self.exponent = gamma(1.5 * d + 14) * 2.0 * half * (1.0 + gamma(d + 4) + SMALL) + TINY  # (KVAL.3)
+            self.exponent = exponent_error(d) * 2.0 * half * (1.0 + gamma(d + 4) + SMALL) + TINY  # (KVAL.3)
             widest = 2.0 * float(self.exponent.max(initial=0.0))
             self.by_differences = not (widest <= EXPONENT_ERROR or (sp.issparse(self.X) and widest <= SMALL))
             self.floor = np.full(self.n, math.sqrt(NOTHING))
