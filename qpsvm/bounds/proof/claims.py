@@ -29,7 +29,7 @@ from qpsvm.base.arrays.exactly import above, below, sum_of
 from qpsvm.base.arrays.rounding import UNDERFLOW, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import at_least, at_most
-from qpsvm.bounds.proof.exact_dual import ExactDual, Held
+from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import Feasible, feasible
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.proof import Claim, Proof, Verdict

@@ -24,7 +24,7 @@ from qpsvm.base.arrays.exactly import constant, floats, products, sum_below
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.bounds import all_in_one_repair
-from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Held
+from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.feasible import BITS, LARGEST_ALPHA, LEAST_EXPONENT, Feasible, missing
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.spaces import Between, ExactValues, Measured, Space, Values

@@ -25,7 +25,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof import rational, terms
 from qpsvm.bounds.proof.claims import Asked, concluded, nothing, weak_duality
-from qpsvm.bounds.proof.exact_dual import ExactDual, Held
+from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible
 from qpsvm.bounds.proof.proof import Claim, Proof
 from qpsvm.bounds.proof.remaining import (

@@ -11,7 +11,7 @@ import math
 from fractions import Fraction
 
 from qpsvm.base.arrays.exactly import above, below, root_above, root_below
-from qpsvm.bounds.proof.exact_dual import ExactDual, Held
+from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import Feasible, missing
 from qpsvm.bounds.proof.spaces import Between, ExactValues
 from qpsvm.bounds.proof.terms import GapBounds, Interval

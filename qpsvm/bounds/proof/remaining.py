@@ -33,8 +33,8 @@ from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import at_most
-from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Held
-from qpsvm.bounds.proof.rational import shortfalls
+from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
+from qpsvm.bounds.proof.rational import violations
 from qpsvm.bounds.proof.spaces import ExactValues, Measured, Values
 from qpsvm.bounds.proof.terms import violations as violations_in_floats
 

@@ -39,7 +39,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.exactly import Exactly, as_integers, common, enclosed
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma, lengths_above, sum_in_two, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.bounds.proof.exact_dual import Held
+from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.data.rows import RowSource
 from qpsvm.data.rows.blocks import Block

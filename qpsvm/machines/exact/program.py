@@ -18,7 +18,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, UnsupportedError
 from qpsvm.bounds.proof.checker import MACHINES
 from qpsvm.bounds.proof.claims import Asked
-from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Held
+from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.prove import prove
