@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from qpsvm.backends.external.packages import built_in_version
+from qpsvm.backends.contract import built_in_version
 from qpsvm.base.arrays.checks import as_tolerance
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense

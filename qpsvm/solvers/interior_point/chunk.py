@@ -17,7 +17,7 @@ from qpsvm.base.arrays.types import FloatArray
 
 @dataclass(frozen=True)
 class Settings:
-    """The numbers of one solve, file by file. Those that follow from what a product with B costs stand in `columns`."""
+    """The numbers of one solve, file by file. Those that follow from what a product with B costs stand in `systems`."""
 
     # --- mehrotra: where it ends
     # Iterations without progress, by a factor, after which only rounding is left; and while the point is still far.

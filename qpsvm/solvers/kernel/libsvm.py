@@ -26,8 +26,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.child_process import is_child, when_hurried
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.shared.sliced import run_sliced
-from qpsvm.solvers.shared.stopping import Clock
+from qpsvm.solvers.shared.stopping import Clock, run_sliced
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
 TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}

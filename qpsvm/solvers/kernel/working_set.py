@@ -35,8 +35,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.bordered import SETTINGS as BORDERED
-from qpsvm.solvers.kernel.bordered import bordered_point
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, at_point, rough_margin, streamed, with_room
@@ -107,13 +105,6 @@ class Settings:
     noticed: float = 1e-3
     #: Newton steps aim at this share of the target, which leaves room for rows outside and for rounding.
     aim: float = 0.7
-    #: Where W is all of at most so many rows, and at most so many move, one more step costs little. Its gap is below.
-    #: Over intervals W need not be all, and rows that were left alone as negligible may take more steps: else the
-    #: polishing that follows would take longer.
-    cheap_rows: int = 1000
-    cheap_free: int = 150
-    cheap_steps: int = 4
-    rounding: float = 1e-13
 
 
 SETTINGS = Settings()
@@ -239,20 +230,6 @@ class WorkingSet:
         """How many rows may join where so many have to."""
         return min(int((1.0 + SETTINGS.company) * count), max(len(self.rows), SETTINGS.growth))
 
-    def exact(self, target: float) -> DualPoint | None:
-        """The point of the split that the loop found, where W is all of few rows and that is the right one.
-
-        Where it is good, but not to rounding, Newton steps go on from it: None, as where it is not good.
-        """
-        if not self.whole or self.problem.n > BORDERED.rows or self.problem.kinked:
-            return None
-        point = bordered_point(self.K, self.problem, self.beta)
-        if point is None or not point.gap <= target:
-            return None
-        self._move(point.beta, point.u)
-        self.effort.newton_steps += 1
-        return point if point.gap <= SETTINGS.rounding else None
-
     def near(self, target: float) -> DualPoint:
         """Newton steps on the rows that the loop may have left on the wrong side by its tolerance."""
         point = self.problem.point(self.beta, self.u)
@@ -294,12 +271,6 @@ class WorkingSet:
         aim = target if self.whole else SETTINGS.aim * target
         polished = newton_polish(self.K, part, self.beta[self.rows], aim, steps, self.u[self.rows], late, most)
         self.effort.newton_steps += polished.steps
-        point, cheap = polished.point, part.n <= SETTINGS.cheap_rows and polished.largest <= SETTINGS.cheap_free
-        interval = self.problem.n <= SETTINGS.cheap_rows
-        if (self.whole or interval) and cheap and SETTINGS.rounding < point.gap <= target:
-            steps = SETTINGS.cheap_steps if interval else 1
-            polished = newton_polish(self.K, part, point.beta, SETTINGS.rounding, steps, point.u, late)
-            self.effort.newton_steps += polished.steps
         return polished.point
 
     def _look_outside(self, point: DualPoint) -> tuple[float, IntArray]:
@@ -389,7 +360,7 @@ def solve_from(
         if plan.rough:
             point = W.near(target)
         else:
-            point = W.exact(target) or W.sharpen(target, max(most_moving(problem, W.beta), stage.crowd))
+            point = W.sharpen(target, max(most_moving(problem, W.beta), stage.crowd))
         best = point if best is None or point.gap < best.gap else best
         if effort.iterations - before > plan.wearisome * problem.n:
             break

@@ -10,7 +10,7 @@ the weight of a feature 1, penalised. Where rows are many and short, or α mostl
 It has hinges, squared hinges, and the absolute and squared loss outside of a tube of one width.
 
 The loop knows no clock and no interrupt key, and always begins at α = 0: a short run is made in this process, a long
-one in a child (`sliced`). Its random numbers are the process's: begun anew each time, so that the answer is the same
+one in a child (`run_sliced`). Its random numbers are the process's: begun anew each time, so that the answer is the same
 each time, but shared by runs in two threads. As with LIBSVM's, the compiled function behind scikit-learn's class is
 called directly where it passes a test on four points.
 
@@ -37,12 +37,10 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.vectors import quantile_interval, repeated, total
 from qpsvm.base.resources.limits import LITTLE, available_memory
-from qpsvm.solvers.linear.row_losses import RowLosses, mean
-from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified
+from qpsvm.solvers.linear.row_problem import Point, RowLosses, RowProblem, Start, certified, mean
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.working_set import is_large
-from qpsvm.solvers.shared.sliced import run_sliced
-from qpsvm.solvers.shared.stopping import Budget, Clock
+from qpsvm.solvers.shared.stopping import Budget, Clock, run_sliced
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
 OWN_FEATURE = 1e-9

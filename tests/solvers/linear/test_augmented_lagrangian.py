@@ -15,8 +15,7 @@ from qpsvm.bounds.certificate import gap_terms
 from qpsvm.data.rows import as_row_source
 from qpsvm.solvers.linear import working_set
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
-from qpsvm.solvers.linear.row_losses import RowLosses
-from qpsvm.solvers.linear.row_problem import balanced
+from qpsvm.solvers.linear.row_problem import RowLosses, balanced
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.solve import reduced, solve_linear
