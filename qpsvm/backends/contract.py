@@ -64,7 +64,9 @@ def built_in_version() -> str:
 
 
 #: The largest iteration limit that every solver can hold, a 32-bit integer.
-MOST_ITERATIONS = 2**31 - 1
+MOST_ITERATIONS = int(np.iinfo(np.int32).max)
+#: The relative gap aimed at where no tolerance is given, and what the own tolerances of LIBSVM and LIBLINEAR stand for.
+DEFAULT_TOLERANCE = 1e-6
 #: Why our own solvers stop, and what that claims.
 STOPPED = {
     "converged": Status.OPTIMAL,

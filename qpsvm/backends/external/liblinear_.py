@@ -17,7 +17,7 @@ import numpy as np
 
 from qpsvm.backends.abilities import Abilities, Form, Machines
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, ended
+from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, ended
 from qpsvm.backends.own.augmented_lagrangian_ import LOSSES
 from qpsvm.backends.own.kernel_newton_ import LIBSVM_IMPORT
 from qpsvm.backends.own.views import LinearRows, linear_rows
@@ -46,8 +46,8 @@ OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
 ONE_SIDED, TWO_SIDED = OWN - {"level 0", "other levels", "mirrored α"}, OWN - {"one α a sample", "several α a sample"}
 #: Linear losses have bounds of α, squared ones none.
 LINEAR, SQUARED = {"unbounded", "curved"}, {"bounded", "flat"}
-#: scikit-learn's own tolerance, for the largest violation, and the relative gap that it stands for.
-DEFAULT_EPS, USUAL_GAP = 1e-4, 1e-6
+#: scikit-learn's own tolerance, for the largest violation.
+DEFAULT_EPS = 1e-4
 #: Of a tube with a linear price, the tolerance is for the sum of all violations, as a share of the first one.
 TUBE_SHARE = 0.01
 #: Passes where no limit is given: on tables whose features are scaled alike it ends within a thousand.
@@ -106,7 +106,7 @@ class LiblinearCompiled(Compiled):
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, rows, statement, most = self.data, self._rows, self._statement, limits.max_iter or PASSES
-        eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / USUAL_GAP * limits.tol)
+        eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol)
         eps *= TUBE_SHARE if rows.losses.flat and not rows.losses.one_sided else 1.0
         clock = Clock(limits.time_limit)
         found = descend(

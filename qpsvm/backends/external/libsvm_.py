@@ -15,7 +15,15 @@ import scipy.sparse as sp
 
 from qpsvm.backends.abilities import Abilities, Form, Machines
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, ended, installed_version, without_point
+from qpsvm.backends.contract import (
+    DEFAULT_TOLERANCE,
+    Compiled,
+    Limits,
+    SolverData,
+    ended,
+    installed_version,
+    without_point,
+)
 from qpsvm.backends.own.kernel_newton_ import (
     INTERVALS,
     LIBSVM_IMPORT,
@@ -40,14 +48,14 @@ from qpsvm.solvers.shared.stopping import Clock, run_sliced
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.space.operators import LowRank
 
-#: LIBSVM's own tolerance, for the largest violation, and the relative gap that it stands for.
-DEFAULT_EPS, USUAL_GAP = 1e-3, 1e-6
+#: LIBSVM's own tolerance, for the largest violation.
+DEFAULT_EPS = 1e-3
 #: A ν-SVM, and any machine of a given sum, is solved to this share of the tolerance: its objective is small, so that a
 #: violation weighs more in its gap.
 NU_SHARE = 0.1
-#: The iteration limit of a ν-SVM where none is given: so many for each row, and so many besides. Where the reduced
+#: The iteration limit of a ν-SVM where none is given: as many for each row as any, and so many besides. Where the reduced
 #: hulls meet, LIBSVM would never end.
-NU_ITERATIONS_PER_ROW, NU_ITERATIONS = 100, 20_000
+NU_ITERATIONS = 20_000
 #: That of any other machine, LIBSVM's own: so many for each row, but at least so many. Where C is large, rounding may
 #: keep it going.
 ITERATIONS_PER_ROW, LEAST_ITERATIONS = 100, 10_000_000
@@ -149,7 +157,7 @@ class LibsvmCompiled(Compiled):
         settings |= {"verbose": limits.verbose, **self.data.kernel}
         if limits.tol is not None:
             share = 1.0 if self._nu is None else NU_SHARE
-            settings.setdefault("tol", share * min(DEFAULT_EPS, DEFAULT_EPS / USUAL_GAP * limits.tol))
+            settings.setdefault("tol", share * min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol))
         if self._nu is None:
             return "SVC", {"C": float(self.data.sample_weight.max()), **settings}
         return "NuSVC", {"nu": self._nu, **settings}
@@ -158,7 +166,7 @@ class LibsvmCompiled(Compiled):
         """Iterations, where no limit is given."""
         n = len(self.data.y)
         if self._nu is not None:
-            return NU_ITERATIONS_PER_ROW * n + NU_ITERATIONS
+            return ITERATIONS_PER_ROW * n + NU_ITERATIONS
         return max(ITERATIONS_PER_ROW * n, LEAST_ITERATIONS)
 
     def _within(self, seconds: float) -> int:
@@ -196,7 +204,12 @@ class LoopCompiled(Compiled):
         machine, clock = Intervals.of(self._statement.svm, self.backend.name), Clock(limits.time_limit)
         problem, blocks = machine.problem, interval_blocks(self.data, self._statement.svm, machine)
         share = 1.0 if problem.mass is None and problem.share is None else NU_SHARE
-        eps = share * DEFAULT_EPS * min(1.0, (limits.tol or USUAL_GAP) / USUAL_GAP) * unit_of(blocks, problem)
+        eps = (
+            share
+            * DEFAULT_EPS
+            * min(1.0, (limits.tol or DEFAULT_TOLERANCE) / DEFAULT_TOLERANCE)
+            * unit_of(blocks, problem)
+        )
         own, most = blocks.samples, limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, LEAST_ITERATIONS)
         by_itself = own is not None and plain(problem)
         loop = libsvm_loop(

@@ -10,7 +10,7 @@ import numpy as np
 
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, own_settings, stopped
+from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.backends.own.views import LinearRows, best_intercept, linear_rows
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.costs import Cost, Rows, Size
@@ -20,8 +20,6 @@ from qpsvm.program.statement import Statement
 from qpsvm.solvers.linear.coordinate import is_loaded, most_reach
 from qpsvm.solvers.linear.settings import SETTINGS
 
-#: The relative gap aimed at where no tolerance is given.
-DEFAULT_TOLERANCE = 1e-6
 #: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
 #: α, the loss bends; a row that nothing may fall short of is no loss.
 LOSSES = ANYTHING - {"kernel", "balance and total", "one row", "other rows"}

@@ -13,7 +13,7 @@ import numpy as np
 
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, own_settings, stopped
+from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.backends.own.views import Intervals
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from qpsvm.solvers.kernel.portfolio import KernelSolution
     from qpsvm.solvers.linear.solve import LinearSolution
 
-#: The relative gap aimed at where no tolerance is given.
-DEFAULT_TOLERANCE = 1e-6
 #: A Gram matrix with less on its diagonal is zero.
 LEAST_CURVATURE = 1e-280
 #: Rows of a linear machine up to which its Gram matrix is made.

@@ -40,7 +40,7 @@ from qpsvm.base.resources.limits import LITTLE, available_memory
 from qpsvm.solvers.linear.row_problem import Point, RowLosses, RowProblem, Start, certified, mean
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.working_set import is_large
-from qpsvm.solvers.shared.stopping import Budget, Clock, run_sliced
+from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Budget, Clock, run_sliced
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
 OWN_FEATURE = 1e-9
@@ -54,8 +54,6 @@ HINGE_DUAL, SQUARED_HINGE_DUAL, TUBE_DUAL, SQUARED_TUBE_DUAL = 3, 1, 13, 12
 NUMBER_SECONDS, ROW_SECONDS, MEAN_SHARE = 4e-9, 2e-8, 0.15
 #: Bytes for each number: in compressed rows, while they are made, and in LIBLINEAR's own list of them.
 NUMBER_BYTES = 45.0
-#: The most that LIBLINEAR can count.
-MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +80,7 @@ def numbers_of(X: Matrix) -> int:
 def countable(X: Matrix) -> bool:
     """Whether LIBLINEAR can count the numbers of X (n, d), with three more a row."""
     n, d = X.shape
-    return bool(max(numbers_of(X) + 3 * n, n + d + 1) <= MOST)
+    return bool(max(numbers_of(X) + 3 * n, n + d + 1) <= MOST_ITERATIONS)
 
 
 def fits(X: Matrix) -> bool:
@@ -146,7 +144,7 @@ def descend(
     worthwhile = most if clock.limit is None else 1
     return run_sliced(
         passes, (X, y, losses, intercept, eps, mean), worthwhile, most,
-        lambda allowed: int(min(allowed / seconds, MOST)), nothing, clock, verbose,
+        lambda allowed: int(min(allowed / seconds, MOST_ITERATIONS)), nothing, clock, verbose,
     )  # fmt: skip
 
 

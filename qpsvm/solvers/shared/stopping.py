@@ -27,6 +27,8 @@ from qpsvm.base.resources.child_process import run_apart
 from qpsvm.base.resources.communicator import ALONE, Team
 from qpsvm.base.resources.progress import Clock, heard, say_step
 
+#: The most iterations that LIBSVM and LIBLINEAR can count, in 32 bits.
+MOST_ITERATIONS = int(np.iinfo(np.int32).max)
 #: Why a run ended. It is the method's own word: how good the point is, a certificate says.
 #: ``infeasible`` is said only where it is proven (the rows cannot be met within the box).
 StopReason: TypeAlias = Literal[
