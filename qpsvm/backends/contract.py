@@ -177,7 +177,7 @@ def own_settings(limits: Limits, options: Mapping[str, Any], tol: float | None =
 NOT_FINITE = "returned numbers that are not finite"
 
 
-class boundary:  # noqa: N801
+class boundary:
     """A block in which somebody else's code runs: whatever it raises leaves it as an error of this library.
 
     What is one already passes unchanged, so that a solver may refuse in our words; so do a lack of memory, which is

@@ -1,7 +1,7 @@
 """LIBLINEAR, through scikit-learn: dual coordinate descent (Hsieh et al. 2008), at its own stopping rule.
 
 It returns w; α is read off features that are added to the rows (`solvers.linear.coordinate`). Its loop knows no clock
-and no interrupt key: it is run in slices, long ones in a child process (`run_sliced`). `augmented_lagrangian` begins with
+and no interrupt key: it is run in slices, long ones in a child (`run_sliced`). `augmented_lagrangian` begins with
 the same loop where that pays, and goes on where it ends.
 
 Its solver 4 takes a linear Crammer-Singer machine: from that w the exact split of the rows is read off.

@@ -53,8 +53,8 @@ DEFAULT_EPS = 1e-3
 #: A ν-SVM, and any machine of a given sum, is solved to this share of the tolerance: its objective is small, so that a
 #: violation weighs more in its gap.
 NU_SHARE = 0.1
-#: The iteration limit of a ν-SVM where none is given: as many for each row as any, and so many besides. Where the reduced
-#: hulls meet, LIBSVM would never end.
+#: The iteration limit of a ν-SVM where none is given: as many for each row as any, and so many besides. Where the
+#: reduced hulls meet, LIBSVM would never end.
 NU_ITERATIONS = 20_000
 #: That of any other machine, LIBSVM's own: so many for each row, but at least so many. Where C is large, rounding may
 #: keep it going.

@@ -38,6 +38,8 @@ CHUNK_NUMBERS = 32_768
 MOST_GENERAL = 40
 #: Share of non-zeros from which a sparse Z is treated as dense: vector products cost 1.2 ns a non-zero, 0.1 ns dense.
 DENSE_SHARE = 0.08
+#: The same where Z is larger than a core's own caches (4 MB): a dense number costs 0.3 to 0.6 ns, a non-zero 0.8.
+DENSE_SHARE_OUTSIDE, CACHED_NUMBERS = 0.25, 500_000
 #: Rows are gathered for BᵀDB where less than this share of them is wanted.
 GATHERED_SHARE = 0.7
 #: A pair of non-zeros in a row costs about this many multiplications of the dense Gram matrix (1.3 ns against 0.03).
@@ -264,7 +266,8 @@ def as_columns(Z: Matrix, A: FloatArray, center: FloatArray) -> Columns:
     if _pays(Z):
         return SparseColumns(Z, A)
     dense = DenseColumns(Z, A, center)
-    return SparseColumns(Z, A, dense) if Z.nnz <= DENSE_SHARE * Z.shape[0] * Z.shape[1] else dense
+    share = DENSE_SHARE_OUTSIDE if Z.shape[0] * Z.shape[1] > CACHED_NUMBERS else DENSE_SHARE
+    return SparseColumns(Z, A, dense) if Z.nnz <= share * Z.shape[0] * Z.shape[1] else dense
 
 
 def _pays(Z: Matrix) -> bool:

@@ -14,11 +14,10 @@ it gives up it costs little; `few` costs most, 8 % on fourteen tables.
 | `few`                         |  1.4 |   3.3 | seven tables of 900 to 2000 rows where few support                    |
 | conjugate gradients in `gram` |  1.5 |   2.2 | ten tables of 200 to 2000 rows, nearly all free                       |
 | `dense`                       |  2.7 |   4.1 | four tables of 3000 and 6000 rows, nearly all free; none is real      |
-| `libsvm`                      |  1.2 |     – | one table of 3000 rows, most of them in the band                      |
 | `low_rank`                    |    8 |     – | one table of 8000 rows, three features that hardly tell the labels    |
 | equal rows made one (`ties`)  |   48 |    89 | three tables of rounded numbers                                       |
 
-A subsample above 2000 rows that says how few support, `libsvm` beside a band that is not crowded, and a low-rank
+A subsample above 2000 rows that says how few support, `libsvm` beside a band that fits into memory, and a low-rank
 preconditioner in `dense` were worth nothing, and are gone.
 """
 
@@ -57,9 +56,9 @@ LOOP_TOL = 1e-3
 #: All rows: the loop stops early, because Newton steps get the last digits with one factorisation as soon as the split
 #: is right; what they cannot do from there a tighter loop may. It keeps its matrix in single precision: less than the
 #: last tolerance has no meaning.
-GRAM = Plan((Stage(3e-3, True, 60), Stage(1e-4, False, 60), Stage(2e-6, False, 60), Stage(2e-7)), wearisome=30)
-#: Few rows: F may have so many, because a factorisation of that size costs less than the Gram matrix of all rows.
-FEW = Plan((Stage(3e-3, True, 300),))
+GRAM = Plan((Stage(3e-3, True), Stage(1e-4), Stage(2e-6), Stage(2e-7)), wearisome=30)
+#: Few rows.
+FEW = Plan((Stage(3e-3, True),))
 #: A band: loose until the rows are the right ones.
 BAND = Plan((Stage(1e-2), Stage(LOOP_TOL), Stage(0.02 * LOOP_TOL)), rough=True, again=LOOP_TOL)
 

@@ -13,8 +13,6 @@ sign for their bound.
 (KNEWTON.2) is a descent direction of the dual and stays in the box, so with (KNEWTON.4) the dual value never falls and
 every iterate can be certified. A τ far below 1 says that ρ was too small for a singular K_FF: σ grows and the step is
 made again. Rows with s within ε of their bound change the gap by less than .01·target: leaving them out keeps F small.
-Where the free rows ask for another b, rows on the right side of a bound may stand in the way: after a step that gained
-nothing, those within max|s_F| of it join F, unless they are too many.
 
 Implementation
 --------------
@@ -50,12 +48,6 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, spread_over
 from qpsvm.solvers.shared.cholesky import ridged_cholesky
 
-#: From this size on a factorisation in single precision with refinement is faster than one in double.
-SINGLE_PRECISION_ROWS = 400
-#: Refinements of the single-precision solution; each gains the digits that ρ/‖A‖ leaves of its seven.
-REFINEMENTS = 4
-#: Relative residual at which a refined solution is as good as a direct one, and the worst that is accepted.
-REFINED, ACCEPTED = 1e-6, 1e-4
 #: Rounds of holding and releasing: nearly always fewer than five are needed.
 ROUNDS = 12
 #: Most corrections (KBOX.4).
@@ -66,45 +58,12 @@ class Factor:
     """(A + ρI)⁻¹ for A (m, m) positive semidefinite up to rounding: ρ grows until the Cholesky factorisation exists."""
 
     def __init__(self, A: FloatArray, ridge: float) -> None:
-        self.ridge = ridge
-        self._A = A
-        self._m = len(A)
-        self._single = self._m > SINGLE_PRECISION_ROWS and self._factor_single()
-        if not self._single:
-            self._L, self.ridge = ridged_cholesky(A, ridge)
-
-    def _factor_single(self) -> bool:
-        shifted = self._A.astype(np.float32)
-        shifted.flat[:: self._m + 1] += np.float32(self.ridge)
-        self._L, info = lapack.spotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
-        return bool(info == 0)
-
-    def rough(self, right: FloatArray) -> FloatArray:
-        """Solve for columns `right` (m, k), unrefined: single precision where the factor is."""
-        solve = lapack.spotrs if self._single else lapack.dpotrs
-        solution: FloatArray = solve(self._L, right, lower=1)[0].astype(np.float64, copy=False)
-        return solution
+        self._L, self.ridge = ridged_cholesky(A, ridge)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Solve for columns `right` (m, k) to at least `ACCEPTED`, in double precision if refinement fails."""
-        solution = self.rough(right)
-        if not self._single:
-            return solution
-        size = np.sqrt((right * right).sum(axis=0))
-        worst = np.inf
-        for _ in range(REFINEMENTS):
-            residual = right - self.ridge * solution
-            for j in range(right.shape[1]):  # column by column: faster than a product with a narrow matrix
-                residual[:, j] -= self._A @ solution[:, j]
-            worst = float((np.sqrt((residual * residual).sum(axis=0)) / np.maximum(size, np.finfo(float).tiny)).max())
-            if worst < REFINED or not worst < 0.5:
-                break
-            solution = solution + self.rough(residual)
-        if worst < ACCEPTED:
-            return solution
-        self._single = False
-        self._L, self.ridge = ridged_cholesky(self._A, self.ridge)
-        return self.rough(right)
+        """For columns `right` (m, k)."""
+        solution: FloatArray = lapack.dpotrs(self._L, right, lower=1)[0]
+        return solution
 
 
 @dataclass(eq=False)
@@ -124,7 +83,7 @@ class _Held:
         units[index, np.arange(len(index))] = 1.0
         self.index = np.concatenate([self.index, index])
         self.at = np.concatenate([self.at, at])
-        self.columns = np.concatenate([self.columns, factor.rough(units)], axis=1)
+        self.columns = np.concatenate([self.columns, factor.solve(units)], axis=1)
 
     def solve(
         self, by_r: FloatArray, by_one: FloatArray, at: FloatArray | None = None
@@ -203,7 +162,7 @@ def _without_ridge(
     change, still = d, np.zeros(len(held.index))
     size = float(np.abs(d).max())
     for _ in range(UNRIDGINGS):
-        change = held.solve(factor.rough((factor.ridge * change)[:, None])[:, 0], by_one, still)[0]
+        change = held.solve(factor.solve((factor.ridge * change)[:, None])[:, 0], by_one, still)[0]
         better = d + change
         before, size = size, float(np.abs(change).max())
         if not size < before or (better < low).any() or (better > high).any():
@@ -229,9 +188,6 @@ GATHER_SHARE = 0.3
 STUCK = 0.95
 #: This many steps that leave more than this share of the gap are a stall.
 STALL, STALL_STEPS = 0.3, 12
-#: After a loose loop, F is worth a factorisation with at most so many rows, a free row and besides; and it may grow by
-#: rows on the right side of their bound to so many, a row and besides.
-CROWD, CROWD_ROWS = 2, 60
 #: A change of β by at most this share of its bound is rounding.
 ROUNDING = 1e-9
 #: What stands for a mean K_ii that is zero.
@@ -242,10 +198,11 @@ LARGEST_FREE_SET = 9000
 
 @dataclass(frozen=True, eq=False)
 class Polished:
-    """The best point seen, and the Newton steps made."""
+    """The best point seen, the Newton steps made and the largest F."""
 
     point: DualPoint
     steps: int
+    largest: int
 
 
 def newton_polish(
@@ -256,7 +213,6 @@ def newton_polish(
     max_steps: int = 10,
     u: FloatArray | None = None,
     stop: Callable[[], bool] = bool,
-    most: int = LARGEST_FREE_SET,
     patient: bool = True,
 ) -> Polished:
     """Improve a feasible β by proximal Newton steps until its gap is at most `target`, or they stall.
@@ -267,20 +223,15 @@ def newton_polish(
         u = product(K, beta, beta.nonzero()[0])
     point = best = problem.point(beta, u)
     kappa = max(float(K.trace()) / len(K), TINY)
-    sigma, reach, stiffenings, steps = 1.0, 0.0, 0, 0
+    sigma, stiffenings, steps, largest = 1.0, 0, 0, 0
     gaps = [point.gap]
     stiff = False
     while steps < max_steps and best.gap > target and not stop():
         moving = moving_rows(problem, point, target)
-        if reach:
-            wider = moving_rows(problem, point, target, reach)
-            moving = wider if len(wider) <= CROWD * len(moving) + CROWD_ROWS else moving
-        if not 0 < len(moving) <= most:
+        if not 0 < len(moving) <= LARGEST_FREE_SET:
             break
+        largest = max(largest, len(moving))
         step = _step(K, problem, point, moving, sigma, kappa)
-        if step is None and reach:
-            reach = 0.0
-            continue
         if step is None or step.length < SHORT_STEP:
             if stiff and not patient:
                 break
@@ -296,33 +247,22 @@ def newton_polish(
         gaps.append(point.gap)
         if point.gap < best.gap:
             best = point
-        reach = step.violation if gaps[-1] > STUCK * gaps[-2] else 0.0
         if not patient and gaps[-1] > STUCK * gaps[-2]:
             break
         if steps >= STALL_STEPS and point.gap > STALL * gaps[-1 - STALL_STEPS]:
             break
-    return Polished(best, steps)
+    return Polished(best, steps, largest)
 
 
-def moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
-    """F of (KNEWTON.1), with −reach for ε where that is positive."""
+def moving_rows(problem: KernelDual, point: DualPoint, target: float) -> IntArray:
+    """F of (KNEWTON.1)."""
     beta, gradient = point.beta, point.gradient
-    epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
+    epsilon = NEGLIGIBLE * target * point.scale / problem.total_penalty
     edge = ON_BOUND * problem.weight
     # A free row both rises and falls, and any gradient is enough for it.
     rises, falls = beta < point.high - edge, beta > point.low + edge
     moves: IntArray = ((rises & (falls | (gradient > epsilon))) | (falls & (gradient < -epsilon))).nonzero()[0]
     return moves
-
-
-def most_moving(problem: KernelDual, beta: FloatArray) -> int:
-    """The largest F worth a factorisation after a loose run of LIBSVM's loop.
-
-    Where a kernel is nearly constant, hundreds of rows violate by less than the loop's tolerance, few will be free: a
-    tighter loop settles those sooner.
-    """
-    free = int(np.count_nonzero(problem.free(beta)))
-    return CROWD * free + CROWD_ROWS
 
 
 def product(K: FloatArray, x: FloatArray, support: IntArray) -> FloatArray:
@@ -342,13 +282,12 @@ def _sides(low: FloatArray) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), max|s_F| before, and K."""
+    """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), and K."""
 
     rows: IntArray
     direction: FloatArray
     image: FloatArray
     length: float
-    violation: float
     K: FloatArray | None = None
 
     def taken(self, problem: KernelDual, point: DualPoint) -> DualPoint:
@@ -393,4 +332,4 @@ def _step(
     if not descent > 0 or not np.isfinite(curvature):
         return None
     length = min(1.0, descent / curvature) if curvature > 0 else 1.0  # (KNEWTON.4)
-    return _Step(rows, d, image, length, violation, K)
+    return _Step(rows, d, image, length, K)

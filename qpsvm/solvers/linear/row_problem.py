@@ -174,7 +174,8 @@ class RowLosses(Loss):
 
     def inner(self, a: FloatArray) -> NDArray[np.bool_]:
         """Whether a is neither 0 nor at its bound: (n,)."""
-        return (a > self.low) & (a < self.high) & (a != 0.0)
+        inside: NDArray[np.bool_] = (a > self.low) & (a < self.high) & (a != 0.0)
+        return inside
 
     def room(self, a: FloatArray) -> FloatArray:
         """How far a may move at a cost of second order, up to a factor: 0 at a kink. (n,)."""

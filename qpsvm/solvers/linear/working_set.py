@@ -19,8 +19,8 @@ Large n: guess from subsamples which rows can be near a kink, solve for those, c
     (WORK.3)  next τ = 3√(4 (P − D) τ/(C̄ N_τ)): within it, the gap at hand could still be explained by rows that are
               spread as densely as the N_τ rows of the present band; C̄ is the mean bound
 
-(WORK.1) is as good as the guess: where the band holds half of the rows, or keeps missing rows, the plain method runs
-on all of them from the W at hand. The first band and each check cost one pass over all rows, the rest is work on the
+(WORK.1) is as good as the guess: where the method on the band breaks down, the plain one runs on all rows from the W at
+hand. The first band and each check cost one pass over all rows, the rest is work on the
 band; n-vectors are made a block of rows at a time, because with few columns they are what costs memory and time.
 
 Where a team has the rows, each member has a part of the band, which may be empty; counts and sums are the team's.

@@ -363,7 +363,7 @@ def test_all_newton_systems_give_the_same_step(sigma, free_intercept, monkeypatc
         free[start : start + 12] = True
         expected = direct.step(free, sigma, q, q)
         np.testing.assert_allclose(wide.step(free, sigma, q, q), expected, rtol=1e-6, atol=1e-8)
-    by_iteration = replace(SETTINGS, cg_tolerance=1e-12, direct_rows=0, rows_per_root=0)
+    by_iteration = replace(SETTINGS, cg_tolerance=1e-12, direct_rows=0)
     monkeypatch.setattr("qpsvm.solvers.linear.newton_step.SETTINGS", by_iteration)
     np.testing.assert_allclose(WideNewton(rows, ridge).step(free, sigma, q, q), expected, rtol=1e-5, atol=1e-7)
 
