@@ -56,9 +56,9 @@ LOOP_TOL = 1e-3
 #: All rows: the loop stops early, because Newton steps get the last digits with one factorisation as soon as the split
 #: is right; what they cannot do from there a tighter loop may. It keeps its matrix in single precision: less than the
 #: last tolerance has no meaning.
-GRAM = Plan((Stage(3e-3, True), Stage(1e-4), Stage(2e-6), Stage(2e-7)), wearisome=30)
-#: Few rows.
-FEW = Plan((Stage(3e-3, True),))
+GRAM = Plan((Stage(3e-3, True, 60), Stage(1e-4, False, 60), Stage(2e-6, False, 60), Stage(2e-7)), wearisome=30)
+#: Few rows: F may have so many, because a factorisation of that size costs less than the Gram matrix of all rows.
+FEW = Plan((Stage(3e-3, True, 300),))
 #: A band: loose until the rows are the right ones.
 BAND = Plan((Stage(1e-2), Stage(LOOP_TOL), Stage(0.02 * LOOP_TOL)), rough=True, again=LOOP_TOL)
 

@@ -13,6 +13,8 @@ sign for their bound.
 (KNEWTON.2) is a descent direction of the dual and stays in the box, so with (KNEWTON.4) the dual value never falls and
 every iterate can be certified. A τ far below 1 says that ρ was too small for a singular K_FF: σ grows and the step is
 made again. Rows with s within ε of their bound change the gap by less than .01·target: leaving them out keeps F small.
+Where the free rows ask for another b, rows on the right side of a bound may stand in the way: after a step that gained
+nothing, those within max|s_F| of it join F, unless they are too many.
 
 Implementation
 --------------
@@ -188,6 +190,9 @@ GATHER_SHARE = 0.3
 STUCK = 0.95
 #: This many steps that leave more than this share of the gap are a stall.
 STALL, STALL_STEPS = 0.3, 12
+#: After a loose loop, F is worth a factorisation with at most so many rows, a free row and besides; and it may grow by
+#: rows on the right side of their bound to so many, a row and besides.
+CROWD, CROWD_ROWS = 2, 60
 #: A change of β by at most this share of its bound is rounding.
 ROUNDING = 1e-9
 #: What stands for a mean K_ii that is zero.
@@ -213,6 +218,7 @@ def newton_polish(
     max_steps: int = 10,
     u: FloatArray | None = None,
     stop: Callable[[], bool] = bool,
+    most: int = LARGEST_FREE_SET,
     patient: bool = True,
 ) -> Polished:
     """Improve a feasible β by proximal Newton steps until its gap is at most `target`, or they stall.
@@ -223,15 +229,21 @@ def newton_polish(
         u = product(K, beta, beta.nonzero()[0])
     point = best = problem.point(beta, u)
     kappa = max(float(K.trace()) / len(K), TINY)
-    sigma, stiffenings, steps, largest = 1.0, 0, 0, 0
+    sigma, reach, stiffenings, steps, largest = 1.0, 0.0, 0, 0, 0
     gaps = [point.gap]
     stiff = False
     while steps < max_steps and best.gap > target and not stop():
         moving = moving_rows(problem, point, target)
-        if not 0 < len(moving) <= LARGEST_FREE_SET:
+        if reach:
+            wider = moving_rows(problem, point, target, reach)
+            moving = wider if len(wider) <= CROWD * len(moving) + CROWD_ROWS else moving
+        if not 0 < len(moving) <= most:
             break
         largest = max(largest, len(moving))
         step = _step(K, problem, point, moving, sigma, kappa)
+        if step is None and reach:
+            reach = 0.0
+            continue
         if step is None or step.length < SHORT_STEP:
             if stiff and not patient:
                 break
@@ -247,6 +259,7 @@ def newton_polish(
         gaps.append(point.gap)
         if point.gap < best.gap:
             best = point
+        reach = step.violation if gaps[-1] > STUCK * gaps[-2] else 0.0
         if not patient and gaps[-1] > STUCK * gaps[-2]:
             break
         if steps >= STALL_STEPS and point.gap > STALL * gaps[-1 - STALL_STEPS]:
@@ -254,15 +267,25 @@ def newton_polish(
     return Polished(best, steps, largest)
 
 
-def moving_rows(problem: KernelDual, point: DualPoint, target: float) -> IntArray:
-    """F of (KNEWTON.1)."""
+def moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
+    """F of (KNEWTON.1), with −reach for ε where that is positive."""
     beta, gradient = point.beta, point.gradient
-    epsilon = NEGLIGIBLE * target * point.scale / problem.total_penalty
+    epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
     edge = ON_BOUND * problem.weight
     # A free row both rises and falls, and any gradient is enough for it.
     rises, falls = beta < point.high - edge, beta > point.low + edge
     moves: IntArray = ((rises & (falls | (gradient > epsilon))) | (falls & (gradient < -epsilon))).nonzero()[0]
     return moves
+
+
+def most_moving(problem: KernelDual, beta: FloatArray) -> int:
+    """The largest F worth a factorisation after a loose run of LIBSVM's loop.
+
+    Where a kernel is nearly constant, hundreds of rows violate by less than the loop's tolerance, few will be free: a
+    tighter loop settles those sooner.
+    """
+    free = int(np.count_nonzero(problem.free(beta)))
+    return CROWD * free + CROWD_ROWS
 
 
 def product(K: FloatArray, x: FloatArray, support: IntArray) -> FloatArray:
@@ -282,12 +305,13 @@ def _sides(low: FloatArray) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), and K."""
+    """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), max|s_F| before, and K."""
 
     rows: IntArray
     direction: FloatArray
     image: FloatArray
     length: float
+    violation: float
     K: FloatArray | None = None
 
     def taken(self, problem: KernelDual, point: DualPoint) -> DualPoint:
@@ -332,4 +356,4 @@ def _step(
     if not descent > 0 or not np.isfinite(curvature):
         return None
     length = min(1.0, descent / curvature) if curvature > 0 else 1.0  # (KNEWTON.4)
-    return _Step(rows, d, image, length, K)
+    return _Step(rows, d, image, length, violation, K)

@@ -40,7 +40,7 @@ from qpsvm.solvers.kernel.bordered import bordered_point
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, at_point, rough_margin, streamed, with_room
-from qpsvm.solvers.kernel.newton_step import newton_polish, product
+from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, most_moving, newton_polish, product
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 #: Rows and columns that K has for z₊ and z₋.
@@ -93,8 +93,9 @@ class Settings:
     #: Rows on their wrong side by at most this are left to Newton steps. So are others, at most so many.
     slight: float = 0.01
     few: int = 30
-    #: At most so many join for each of those on the wrong side, and in all as many as W has.
+    #: At most so many join for each of those on the wrong side, and in all so many or as many as W has.
     company: float = 0.25
+    growth: int = 100
     #: Where W is all of at most so many rows, and at most so many move, one more step costs little. Its gap is below.
     #: Over intervals W need not be all, and rows that were left alone as negligible may take more steps: else the
     #: polishing that follows would take longer. Measured: small tables of C = 1 take 8 % longer without it, and as much
@@ -224,7 +225,7 @@ class WorkingSet:
 
     def _joining(self, reach: FloatArray, count: int) -> IntArray:
         """The rows outside that join where so many have to: those farthest on the wrong side."""
-        most = min(int((1.0 + SETTINGS.company) * count), len(self.rows))
+        most = min(int((1.0 + SETTINGS.company) * count), max(len(self.rows), SETTINGS.growth))
         return self.outside[_largest(reach, (reach > 0.0).nonzero()[0], most)]
 
     def exact(self, target: float) -> DualPoint | None:
@@ -253,6 +254,7 @@ class WorkingSet:
     def sharpen(
         self,
         target: float,
+        most: int = LARGEST_FREE_SET,
         steps: int = STEPS,
         gain: float = np.inf,
         gap: float = np.inf,
@@ -263,7 +265,7 @@ class WorkingSet:
         """
         best: DualPoint | None = None
         for _ in range(SETTINGS.rounds):
-            point = self._newton(target, steps)
+            point = self._newton(target, steps, most)
             if not self._move(point.beta, point.u):
                 break
             before = gap
@@ -276,9 +278,9 @@ class WorkingSet:
             self._join(join)
         return self.problem.point(self.beta, self.u) if best is None else best
 
-    def _newton(self, target: float, steps: int) -> DualPoint:
+    def _newton(self, target: float, steps: int, most: int) -> DualPoint:
         K, part, beta, u = self.K, self._part(), self.beta[self.rows], self.u[self.rows]
-        polished = newton_polish(K, part, beta, target, steps, u, self.effort.late)
+        polished = newton_polish(K, part, beta, target, steps, u, self.effort.late, most)
         self.effort.newton_steps += polished.steps
         point, cheap = polished.point, part.n <= SETTINGS.cheap_rows and polished.largest <= SETTINGS.cheap_free
         interval = self.problem.n <= SETTINGS.cheap_rows
@@ -335,6 +337,9 @@ class Stage:
     tolerance: float
     #: Few iterations: Newton steps go on from there.
     short: bool = False
+    #: After a loose loop Newton steps are worth their factorisation where few more rows than the free ones can move,
+    #: and always where at most so many can.
+    crowd: int = LARGEST_FREE_SET
 
 
 @dataclass(frozen=True)
@@ -367,7 +372,11 @@ def solve_from(
             continue
         if not W.run_loop(stage.tolerance, plan.again, stage.short):
             break
-        point = W.near(target) if plan.rough else W.exact(target) or W.sharpen(target)
+        point = (
+            W.near(target)
+            if plan.rough
+            else W.exact(target) or W.sharpen(target, max(most_moving(problem, W.beta), stage.crowd))
+        )
         best = point if best is None or point.gap < best.gap else best
         if effort.iterations - before > plan.wearisome * problem.n:
             break
