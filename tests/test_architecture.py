@@ -254,7 +254,7 @@ def test_init_holds_the_public_names_and_nothing_else():
         _ = qpsvm.Playgruond
 
 
-@pytest.mark.parametrize("package", ["qpsvm", "qpsvm.backends", "qpsvm.machines", "qpsvm.data.sources"])
+@pytest.mark.parametrize("package", ["qpsvm", "qpsvm.machines", "qpsvm.data.sources"])
 def test_what_is_imported_late_is_what_type_checkers_see(package):
     """The table of late names says the same as the imports under `TYPE_CHECKING`, and each is there when asked for."""
     told, followed = late_of(parsed(MODULES[package]))

@@ -18,20 +18,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
-from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.external.entry_points import OUTSIDE, Registered, offered
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Compiled
+from qpsvm.backends.external.registering import OUTSIDE, Registered, offered, register_backend, unregister_backend
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import UnknownOptionError, nearest
-from qpsvm.base.lazy_names import late_names
-
-if TYPE_CHECKING:
-    from qpsvm.backends.external.registering import register_backend, unregister_backend
-else:
-    __getattr__, __dir__ = late_names(
-        __name__, {"qpsvm.backends.external.registering": ("register_backend", "unregister_backend")}
-    )
 
 #: One line a solver: name → module and class.
 REGISTRY: dict[str, tuple[str, str]] = {

@@ -7,194 +7,32 @@ A backend knows QPs and solvers. All that it may know of a machine is the `SVMDu
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed, traits_of
-from qpsvm.backends.contract import Limits, Run, stopped
-from qpsvm.backends.external.boundary import Boundary, accepted, broken
-from qpsvm.backends.external.packages import built_in_version, importable, installed_version
+from qpsvm.backends.contract import (
+    Compiled,
+    Limits,
+    boundary,
+    broken,
+    built_in_version,
+    importable,
+    installed_version,
+)
 from qpsvm.backends.recognise import statement_of
-from qpsvm.base.arrays.checks import all_finite, as_finite_vector, as_flag
-from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import (
     MissingExtraError,
-    ParameterError,
-    TooLargeError,
     UnknownOptionError,
     UnsupportedError,
     nearest,
 )
-from qpsvm.base.resources.interrupts import held
-from qpsvm.base.resources.limits import one_thread
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.program.statement import Statement
 from qpsvm.space.operators import LowRank
-
-#: What solvers raise when the value of a setting is wrong.
-REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
-
-
-class Compiled(ABC):
-    """A QP in the form of one solver.
-
-    Parameters
-    ----------
-    backend : Backend
-        Whose form it is.
-    qp : QP
-        What was compiled.
-    data : object
-        Exactly what the solver will receive.
-
-    Attributes
-    ----------
-    backend, qp, data
-        As given.
-
-    See Also
-    --------
-    qpsvm.compile : What makes one.
-
-    Examples
-    --------
-    CVXOPT's own arguments, to be handed to it by anybody:
-
-    >>> import cvxopt
-    >>> import qpsvm
-    >>> compiled = qpsvm.compile(qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual"), "cvxopt")
-    >>> compiled.data.keys()
-    ('P', 'q', 'G', 'h', 'A', 'b')
-    >>> found = cvxopt.solvers.qp(**compiled.data, options={"show_progress": False})
-    >>> print(found["status"], [round(x, 4) for x in found["x"]])
-    optimal [0.5, 0.5]
-    """
-
-    def __init__(self, backend: Backend, qp: QP, data: Any) -> None:
-        self.backend = backend
-        self.qp = qp
-        self.data = data
-
-    def __repr__(self) -> str:
-        return f"<{self.qp!r} as {self.backend.name} takes it>"
-
-    def solve(
-        self,
-        *,
-        tol: float | None = None,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        verbose: bool = False,
-        start: ArrayLike | None = None,
-        **options: Any,
-    ) -> QPSolution:
-        """Call the solver.
-
-        Parameters
-        ----------
-        tol : float, optional
-            Relative accuracy to aim for; the solver's own defaults where absent.
-        max_iter : int, optional
-            Iterations, as the solver counts them.
-        time_limit : float, optional
-            Seconds.
-        verbose : bool
-            Let the solver print.
-        start : array_like, shape (n,), optional
-            A point to begin at, in the units of the QP compiled; it need not be feasible.
-        **options
-            The solver's own settings, by their own names.
-
-        Returns
-        -------
-        QPSolution
-            In the units of the QP compiled, with multipliers in the signs of (QP.1).
-
-        Raises
-        ------
-        UnknownOptionError
-            A setting that the solver does not have.
-        UnsupportedError
-            A limit that the solver cannot keep, or a start that it has no use for.
-        ParameterError
-            A value that the solver refuses.
-        DataError
-            A start of another shape, or not finite.
-        TooLargeError
-            The solver ran out of memory.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> compiled = qpsvm.compile(qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual"), "osqp")
-        >>> solution = compiled.solve(tol=1e-8, scaling=0)  # `scaling` is a setting of OSQP's
-        >>> print(solution.status, solution.x.round(5))
-        optimal [0.5 0.5]
-        """
-        point = None if start is None else as_finite_vector(start, "start", self.qp.n)
-        limits = Limits(tol, max_iter, time_limit, as_flag(verbose, "verbose"), point)
-        self.backend.check(limits, options)
-        began = time.perf_counter()
-        try:
-            with one_thread(), held() if self.backend.abilities.polls else nullcontext():
-                solution = self._answered(limits, options)
-        except REFUSALS as error:
-            if not options:
-                raise
-            plain = (int, float, str)  # what else there is says little, and at length
-            settings = ", ".join(f"{k}={v!r}" if isinstance(v, plain) else k for k, v in options.items())
-            why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise ParameterError(f"{self.backend.name} refused its settings {settings}: {why}") from error
-        except MemoryError as error:
-            if isinstance(error, TooLargeError):
-                raise
-            raise TooLargeError(
-                f"{self.backend.name} ran out of memory on a QP of {self.qp.n} variables: use fewer rows, or osqp on "
-                "the primal form where the kernel is linear"
-            ) from error
-        return solution.changed(solve_time=time.perf_counter() - began)
-
-    @abstractmethod
-    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        """Call the solver with checked options and map its answer back."""
-
-    def _answered(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        """What `_run` answers; of a backend from outside, once it is known to be an answer.
-
-        Where numbers break down in it, that is its answer: a status without a point.
-
-        Raises SolverError.
-        """
-        if not self.backend.outside:
-            try:
-                return self._run(limits, options)
-            except (ArithmeticError, np.linalg.LinAlgError) as error:
-                if options and isinstance(error, REFUSALS):  # a setting that is too large
-                    raise
-                raw = f"raised {type(error).__name__}: {error}"
-                solver = Solver(self.backend.name, self.backend.version() or "?", raw)
-                return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver)
-        with Boundary(self.backend.name, "while it solved"):
-            return accepted(self.backend.name, self.qp, self._run(limits, options))
-
-    def _answer(self, run: Run, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:
-        """The solution that one of our own solvers found; `raw` is its word for how it ended, by default the reason.
-
-        It holds no point where x (n,), z (m,) or v is not finite: nothing could be measured at such a one.
-        """
-        status, words = stopped(run.reason)
-        solver = Solver(self.backend.name, self.backend.version() or "?", words if raw is None else raw)
-        if not all(all_finite(part) for part in (x, parts.get("z"), parts.get("v")) if part is not None):
-            return QPSolution(self.qp, status, solver, iterations=run.iterations)
-        return QPSolution(self.qp, status, solver, x=x, iterations=run.iterations, **parts)
 
 
 class Backend(ABC):
@@ -306,7 +144,7 @@ class Backend(ABC):
         Cost
             Time and memory.
         """
-        with Boundary(self.name, "while it estimated its cost") if self.outside else nullcontext():
+        with boundary(self.name, "while it estimated its cost") if self.outside else nullcontext():
             found = self.estimate(size, form)
         return found if self.loads is None or self.loads.done else found + self.loads.cost
 
@@ -491,7 +329,7 @@ def compiled_by(backend: Backend, qp: QP) -> Compiled:
     """
     if not backend.outside:
         return backend.compile(qp)
-    with Boundary(backend.name, "while it compiled the QP"):
+    with boundary(backend.name, "while it compiled the QP"):
         compiled = backend.compile(qp)
         if not isinstance(compiled, Compiled) or compiled.backend is not backend or compiled.qp is not qp:
             raise broken(backend.name, "compile has to return a qpsvm.backends.Compiled of itself and of this QP")

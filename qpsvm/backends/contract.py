@@ -1,24 +1,72 @@
-"""What every backend is asked in the same words, and in what words our own solvers answer."""
+"""What every backend is asked in the same words, and in what words it answers: limits, settings, data, solutions.
+
+Where somebody else's code runs, what the solver raises is named, and what it returns is looked at: only whether it can
+be measured. Whether it is right, the certificate says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib.metadata
+import importlib.util
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_positive
+from qpsvm.base.arrays.checks import all_finite, as_finite_vector, as_flag, as_positive
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import outline, shown
 from qpsvm.base.errors import (
     ParameterError,
     ParameterTypeError,
+    QPSVMError,
+    SolverError,
+    TooLargeError,
 )
-from qpsvm.program.solution import Status
+from qpsvm.base.resources.interrupts import held
+from qpsvm.base.resources.limits import one_thread
+from qpsvm.base.resources.progress import Clock
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.space.operators import LowRank
+
+if TYPE_CHECKING:
+    from qpsvm.solvers.shared.stopping import Ended
+
+
+@cache
+def installed_version(package: str) -> str | None:
+    """The version of an installed distribution, or None; looked up once, because that takes milliseconds."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+@cache
+def importable(module: str) -> bool:
+    """Whether the package of a module can be found, without importing it."""
+    try:
+        return importlib.util.find_spec(module.partition(".")[0]) is not None
+    except (ImportError, ValueError):  # something in the way of imports, or a package without a file
+        return False
+
+
+def built_in_version() -> str:
+    """This library's version, for the solvers that are part of it."""
+    return installed_version("qpsvm") or "?"
+
 
 #: The largest iteration limit that every solver can hold, a 32-bit integer.
-MOST_ITERATIONS = 2**31 - 1
+MOST_ITERATIONS = int(np.iinfo(np.int32).max)
+#: The relative gap aimed at where no tolerance is given, and what the own tolerances of LIBSVM and LIBLINEAR stand for.
+DEFAULT_TOLERANCE = 1e-6
 #: Why our own solvers stop, and what that claims.
 STOPPED = {
     "converged": Status.OPTIMAL,
@@ -60,6 +108,13 @@ class Limits:
 def stopped(reason: str) -> tuple[Status, str]:
     """The status that one of our own solvers claims by its stop reason, and the reason in words."""
     return STOPPED[reason], reason.replace("_", " ")
+
+
+def ended(run: Ended, most: int, clock: Clock) -> tuple[Status, str]:
+    """The same of a loop that knows no clock: its own test was met, or its iterations or the time are used up."""
+    if run.finished:
+        return stopped("converged")
+    return stopped("iteration_limit" if run.iterations >= most else clock.stopped() or "time_limit")
 
 
 class Run(Protocol):
@@ -116,3 +171,253 @@ def own_settings(limits: Limits, options: Mapping[str, Any], tol: float | None =
     if limits.max_iter is not None:
         settings["max_iter"] = int(limits.max_iter)
     return settings
+
+
+#: What a solver says of a point that nothing can be measured at.
+NOT_FINITE = "returned numbers that are not finite"
+
+
+class boundary:
+    """A block in which somebody else's code runs: whatever it raises leaves it as an error of this library.
+
+    What is one already passes unchanged, so that a solver may refuse in our words; so do a lack of memory, which is
+    named further out, and what ends a program.
+
+    name: Whose code it is.
+    doing: What it is asked for, as in "while it solved".
+    """
+
+    def __init__(self, name: str, doing: str) -> None:
+        self.name, self.doing = name, doing
+
+    def __enter__(self) -> None:
+        """Nothing is needed."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Name whose error it is: SolverError."""
+        if isinstance(error, Exception) and not isinstance(error, (QPSVMError, MemoryError)):
+            said = str(error).strip().splitlines()
+            why = f"{type(error).__name__}{f': {said[0]}' if said else ''}"
+            raise SolverError(f"the registered backend {self.name!r} failed {self.doing}: {why}") from error
+
+
+def accepted(name: str, qp: QP, answer: Any) -> QPSolution:
+    """The answer of a registered backend, once it is known to be one: to this QP, of its shapes.
+
+    Without its point where that is not finite.
+
+    Raises SolverError.
+    """
+    if not isinstance(answer, QPSolution):
+        raise broken(name, f"_run has to return a QPSolution, and returned {shown(answer)}")
+    if answer.qp is not qp:
+        raise broken(name, "_run returned the solution of another QP than it was given")
+    if not isinstance(answer.status, Status) or not isinstance(answer.solver, Solver):
+        raise broken(name, f"its answer has the status {shown(answer.status)} and the solver {shown(answer.solver)}")
+    count = answer.iterations
+    if count is not None and (isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0):
+        raise broken(name, f"its answer has {shown(count)} iterations")
+    if answer.x is None:
+        return QPSolution(qp, answer.status, answer.solver, iterations=count)
+    sizes = {"x": qp.n, "y": _rows(qp.b), "z": _rows(qp.h)}
+    optional = {"box": qp.n, "v": qp.P.source.d if isinstance(qp.P, LowRank) else 0}
+    sizes |= {part: size for part, size in optional.items() if getattr(answer, part) is not None}
+    found = {part: as_vector(name, getattr(answer, part), part, size) for part, size in sizes.items()}
+    if not all(map(all_finite, found.values())):
+        return without_point(qp, answer.solver._replace(status=NOT_FINITE))
+    return answer.changed(**found)
+
+
+def without_point(qp: QP, solver: Solver) -> QPSolution:
+    """The answer of a solver that broke down."""
+    return QPSolution(qp, Status.NUMERICAL_ERROR, solver)
+
+
+def as_vector(name: str, values: Any, part: str, size: int) -> FloatArray:
+    """A copy of what a solver returned, (size,): a row or a column is a vector too.
+
+    Raises SolverError.
+    """
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:  # rows of different lengths; tensors of another device
+        raise broken(name, f"its {part} is no array of numbers, but {shown(values)}") from error
+    if array.dtype.kind not in "fiu":
+        raise broken(name, f"its {part} holds no numbers, but {shown(values)}")
+    if array.size != size or (size and max(array.shape, default=1) != size):
+        raise broken(name, f"its {part} has shape {array.shape} where ({size},) is needed")
+    return np.array(array, dtype=np.float64).reshape(size)
+
+
+def broken(name: str, why: str) -> SolverError:
+    """What is raised where a backend does not keep the protocol."""
+    return SolverError(f"the registered backend {name!r} does not keep the protocol of qpsvm.register_backend: {why}")
+
+
+def _rows(side: Sequence[float] | FloatArray | None) -> int:
+    return 0 if side is None else len(side)
+
+
+#: What solvers raise when the value of a setting is wrong.
+REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
+
+
+class Compiled(ABC):
+    """A QP in the form of one solver.
+
+    Parameters
+    ----------
+    backend : Backend
+        Whose form it is.
+    qp : QP
+        What was compiled.
+    data : object
+        Exactly what the solver will receive.
+
+    Attributes
+    ----------
+    backend, qp, data
+        As given.
+
+    See Also
+    --------
+    qpsvm.compile : What makes one.
+
+    Examples
+    --------
+    CVXOPT's own arguments, to be handed to it by anybody:
+
+    >>> import cvxopt
+    >>> import qpsvm
+    >>> compiled = qpsvm.compile(qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual"), "cvxopt")
+    >>> compiled.data.keys()
+    ('P', 'q', 'G', 'h', 'A', 'b')
+    >>> found = cvxopt.solvers.qp(**compiled.data, options={"show_progress": False})
+    >>> print(found["status"], [round(x, 4) for x in found["x"]])
+    optimal [0.5, 0.5]
+    """
+
+    def __init__(self, backend: Any, qp: QP, data: Any) -> None:
+        self.backend = backend
+        self.qp = qp
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"<{self.qp!r} as {self.backend.name} takes it>"
+
+    def solve(
+        self,
+        *,
+        tol: float | None = None,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        verbose: bool = False,
+        start: ArrayLike | None = None,
+        **options: Any,
+    ) -> QPSolution:
+        """Call the solver.
+
+        Parameters
+        ----------
+        tol : float, optional
+            Relative accuracy to aim for; the solver's own defaults where absent.
+        max_iter : int, optional
+            Iterations, as the solver counts them.
+        time_limit : float, optional
+            Seconds.
+        verbose : bool
+            Let the solver print.
+        start : array_like, shape (n,), optional
+            A point to begin at, in the units of the QP compiled; it need not be feasible.
+        **options
+            The solver's own settings, by their own names.
+
+        Returns
+        -------
+        QPSolution
+            In the units of the QP compiled, with multipliers in the signs of (QP.1).
+
+        Raises
+        ------
+        UnknownOptionError
+            A setting that the solver does not have.
+        UnsupportedError
+            A limit that the solver cannot keep, or a start that it has no use for.
+        ParameterError
+            A value that the solver refuses.
+        DataError
+            A start of another shape, or not finite.
+        TooLargeError
+            The solver ran out of memory.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> compiled = qpsvm.compile(qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual"), "osqp")
+        >>> solution = compiled.solve(tol=1e-8, scaling=0)  # `scaling` is a setting of OSQP's
+        >>> print(solution.status, solution.x.round(5))
+        optimal [0.5 0.5]
+        """
+        point = None if start is None else as_finite_vector(start, "start", self.qp.n)
+        limits = Limits(tol, max_iter, time_limit, as_flag(verbose, "verbose"), point)
+        self.backend.check(limits, options)
+        began = time.perf_counter()
+        try:
+            with one_thread(), held() if self.backend.abilities.polls else nullcontext():
+                solution = self._answered(limits, options)
+        except REFUSALS as error:
+            if not options:
+                raise
+            plain = (int, float, str)  # what else there is says little, and at length
+            settings = ", ".join(f"{k}={v!r}" if isinstance(v, plain) else k for k, v in options.items())
+            why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise ParameterError(f"{self.backend.name} refused its settings {settings}: {why}") from error
+        except MemoryError as error:
+            if isinstance(error, TooLargeError):
+                raise
+            raise TooLargeError(
+                f"{self.backend.name} ran out of memory on a QP of {self.qp.n} variables: use fewer rows, or osqp on "
+                "the primal form where the kernel is linear"
+            ) from error
+        return solution.changed(solve_time=time.perf_counter() - began)
+
+    @abstractmethod
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        """Call the solver with checked options and map its answer back."""
+
+    def _answered(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        """What `_run` answers; of a backend from outside, once it is known to be an answer.
+
+        Where numbers break down in it, that is its answer: a status without a point.
+
+        Raises SolverError.
+        """
+        if not self.backend.outside:
+            try:
+                return self._run(limits, options)
+            except (ArithmeticError, np.linalg.LinAlgError) as error:
+                if options and isinstance(error, REFUSALS):  # a setting that is too large
+                    raise
+                return without_point(self.qp, self._reported(f"raised {type(error).__name__}: {error}"))
+        with boundary(self.backend.name, "while it solved"):
+            return accepted(self.backend.name, self.qp, self._run(limits, options))
+
+    def _reported(self, raw: str) -> Solver:
+        """Who answers, and in what words."""
+        return Solver(self.backend.name, self.backend.version() or "?", raw)
+
+    def _answer(
+        self, status: Status, solver: Solver, iterations: int | None, x: FloatArray | None = None, **parts: Any
+    ) -> QPSolution:
+        """The solution; without a point where one of its numbers is not finite: nothing could be measured there."""
+        if x is None:
+            return QPSolution(self.qp, status, solver, iterations=iterations)
+        if not all(all_finite(part) for part in (x, *parts.values()) if part is not None):
+            broken_down = status in (Status.OPTIMAL, Status.INACCURATE)
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR if broken_down else status, solver, iterations=iterations)
+        return QPSolution(self.qp, status, solver, x=x, iterations=iterations, **parts)
+
+    def _told(self, run: Run, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:
+        """The solution that one of our own solvers found; `raw` is its word for how it ended, by default the reason."""
+        status, words = stopped(run.reason)
+        return self._answer(status, self._reported(words if raw is None else raw), run.iterations, x, **parts)

@@ -15,6 +15,8 @@ r_i = ℓ_i − m_i,
     (LOSSES.1)  φ_i(r) = max over lo_i ≤ a ≤ hi_i of ar − φ*_i(a),  φ*_i(a) = ε_i|a| + ½δ_i a²,  lo_i ≤ 0 ≤ hi_i
     (LOSSES.2)  the a that attains it is clip(S_ε(r)/δ, lo, hi),  S_k(t) = t − clip(t, −k, k):  0 inside the tube
     (LOSSES.3)  φ(r) + φ*(a) − ar ≥ 0 for every r and every a in [lo, hi]: a row's share of the gap
+    (LOSSES.5)  with v = S_ε(r) and â of (LOSSES.2) it is  ½δ(â − a)² + (â − a)(v − δâ) + ε|a| − clip(r, −ε, ε)a,  where
+                v − δâ is 0 but at a bound: none of the three is negative
 
 `Loss` is what solvers ask: they know nothing else of a machine. Each of ℓ, lo, hi, ε, δ is one number where it is the
 same for all rows, which is faster, and takes no memory.
@@ -158,9 +160,12 @@ class Loss:
 
     def answer(self, r: FloatArray) -> FloatArray:
         """(LOSSES.2), 0 where r is at a kink: (n,)."""
+        return self._answer(r if self.plain else self.beyond(r))
+
+    def _answer(self, v: FloatArray) -> FloatArray:
+        """(LOSSES.2) of v = S_ε(r): (n,)."""
         if self.plain:
-            return np.where(r > 0.0, self.high, 0.0)
-        v = self.beyond(r)
+            return np.where(v > 0.0, self.high, 0.0)
         if self.flat:
             answered = np.where(v > 0.0, self.high, self.low)
         else:
@@ -189,12 +194,18 @@ class Loss:
         return total
 
     def mismatch(self, a: FloatArray, r: FloatArray) -> float:
-        """Σ of (LOSSES.3)."""
+        """Σ of (LOSSES.3), by (LOSSES.5): no term is negative, and none is a difference of large numbers."""
         if self.plain:
-            outside, upper = np.maximum(r, 0.0), self.high
-            lost = upper * float(outside.sum()) if isinstance(upper, float) else float(upper @ outside)
-            return lost - float(a @ r)
-        return self.loss(r) + self.conjugate(a) - float(a @ r)
+            return float((self._answer(r) - a) @ r)
+        inner = None if is_zero(self.tube) else np.clip(r, -np.asarray(self.tube), self.tube)
+        v = r if inner is None else r - inner
+        best = self._answer(v)
+        left = best - a
+        lost = 0.0 if inner is None else float((self.tube * np.abs(a) - inner * a).sum())
+        if self.flat:
+            return lost + float(left @ v)
+        past = np.where((best > self.low) & (best < self.high), 0.0, v - self.curvature * best)
+        return lost + float(left @ past) + 0.5 * _dot(self.curvature, left * left)
 
     def worth(self, a: FloatArray) -> float:
         """ℓᵀa − Σφ*(a): what a contributes to the dual."""

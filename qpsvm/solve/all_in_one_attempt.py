@@ -15,7 +15,7 @@ import numpy as np
 from qpsvm import backends
 from qpsvm.backends.base import Backend, refuse_unknown
 from qpsvm.backends.contract import stopped
-from qpsvm.backends.external.all_in_one_liblinear_ import missing_at_liblinear, takes
+from qpsvm.backends.external.liblinear_ import missing_at_liblinear, takes
 from qpsvm.backends.own.sequential_dual_ import NAME, SequentialDual, version
 from qpsvm.base.errors import UnknownOptionError, UnsupportedError, nearest
 from qpsvm.base.resources.interrupts import held, noted

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm import backends
-from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, compiled_by
-from qpsvm.backends.contract import Limits
+from qpsvm.backends.base import COMMON_OPTIONS, Backend, compiled_by
+from qpsvm.backends.contract import Compiled, Limits
 from qpsvm.base.arrays.checks import as_flag, as_tolerance
 from qpsvm.base.errors import (
     DataError,

@@ -16,8 +16,8 @@ from matrix import SAMPLES
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, solve
 from qpsvm.backends.abilities import ALL, ANYTHING, Abilities, Machines
-from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Compiled, Limits, SolverData
 from qpsvm.machines import Problem
 from qpsvm.program.costs import Cost, Import
 from qpsvm.program.solution import QPSolution, Solver, Status

@@ -15,8 +15,9 @@ import pytest
 import qpsvm
 from qpsvm import backends
 from qpsvm.backends.abilities import ALL, Abilities
-from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.external import entry_points as outside
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Compiled
+from qpsvm.backends.external import registering as outside
 from qpsvm.program.costs import Cost
 from qpsvm.program.solution import Status
 from qpsvm.solve.choice import choices

@@ -32,14 +32,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.backends.abilities import ALL, Abilities, Form
-from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Compiled, Limits, SolverData, without_point
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import ParameterError
 from qpsvm.program.costs import PRODUCT_SECONDS, Cost, General, Import, Matrices, Rows, Size
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Solver, Status
-from qpsvm.solvers.interior_point.columns import Columns, as_columns
+from qpsvm.program.solution import QPSolution, Status
+from qpsvm.solvers.interior_point.systems import Columns, as_columns
 from qpsvm.solvers.shared.cholesky import Cholesky
 from qpsvm.space.operators import Diagonal, LowRank, Operator
 
@@ -312,7 +312,6 @@ class CvxoptCompiled(Compiled):
         settings["maxiters"] = limits.max_iter or MAX_ITERATIONS
         settings |= options
         kktsolver = settings.pop("kktsolver", None)
-        version = self.backend.version() or "?"
         try:
             if self.structured:
                 answer = solve_structured(**self.data, options=settings)
@@ -321,15 +320,13 @@ class CvxoptCompiled(Compiled):
         except BREAKDOWNS as error:
             if isinstance(error, ValueError) and ("options" in str(error) or "kktsolver" in str(error)):
                 raise ParameterError(f"cvxopt refused its settings {dict(options)}: {error}") from error
-            raw = f"raised {type(error).__name__}: {error}"
-            return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver("cvxopt", version, raw))
+            return without_point(self.qp, self._reported(f"raised {type(error).__name__}: {error}"))
         status = STATUS[answer["status"]]
         if status is Status.NUMERICAL_ERROR and answer["iterations"] >= settings["maxiters"]:
             status = Status.ITERATION_LIMIT
-        solver = Solver("cvxopt", version, answer["status"])
-        solution = self._mapped(answer, status, solver)
+        solution = self._mapped(answer, status)
         if status is Status.OPTIMAL and self._breaks_rows(solution):
-            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=solution.iterations)
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solution.solver, iterations=solution.iterations)
         return solution
 
     def _breaks_rows(self, solution: QPSolution) -> bool:
@@ -340,11 +337,9 @@ class CvxoptCompiled(Compiled):
         size = float(np.abs(b).max()) + float((abs(A) @ np.abs(x)).max()) if len(b) else 0.0
         return bool(len(b) and np.abs(A @ x - b).max() > BROKEN * size)
 
-    def _mapped(self, answer: dict[str, Any], status: Status, solver: Solver) -> QPSolution:
+    def _mapped(self, answer: dict[str, Any], status: Status) -> QPSolution:
         n = self.qp.n
         x = np.array(answer["x"]).ravel()
-        if not np.isfinite(x).all():
-            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=answer["iterations"])
         low, high = _bounded(self.qp)
         m = 0 if self.qp.h is None else len(self.qp.h)
         z = np.array(answer["z"]).ravel()
@@ -352,7 +347,7 @@ class CvxoptCompiled(Compiled):
         z_box[low] -= z[m : m + len(low)]
         z_box[high] += z[m + len(low) : m + len(low) + len(high)]
         p = 0 if self.qp.b is None else len(self.qp.b)
-        return QPSolution(
-            self.qp, status, solver, x=x[:n], y=np.array(answer["y"]).ravel()[:p], z=z[:m], box=z_box,
-            iterations=answer["iterations"],
-        )  # fmt: skip
+        y = np.array(answer["y"]).ravel()[:p]
+        return self._answer(
+            status, self._reported(answer["status"]), answer["iterations"], x[:n], y=y, z=z[:m], box=z_box
+        )

@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.backends.abilities import ALL, Abilities, Form
-from qpsvm.backends.base import Backend, Compiled, refuse_unknown
-from qpsvm.backends.contract import Limits
-from qpsvm.backends.external.packages import installed_version
+from qpsvm.backends.base import Backend, refuse_unknown
+from qpsvm.backends.contract import Compiled, Limits, installed_version
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.program.costs import Cost, General, Import, Matrices, Rows, Size
@@ -221,12 +220,10 @@ class CvxpyCompiled(Compiled):
         ]
         missing = any(constraint.dual_value is None for constraint in self.constraints.values())
         if raw not in WITH_POINT or any(value is None for value in values):
-            return QPSolution(self.qp, status, solver, iterations=iterations)
+            return self._answer(status, solver, iterations)
         x = np.concatenate([np.atleast_1d(value) for value in values])
         y, z, z_box = self._duals() if not missing else self._no_duals()
-        if not (np.isfinite(x).all() and np.isfinite(z_box).all()):
-            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=iterations)
-        return QPSolution(self.qp, status, solver, x=x, y=y, z=z, box=z_box, iterations=iterations)
+        return self._answer(status, solver, iterations, x, y=y, z=z, box=z_box)
 
     def _no_duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         p, m = (0 if side is None else len(side) for side in (self.qp.b, self.qp.h))

@@ -1,33 +1,37 @@
 """LIBLINEAR, through scikit-learn: dual coordinate descent (Hsieh et al. 2008), at its own stopping rule.
 
 It returns w; α is read off features that are added to the rows (`solvers.linear.coordinate`). Its loop knows no clock
-and no interrupt key: it is run in slices, long ones in a child process (`sliced`). `augmented_lagrangian` begins with
+and no interrupt key: it is run in slices, long ones in a child (`run_sliced`). `augmented_lagrangian` begins with
 the same loop where that pays, and goes on where it ends.
+
+Its solver 4 takes a linear Crammer-Singer machine: from that w the exact split of the rows is read off.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from qpsvm.backends.abilities import Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData, stopped
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, ended
 from qpsvm.backends.own.augmented_lagrangian_ import LOSSES
 from qpsvm.backends.own.kernel_newton_ import LIBSVM_IMPORT
 from qpsvm.backends.own.views import LinearRows, linear_rows
+from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
+from qpsvm.program.all_in_one import JointDual
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.solution import QPSolution
 from qpsvm.program.statement import Statement
 from qpsvm.solvers.linear.coordinate import (
     NUMBER_BYTES,
     NUMBER_SECONDS,
     ROW_SECONDS,
-    Descent,
     countable,
     descend,
     numbers_of,
@@ -42,8 +46,8 @@ OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
 ONE_SIDED, TWO_SIDED = OWN - {"level 0", "other levels", "mirrored α"}, OWN - {"one α a sample", "several α a sample"}
 #: Linear losses have bounds of α, squared ones none.
 LINEAR, SQUARED = {"unbounded", "curved"}, {"bounded", "flat"}
-#: scikit-learn's own tolerance, for the largest violation, and the relative gap that it stands for.
-DEFAULT_EPS, USUAL_GAP = 1e-4, 1e-6
+#: scikit-learn's own tolerance, for the largest violation.
+DEFAULT_EPS = 1e-4
 #: Of a tube with a linear price, the tolerance is for the sum of all violations, as a share of the first one.
 TUBE_SHARE = 0.01
 #: Passes where no limit is given: on tables whose features are scaled alike it ends within a thousand.
@@ -102,26 +106,40 @@ class LiblinearCompiled(Compiled):
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, rows, statement, most = self.data, self._rows, self._statement, limits.max_iter or PASSES
-        eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / USUAL_GAP * limits.tol)
+        eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol)
         eps *= TUBE_SHARE if rows.losses.flat and not rows.losses.one_sided else 1.0
         clock = Clock(limits.time_limit)
         found = descend(
             data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)), most=most,
             clock=clock, verbose=limits.verbose,
         )  # fmt: skip
-        status, raw = _end(found, most, clock)
-        solver = Solver(self.backend.name, self.backend.version() or "?", raw)
+        status, raw = ended(found, most, clock)
         w = np.append(found.w, found.b) if data.fit_intercept else found.w
-        if not (np.isfinite(w).all() and np.isfinite(found.alpha).all()):
-            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=found.iterations)
         x, y = statement.x(rows.alpha(found.alpha)), statement.multipliers({"b": found.b})
-        return QPSolution(self.qp, status, solver, x=x, y=y, v=statement.lift(w), iterations=found.iterations)
+        return self._answer(status, self._reported(raw), found.iterations, x, y=y, v=statement.lift(w))
 
 
-def _end(found: Descent, most: int, clock: Clock) -> tuple[Status, str]:
-    """Why the loop ended."""
-    if found.finished:
-        return Status.OPTIMAL, "converged"
-    if found.iterations >= most:
-        return stopped("iteration_limit")
-    return stopped(clock.stopped() or "time_limit")
+#: Of several classes: its tolerance and its passes, and the products in them that are worth waiting for.
+CLASSES_TOLERANCE, CLASSES_PASSES, MOST_PRODUCTS = 1e-8, 1000, 2e10
+
+
+def takes(dual: JointDual, X: Matrix) -> bool:
+    """Whether it is LIBLINEAR's machine, over as many samples as it is quick for."""
+    own = dual.shared and dual.intercept != "free" and dual.k > 2 and dual.level == 1.0
+    return own and CLASSES_PASSES * float(X.shape[0] * X.shape[1]) * dual.k <= MOST_PRODUCTS
+
+
+def missing_at_liblinear(dual: JointDual, X: Matrix) -> FloatArray:
+    """t (n, k) at the w that LIBLINEAR ends with: `LinearSVC(multi_class="crammer_singer")`."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm._classes import LinearSVC  # not sklearn.svm, which may be patched
+
+    machine = LinearSVC(
+        multi_class="crammer_singer", C=1.0, tol=CLASSES_TOLERANCE, max_iter=CLASSES_PASSES, random_state=0,
+        fit_intercept=dual.intercept == "penalised",
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine.fit(X, dual.label, sample_weight=dual.upper)
+    f: FloatArray = np.asarray(X @ machine.coef_.T + machine.intercept_, dtype=np.float64)
+    return dual.missing(f)

@@ -1,20 +1,29 @@
 """LIBSVM, through scikit-learn's SVC and NuSVC: decomposition by pairs (Chang & Lin 2011), at its own stopping rule.
 
-LIBSVM's loop knows no clock and no interrupt key: it is run in slices, long ones in a child process (`sliced`).
+LIBSVM's loop knows no clock and no interrupt key: it is run in slices, long ones in a child process (`run_sliced`).
+Over samples of several classes it takes every machine of one class against one in a single call (`fit_classes`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.backends.abilities import Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData, stopped
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import (
+    DEFAULT_TOLERANCE,
+    Compiled,
+    Limits,
+    SolverData,
+    ended,
+    installed_version,
+    without_point,
+)
 from qpsvm.backends.own.kernel_newton_ import (
     INTERVALS,
     LIBSVM_IMPORT,
@@ -31,23 +40,22 @@ from qpsvm.backends.own.views import Intervals
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.solution import QPSolution, Solver
 from qpsvm.program.statement import Statement
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.solvers.kernel.libsvm import iterations_within, quiet
-from qpsvm.solvers.shared.sliced import run_sliced
-from qpsvm.solvers.shared.stopping import Clock
+from qpsvm.solvers.kernel.libsvm import GRAM_CACHE_MEGABYTES, compiled_loop, iterations_within, quiet
+from qpsvm.solvers.shared.stopping import Clock, run_sliced
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.space.operators import LowRank
 
-#: LIBSVM's own tolerance, for the largest violation, and the relative gap that it stands for.
-DEFAULT_EPS, USUAL_GAP = 1e-3, 1e-6
+#: LIBSVM's own tolerance, for the largest violation.
+DEFAULT_EPS = 1e-3
 #: A ν-SVM, and any machine of a given sum, is solved to this share of the tolerance: its objective is small, so that a
 #: violation weighs more in its gap.
 NU_SHARE = 0.1
-#: The iteration limit of a ν-SVM where none is given: so many for each row, and so many besides. Where the reduced
-#: hulls meet, LIBSVM would never end.
-NU_ITERATIONS_PER_ROW, NU_ITERATIONS = 100, 20_000
+#: The iteration limit of a ν-SVM where none is given: as many for each row as any, and so many besides. Where the
+#: reduced hulls meet, LIBSVM would never end.
+NU_ITERATIONS = 20_000
 #: That of any other machine, LIBSVM's own: so many for each row, but at least so many. Where C is large, rounding may
 #: keep it going.
 ITERATIONS_PER_ROW, LEAST_ITERATIONS = 100, 10_000_000
@@ -125,26 +133,23 @@ class LibsvmCompiled(Compiled):
         self._nu = min(1.0, self._total / float(svm.upper.sum())) if svm.homogeneous else None
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        data, statement, version = self.data, self._statement, self.backend.version() or "?"
+        data, statement = self.data, self._statement
         kind, settings = self._machine(limits, options)
         clock, n, most = Clock(limits.time_limit), len(data.y), limits.max_iter or self._enough()
         arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
             fitted = run_sliced(fit, arguments, n, most, self._within, self._nothing, clock, limits.verbose)
         except FloatingPointError as error:  # of the largest feasible ν it says "infeasible", for rounding
-            return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver(self.backend.name, version, str(error)))
-        status, raw = _end(fitted, most, clock)
-        solver = Solver(self.backend.name, version, raw)
+            return without_point(self.qp, self._reported(str(error)))
+        status, raw = ended(fitted, most, clock)
         coefficients = np.zeros(n)
         coefficients[fitted.support] = np.abs(fitted.coefficients)
         rho = 1.0
         if self._nu is not None:  # what NuSVC gives are α/ρ and b/ρ: their sum is known
-            rho = self._total / float(coefficients.sum()) if coefficients.any() else np.inf
-            if not (np.isfinite(coefficients).all() and np.isfinite(fitted.intercept) and rho < np.inf):
-                return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=fitted.iterations)
+            rho = self._total / float(coefficients.sum()) if coefficients.any() else np.nan
         multipliers = statement.multipliers({"b": rho * fitted.intercept, "rho": rho})
         x = statement.x(rho * coefficients)
-        return QPSolution(self.qp, status, solver, x=x, y=multipliers, iterations=fitted.iterations)
+        return self._answer(status, self._reported(raw), fitted.iterations, x, y=multipliers)
 
     def _machine(self, limits: Limits, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """`SVC` or `NuSVC`, and its settings."""
@@ -152,7 +157,7 @@ class LibsvmCompiled(Compiled):
         settings |= {"verbose": limits.verbose, **self.data.kernel}
         if limits.tol is not None:
             share = 1.0 if self._nu is None else NU_SHARE
-            settings.setdefault("tol", share * min(DEFAULT_EPS, DEFAULT_EPS / USUAL_GAP * limits.tol))
+            settings.setdefault("tol", share * min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol))
         if self._nu is None:
             return "SVC", {"C": float(self.data.sample_weight.max()), **settings}
         return "NuSVC", {"nu": self._nu, **settings}
@@ -161,7 +166,7 @@ class LibsvmCompiled(Compiled):
         """Iterations, where no limit is given."""
         n = len(self.data.y)
         if self._nu is not None:
-            return NU_ITERATIONS_PER_ROW * n + NU_ITERATIONS
+            return ITERATIONS_PER_ROW * n + NU_ITERATIONS
         return max(ITERATIONS_PER_ROW * n, LEAST_ITERATIONS)
 
     def _within(self, seconds: float) -> int:
@@ -199,7 +204,12 @@ class LoopCompiled(Compiled):
         machine, clock = Intervals.of(self._statement.svm, self.backend.name), Clock(limits.time_limit)
         problem, blocks = machine.problem, interval_blocks(self.data, self._statement.svm, machine)
         share = 1.0 if problem.mass is None and problem.share is None else NU_SHARE
-        eps = share * DEFAULT_EPS * min(1.0, (limits.tol or USUAL_GAP) / USUAL_GAP) * unit_of(blocks, problem)
+        eps = (
+            share
+            * DEFAULT_EPS
+            * min(1.0, (limits.tol or DEFAULT_TOLERANCE) / DEFAULT_TOLERANCE)
+            * unit_of(blocks, problem)
+        )
         own, most = blocks.samples, limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, LEAST_ITERATIONS)
         by_itself = own is not None and plain(problem)
         loop = libsvm_loop(
@@ -208,16 +218,11 @@ class LoopCompiled(Compiled):
             tol=options.get("eps", eps), verbose=limits.verbose,
             settings={name: value for name, value in options.items() if name != "eps"},
         )  # fmt: skip
-        status, raw = (Status.OPTIMAL, "converged") if loop.finished else stopped(
-            "iteration_limit" if loop.iterations >= most else clock.stopped() or "time_limit"
-        )  # fmt: skip
-        solver = Solver(self.backend.name, self.backend.version() or "?", raw)
+        status, raw = ended(loop, most, clock)
         support = loop.beta.nonzero()[0]
         edges = problem.edges(blocks.product(support, loop.beta[support], np.arange(problem.n)))
-        return QPSolution(
-            self.qp, status, solver, x=self._statement.x(machine.alpha(loop.beta)),
-            y=self._statement.multipliers(machine.multipliers(*edges)), iterations=loop.iterations,
-        )  # fmt: skip
+        x, y = self._statement.x(machine.alpha(loop.beta)), self._statement.multipliers(machine.multipliers(*edges))
+        return self._answer(status, self._reported(raw), loop.iterations, x, y=y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,10 +245,43 @@ def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: Floa
     )  # fmt: skip
 
 
-def _end(fitted: Fitted, most: int, clock: Clock) -> tuple[Status, str]:
-    """Why the loop ended."""
-    if fitted.finished:
-        return Status.OPTIMAL, "converged"
-    if fitted.iterations >= most:
-        return stopped("iteration_limit")
-    return stopped(clock.stopped() or "time_limit")
+class Loop(NamedTuple):
+    """What the loop is told of the kernel: "linear" or "rbf" of samples, or "precomputed"."""
+
+    name: str
+    gamma: float = 0.0
+
+
+def available() -> bool:
+    """Whether the compiled loop is there, and answers rightly."""
+    return compiled_loop() is not None
+
+
+def solver() -> Solver:
+    """Who solved, for the record."""
+    return Solver("libsvm", installed_version("scikit-learn") or "?", "converged, then the exact split")
+
+
+def fit_classes(
+    data: FloatArray, codes: IntArray, upper: FloatArray, tol: float, kernel: Loop, most: int, nu: float | None = None
+) -> tuple[IntArray, FloatArray, IntArray] | None:
+    """Run the loop of all machines, each until no pair of rows violates its condition by more than tol, or a limit.
+
+    Shapes: data (n, d), codes (n,), upper (n,) → support (s,), alpha (k − 1, s), iterations (k (k − 1)/2,).
+    """
+    n = len(data)
+    common = bool((upper == upper[0]).all())
+    settings: dict[str, Any] = {
+        "svm_type": 0, "C": float(upper[0]) if common else 1.0, "sample_weight": np.empty(0) if common else upper,
+    }  # fmt: skip
+    if nu is not None:  # the largest ν that is feasible must not look infeasible by rounding
+        settings |= {"svm_type": 1, "C": 1.0, "nu": nu * (1.0 - n * float(np.finfo(float).eps))}
+    try:
+        out = compiled_loop()(
+            data, codes.astype(np.float64), kernel=kernel.name, gamma=kernel.gamma, tol=tol,
+            cache_size=min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6), max_iter=most, class_weight=np.empty(0),
+            shrinking=1, probability=0, random_seed=0, **settings,
+        )  # fmt: skip
+    except ValueError:
+        return None
+    return out[0], np.abs(out[3]), np.asarray(out[8], dtype=np.intp).ravel()

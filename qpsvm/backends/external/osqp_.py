@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.backends.abilities import ALL, Abilities, Form
-from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Compiled, Limits, SolverData, without_point
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.program.costs import Cost, General, Import, Matrices, Rows, Size
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Solver, Status, gradient
+from qpsvm.program.solution import QPSolution, Status, gradient
 from qpsvm.space.operators import Diagonal, LowRank, Operator
 
 #: OSQP's own defaults of what `solve` may set; set each time, as a solver kept for a warm start keeps its settings.
@@ -146,8 +146,7 @@ class OsqpCompiled(Compiled):
                 self._solver = None
                 if str(error) == SETTINGS_REFUSED:
                     raise ValueError(f"OSQP's setup ended with code {error}") from error
-                solver = Solver("osqp", self.backend.version() or "?", f"setup ended with code {error}")
-                return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver)
+                return without_point(self.qp, self._reported(f"setup ended with code {error}"))
             self._options = dict(options)
         else:
             self._solver.update_settings(**settings)
@@ -178,19 +177,14 @@ class OsqpCompiled(Compiled):
 
     def _mapped(self, answer: Any) -> QPSolution:
         status = STATUS[int(answer.info.status_val)]
-        solver = Solver("osqp", self.backend.version() or "?", answer.info.status)
-        n, iterations = self.qp.n, int(answer.info.iter)
-        usable = status in WITH_POINT and np.isfinite(answer.x).all() and np.isfinite(answer.y).all()
-        if not usable:
-            status = Status.NUMERICAL_ERROR if status in WITH_POINT else status
-            return QPSolution(self.qp, status, solver, iterations=iterations)
+        solver, n, iterations = self._reported(answer.info.status), self.qp.n, int(answer.info.iter)
+        if status not in WITH_POINT:
+            return self._answer(status, solver, iterations)
         m = 0 if self.qp.h is None else len(self.qp.h)
         p = 0 if self.qp.b is None else len(self.qp.b)
         x, duals = np.array(answer.x), np.array(answer.y)
         z_box = np.zeros(len(x))
         bounded = _bounded(self.qp)  # the variables of the lift have no bounds
         z_box[bounded] = duals[len(duals) - len(bounded) :]
-        return QPSolution(
-            self.qp, status, solver, x=x[:n], y=duals[m : m + p], z=duals[:m], box=z_box[:n],
-            iterations=iterations, v=x[n:] if self.lifted else None,
-        )  # fmt: skip
+        y, v = duals[m : m + p], x[n:] if self.lifted else None
+        return self._answer(status, solver, iterations, x[:n], y=y, z=duals[:m], box=z_box[:n], v=v)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData, own_settings, stopped
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.backends.own.views import LinearRows, best_intercept, linear_rows
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.costs import Cost, Rows, Size
@@ -20,8 +20,6 @@ from qpsvm.program.statement import Statement
 from qpsvm.solvers.linear.coordinate import is_loaded, most_reach
 from qpsvm.solvers.linear.settings import SETTINGS
 
-#: The relative gap aimed at where no tolerance is given.
-DEFAULT_TOLERANCE = 1e-6
 #: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
 #: α, the loss bends; a row that nothing may fall short of is no loss.
 LOSSES = ANYTHING - {"kernel", "balance and total", "one row", "other rows"}
@@ -90,7 +88,7 @@ class AugmentedLagrangianCompiled(Compiled):
         w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
         y = statement.multipliers({group.multiplier: answer.b / self._rows.factor for group in statement.svm.groups})
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
-        return self._answer(answer, statement.x(self._rows.alpha(answer.alpha)), raw, y=y, v=statement.lift(w))
+        return self._told(answer, statement.x(self._rows.alpha(answer.alpha)), raw, y=y, v=statement.lift(w))
 
     def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
         """w, b and the multipliers of the rows at a point of the QP: b is the best one for w."""

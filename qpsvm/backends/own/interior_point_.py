@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm.backends.abilities import ALL, Abilities, Form
-from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData, own_settings
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Compiled, Limits, SolverData, own_settings
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.costs import Cost, General, Matrices, Rows, Size
 from qpsvm.program.qp import QP
@@ -84,7 +84,7 @@ class BoxCompiled(Compiled):
         from qpsvm.solvers.interior_point.mehrotra import mehrotra
 
         answer = mehrotra(*self.data, **_settings(limits, options))
-        return self._answer(answer, answer.x, y=answer.y, box=answer.z_box, v=answer.v)
+        return self._told(answer, answer.x, y=answer.y, box=answer.z_box, v=answer.v)
 
 
 class RowsCompiled(Compiled):
@@ -92,4 +92,4 @@ class RowsCompiled(Compiled):
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         answer = self.data.solve(**_settings(limits, options))
-        return self._answer(answer, answer.x, z=answer.z, box=answer.z_box)
+        return self._told(answer, answer.x, z=answer.z, box=answer.z_box)

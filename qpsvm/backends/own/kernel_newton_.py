@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData, own_settings, stopped
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.backends.own.views import Intervals
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from qpsvm.solvers.kernel.portfolio import KernelSolution
     from qpsvm.solvers.linear.solve import LinearSolution
 
-#: The relative gap aimed at where no tolerance is given.
-DEFAULT_TOLERANCE = 1e-6
 #: A Gram matrix with less on its diagonal is zero.
 LEAST_CURVATURE = 1e-280
 #: Rows of a linear machine up to which its Gram matrix is made.
@@ -212,12 +210,12 @@ class KernelNewtonCompiled(Compiled):
         beta = None if start is None else machine.beta(start)
         blocks = interval_blocks(self.data, svm, machine)
         answer = solve_kernel(blocks, machine.problem, linear=over_factor, start=beta, **settings)
-        return self._told(answer, machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube))
+        return self._mapped(answer, machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube))
 
-    def _told(self, answer: KernelSolution, alpha: FloatArray, multipliers: Mapping[str, float]) -> QPSolution:
+    def _mapped(self, answer: KernelSolution, alpha: FloatArray, multipliers: Mapping[str, float]) -> QPSolution:
         statement, raw = self._statement, f"{stopped(answer.reason)[1]} ({answer.engine})"
         v = None if answer.coef is None else statement.lift(answer.coef)
-        return self._answer(answer, statement.x(alpha), raw, y=statement.multipliers(multipliers), v=v)
+        return self._told(answer, statement.x(alpha), raw, y=statement.multipliers(multipliers), v=v)
 
     def _hard(self, settings: dict[str, Any]) -> QPSolution:
         """The hard margin."""
@@ -226,7 +224,7 @@ class KernelNewtonCompiled(Compiled):
         svm, data = self._statement.svm, self.data
         gram = svm.gram.blocks if isinstance(svm.gram, KernelGram) else data.gram
         answer = solve_kernel_hard(data.kernel, data.X, svm.sign, self._curvature(), gram=gram, **settings)
-        return self._told(answer, svm.sign * answer.beta + 0.0, {"b": answer.b})
+        return self._mapped(answer, svm.sign * answer.beta + 0.0, {"b": answer.b})
 
     def _nu(self, settings: dict[str, Any], limits: Limits) -> QPSolution:
         """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ.
@@ -244,7 +242,7 @@ class KernelNewtonCompiled(Compiled):
         if linear and answer.reason == "numerical_error":
             left = None if limits.time_limit is None else max(clock.left, SHORTEST)
             return self._inside(replace(limits, time_limit=left))
-        return self._told(answer, svm.sign * answer.beta + 0.0, {"b": answer.b, "rho": rho})
+        return self._mapped(answer, svm.sign * answer.beta + 0.0, {"b": answer.b, "rho": rho})
 
     def _inside(self, limits: Limits) -> QPSolution:
         """The QP by interior points."""
@@ -253,7 +251,7 @@ class KernelNewtonCompiled(Compiled):
         qp, settings = self.qp, own_settings(limits, {}, INSIDE_SHARE * (limits.tol or DEFAULT_TOLERANCE))
         answer = mehrotra(qp.P, qp.q, qp.A, qp.b, *qp.bounds, **settings)
         raw = f"{stopped(answer.reason)[1]} (interior points)"
-        return self._answer(answer, answer.x, raw, y=answer.y, box=answer.z_box, v=answer.v)
+        return self._told(answer, answer.x, raw, y=answer.y, box=answer.z_box, v=answer.v)
 
     def _curvature(self) -> float:
         """The mean of K_ii; 1 where that is nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qpsvm.backends.external.packages import built_in_version
+from qpsvm.backends.contract import built_in_version
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import TooLargeError
 from qpsvm.base.resources.limits import available_memory, in_words

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData, own_settings
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Compiled, Limits, SolverData, own_settings
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.machines.problem import forms
@@ -67,7 +67,7 @@ class DualAscentCompiled(Compiled):
         from qpsvm.solvers.study.dual_ascent import projected_gradient
 
         answer = projected_gradient(*self.data, x0=limits.start, **own_settings(limits, options, limits.tol))
-        return self._answer(answer.trace, answer.x, y=answer.y, box=answer.z_box)
+        return self._told(answer.trace, answer.x, y=answer.y, box=answer.z_box)
 
 
 #: Its workspace is about ten dense n × n matrices and an iteration costs O(n³).
@@ -118,7 +118,7 @@ class SlsqpCompiled(Compiled):
 
         answer = slsqp(*self.data, **own_settings(limits, options))
         said = str(answer.message)
-        return self._answer(answer.trace, answer.x, said, y=answer.y, z=answer.z, box=answer.z_box)
+        return self._told(answer.trace, answer.x, said, y=answer.y, z=answer.z, box=answer.z_box)
 
 
 #: Whose primals it takes: those with a slack for each α.
@@ -187,4 +187,4 @@ class SubgradientCompiled(Compiled):
         x[self._rest] = answer.u
         x[slack] = np.maximum(self.data.h - self.data.M @ answer.u, 0.0) / self._scale
         z_box[slack] = self._scale * answer.z - self.qp.q[slack]  # stationarity in ξ
-        return self._answer(answer.trace, x, z=answer.z, box=z_box)
+        return self._told(answer.trace, x, z=answer.z, box=z_box)

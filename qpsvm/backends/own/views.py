@@ -32,7 +32,7 @@ from qpsvm.data.rows import RowSource, WithOnes
 from qpsvm.program.losses import per_row
 from qpsvm.program.svm_dual import Group, SVMDual
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.linear.row_losses import RowLosses
+from qpsvm.solvers.linear.row_problem import RowLosses
 from qpsvm.space.operators import LowRank
 
 #: What both α of a sample share is worth looking at from this share of the sum of all bounds on.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.external.libsvm_classes import Loop, available, solver
+from qpsvm.backends.external.libsvm_ import Loop, available, solver
 from qpsvm.base.arrays.rounding import dots
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.arrays.vectors import times

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from qpsvm.backends.external.libsvm_classes import Loop, fit_classes
+from qpsvm.backends.external.libsvm_ import Loop, fit_classes
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import quantile_interval
 from qpsvm.bounds.certificate import middle

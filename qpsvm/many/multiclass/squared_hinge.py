@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
-from qpsvm.backends.external.packages import built_in_version
+from qpsvm.backends.contract import built_in_version
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.arrays.vectors import times
 from qpsvm.base.resources.limits import one_thread

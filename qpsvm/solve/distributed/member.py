@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.backends import RESUMABLE, get
-from qpsvm.backends.external.packages import built_in_version
+from qpsvm.backends.contract import built_in_version
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import DataError, QPSVMError

@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from qpsvm.backends.external.packages import built_in_version
+from qpsvm.backends.contract import built_in_version
 from qpsvm.base.errors import ClusterError
 from qpsvm.base.resources.interrupts import noted
 from qpsvm.data.sources.dask_rows import cluster_faults

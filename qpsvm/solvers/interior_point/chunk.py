@@ -17,19 +17,16 @@ from qpsvm.base.arrays.types import FloatArray
 
 @dataclass(frozen=True)
 class Settings:
-    """The numbers of one solve, file by file. Those that follow from what a product with B costs stand in `columns`."""
+    """The numbers of one solve, file by file. Those that follow from what a product with B costs stand in `systems`."""
 
     # --- mehrotra: where it ends
-    # Iterations without progress, by a factor, after which only rounding is left; and while the point is still far.
-    stalled: int = 6
-    stalled_far: int = 20
-    progress: float = 0.9
+    # Iterations without progress after which only rounding is left.
+    stalled: int = 20
 
     # --- iterate, chunk: the iteration
-    # Exponent of (IPM.8), and the least σ. No exponent is best everywhere: on ijcnn1 6 takes 24 iterations and 4 takes
+    # Exponent of (IPM.8). No exponent is best everywhere: on ijcnn1 6 takes 24 iterations and 4 takes
     # 30; on sixteen duals of smaller sets, raw and standardised, to 1e-7, 6 takes 327 in all and 4 takes 306.
     centring_power: int = 6
-    least_centring: float = 1e-8
     # Share of the longest step that is taken, where that is short, and where it is nearly or more than a whole one.
     short_step: float = 0.9
     long_step: float = 0.999
@@ -41,8 +38,7 @@ class Settings:
     long_enough_costly: float = 0.9
     correctors_cheap: int = 1
     long_enough_cheap: float = 0.5
-    # The step that a corrector aims for.
-    aimed_growth: float = 1.5
+    # By how much longer a step a corrector aims for.
     aimed_step: float = 0.3
     # A corrector is kept where the step grows by this share of what was aimed for.
     worthwhile: float = 0.1

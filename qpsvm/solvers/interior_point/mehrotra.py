@@ -132,11 +132,6 @@ class Iterate:
         self._best = Point(self._vectors.x.copy(), force, self._u.copy(), self.objective)
 
     @property
-    def is_near(self) -> bool:
-        """Whether the gap has come so low that the best point is kept."""
-        return self._best is not None
-
-    @property
     def best(self) -> Point:
         """The best point so far: the last one, where none was good enough to be kept."""
         if self._best is None:
@@ -156,7 +151,7 @@ class Iterate:
         for _ in range(self._correctors):
             if step > self._long_enough:
                 break
-            aimed = min(1.0, max(SETTINGS.aimed_growth * step, step + SETTINGS.aimed_step))
+            aimed = min(1.0, step + SETTINGS.aimed_step)
             total = self._vectors.target
             for chunk in self._chunks:
                 chunk.push(dx, goal, aimed, total)
@@ -183,7 +178,7 @@ class Iterate:
             longest, product = max(longest, chunk_longest), product + chunk_product
         tau = 1.0 / longest
         share = (1.0 - tau) - tau * tau * product / self._products  # (IPM.8)
-        return min(1.0, max(SETTINGS.least_centring, max(share, 0.0) ** SETTINGS.centring_power))
+        return min(1.0, max(share, 0.0) ** SETTINGS.centring_power)
 
 
 def _step_length(lowest: float) -> float:
@@ -266,10 +261,10 @@ def _run(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
                 _report(iterate, budget)
             if merit <= tol:
                 return "converged"
-            better = merit < SETTINGS.progress * merits or iterate.absolute_gap < SETTINGS.progress * gaps
+            better = merit < merits or iterate.absolute_gap < gaps
             since = 0 if better else since + 1
             merits, gaps = min(merits, merit), min(gaps, iterate.absolute_gap)
-            if since >= (SETTINGS.stalled if iterate.is_near else SETTINGS.stalled_far):
+            if since >= SETTINGS.stalled:
                 return "numerical_error"
             if stop := budget.spent(budget.clock.seconds - began):  # the next one takes as long
                 return stop

@@ -16,8 +16,7 @@ from scipy.linalg import qr
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.solvers.interior_point.chunk import SETTINGS
-from qpsvm.solvers.interior_point.columns import as_columns, small_dense
-from qpsvm.solvers.interior_point.systems import DenseNewton, FactoredNewton, Newton
+from qpsvm.solvers.interior_point.systems import DenseNewton, FactoredNewton, Newton, as_columns, small_dense
 from qpsvm.space.operators import Operator
 
 #: Where an infinite bound is put. Its square, and the square of its inverse, are still normal numbers.

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
-from qpsvm.solvers.interior_point.columns import small_dense
 from qpsvm.solvers.interior_point.mehrotra import mehrotra
+from qpsvm.solvers.interior_point.systems import small_dense
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.operators import LowRank
 

@@ -3,7 +3,7 @@
     (KDUAL.1)  minimise ½βᵀKβ − ℓᵀβ + Σ ε_i|β_i|  subject to  Σβ = e,  low ≤ β ≤ high
     (KDUAL.2)  r = ℓ − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i:  the reduced gradient, σ_i = ±1 its side
     (KDUAL.3)  P − D = Σ (high_i − β_i) max(p_i, 0) + (β_i − low_i) max(−p_i, 0) on that side, and what the other adds:
-               no term is negative
+               (LOSSES.5), no term is negative
     (KDUAL.4)  relative gap = (P − D) / max(|P|, |D|)
     (KDUAL.5)  the best b for a given u is a weighted quantile of the ends ℓ − u ∓ ε of the tubes, at level Σ high − e;
                in (KDUAL.7), b ± ε are two of ℓ − u
@@ -150,18 +150,10 @@ class KernelDual(Loss):
             return None
         return self.total / float(self.high.sum())
 
-    def restricted(
-        self, rows: IntArray, outside: float = 0.0, outside_mass: float = 0.0, scale: float | None = None
-    ) -> KernelDual:
-        """The same problem over some of the rows, with Σβ and Σ|β| of the others and the denominator of the whole."""
-        return KernelDual(
-            self.high[rows], self.level[rows], self.low[rows], at(self.tube, rows), 0.0, self.total, self.mass, outside,
-            outside_mass, scale,
-        )  # fmt: skip
-
     def part(self, rows: IntArray, at_bound: FloatArray, scale: float | None = None) -> KernelDual:
-        """`restricted`, with β of the rows outside."""
-        return self.restricted(rows, float(at_bound.sum()), float(np.abs(at_bound).sum()), scale)
+        """The same problem over some of the rows, with β of the others and the denominator of the whole."""
+        mass = float(np.abs(at_bound).sum())
+        return replace(self.of(rows), outside=float(at_bound.sum()), outside_mass=mass, scale=scale)
 
     def with_tube(self, edges: Edges) -> KernelDual:
         """(KDUAL.1) at the ε of (KDUAL.7)."""
@@ -261,41 +253,28 @@ class KernelDual(Loss):
         zero = np.zeros(self.n)
         if self.total == 0.0 and not self.mass and (self.low <= 0.0).all() and (self.high >= 0.0).all():
             return self.point(zero, zero)
-        return self._seen(self.balanced(zero), zero, Edges(0.0), np.inf, 0.0)
+        return self.at_edges(self.balanced(zero), zero, Edges(0.0), np.inf, 0.0)
 
     def point(self, beta: FloatArray, u: FloatArray) -> DualPoint:
         """Measure a feasible β with its u = Kβ, both (n,)."""
         edges = self.edges(u)
-        seen = self._seen(beta, u, edges, np.inf, 0.0)
-        gradient = seen.gradient
-        rising = np.maximum(gradient, 0.0)
-        difference = float((seen.high - beta) @ rising + (beta - seen.low) @ (rising - gradient))  # (KDUAL.3)
+        difference = self.with_tube(edges).mismatch(beta, self.level - u - edges.b)  # (KDUAL.3)
+        if self.mass is not None:  # (KDUAL.8)
+            difference += edges.tube * max(self.mass - self.outside_mass - float(np.abs(beta).sum()), 0.0)
         value = self.worth(beta) - 0.5 * float(beta @ u)
-        if self.kinked:
-            width = self.tube + edges.tube
-            side = np.where(seen.high > 0.0, 1.0, -1.0)
-            other = np.maximum(-side * (gradient + side * width) - width, 0.0)
-            difference += float(np.where(side > 0.0, -self.low, self.high) @ other)
-            if self.mass is not None:  # (KDUAL.8)
-                difference += edges.tube * max(self.mass - self.outside_mass - float(np.abs(beta).sum()), 0.0)
         scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
-        gap = float(gap) if np.isfinite(gap) else np.inf
-        return DualPoint(beta, u, edges.b, gap, scale, gradient, seen.low, seen.high, edges.tube)
+        return self.at_edges(beta, u, edges, float(gap) if np.isfinite(gap) else np.inf, scale)
 
     def at_edges(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
         """The point with an intercept, a gap and a scale that are known."""
-        return self._seen(beta, u, edges, gap, scale)
-
-    def _seen(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
         r = self.level - u
         r -= edges.b
         if not self.kinked:
             return DualPoint(beta, u, edges.b, gap, scale, r, self.low, self.high)
         side = _sides(beta, r)
-        gradient = r - side * (self.tube + edges.tube)
         low, high = np.where(side > 0.0, 0.0, self.low), np.where(side > 0.0, self.high, 0.0)
-        return DualPoint(beta, u, edges.b, gap, scale, gradient, low, high, edges.tube)
+        return DualPoint(beta, u, edges.b, gap, scale, r - side * (self.tube + edges.tube), low, high, edges.tube)
 
 
 @dataclass(frozen=True, eq=False)

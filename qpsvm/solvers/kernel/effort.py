@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.progress import heard, say_step
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.libsvm import MOST_ITERATIONS, libsvm_loop
-from qpsvm.solvers.shared.stopping import Clock, StopReason
+from qpsvm.solvers.kernel.libsvm import libsvm_loop
+from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Clock, StopReason
 
 
 @dataclass(frozen=True)

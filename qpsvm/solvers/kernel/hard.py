@@ -1,7 +1,7 @@
 """The hard margin: block pivoting from a rough C-SVM, and where that fails C-SVMs with a penalty that no α reaches.
 
 A C-SVM in which no α is at C has the solution of the hard margin, as its own optimality conditions say: an exact
-penalty. Solving one to many digits costs far more than to learn from a rough one which rows may support; `pivots` does
+penalty. Solving one to many digits costs far more than to learn from a rough one which rows may support; `nu` does
 the rest. Where it goes astray, as where K_FF is singular, and where a linear machine has few features, an active set
 that grows row by row finds the few that support (`active_set`). What is left gets a penalty that rises step by step.
 Where that frees hardly any α at C, or α grows beyond what double precision can tell, the classes are not separated, or
@@ -34,15 +34,15 @@ from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
 from qpsvm.solvers.kernel.initial_sets import unbounded
-from qpsvm.solvers.kernel.pivots import Conditions, pivoted, pivoted_hard
+from qpsvm.solvers.kernel.nu import Conditions, pivoted, pivoted_hard
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, solve_kernel
 from qpsvm.solvers.kernel.ties import find_ties
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import EPS, KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear
 
-#: Rows that F may have, and steps for each: beyond, other methods take less.
-LARGEST, STEPS = 64, 4
+#: Steps, and so rows that F may have: beyond, other methods take less.
+LARGEST = 64
 #: κ as a share of K_jj that is rounding, and a slack in roundings of its sum that is none.
 SPANNED, ROUNDINGS = 1e-12, 4.0
 
@@ -77,7 +77,7 @@ def active_set(
         for j in first:
             active.include(j, 0.0)
         active.solve()
-        while active.steps < STEPS * LARGEST and len(active.F) < LARGEST:
+        while active.steps < LARGEST:
             u, slack = active.slacks()
             j = int(slack.argmax())
             if slack[j] > ROUNDINGS * EPS * (1.0 + float(np.abs(active.x).sum()) * largest):
@@ -178,20 +178,15 @@ class _Active:
 
 
 #: C, in units of one over the mean of K_ii. Beyond the last, α loses the digits that its steps need.
-PENALTIES = (10.0, 100.0, 1e4, 1e6)
-#: The gap of the C-SVM that is asked for, as a share of the hard margin's: there slack costs more than C.
+PENALTIES = (100.0, 1e6)
+#: The gap of the C-SVM that is asked for, as a share of the hard margin's: there slack costs more than C. And that of
+#: the first one of many rows, of which only the support is wanted.
 FINER = 0.01
-#: The gap of the first one of many rows, of which only the support is wanted.
-LOOSE = 0.01
-#: Share of the α at C that may still be there after a step.
-STILL_BOUND = 0.75
-#: A rough C-SVM: C in units of one over the mean of K_ii, LIBSVM's tolerance, and its iterations, a row and besides.
-#: Which rows are free is settled by pivoting, faster than by more of them.
-ROUGH_PENALTY, ROUGH_TOL, ROUGH_PER_ROW, ROUGH_BESIDES = 100.0, 0.1, 1, 50
+#: Of a rough C-SVM, LIBSVM's tolerance, and its iterations, a row and besides: which rows are free is settled by
+#: pivoting, faster than by more of them.
+ROUGH_TOL, ROUGH_PER_ROW, ROUGH_BESIDES = 0.1, 1, 50
 #: Features of a linear machine up to which few rows support.
 NARROW = 60
-#: Guesses that may lead nowhere: where two do, a third hardly ever does better.
-TRIES = 2
 
 
 def solve_kernel_hard(
@@ -236,7 +231,7 @@ def solve_kernel_hard(
             return found or pivots.given_up()
     penalties = [(penalty, FINER * tol) for penalty in (PENALTIES if start is None else PENALTIES[-1:])]
     if pivots is not None and start is None and not pivots.small:
-        penalties.insert(0, (PENALTIES[0], LOOSE))
+        penalties.insert(0, (PENALTIES[0], FINER))
     for penalty, finer in penalties:
         C = penalty / curvature
         left = None if max_iter is None else max(max_iter - effort.iterations, 1)
@@ -247,7 +242,7 @@ def solve_kernel_hard(
         answer, beta, before = replace(answer, iterations=effort.iterations), answer.beta, bound
         bound = int(np.count_nonzero(np.abs(beta) >= C))
         limited = answer.reason not in ("converged", "numerical_error") or effort.exhausted()
-        stuck = answer.gap > max(tol, finer) or (penalty > PENALTIES[0] and bound > STILL_BOUND * before)
+        stuck = answer.gap > max(tol, finer) or (penalty > PENALTIES[0] and bound > before)
         if limited or not (bound or finer > tol):
             break
         found = None if pivots is None else pivots.tried(beta.nonzero()[0])
@@ -281,13 +276,13 @@ class _Pivots:
     def __init__(self, blocks: KernelBlocks, y: FloatArray, effort: Effort, tol: float) -> None:
         self.blocks, self.y, self.effort, self.tol = blocks, y, effort, tol
         n = len(y)
-        self.hopeless, self._left, self._guess = False, TRIES, np.zeros(len(y))
+        self.hopeless, self._guess = False, np.zeros(len(y))
         self.small = n <= ENGINES.gram_rows and effort.affords(n, blocks.width)
 
     def begun(self, curvature: float) -> KernelSolution | None:
         """The hard margin from the support of a rough C-SVM, or row by row; None where neither finds it."""
         K, n = self.blocks.all(), len(self.y)
-        problem = KernelDual.of_hinges(self.y, repeated(ROUGH_PENALTY / curvature, n))
+        problem = KernelDual.of_hinges(self.y, repeated(PENALTIES[0] / curvature, n))
         with np.errstate(all="ignore"):
             beta = unbounded(K, problem)
             if beta is None:
@@ -309,9 +304,8 @@ class _Pivots:
 
     def tried(self, free: IntArray) -> KernelSolution | None:
         """The hard margin from a guess at its free rows; None where it leads nowhere."""
-        if self._left == 0 or self.effort.late() or not len(free):
+        if self.effort.late() or not len(free):
             return None
-        self._left -= 1
         with np.errstate(all="ignore"):
             if self.small or self.blocks.whole is not None:
                 guess = np.zeros(len(self.y))

@@ -26,8 +26,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.child_process import is_child, when_hurried
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.shared.sliced import run_sliced
-from qpsvm.solvers.shared.stopping import Clock
+from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Clock, run_sliced
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
 TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
@@ -42,8 +41,6 @@ KNOWN: dict[str, tuple[list[float], list[float], list[float], dict[str, float], 
 CACHE_MEGABYTES = 200.0
 #: Cache for a Gram matrix that exists already: room for all its rows in float32, up to this many megabytes.
 GRAM_CACHE_MEGABYTES = 1000.0
-#: The most that the loop can count.
-MOST_ITERATIONS = 2**31 - 1
 #: Seconds of an iteration, besides for each row, and of a kernel value that the loop evaluates itself, besides for each
 #: feature: for turning time into iterations, so pessimistic.
 ITERATION_SECONDS, ENTRY_SECONDS = 1e-7, 1e-8

@@ -7,7 +7,7 @@ sign for their bound.
 
     (KNEWTON.1)  F = {low < β < high} ∪ {α_i = 0, s_i > ε} ∪ {α_i = C_i, s_i < −ε},  ε = .01·target·max(P, D)/ΣC_i
     (KNEWTON.2)  d minimises ½dᵀ(K_FF + ρI)d − rᵀd,  r = (y − u − b)_F,  1ᵀd = 0,  low ≤ β_F + d ≤ high
-    (KNEWTON.3)  ρ = clip(.1 σ max|s_F|/C̄, 1e-11 κ, .1 κ):  the proximal term fades as the slacks do; κ = mean K_ii
+    (KNEWTON.3)  ρ = max(.1 σ max|s_F|/C̄, 1e-11 κ):  the proximal term fades as the slacks do; κ = mean K_ii
     (KNEWTON.4)  β_F ← β_F + τd with the exact minimiser τ = min(1, rᵀd / dᵀK_FF d)
 
 (KNEWTON.2) is a descent direction of the dual and stays in the box, so with (KNEWTON.4) the dual value never falls and
@@ -50,68 +50,22 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, spread_over
 from qpsvm.solvers.shared.cholesky import ridged_cholesky
 
-#: From this size on a factorisation in single precision with refinement is faster than one in double.
-SINGLE_PRECISION_ROWS = 400
-#: Refinements of the single-precision solution; each gains the digits that ρ/‖A‖ leaves of its seven.
-REFINEMENTS = 4
-#: Relative residual at which a refined solution is as good as a direct one, and the worst that is accepted.
-REFINED, ACCEPTED = 1e-6, 1e-4
 #: Rounds of holding and releasing: nearly always fewer than five are needed.
 ROUNDS = 12
-#: More held entries than this, and this share of all, cost more than the factorisation: the step is clipped instead.
-MOST_HELD, HELD_SHARE = 60, 0.5
-#: A multiplier counts as wrong beyond this share of the largest residual.
-WRONG_SIGN = 1e-3
-#: Most corrections (KBOX.4), the share of its predecessor that a correction may have at most, and the share of d below
-#: which the next one would be.
-UNRIDGINGS, CONVERGES, NOTHING_LEFT = 3, 0.3, 1e-9
-#: An entry is outside its box beyond this share of the box.
-OUTSIDE = 1e-12
+#: Most corrections (KBOX.4).
+UNRIDGINGS = 3
 
 
 class Factor:
     """(A + ρI)⁻¹ for A (m, m) positive semidefinite up to rounding: ρ grows until the Cholesky factorisation exists."""
 
     def __init__(self, A: FloatArray, ridge: float) -> None:
-        self.ridge = ridge
-        self._A = A
-        self._m = len(A)
-        self._single = self._m > SINGLE_PRECISION_ROWS and self._factor_single()
-        if not self._single:
-            self._L, self.ridge = ridged_cholesky(A, ridge)
-
-    def _factor_single(self) -> bool:
-        shifted = self._A.astype(np.float32)
-        shifted.flat[:: self._m + 1] += np.float32(self.ridge)
-        self._L, info = lapack.spotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
-        return bool(info == 0)
-
-    def rough(self, right: FloatArray) -> FloatArray:
-        """Solve for columns `right` (m, k), unrefined: single precision where the factor is."""
-        solve = lapack.spotrs if self._single else lapack.dpotrs
-        solution: FloatArray = solve(self._L, right, lower=1)[0].astype(np.float64, copy=False)
-        return solution
+        self._L, self.ridge = ridged_cholesky(A, ridge)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Solve for columns `right` (m, k) to at least `ACCEPTED`, in double precision if refinement fails."""
-        solution = self.rough(right)
-        if not self._single:
-            return solution
-        size = np.sqrt((right * right).sum(axis=0))
-        worst = np.inf
-        for _ in range(REFINEMENTS):
-            residual = right - self.ridge * solution
-            for j in range(right.shape[1]):  # column by column: faster than a product with a narrow matrix
-                residual[:, j] -= self._A @ solution[:, j]
-            worst = float((np.sqrt((residual * residual).sum(axis=0)) / np.maximum(size, np.finfo(float).tiny)).max())
-            if worst < REFINED or not worst < 0.5:
-                break
-            solution = solution + self.rough(residual)
-        if worst < ACCEPTED:
-            return solution
-        self._single = False
-        self._L, self.ridge = ridged_cholesky(self._A, self.ridge)
-        return self.rough(right)
+        """For columns `right` (m, k)."""
+        solution: FloatArray = lapack.dpotrs(self._L, right, lower=1)[0]
+        return solution
 
 
 @dataclass(eq=False)
@@ -131,7 +85,7 @@ class _Held:
         units[index, np.arange(len(index))] = 1.0
         self.index = np.concatenate([self.index, index])
         self.at = np.concatenate([self.at, at])
-        self.columns = np.concatenate([self.columns, factor.rough(units)], axis=1)
+        self.columns = np.concatenate([self.columns, factor.solve(units)], axis=1)
 
     def solve(
         self, by_r: FloatArray, by_one: FloatArray, at: FloatArray | None = None
@@ -183,18 +137,14 @@ def box_step(
     by_r, by_one = solved[:, 0], solved[:, 1] if border is None else solved[:, 1:]
     held = _Held(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"), border)
     is_held = np.zeros(m, dtype=bool)
-    wrong, width = WRONG_SIGN * max(float(r.max()), -float(r.min())), OUTSIDE * (high - low)
-    lowest, highest = low - width, high + width
     d, mu = held.solve(by_r, by_one)
     for _ in range(ROUNDS):
-        leaves = (d < lowest) | (d > highest)
+        leaves = (d < low) | (d > high)
         leaves &= ~is_held
         leaving = leaves.nonzero()[0]
-        stays = np.where(held.at <= low[held.index], mu <= wrong, mu >= -wrong) if len(mu) else np.empty(0, dtype=bool)
-        settled = not len(leaving) and bool(stays.all())
-        if settled:
-            d = _without_ridge(factor, held, d, by_one, lowest, highest)
-        if settled or int(stays.sum()) + len(leaving) > max(MOST_HELD, HELD_SHARE * m):
+        stays = np.where(held.at <= low[held.index], mu <= 0.0, mu >= 0.0) if len(mu) else np.empty(0, dtype=bool)
+        if not len(leaving) and bool(stays.all()):
+            d = _without_ridge(factor, held, d, by_one, low, high)
             break
         is_held[held.index[~stays]] = False
         is_held[leaving] = True
@@ -208,20 +158,18 @@ def box_step(
 
 
 def _without_ridge(
-    factor: Factor, held: _Held, d: FloatArray, by_one: FloatArray, lowest: FloatArray, highest: FloatArray
+    factor: Factor, held: _Held, d: FloatArray, by_one: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
     """(KBOX.4): d (m,) with the effect of ρ taken away, as far as that stays in the box and converges."""
     change, still = d, np.zeros(len(held.index))
-    first = size = float(np.abs(d).max())
+    size = float(np.abs(d).max())
     for _ in range(UNRIDGINGS):
-        change = held.solve(factor.rough((factor.ridge * change)[:, None])[:, 0], by_one, still)[0]
+        change = held.solve(factor.solve((factor.ridge * change)[:, None])[:, 0], by_one, still)[0]
         better = d + change
         before, size = size, float(np.abs(change).max())
-        if not size <= CONVERGES * before or (better < lowest).any() or (better > highest).any():
+        if not size < before or (better < low).any() or (better > high).any():
             break
         d = better
-        if size * size <= NOTHING_LEFT * first * before:
-            break
     return d
 
 
@@ -229,8 +177,8 @@ def _without_ridge(
 ON_BOUND = 1e-11
 #: Rows whose slack could change the gap by less than this share of the target stay where they are.
 NEGLIGIBLE = 1e-2
-#: ρ in units of max|s_F|/C̄, and its limits in units of κ (KNEWTON.3).
-PROXIMITY, LEAST_RIDGE, LARGEST_RIDGE = 0.1, 1e-11, 0.1
+#: ρ in units of max|s_F|/C̄, and the least in units of κ (KNEWTON.3).
+PROXIMITY, LEAST_RIDGE = 0.1, 1e-11
 #: A step length below this, or no descent at all, asks for a larger ρ: σ times `STIFFEN`; after a step σ falls by
 #: `RELAX`.
 SHORT_STEP, STIFFEN, RELAX = 0.1, 100.0, 0.05
@@ -240,8 +188,8 @@ STIFFENINGS = 5
 GATHER_SHARE = 0.3
 #: A step that leaves more than this share of the gap is stuck at a wrong F.
 STUCK = 0.95
-#: This many steps that leave more than this share of the gap are a stall; from a rough start more patience pays.
-STALL, STALL_STEPS, PATIENT_STEPS = 0.3, 3, 12
+#: This many steps that leave more than this share of the gap are a stall.
+STALL, STALL_STEPS = 0.3, 12
 #: After a loose loop, F is worth a factorisation with at most so many rows, a free row and besides; and it may grow by
 #: rows on the right side of their bound to so many, a row and besides.
 CROWD, CROWD_ROWS = 2, 60
@@ -283,7 +231,7 @@ def newton_polish(
     kappa = max(float(K.trace()) / len(K), TINY)
     sigma, reach, stiffenings, steps, largest = 1.0, 0.0, 0, 0, 0
     gaps = [point.gap]
-    patience, stiff = STALL_STEPS if max_steps <= PATIENT_STEPS else PATIENT_STEPS, False
+    stiff = False
     while steps < max_steps and best.gap > target and not stop():
         moving = moving_rows(problem, point, target)
         if reach:
@@ -314,7 +262,7 @@ def newton_polish(
         reach = step.violation if gaps[-1] > STUCK * gaps[-2] else 0.0
         if not patient and gaps[-1] > STUCK * gaps[-2]:
             break
-        if steps >= patience and point.gap > STALL * gaps[-1 - patience]:
+        if steps >= STALL_STEPS and point.gap > STALL * gaps[-1 - STALL_STEPS]:
             break
     return Polished(best, steps, largest)
 
@@ -390,7 +338,7 @@ def _step(
     r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
-    ridge = min(max(ridge, LEAST_RIDGE * kappa), LARGEST_RIDGE * kappa)
+    ridge = max(ridge, LEAST_RIDGE * kappa)
     beta = point.beta[rows]
     low, high = point.low[rows], point.high[rows]
     border = _sides(low) if problem.mass is not None else None

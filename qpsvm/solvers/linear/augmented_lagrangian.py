@@ -1,7 +1,7 @@
 """Linear SVMs by a semismooth Newton augmented Lagrangian method.
 
 The problem, with the rows Z of `signed_rows` (labels, centring and intercept are inside), W = (w, b) and the losses φ
-of `row_losses`:
+of `row_problem`:
 
     (ALM.1)  minimise ½WᵀRW − hᵀW + κ + Σ φ_i(r_i),  r = ℓ − m,  m = ZW,  R = diag(1, …, 1, R_b)
 
@@ -17,7 +17,7 @@ The augmented Lagrangian of the dual, minimised over α in closed form, leaves a
     (ALM.3)  q = RW − h − Zᵀα(W)                                    its gradient: what is missing to stationarity
     (ALM.4)  ΔW by `newton_step`, s by `line_search`, W ← W + sΔW   the inner, semismooth Newton iteration
     (ALM.5)  P − D = A + B,  A = ½‖q_w‖² + (1 + |b|)|q_b|,  B = Σφ(r) + Σφ*(α) − αᵀr ≥ 0
-    (ALM.6)  inner stop A ≤ 0.3 B;  then a ← α, σ ← 3σ or 30σ        the outer, proximal point iteration
+    (ALM.6)  inner stop A ≤ B;  then a ← α, σ ← 3σ or 30σ        the outer, proximal point iteration
     (ALM.7)  W ← W/minᵢ mᵢ where all mᵢ ≥ 1 − 10⁻⁶                  of hinges, separated but for rounding
 
 Losses that bend, as Huber's and the squared ones, need no penalty: for σ = ∞ (ALM.4) is Newton's method on the primal,
@@ -61,7 +61,7 @@ class AugmentedLagrangian:
         self._newton = newton_system(problem.rows, problem.ridge)
         self._losses = problem.losses
         self._W = start.W.copy()
-        self._growth, self._outer, self._shrinks = SETTINGS.growth, 0, 0
+        self._outer, self._shrinks = 0, 0
         self._a = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
         self._slack = self._residuals() if start.slack is None else start.slack.copy()
         self._alpha = self._own_pull = self._q = np.empty(0)
@@ -75,7 +75,7 @@ class AugmentedLagrangian:
 
         Without `patient` it gives up where σ would have to shrink: (ALM.1) on a band may have no solution.
         """
-        best, stalled, aim = None, 0, SETTINGS.aim * goal
+        best, stalled, aim = None, 0, goal
         while True:
             solved = self._inner(aim)
             point = self._point()
@@ -84,16 +84,15 @@ class AugmentedLagrangian:
             if certify and point.relative_gap <= goal:
                 point = self._certified()
                 aim *= 0.5 if point.relative_gap > goal else 1.0
-            better = best is None or point.relative_gap < SETTINGS.progress * best.relative_gap
+            better = best is None or point.relative_gap < best.relative_gap
             stalled = 0 if better else stalled + solved
-            best = point if best is None or point.relative_gap < best.relative_gap else best
+            best = point if best is None or better else best
             if best.relative_gap <= goal:
                 return best, "converged"
             if self._stage == "rows" and self._budget.keep is not None:
                 self._budget.keep(point.W, 0.0, sigma, point.relative_gap, self._stage)
             reason = self._budget.spent()
-            patience = SETTINGS.stalled if best.relative_gap < SETTINGS.far else SETTINGS.stalled_far
-            if reason is None and (stalled >= patience or not np.isfinite(point.gap)):
+            if reason is None and (stalled >= SETTINGS.stalled or not np.isfinite(point.gap)):
                 reason = "numerical_error"
             if reason is None and not (self._next_outer(solved) and (solved or patient)):
                 reason = "numerical_error"
@@ -109,7 +108,7 @@ class AugmentedLagrangian:
         for step in range(SETTINGS.inner_steps + 1):
             self._inner_steps = step
             self._evaluate()
-            if step and self._residual <= SETTINGS.inner_share * self._complementarity:
+            if step and self._residual <= self._complementarity:
                 return True
             gap = self._residual + self._complementarity
             if relative_gap(gap, self._dual + gap, self._dual) <= aim:
@@ -118,7 +117,7 @@ class AugmentedLagrangian:
                 return True
             if step == SETTINGS.inner_steps or not self._newton_step():
                 break
-        return self._residual <= SETTINGS.inner_share * self._complementarity
+        return self._residual <= self._complementarity
 
     def _evaluate(self) -> None:
         """Evaluate (ALM.3) and (ALM.5) at the present t."""
@@ -181,17 +180,13 @@ class AugmentedLagrangian:
         sigma = self._response.sigma
         if solved:
             self._a = self._alpha
-            sigma *= SETTINGS.fast_growth if self._inner_steps <= 1 and not self._shrinks else self._growth
-            self._growth = min(SETTINGS.growth, SETTINGS.recovery * self._growth)
+            sigma *= SETTINGS.fast_growth if self._inner_steps <= 1 and not self._shrinks else SETTINGS.growth
         else:
             self._shrinks += 1
             sigma *= SETTINGS.shrink
-            self._growth = max(SETTINGS.slowest_growth, float(np.sqrt(self._growth)))
-        if not solved:
             self._slack = self._residuals()
-        if not solved or self._outer % SETTINGS.refresh == 0:
-            self._newton.forget()
-            self._alpha = np.empty(0)
+        self._newton.forget()
+        self._alpha = np.empty(0)
         self._response = Response(self._losses, sigma)
         self._t = self._response.arguments(self._a, self._slack)
         return self._shrinks <= SETTINGS.shrinks

@@ -10,9 +10,9 @@ the weight of a feature 1, penalised. Where rows are many and short, or α mostl
 It has hinges, squared hinges, and the absolute and squared loss outside of a tube of one width.
 
 The loop knows no clock and no interrupt key, and always begins at α = 0: a short run is made in this process, a long
-one in a child (`sliced`). Its random numbers are the process's: begun anew each time, so that the answer is the same
-each time, but shared by runs in two threads. As with LIBSVM's, the compiled function behind scikit-learn's class is
-called directly where it passes a test on four points.
+one in a child (`run_sliced`). Its random numbers are the process's: begun anew each time, so that the answer is the
+same each time, but shared by runs in two threads. As with LIBSVM's, the compiled function behind scikit-learn's class
+is called directly where it passes a test on four points.
 
 Source: Hsieh, Chang, Lin, Keerthi & Sundararajan, *A dual coordinate descent method for large-scale linear SVM* (2008).
 
@@ -37,12 +37,10 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.vectors import quantile_interval, repeated, total
 from qpsvm.base.resources.limits import LITTLE, available_memory
-from qpsvm.solvers.linear.row_losses import RowLosses, mean
-from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified
+from qpsvm.solvers.linear.row_problem import Point, RowLosses, RowProblem, Start, certified, mean
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.working_set import is_large
-from qpsvm.solvers.shared.sliced import run_sliced
-from qpsvm.solvers.shared.stopping import Budget, Clock
+from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Budget, Clock, run_sliced
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
 OWN_FEATURE = 1e-9
@@ -56,8 +54,6 @@ HINGE_DUAL, SQUARED_HINGE_DUAL, TUBE_DUAL, SQUARED_TUBE_DUAL = 3, 1, 13, 12
 NUMBER_SECONDS, ROW_SECONDS, MEAN_SHARE = 4e-9, 2e-8, 0.15
 #: Bytes for each number: in compressed rows, while they are made, and in LIBLINEAR's own list of them.
 NUMBER_BYTES = 45.0
-#: The most that LIBLINEAR can count.
-MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +80,7 @@ def numbers_of(X: Matrix) -> int:
 def countable(X: Matrix) -> bool:
     """Whether LIBLINEAR can count the numbers of X (n, d), with three more a row."""
     n, d = X.shape
-    return bool(max(numbers_of(X) + 3 * n, n + d + 1) <= MOST)
+    return bool(max(numbers_of(X) + 3 * n, n + d + 1) <= MOST_ITERATIONS)
 
 
 def fits(X: Matrix) -> bool:
@@ -148,7 +144,7 @@ def descend(
     worthwhile = most if clock.limit is None else 1
     return run_sliced(
         passes, (X, y, losses, intercept, eps, mean), worthwhile, most,
-        lambda allowed: int(min(allowed / seconds, MOST)), nothing, clock, verbose,
+        lambda allowed: int(min(allowed / seconds, MOST_ITERATIONS)), nothing, clock, verbose,
     )  # fmt: skip
 
 

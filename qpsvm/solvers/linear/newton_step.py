@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.communicator import Team
 from qpsvm.program.losses import PerRow, at
-from qpsvm.solvers.linear.row_losses import mean_over
+from qpsvm.solvers.linear.row_problem import mean_over
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import GatheredRows, SignedRows
 from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble
@@ -52,7 +52,7 @@ class NewtonSystem(Protocol):
 
 def newton_system(rows: SignedRows, ridge: FloatArray) -> NewtonSystem:
     """The way to solve (NEWTON.1) for these rows and R = diag(ridge), (d + 1,)."""
-    if rows.d <= min(SETTINGS.direct_columns, max(rows.total, SETTINGS.least_columns)):
+    if rows.d <= min(SETTINGS.direct_columns, rows.total):
         return CholeskyNewton(rows, ridge)
     return WideNewton(rows, ridge)
 
@@ -65,8 +65,6 @@ class CholeskyNewton:
         self._gram: FloatArray | None = None
         self._members: Mask | None = None
         self._weights: FloatArray | None = None
-        self._changed = 0
-        self._steps = 0
         self.free_count = 0
 
     def forget(self) -> None:
@@ -91,22 +89,15 @@ class CholeskyNewton:
             entering = np.flatnonzero(free & ~self._members)
             leaving = np.flatnonzero(self._members & ~free)
             change = len(entering) + len(leaving)
-            if change < SETTINGS.update_share * size and self._changed < SETTINGS.update_total * size:
+            if change < size:
                 if len(entering):
                     self._gram += self._rows.own_gram(entering, _some(weights, entering))
                 if len(leaving):
                     self._gram -= self._rows.own_gram(leaving, _some(weights, leaving))
-                self._members, self._changed = free, self._changed + change
+                self._members = free
                 return self._gram
         index = np.flatnonzero(free)
-        self._steps += 1
-        stride = size // (SETTINGS.rough_rows_per_column * len(self._ridge))
-        if stride >= 2 and self._steps <= SETTINGS.rough_steps:
-            self._gram = None
-            some = index[::stride]
-            return self._rows.own_gram(some, _some(weights, some)) * stride
-        self._gram, self._members, self._changed = self._rows.own_gram(index, _some(weights, index)), free, 0
-        self._weights = weights
+        self._gram, self._members, self._weights = self._rows.own_gram(index, _some(weights, index)), free, weights
         return self._gram
 
 
@@ -120,7 +111,7 @@ class WideNewton:
         self._rows, self._ridge = rows, ridge
         self._pool = np.empty(0, dtype=np.intp)
         self._kernel = np.empty((0, 0))
-        self._direct_rows = max(SETTINGS.direct_rows, int(SETTINGS.rows_per_root * np.sqrt(rows.row_numbers)))
+        self._direct_rows = SETTINGS.direct_rows
         self._most = SETTINGS.pool_rows
         self._gathered: GatheredRows | None = None
         if not rows.team.alone:

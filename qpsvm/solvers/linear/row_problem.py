@@ -1,20 +1,193 @@
-"""The problem (ALM.1) that the linear solvers pass around, a pair of primal and dual points, and its gap (ALM.5).
+"""What the linear solver asks of a loss besides: how far α moves, over the rows of a whole team.
+
+    (LOSSES.4)  the augmented Lagrangian asks for the a that maximises ar − φ*(a) − (a − a₀)²/2σ:
+                a = clip(S_{dε}(t), lo, hi),  t = d(a₀/σ + r),  d = 1/(1/σ + δ)
+
+A hinge has lo = ε = 0. In a regression row i is x_i itself, a_i = α⁺_i − α⁻_i, and one row does for the two of the
+dual: both see the same residual. Its levels t − ε and −t − ε are t and ε here.
+
+What is typical of them (`scale`, `jump`, …) is so of the rows of all members of a team, which each member has to ask
+for; sums over residuals are this member's own.
+
+The problem (ALM.1) that the linear solvers pass around, a pair of primal and dual points, and its gap (ALM.5).
 
 The multipliers that the augmented Lagrangian asks for, (LOSSES.4), at one σ.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.remembered import remembered
 from qpsvm.base.arrays.rounding import relative_gap
-from qpsvm.base.arrays.types import FloatArray
-from qpsvm.program.losses import PerRow, is_zero, soft
-from qpsvm.solvers.linear.row_losses import RowLosses
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.program.losses import Loss, PerRow, is_zero, soft
+from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows
+
+#: A loss that bends over at least this share of the scale is smooth; σ then begins at so many 1/δ. Measured: where
+#: samples overlap, a larger σ saves one step of ten; where a squared hinge of large C separates them, it ends nowhere.
+BENT, SMOOTH = 1.0, 100.0
+#: The largest bound that σ is made of.
+LARGEST = 1e100
+#: Rows from which a typical size of the levels is estimated.
+SAMPLE = 20_000
+
+
+def mean(values: PerRow) -> float:
+    """The mean over the rows."""
+    return values if isinstance(values, float) else float(values.mean())
+
+
+def mean_over(values: PerRow, team: Team) -> float:
+    """The mean over the rows of all members, who all have one number or all have one a row."""
+    if team.alone or isinstance(values, float):
+        return mean(values)
+    total, count = team.sums(float(values.sum()), len(values))
+    return float(total / count) if count else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class RowLosses(Loss):
+    """A loss of every row, as the linear solver needs it.
+
+    unit: What residuals are measured in, where the levels do not say.
+    team: Whoever has the other rows.
+    """
+
+    unit: float | None = None
+    team: Team = ALONE
+
+    def over(self, team: Team, n: int) -> RowLosses:
+        """The same losses, of n rows, as part of a team's: what is one number here is so on all members, or on none.
+
+        All that is decided by how they are stored is then decided in the same way by all.
+        """
+        if team.alone:
+            return self
+        names = [field.name for field in fields(Loss)]
+        values: list[PerRow] = [getattr(self, name) for name in names]
+        numbers = [value if isinstance(value, float) else np.nan for value in values]
+        told = team.joined(np.array([numbers] if n else []).reshape(-1, len(names)))
+        stored: dict[str, Any] = {}
+        for k, (name, value) in enumerate(zip(names, values, strict=True)):
+            alike = len(told) > 0 and bool((told[:, k] == told[0, k]).all())
+            stored[name] = float(told[0, k]) if alike else np.full(n, value) if isinstance(value, float) else value
+        return replace(self, team=team, **stored)
+
+    def part(self, rows: IntArray) -> RowLosses:
+        """Those of some rows, for a problem of its own: all members' scale is taken as theirs."""
+        part = self.of(rows)
+        return part if self.team.alone else replace(part, unit=self.scale)
+
+    @remembered
+    def endless(self) -> bool:
+        """Whether some bound is infinite, so that far rows never come to rest at one."""
+        return self.team.any(self._own_endless)
+
+    @remembered
+    def _own_endless(self) -> bool:
+        return not (np.isfinite(self.high).all() and np.isfinite(self.low).all())
+
+    @remembered
+    def middle(self) -> float:
+        """The median of the levels, or near it."""
+        return self.level if isinstance(self.level, float) else float(np.median(self._some_levels))
+
+    @remembered
+    def scale(self) -> float:
+        """What residuals are measured in: a typical distance of the levels from their middle; of hinges, from 0."""
+        if self.unit is not None:
+            return self.unit
+        if isinstance(self.level, float):
+            size = abs(self.level) if self.one_sided else 0.0
+        elif not len(self._some_levels):
+            size = 0.0
+        else:
+            sizes = np.abs(self._some_levels - (0.0 if self.one_sided else self.middle))
+            size = float(np.median(sizes)) or float(np.mean(sizes))
+        return size or self._mean(self.tube) or 1.0
+
+    @remembered
+    def _some_levels(self) -> FloatArray:
+        """Enough of the levels to know where they are: (k,)."""
+        level = np.asarray(self.level)
+        return self.team.joined(level[:: max(1, self.team.count(len(level)) // SAMPLE)])
+
+    def _mean(self, values: PerRow) -> float:
+        """The mean over the rows of all members."""
+        return mean_over(values, self.team)
+
+    @remembered
+    def jump(self) -> float:
+        """The mean of the finite bounds, hi or −lo: how far α goes where a row passes a kink. Infinite without any."""
+        size = self._mean(self.high) if self.one_sided else 0.5 * (self._mean(self.high) - self._mean(self.low))
+        return size if np.isfinite(size) else np.inf
+
+    @remembered
+    def mean_curvature(self) -> float:
+        """The mean of δ."""
+        return self._mean(self.curvature)
+
+    @remembered
+    def bent(self) -> bool:
+        """Whether they are smooth on the scale of the residuals: δ times the bound is no small share of it."""
+        bend = self.mean_curvature
+        return bend > 0.0 and (self.endless or bend * self.jump >= BENT * self.scale)
+
+    @remembered
+    def first_sigma(self) -> float:
+        """The σ to begin with: one step takes α from 0 to its bound where a row is `scale` beyond its kink.
+
+        Where the losses are `bent`, a σ that leaves them as they are.
+        """
+        if self.bent:
+            return SMOOTH / self.mean_curvature
+        return min(self.jump, LARGEST) / self.scale
+
+    @property
+    def warm_sigma(self) -> float:
+        """The σ to begin with where α is nearly the multiplier."""
+        return self.first_sigma if self.bent else SETTINGS.warm_sigma * self.first_sigma
+
+    def moved(self, a: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
+        """Whether an a that was the answer (LOSSES.2) at other residuals no longer is: (n,)."""
+        moved: NDArray[np.bool_] = (r > 0.0) != (a > 0.0) if self.plain else self.answer(r) != a
+        return moved
+
+    # --- kinks ---
+
+    def ramp(self, r: FloatArray, tau: float) -> FloatArray:
+        """(LOSSES.2) with its jumps smeared over |r| ≤ ½τ around each: (n,)."""
+        if self.plain:
+            return np.clip(self.high * (0.5 + r / tau), 0.0, self.high)
+        if not self.flat:
+            return self.answer(r)
+        rising = np.clip(0.5 + (r - self.tube) / tau, 0.0, 1.0)
+        falling = np.clip(0.5 - (r + self.tube) / tau, 0.0, 1.0)
+        return self.high * rising + self.low * falling
+
+    def inner(self, a: FloatArray) -> NDArray[np.bool_]:
+        """Whether a is neither 0 nor at its bound: (n,)."""
+        inside: NDArray[np.bool_] = (a > self.low) & (a < self.high) & (a != 0.0)
+        return inside
+
+    def room(self, a: FloatArray) -> FloatArray:
+        """How far a may move at a cost of second order, up to a factor: 0 at a kink. (n,)."""
+        if self.one_sided or is_zero(self.tube):
+            low, high = self.low, self.high
+        else:
+            low = np.where(a > 0.0, 0.0, self.low)
+            high = np.where(a > 0.0, self.high, 0.0)
+        down, up = a - low, high - a
+        if self._own_endless:
+            down, up = np.where(np.isinf(down), np.abs(a), down), np.where(np.isinf(up), np.abs(a), up)
+        return np.maximum(down, 0.0) * np.maximum(up, 0.0)
 
 
 class Response:

@@ -45,43 +45,27 @@ class Settings:
     coordinate_share: float = 0.5
 
     # --- augmented_lagrangian: the outer and the inner iteration
-    # An outer step is exact enough where the dual residual's part of the gap is below this share of the rest (ALM.6).
-    inner_share: float = 0.3
     # Growth of σ an outer step; more after one of a single Newton step, which says that the free rows hardly change: σ
     # is then far below the curvature 1/‖x‖² (a small C).
     growth: float = 3.0
     fast_growth: float = 30.0
-    # Newton steps after which σ was too large: it shrinks, and grows more slowly for a while.
+    # Newton steps after which σ was too large: it shrinks.
     inner_steps: int = 30
     shrink: float = 0.1
-    slowest_growth: float = 1.5
-    recovery: float = 1.2
     # Times σ may shrink.
     shrinks: int = 8
-    # Outer steps without a better gap after which only rounding is left; more while α is still on its way to a large C.
-    stalled: int = 8
-    stalled_far: int = 30
-    # What counts as better, and as far.
-    progress: float = 0.9
-    far: float = 1e-2
-    # Outer steps between which Z_JᵀZ_J and Zᵀα are made anew, to shed the rounding of their updates.
-    refresh: int = 3
+    # Outer steps without a better gap after which only rounding is left, and α not still on its way to a large C.
+    stalled: int = 30
     # Where no row violates the margin by more than this, W is stretched until none does: what C then multiplies is
     # rounding, and a large C makes a gap of it. And how much further than to a margin of 1.
     nearly_separated: float = 1e-6
     separation: float = 1e-13
-    # Aim of the estimate (ALM.5) as a share of the goal: the certificate adds the cost of an exact balance.
-    aim: float = 0.9
 
     # --- newton_step: the Newton systems
     # Most columns for which H is factored. Beyond, a factor costs more than some hundred products with the rows.
     direct_columns: int = 1500
-    # Columns up to which H is factored even where there are fewer rows.
-    least_columns: int = 100
     # Most free rows for which (NEWTON.2) is factored, where H is not.
     direct_rows: int = 600
-    # With dense rows of k numbers, conjugate gradients cost as much as a factor of this many √k free rows.
-    rows_per_root: int = 35
     # Most rows in the pool of `WideNewton`; beyond, it is begun anew.
     pool_rows: int = 3000
     # Most numbers in them where they are gathered from the members of a team, by the first: 160 MB.
@@ -90,14 +74,6 @@ class Settings:
     intercept_share: float = 1e-10
     # The least ridge, as a share of the diagonal. Duplicate columns need it.
     least_ridge: float = 1e-14
-    # Z_JᵀZ_J is updated while fewer than this share of |J| change at once …
-    update_share: float = 0.7
-    # … and until this many times |J| have changed since it was made, which bounds the rounding that collects.
-    update_total: int = 20
-    # In the first steps of a run, when J is large and far from its end, Z_JᵀZ_J is estimated from this many rows a
-    # column. Later it is exact: a sample can miss the few rows of heavy tails that hold all the curvature.
-    rough_steps: int = 4
-    rough_rows_per_column: int = 10
     # Most conjugate gradient iterations a step; the line search makes any descent direction useful.
     cg_iterations: int = 300
     # After a step with more, H is too ill-conditioned for them: a factor is made wherever the pool can hold it.
@@ -105,48 +81,30 @@ class Settings:
     # Loosest relative residual of the conjugate gradients.
     cg_tolerance: float = 0.1
 
-    # --- subsample: where to begin with many rows
-    # The two subsamples together: at least this, at least this many rows a column …
+    # --- working_set: where to begin with many rows, and bands
+    # The two subsamples together: at least this, and of each class, where it has so many.
     sample_rows: int = 4000
-    sample_per_column: int = 20
-    # … and of each class, where it has so many.
     sample_per_class: int = 100
-    # A subsample is solved to a gap of this share of d/n₀ (its statistical error), within the limits.
-    sample_goal: float = 0.2
-    sample_goal_limits: tuple[float, float] = (1e-5, 1e-2)
+    # A subsample is solved to this gap.
+    sample_goal: float = 1e-3
     # Rows in which N_τ of (SUB.3) is counted, and the number there: (WORK.3) squared.
     counted_rows: int = 20_000
     capacity: float = 36.0
     # τ in (SUB.2), in standard errors.
     standard_errors: float = 4.0
-
-    # --- working_set: bands
-    # Fewest rows, and rows a column, for which a subsample and a band pay.
-    least_rows: int = 20_000
-    rows_per_column: int = 400
+    # Fewest rows, in units of those of the subsamples, for which a band pays.
     rows_per_sample: float = 2.5
-    # Share of the rows in the band beyond which all are taken.
-    widest_band: float = 0.5
-    # Violators as a share of the band beyond which the guess was wrong, below which the band need not grow.
-    wrong_guess: float = 0.3
-    good_guess: float = 0.05
     # Growth of τ after a wrong guess, and at most in (WORK.3).
     wider: float = 3.0
-    # τ covers this quantile of the violators' depth, times the factor.
-    depth_quantile: float = 0.9
-    depth_factor: float = 1.5
     # The band is gathered anew where the next one has less than this share of its rows.
     much_smaller: float = 0.4
-    # A band is solved to this share of the goal, or of what the band before it left: the rest is for violators.
-    band_share: float = 0.5
+    # A band is solved to this share of what the band before it left.
     reduction: float = 0.03
     # Goal on a band at which rounding is all that is left.
     smallest_goal: float = 1e-15
     # Rounds, and wrong guesses, before the plain method takes over.
     rounds: int = 30
     guesses: int = 2
-    # Rows with α within this share of a bound count as bounded when the next band is chosen.
-    bounded_share: float = 1e-3
 
 
 SETTINGS = Settings()

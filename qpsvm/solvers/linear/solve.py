@@ -1,6 +1,6 @@
 """Linear SVMs: the one entry to `coordinate`, `augmented_lagrangian` and `working_set`.
 
-    (LIN.1)  minimise ½‖w‖² (+ ½b² if the intercept is penalised) + Σ φ_i(ℓ_i − y_i(x_iᵀw + b)),  φ of `row_losses`
+    (LIN.1)  minimise ½‖w‖² (+ ½b² if the intercept is penalised) + Σ φ_i(ℓ_i − y_i(x_iᵀw + b)),  φ of `row_problem`
 
 With a free intercept dense columns are centred inside, and so are the levels of a regression, whose y_i are 1; the
 intercept is mapped back: b = b_centred − μᵀw, and the middle of the levels is added.
@@ -39,11 +39,9 @@ from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.coordinate import as_start, coordinate_point, goes_first
-from qpsvm.solvers.linear.row_losses import SAMPLE, RowLosses, mean_over
-from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start
+from qpsvm.solvers.linear.row_problem import SAMPLE, Point, RowLosses, RowProblem, Start, mean_over
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
-from qpsvm.solvers.linear.subsample import Estimate
-from qpsvm.solvers.linear.working_set import is_large, solve_large
+from qpsvm.solvers.linear.working_set import Estimate, is_large, solve_large
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 

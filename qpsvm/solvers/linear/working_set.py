@@ -1,4 +1,15 @@
-"""Large n: guess from subsamples which rows can be near a kink, solve for those, check all rows, repeat.
+"""Where to begin with many rows: the weights of two subsamples, and how far from them the answer can be.
+
+    (SUB.1)  two disjoint stratified subsamples, C weighted up, give W₁, W₂;  W = ½(W₁ + W₂)
+    (SUB.2)  τ = 4·½ rms(Z(W₁ − W₂)):  half the difference has the standard error of the margins at W
+    (SUB.3)  from the solution W, α of a neighbouring problem:  the least τ with C̄ N_τ τ = 36 (P − D)
+
+The mean in (SUB.2) is over the rows of the subsamples, so that neither needs a pass over all rows. (SUB.3) is the τ
+that (WORK.3) would leave as it is. N_τ, the number of rows at most τ from a kink, is estimated from a sample.
+
+Of a team each member draws its share of each class, so that all have the rows that one of them alone could have drawn.
+
+Large n: guess from subsamples which rows can be near a kink, solve for those, check all rows, repeat.
 
     (WORK.1)  the band of the rows at most τ from where their α changes stays (|1 − m_i| ≤ τ of a hinge); the other
               rows are fixed at 0 or at a bound, as their r_i says, and enter (ALM.1) as h and κ. The first W and τ are
@@ -8,8 +19,8 @@
     (WORK.3)  next τ = 3√(4 (P − D) τ/(C̄ N_τ)): within it, the gap at hand could still be explained by rows that are
               spread as densely as the N_τ rows of the present band; C̄ is the mean bound
 
-(WORK.1) is as good as the guess: where the band holds half of the rows, or keeps missing rows, the plain method runs
-on all of them from the W at hand. The first band and each check cost one pass over all rows, the rest is work on the
+(WORK.1) is as good as the guess: where the method on the band breaks down, the plain one runs on all rows from the W at
+hand. The first band and each check cost one pass over all rows, the rest is work on the
 band; n-vectors are made a block of rows at a time, because with few columns they are what costs memory and time.
 
 Where a team has the rows, each member has a part of the band, which may be empty; counts and sums are the team's.
@@ -24,22 +35,106 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.communicator import Team
 from qpsvm.data.rows.source import in_order
+from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.newton_step import Mask
 from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified
 from qpsvm.solvers.linear.settings import SETTINGS
-from qpsvm.solvers.linear.subsample import Estimate, estimate, nearby, sample_size
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 
-#: The quotient of the ends of a bin in which the violators of a team are counted, and how many there are on both sides
-#: of τ: what is farther counts as there, 2²⁰ τ, which a wider band is far from.
-BIN, BINS = 2.0**0.25, 80
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """W (d + 1,) of (SUB.1) and τ of (SUB.2)."""
+
+    W: FloatArray
+    tau: float
+
+
+def sample_size(n: int, d: int) -> int:
+    """n₀: rows in both subsamples, so that solving them costs about as much as the band that they leave."""
+    return 2 * (int(max(SETTINGS.sample_rows, (2.0 * n * np.sqrt(d)) ** (2 / 3))) // 2)
+
+
+def estimate(problem: RowProblem, first: Start, budget: Budget) -> Estimate:
+    """(SUB.1) and (SUB.2) for (ALM.1), both subsamples begun at `first`."""
+    rows = problem.rows
+    n0 = sample_size(rows.total, rows.d)
+    parts, found = [], []
+    drawn = _subsamples(rows.y, n0, rows.team)
+    for (index, weight), selected in zip(drawn, rows.selections([index for index, _ in drawn]), strict=True):
+        losses = problem.losses.part(index).times(per_row(weight) if rows.team.alone else weight)
+        part = RowProblem(selected, losses, problem.ridge, problem.offset)
+        run = AugmentedLagrangian(part, Start(first.W, None, losses.first_sigma), budget, "subsample")
+        found.append(run.run(SETTINGS.sample_goal, certify=False)[0].W)
+        parts.append(part.rows)
+    changes = np.concatenate([part.margins(found[0] - found[1]) for part in parts])
+    squares, count = rows.team.sums(float(changes @ changes), len(changes))
+    tau = SETTINGS.standard_errors * 0.5 * float(np.sqrt(squares / count))
+    return Estimate(0.5 * (found[0] + found[1]), tau)
+
+
+def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
+    """(SUB.3), in one pass."""
+    found: dict[int, tuple[FloatArray, float]] = {}
+    rows = problem.rows
+    step = max(1, rows.total // SETTINGS.counted_rows)
+
+    def visit(block: slice, m: FloatArray) -> FloatArray:
+        losses, a = problem.losses.of(block), alpha[block].copy()
+        slack = losses.residuals(m)
+        found[block.start] = losses.distance(slack)[::step], losses.mismatch(a, slack)
+        return a
+
+    own = rows.own_scan(W, visit)
+    distances = np.concatenate([np.empty(0), *(distance for distance, _ in in_order(found))])
+    pull, mismatch = rows.team.sums(own, sum(mismatch for _, mismatch in in_order(found)))
+    pull = pull + problem.offset
+    residual, complementarity, _ = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, mismatch)
+    sample = np.sort(rows.team.joined(distances))
+    capacity = problem.losses.jump * rows.total / len(sample) * np.arange(1, len(sample) + 1) * sample
+    wanted = SETTINGS.capacity * (residual + complementarity)
+    return Estimate(W, float(sample[min(int(np.searchsorted(capacity, wanted)), len(sample) - 1)]))
+
+
+def _subsamples(y: FloatArray, n0: int, team: Team) -> list[tuple[IntArray, FloatArray]]:
+    """Two disjoint index sets (n₀/2,) with the classes in proportion, and the factor of C for each of their rows.
+
+    Where a team has the rows, these are the places of this member's part of them.
+    """
+    generator = np.random.default_rng(team.rank)
+    halves: list[list[IntArray]] = [[], []]
+    weights: list[list[FloatArray]] = [[], []]
+    positive = y > 0
+    classes = [np.flatnonzero(positive), np.flatnonzero(~positive)]
+    counts = team.joined(np.array([[len(members) for members in classes]]))  # (members of the team, 2)
+    total = int(counts.sum())
+    for members, before in zip(classes, _before(counts), strict=True):
+        here, everyone = slice(team.rank, team.rank + 2), int(before[-1])
+        size = min(everyone, max(n0 * everyone // total, SETTINGS.sample_per_class))
+        first, last = (size * before[here] // max(1, everyone)).tolist()  # of the rows drawn, those of this member
+        drawn = members[generator.choice(len(members), last - first, replace=False)]
+        for half in (0, 1):
+            part = drawn[(half - first) % 2 :: 2] if size > 1 else drawn
+            halves[half].append(part)
+            taken = (size + 1 - half) // 2 if size > 1 else size
+            weights[half].append(np.full(len(part), everyone / max(1, taken)))
+    result = []
+    for half in (0, 1):
+        index = np.concatenate(halves[half])
+        order = np.argsort(index)
+        result.append((index[order], np.concatenate(weights[half])[order]))
+    return result
+
+
+def _before(counts: IntArray) -> IntArray:
+    """For each class how many of its rows the members before each one have, and all: (2, P + 1) from (P, 2)."""
+    return np.vstack([np.zeros((1, 2), dtype=counts.dtype), np.cumsum(counts, axis=0)]).T
 
 
 def is_large(n: int, d: int) -> bool:
     """Whether n rows of d columns are enough for a working set to pay."""
-    least = max(SETTINGS.least_rows, SETTINGS.rows_per_column * (d + 1))
-    return n >= max(least, SETTINGS.rows_per_sample * sample_size(n, d))
+    return n >= SETTINGS.rows_per_sample * sample_size(n, d)
 
 
 def solve_large(
@@ -108,11 +203,10 @@ class _Bands:
         """Rounds of (WORK.1) to (WORK.3); None where the plain method should take over."""
         self._begin()
         self._offer(self._W, np.inf, "subsample")
-        goal = SETTINGS.band_share * self._goal
+        goal = self._goal
         for _ in range(SETTINGS.rounds):
             self._gather()
-            wide = not self._size <= SETTINGS.widest_band * self._problem.rows.total
-            if wide or self._wrong_guesses >= SETTINGS.guesses:
+            if self._wrong_guesses >= SETTINGS.guesses:
                 return None
             reason, goal = self._round(goal)
             if reason is not None and self._best is not None:
@@ -166,8 +260,7 @@ class _Bands:
                 return "converged", goal
             if self._budget.spent():
                 return self._budget.spent(), goal
-            failed = check.violations > SETTINGS.wrong_guess * self._size + SETTINGS.sample_per_class
-            if failed or reason == "numerical_error":
+            if reason == "numerical_error":
                 return None, self._widened(goal)
             following = self._next_band(check, inner)
             self._offer(inner.W, check.relative_gap, "band")
@@ -176,7 +269,7 @@ class _Bands:
             if limited_by_band or count < SETTINGS.much_smaller * self._size:
                 self._W, self._sigma = inner.W, min(inner.sigma, self._losses.jump / self._depth(check))
                 self._move_to(following)
-                return None, max(SETTINGS.band_share * self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
+                return None, max(self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
             goal = SETTINGS.reduction * min(goal, check.band_gap)
             if goal < SETTINGS.smallest_goal:
                 return None, self._widened(goal)
@@ -211,7 +304,7 @@ class _Bands:
         slack = self._slack[self._index]
         pair = Point(inner.W, inner.alpha, slack, inner.dual, inner.gap + missed, inner.sigma)
         self._budget.report("all rows", self._size, gap=pair.relative_gap, violators=violations)
-        if pair.relative_gap <= SETTINGS.aim * self._goal:
+        if pair.relative_gap <= self._goal:
             pair = certified(part, pair)  # only free α move, all of which are in the band
             pair = Point(pair.W, pair.alpha, slack, pair.dual, pair.gap + missed, pair.sigma)
         self._alpha[self._index] = pair.alpha
@@ -231,27 +324,17 @@ class _Bands:
         wrong = check.violators
         gap = max(check.gap, self._goal * abs(check.dual))
         tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (self._losses.jump * max(1, check.near))))
-        if check.violations:
-            tau = max(tau, SETTINGS.depth_factor * self._depth(check))
-        grows = check.violations == 0 or check.violations >= SETTINGS.good_guess * self._size
-        self._tau = min(tau, SETTINGS.wider * self._tau if grows else self._tau)
+        self._tau = min(max(tau, self._depth(check)), SETTINGS.wider * self._tau)
         band = self._losses.distance(self._slack) <= self._tau
         band[wrong] = True
-        band[self._index[self._losses.of(self._index).inner(inner.alpha, SETTINGS.bounded_share)]] = True
+        band[self._index[self._losses.of(self._index).inner(inner.alpha)]] = True
         return band
 
     def _depth(self, check: _Check) -> float:
-        """How far the violators are on the wrong side, but for the farthest; a tiny number where there are none.
-
-        Of a team, the upper end of the bin that the quantile is in: a power of 2^¼ of τ.
-        """
+        """How far the violators are on the wrong side at the most; a tiny number where there are none."""
         wrong = check.violators
         depths = self._losses.of(wrong).distance(self._slack[wrong])
-        tiny = float(np.finfo(float).tiny)
-        if not self._team.alone:
-            return max(_upper_quantile(depths, SETTINGS.depth_quantile, max(self._tau, tiny), self._team), tiny)
-        depth = float(np.quantile(depths, SETTINGS.depth_quantile)) if len(wrong) else 0.0
-        return max(depth, tiny)
+        return self._team.most(max(float(depths.max(initial=0.0)), float(np.finfo(float).tiny)))
 
     def _move_to(self, band: Mask) -> None:
         """Take the rows of a mask (n,) as the band; who leaves it is fixed where its margin says."""
@@ -271,16 +354,3 @@ class _Bands:
         self._tau *= SETTINGS.wider
         self._begin()
         return goal
-
-
-def _upper_quantile(values: FloatArray, share: float, unit: float, team: Team) -> float:
-    """A quantile of the values ≥ 0 of all members, or up to BIN times as much, by the number in each bin; 0 of none."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        places = np.log(values / unit) / np.log(BIN)
-    bins = np.clip(np.nan_to_num(np.ceil(places), nan=BINS), -BINS, BINS).astype(np.intp) + BINS
-    counts = team.sum(np.bincount(bins, minlength=2 * BINS + 1).astype(np.float64))
-    passed = np.cumsum(counts)
-    if not passed[-1]:
-        return 0.0
-    place = int(np.searchsorted(passed, share * passed[-1]))
-    return unit * float(BIN ** (place - BINS))

@@ -21,7 +21,7 @@ from qpsvm.bounds.rounding_bound import Counting
 from qpsvm.solve.attempt import HURRIED
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import libsvm_loop
-from qpsvm.solvers.shared import sliced
+from qpsvm.solvers.shared import stopping as sliced
 from qpsvm.solvers.shared.stopping import Clock
 
 X, Y = make_classification(3000, 20, n_informative=10, flip_y=0.2, random_state=0)

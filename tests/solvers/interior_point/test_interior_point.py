@@ -12,9 +12,9 @@ import qpsvm
 from qpsvm.backends.external.cvxopt_ import Structured, solve_structured
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import dual_residual, duality_gap, primal_residual
-from qpsvm.solvers.interior_point.columns import SparseColumns, as_columns, row_pairs
 from qpsvm.solvers.interior_point.mehrotra import InteriorPoint, Iterate, mehrotra
 from qpsvm.solvers.interior_point.rows import soft_rows
+from qpsvm.solvers.interior_point.systems import SparseColumns, as_columns, row_pairs
 from qpsvm.solvers.shared.cholesky import Cholesky
 from qpsvm.space.operators import Dense, Diagonal, LowRank
 

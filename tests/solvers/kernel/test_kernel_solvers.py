@@ -275,7 +275,7 @@ def test_one_number_for_all_is_seen_to_be_one() -> None:
     one = KernelDual.of_hinges(y, repeated(2.0, len(y)))
     many = KernelDual.of_hinges(y, np.full(len(y), 2.0))
     rows = np.arange(0, len(y), 3)
-    assert one.common == one.restricted(rows).common == many.common == 2.0
+    assert one.common == one.of(rows).common == many.common == 2.0
     unlike = KernelDual.of_hinges(y, np.where(rows[0] == np.arange(len(y)), 1.0, 2.0))
     assert unlike.common is None
     u = RBF(0.3)(X, X) @ y
@@ -309,7 +309,7 @@ def test_rows_at_rest_are_counted_in_the_loop() -> None:
     rows = np.flatnonzero(np.abs(whole.gradient) < 0.5)
     resting = np.where(np.isin(np.arange(len(y)), rows), 0.0, whole.beta)
     assert 0 < np.count_nonzero(resting) < np.count_nonzero(whole.beta)
-    part = problem.restricted(rows, float(resting.sum()))
+    part = problem.part(rows, resting)
     square = K[np.ix_(np.append(rows, [0, 0]), np.append(rows, [0, 0]))]
     beta = loop_with_fixed_rows(part, square, (K @ resting)[rows], 1e-6, Effort())
     assert beta is not None

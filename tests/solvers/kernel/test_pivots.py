@@ -9,8 +9,7 @@ import qpsvm
 from qpsvm import RBF, HardMargin, Linear, NuSVM, Polynomial
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.hard import active_set, hard_gap, solve_kernel_hard
-from qpsvm.solvers.kernel.nu import solve_kernel_nu
-from qpsvm.solvers.kernel.pivots import pivoted_hard
+from qpsvm.solvers.kernel.nu import pivoted_hard, solve_kernel_nu
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 

@@ -15,8 +15,7 @@ from qpsvm.bounds.certificate import gap_terms
 from qpsvm.data.rows import as_row_source
 from qpsvm.solvers.linear import working_set
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
-from qpsvm.solvers.linear.row_losses import RowLosses
-from qpsvm.solvers.linear.row_problem import balanced
+from qpsvm.solvers.linear.row_problem import RowLosses, balanced
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.solve import reduced, solve_linear
@@ -364,7 +363,7 @@ def test_all_newton_systems_give_the_same_step(sigma, free_intercept, monkeypatc
         free[start : start + 12] = True
         expected = direct.step(free, sigma, q, q)
         np.testing.assert_allclose(wide.step(free, sigma, q, q), expected, rtol=1e-6, atol=1e-8)
-    by_iteration = replace(SETTINGS, cg_tolerance=1e-12, direct_rows=0, rows_per_root=0)
+    by_iteration = replace(SETTINGS, cg_tolerance=1e-12, direct_rows=0)
     monkeypatch.setattr("qpsvm.solvers.linear.newton_step.SETTINGS", by_iteration)
     np.testing.assert_allclose(WideNewton(rows, ridge).step(free, sigma, q, q), expected, rtol=1e-5, atol=1e-7)
 

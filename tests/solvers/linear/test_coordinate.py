@@ -18,8 +18,7 @@ from qpsvm.solve.choice import choices, size_of
 from qpsvm.solvers.linear import coordinate
 from qpsvm.solvers.linear import coordinate as coordinate_start
 from qpsvm.solvers.linear.coordinate import Descent, compiled_train, descend, goes_first, lengthened, passes
-from qpsvm.solvers.linear.row_losses import RowLosses
-from qpsvm.solvers.linear.row_problem import RowProblem
+from qpsvm.solvers.linear.row_problem import RowLosses, RowProblem
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows
 from qpsvm.solvers.linear.solve import solve_linear

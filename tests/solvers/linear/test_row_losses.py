@@ -22,8 +22,7 @@ from qpsvm.solvers.linear import coordinate, working_set
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.coordinate import SQUARED_HINGE_DUAL, descend, passes, task_of
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
-from qpsvm.solvers.linear.row_losses import RowLosses
-from qpsvm.solvers.linear.row_problem import Response, balanced
+from qpsvm.solvers.linear.row_problem import Response, RowLosses, balanced
 from qpsvm.solvers.linear.signed_rows import signed_rows
 from qpsvm.solvers.linear.solve import solve_linear
 

@@ -10,7 +10,7 @@ from teams import ThreadTeam, together
 from qpsvm.base.errors import DataError, ParameterError
 from qpsvm.data.rows import Centred, ChunkRows, SomeRows, Tiled, WithOnes, as_row_source
 from qpsvm.program.losses import per_row
-from qpsvm.solvers.linear.row_losses import RowLosses
+from qpsvm.solvers.linear.row_problem import RowLosses
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.solve import State, solve_linear
 from qpsvm.solvers.linear.working_set import is_large
@@ -22,9 +22,7 @@ TOL = 1e-7
 @pytest.fixture
 def early_bands(monkeypatch):
     """The working set begins with fewer rows than it pays for."""
-    for module in ("working_set", "subsample"):
-        few = replace(SETTINGS, least_rows=1000, sample_rows=400)
-        monkeypatch.setattr(f"qpsvm.solvers.linear.{module}.SETTINGS", few)
+    monkeypatch.setattr("qpsvm.solvers.linear.working_set.SETTINGS", replace(SETTINGS, sample_rows=400))
 
 
 def samples(n=240, d=4, seed=0, ordered=True):

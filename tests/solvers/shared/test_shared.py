@@ -131,11 +131,11 @@ def test_what_is_not_finite_is_no_point(part, value):
     compiled = backends.get("interior_point").compile(qpsvm.CSVM(X, np.sign(X[:, 0])).qp("dual"))
     parts = {"x": np.zeros(20), "z": np.zeros(0), "v": np.zeros(3)}
     run = SimpleNamespace(reason="time_limit", iterations=7)
-    whole = compiled._answer(run, **parts)
+    whole = compiled._told(run, **parts)
     assert np.shares_memory(whole.x, parts["x"])
     assert np.shares_memory(whole.v, parts["v"])
     parts[part] = np.append(parts[part], value)
-    none = compiled._answer(run, **parts)
+    none = compiled._told(run, **parts)
     assert none.x is None
     assert none.status == whole.status == "time_limit"
     assert none.iterations == 7

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from qpsvm.solvers.shared import sliced
-from qpsvm.solvers.shared.sliced import run_sliced
-from qpsvm.solvers.shared.stopping import Clock
+from qpsvm.solvers.shared import stopping as sliced
+from qpsvm.solvers.shared.stopping import Clock, run_sliced
 
 #: Iterations that the loop of these tests needs.
 NEEDED = 1000
