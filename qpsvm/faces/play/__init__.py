@@ -2,7 +2,7 @@
 
 >>> import qpsvm.play
 >>> state = {"points": [[0, 0], [2, 2]], "labels": [-1, 1], "machine": "hard"}
->>> answer = qpsvm.faces.play.reply.reply({"id": 1, "ask": "solve", "state": state})
+>>> answer = qpsvm.play.reply({"id": 1, "ask": "solve", "state": state})
 >>> print(answer["status"], [round(w, 6) for w in answer["w"]], round(answer["b"], 6))
 optimal [0.5, 0.5] -1.0
 

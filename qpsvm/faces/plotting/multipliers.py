@@ -220,7 +220,7 @@ def multipliers(
     --------
     >>> import qpsvm
     >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
-    >>> ax = qpsvm.faces.plotting.multipliers(problem, qpsvm.solve(problem))
+    >>> ax = qpsvm.plotting.multipliers(problem, qpsvm.solve(problem))
     >>> ax.figure.savefig("multipliers.png")
     """
     check_pair(problem, result)

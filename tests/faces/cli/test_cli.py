@@ -587,7 +587,7 @@ def test_a_directory_is_no_file(capsys, tmp_path):
 @pytest.mark.parametrize("option", ["--save", "--html", "--output"])
 def test_what_cannot_be_written_is_said_before_the_work(capsys, table, tmp_path, monkeypatch, option):
     for where in ("solve.solve", "derive.solve", "predict.load"):
-        monkeypatch.setattr(f"qpsvm.faces.cli.{where}", raising(AssertionError("solved first")))
+        monkeypatch.setattr(f"qpsvm.faces.cli.commands.{where}", raising(AssertionError("solved first")))
     commands = {
         "--save": ["solve", table, "--target", "kind", "--drop", "id"],
         "--html": ["derive", "c", "--data", table, "--target", "kind", "--drop", "id"],

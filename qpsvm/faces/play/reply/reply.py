@@ -210,7 +210,7 @@ def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
     What is wrong with a request is said in a sentence, and nothing is raised:
 
     >>> import qpsvm.play
-    >>> answer = qpsvm.faces.play.reply.reply({"id": 2, "ask": "solve", "state": {"points": []}})
+    >>> answer = qpsvm.play.reply({"id": 2, "ask": "solve", "state": {"points": []}})
     >>> print(answer["error"]["sentence"])
     state lacks the key 'labels'.
     """
