@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
-from qpsvm.data.files import StandardInput, Table, read_table
+from qpsvm.data.files import Encoding, StandardInput, Table, read_table
 from qpsvm.data.rows import RowSource, SomeRows
 from qpsvm.faces.cli.data_files import Given, as_stored, read_stored
 from qpsvm.faces.cli.data_files import in_words as in_words_of
@@ -88,20 +88,26 @@ class Sample:
 
     def model(self, result: SVMResult, problem: Problem) -> Model:
         """The decision function. It predicts the file's own labels, and knows how a file becomes features."""
-        metadata = {**result.model.metadata, "encoding": self.table.encoding.to_json(), "learnt": self.learnt}
-        if self.against is not None:
-            metadata["positive"] = self.against
-        quantile = getattr(problem, "quantile", None)
-        if quantile is not None:
-            metadata["quantile"] = quantile
         classes = result.model.classes if self.classes is None else self.classes
-        return replace(result.model, classes=classes, metadata=metadata)
+        more = {} if self.against is None else {"positive": self.against}
+        return model_of(result, problem, self.table.encoding, self.learnt, classes, more)
 
     def training(self, model: Model) -> str:
         """How well the model does on the rows that trained it, in words."""
         target = self.labels if self.learnt == "labels" else self.y
         quantile = model.metadata.get("quantile")
         return in_words(self.learnt, model.predict(self.table.X), target, self.table.groups, quantile)
+
+
+def model_of(
+    result: SVMResult, problem: Problem, encoding: Encoding, learnt: Learnt, classes: Any, more: Mapping[str, Any]
+) -> Model:
+    """The decision function with what `predict` has to know of the file that it was learnt from."""
+    metadata = {**result.model.metadata, "encoding": encoding.to_json(), "learnt": learnt, **more}
+    quantile = getattr(problem, "quantile", None)
+    if quantile is not None:
+        metadata["quantile"] = quantile
+    return replace(result.model, classes=classes, metadata=metadata)
 
 
 def source(name: str | Sequence[str]) -> Given:

@@ -161,12 +161,12 @@ BOUND = (
 )
 #: Parameters of the machines that are numbers, and what they are.
 PARAMETERS = {
-    "C": "price of slack",
+    "C": "penalty of slack",
     "nu": "bound on the share of errors, or of rows outside",
     "lam": "weight of the norm",
     "epsilon": "half the width of the tube, in units of the target",
     "quantile": "share of the targets that is to lie below f",
-    "width": "slack up to which the price is its square",
+    "width": "slack up to which the penalty is its square",
 }
 #: Parameters whose values are words: no grid varies them.
 WORDS = ("loss", "intercept")

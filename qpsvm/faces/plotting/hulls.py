@@ -277,30 +277,15 @@ def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[
         members = (problem.labels > 0) == bool(side)
         points, name = view.points[members], "convex hull" if shares.full else "reduced hull"
         vertices = reduced_hull(points, shares.caps[members])
-        handles += ax.fill(
-            *vertices.T,
-            facecolor=(color, 0.18),
-            edgecolor=color,
-            linestyle=("--", "-")[side],
-            linewidth=1.4,
-            zorder=1,
-            label=f"{name}, class {plain(label)}",
-        )
+        look: dict[str, Any] = {"facecolor": (color, 0.18), "edgecolor": color, "linestyle": ("--", "-")[side]}
+        handles += ax.fill(*vertices.T, linewidth=1.4, zorder=1, label=f"{name}, class {plain(label)}", **look)
         if not shares.full:
             whole = reduced_hull(points, np.ones(len(points)))
             ax.fill(*whole.T, fill=False, edgecolor=color, linestyle=":", linewidth=0.9, zorder=1)
         used = shares.used[members]
         for chosen, fill in ((~used, "white"), (used, color)):
-            ax.scatter(
-                points[chosen, 0],
-                points[chosen, 1],
-                s=SAMPLE,
-                c=fill,
-                marker=shape,
-                edgecolors=color,
-                linewidths=EDGE,
-                zorder=3,
-            )
+            x, y = points[chosen].T
+            ax.scatter(x, y, s=SAMPLE, c=fill, marker=shape, edgecolors=color, linewidths=EDGE, zorder=3)
     return handles
 
 
@@ -309,27 +294,10 @@ def _draw_points(ax: Axes, view: View, shares: Shares) -> Any:
     apart = float(np.hypot(*(shares.plus - shares.minus)))
     if apart <= ONE_POINT * float(np.ptp(view.points, axis=0).max()):
         x, y = shares.plus
-        return ax.scatter(
-            x,
-            y,
-            s=STAR,
-            marker="*",
-            facecolors="none",
-            edgecolors=PURPLE,
-            linewidths=2.0,
-            zorder=6,
-            label="the hulls meet",
-        )
-    ends = np.array([shares.plus, shares.minus]).T
-    return ax.plot(
-        *ends,
-        color=PURPLE,
-        linewidth=2.2,
-        marker="D",
-        markeredgecolor=BLACK,
-        zorder=6,
-        label=f"closest points, {apart:.4g} apart",
-    )[0]
+        look: dict[str, Any] = {"s": STAR, "marker": "*", "facecolors": "none", "edgecolors": PURPLE, "linewidths": 2.0}
+        return ax.scatter(x, y, zorder=6, label="the hulls meet", **look)
+    ends, label = np.array([shares.plus, shares.minus]).T, f"closest points, {apart:.4g} apart"
+    return ax.plot(*ends, color=PURPLE, linewidth=2.2, marker="D", markeredgecolor=BLACK, zorder=6, label=label)[0]
 
 
 def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: Shares) -> list[Any]:
@@ -344,23 +312,12 @@ def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: Shares) -> list
     handles = []
     for level in (0.0, -result.rho, result.rho):
         foot = middle - w * (float(w @ middle) + result.b - level) / float(w @ w)
-        line = ax.plot(
-            *np.array([foot - along, foot + along]).T,
-            color=BLACK,
-            linestyle="--" if level else "-",
-            linewidth=1.0 if level else 1.7,
-            zorder=2,
-            label="margins" if level else "boundary, f = 0",
-        )
+        style, width, label = ("--", 1.0, "margins") if level else ("-", 1.7, "boundary, f = 0")
+        ends = np.array([foot - along, foot + along]).T
+        line = ax.plot(*ends, color=BLACK, linestyle=style, linewidth=width, zorder=2, label=label)
         handles += line if level <= 0 else []
     shift = abs(float(w @ middle) + result.b) / float(np.hypot(*w))
     if shift > BISECTS * apart:
-        handles += ax.plot(
-            *np.array([middle - along, middle + along]).T,
-            color=GREY,
-            linestyle=":",
-            linewidth=1.5,
-            zorder=2,
-            label="perpendicular bisector",
-        )
+        ends = np.array([middle - along, middle + along]).T
+        handles += ax.plot(*ends, color=GREY, linestyle=":", linewidth=1.5, zorder=2, label="perpendicular bisector")
     return handles

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from qpsvm.base.errors import (
 from qpsvm.data.rows import RowSource
 from qpsvm.faces.cli.commands.plot import picture_of, require_picture, write_picture
 from qpsvm.faces.cli.commands.verify import check_options, proved, told
-from qpsvm.faces.cli.data import Sample, read
+from qpsvm.faces.cli.data import Sample, model_of, read
 from qpsvm.faces.cli.distributed import cluster, labels_of, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
 from qpsvm.faces.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
@@ -95,12 +94,8 @@ def _on_cluster(options: argparse.Namespace) -> int:
         print(first_line(spread, problem))
         result = _solved(problem, options)
         learnt = VARIANTS[options.variant].learnt
-        metadata = {**result.model.metadata, "encoding": spread.encoding.to_json(), "learnt": learnt}
-        quantile = getattr(problem, "quantile", None)
-        if quantile is not None:
-            metadata["quantile"] = quantile
         classes = result.model.classes if learnt != "labels" else labels_of(problem)
-        model = replace(result.model, classes=classes, metadata=metadata)
+        model = model_of(result, problem, spread.encoding, learnt, classes, {})
         print(result.summary())
         if options.save is not None:
             model.save(options.save)
