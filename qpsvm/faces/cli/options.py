@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
 from qpsvm.faces.cli.variants import VARIANTS, takers
+from qpsvm.space.kernels.functions import FUNCTIONS
 
 #: Negative numbers: argparse takes them for values, though they begin as options do.
 _NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
@@ -126,10 +127,6 @@ def name(text: str) -> str:
     return text
 
 
-#: Names of the kernels.
-KERNELS = ("linear", "rbf", "polynomial", "sigmoid")
-
-
 @dataclass(frozen=True)
 class Bound:
     """An option that has an effect only for some variants, or only for some kernels.
@@ -155,9 +152,9 @@ BOUND = (
     Bound("width", 0.5, "variant", takers("width")),
     Bound("loss", "absolute", "variant", takers("loss")),
     Bound("intercept", "free", "variant", takers("intercept")),
-    Bound("gamma", "scale", "kernel", ("rbf", "polynomial", "sigmoid")),
-    Bound("degree", 3.0, "kernel", ("polynomial",)),
-    Bound("coef0", 0.0, "kernel", ("polynomial", "sigmoid")),
+    Bound("gamma", "scale", "kernel", tuple(name for name, own in FUNCTIONS.items() if "gamma" in own)),
+    Bound("degree", 3.0, "kernel", tuple(name for name, own in FUNCTIONS.items() if "degree" in own)),
+    Bound("coef0", 0.0, "kernel", tuple(name for name, own in FUNCTIONS.items() if "coef0" in own)),
 )
 #: Parameters of the machines that are numbers, and what they are.
 PARAMETERS = {
@@ -275,7 +272,7 @@ def add_parameters(
         group.add_argument(f"--{option}", type=number, help=f"{what} ({_of(option)}; default {default:g})")
     group.add_argument("--loss", **among(("absolute", "squared")), help=f"{_of('loss')}; default absolute")
     group.add_argument("--intercept", **among(("free", "penalised", "none")), help=f"{_of('intercept')}; default free")
-    group.add_argument("--kernel", **among(KERNELS), help="default: linear; of one-class rbf")
+    group.add_argument("--kernel", **among(tuple(FUNCTIONS)), help="default: linear; of one-class rbf")
     group.add_argument("--gamma", type=rule, help="a number, scale (default) or auto (every kernel but linear)")
     group.add_argument("--degree", type=number, help="of the polynomial (default 3)")
     group.add_argument("--coef0", type=number, help="of polynomial and sigmoid (default 0)")

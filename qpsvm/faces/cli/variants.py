@@ -8,8 +8,27 @@ from typing import Any, Literal
 
 from qpsvm.base.errors import ParameterError
 from qpsvm.data.files import Target
+<<<<<<< HEAD
 from qpsvm.machines import Problem, registry
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
+=======
+from qpsvm.machines import (
+    CSVM,
+    SVDD,
+    EpsilonSVR,
+    HardMargin,
+    HuberHinge,
+    NuSVM,
+    NuSVR,
+    OneClass,
+    PrimalHinge,
+    Problem,
+    QuantileSVR,
+    Ranking,
+    SquaredHinge,
+)
+from qpsvm.space.kernels.functions import FUNCTIONS, KERNELS, Kernel
+>>>>>>> 97954e7 (One table of kernels, which files, proofs, the command line and the page read; a kernel is added in one file)
 
 #: What a machine makes of the target: two classes, a number for each row, an order of the rows, or nothing.
 Learnt = Literal["labels", "numbers", "ranks", "none"]
@@ -80,10 +99,5 @@ def _kernel(options: argparse.Namespace) -> Kernel:
         gamma: Any = float(options.gamma)
     except ValueError:
         gamma = options.gamma
-    if options.kernel == "rbf":
-        return RBF(gamma)
-    if options.kernel == "polynomial":
-        return Polynomial(options.degree, gamma, options.coef0)
-    if options.kernel == "sigmoid":
-        return Sigmoid(gamma, options.coef0)
-    return Linear()
+    given = {"degree": options.degree, "gamma": gamma, "coef0": options.coef0}
+    return KERNELS[options.kernel](**{name: given[name] for name in FUNCTIONS[options.kernel]})

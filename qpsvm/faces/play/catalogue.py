@@ -1,6 +1,6 @@
 """What a page can choose from: machines, kernels and solvers, with their parameters and the ranges of these.
 
-A new kernel is an entry of `KERNELS`. The solvers are read off the library's registry
+The kernels are those of the library that are functions of samples. The solvers are read off the library's registry
 of backends: which of them counts iterations, and which machines it takes.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 from qpsvm import backends
 from qpsvm.faces.play.machines import MACHINES, Parameter, toy
 from qpsvm.solve.choice import machine_traits
-from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
+from qpsvm.space.kernels.functions import FUNCTIONS, RBF, Kernel, Linear
+from qpsvm.space.kernels.functions import KERNELS as KERNEL_KINDS
 
 
 @dataclass(frozen=True)
@@ -28,25 +29,28 @@ class KernelChoice:
 
     def make(self, values: Mapping[str, Any]) -> Kernel:
         """The kernel with these parameters."""
-        make: Any = self.kind
-        kernel: Kernel = make(**{name: value for name, value in values.items() if name != "psd"})
-        return kernel
+        return self.kind(**{name: value for name, value in values.items() if name != "psd"})
 
 
-GAMMA = Parameter("gamma", "γ", "log", 1.0, 0.01, 100.0)
-COEF0 = Parameter("coef0", "r", "linear", 0.0, -2.0, 2.0, accepts=(-1e6, 1e6))
 PSD = Parameter("psd", "psd", "choice", "raise", choices=("raise", "clip", "shift"))
+#: The parameters of kernels by their names; and r of a polynomial, which is positive semidefinite for r ≥ 0 only.
+PARAMETERS = {
+    "degree": Parameter("degree", "p", "linear", 3, 1, 6, accepts=(1, 20), step=1),
+    "gamma": Parameter("gamma", "γ", "log", 1.0, 0.01, 100.0),
+    "coef0": Parameter("coef0", "r", "linear", 0.0, -2.0, 2.0, accepts=(-1e6, 1e6)),
+    "polynomial coef0": Parameter("coef0", "r", "linear", 1.0, 0.0, 4.0, accepts=(0.0, 1e6)),
+}
 
-KERNELS: dict[str, KernelChoice] = {
-    "linear": KernelChoice("linear", "xᵀz", Linear),
-    "rbf": KernelChoice("RBF", "exp(−γ‖x − z‖²)", RBF, (GAMMA,)),
-    "polynomial": KernelChoice(
-        "polynomial", "(γ xᵀz + r)^p", Polynomial,
-        (Parameter("degree", "p", "linear", 3, 1, 6, accepts=(1, 20), step=1), GAMMA,
-         Parameter("coef0", "r", "linear", 1.0, 0.0, 4.0, accepts=(0.0, 1e6))),
-    ),
-    "sigmoid": KernelChoice("sigmoid", "tanh(γ xᵀz + r)", Sigmoid, (GAMMA, COEF0, PSD)),
-}  # fmt: skip
+
+def _choice(name: str) -> KernelChoice:
+    kind = KERNEL_KINDS[name]
+    own = [PARAMETERS.get(f"{name} {each}", PARAMETERS[each]) for each in FUNCTIONS[name]]
+    return KernelChoice(
+        "RBF" if name == "rbf" else name, kind.formula, kind, (*own, *(() if kind().is_psd else (PSD,)))
+    )
+
+
+KERNELS = {name: _choice(name) for name in FUNCTIONS}
 
 
 @dataclass(frozen=True)

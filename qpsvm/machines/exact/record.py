@@ -19,12 +19,8 @@ from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.saving.archive import as_json
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
-from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.space.kernels.functions import NAMES, Linear
 
-#: The kernels of a proof file, by their classes.
-KERNELS: dict[type[Kernel], str] = {
-    Linear: "linear", Polynomial: "polynomial", RBF: "rbf", Sigmoid: "sigmoid", Precomputed: "precomputed",
-}  # fmt: skip
 #: Machines whose equality is not that of an intercept.
 OF_THEIR_OWN = {"OneClass", "SVDD", "Ranking"}
 #: Machines that learn from the features alone.
@@ -99,7 +95,7 @@ def _kernel(problem: Any) -> tuple[dict[str, Any], RowSource, str]:
     kernel, X = problem.kernel, as_row_source(problem.X)
     if isinstance(kernel, FeatureMap) and type(problem).__name__ not in SEVERAL:
         return {"name": "linear"}, Mapped(X, kernel), ""
-    name = KERNELS.get(type(kernel))
+    name = NAMES.get(type(kernel))
     if isinstance(kernel, Linear):
         return {"name": name}, X, ""
     if name is None or problem.space.shift or problem.space.clipped:

@@ -45,16 +45,8 @@ from qpsvm.result.saving.archive import (
     write_archive,
 )
 from qpsvm.space.kernels.feature_map import FeatureMap
-from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.space.kernels.functions import KERNELS, NAMES, Kernel, Linear, Precomputed
 
-#: Kernels that a file can name.
-SAVED_KERNELS: dict[str, type[Kernel]] = {
-    "linear": Linear,
-    "polynomial": Polynomial,
-    "rbf": RBF,
-    "sigmoid": Sigmoid,
-    "precomputed": Precomputed,
-}
 #: The versions of the format, in the header: with two classes; with a diagonal, and classes or none; with one f for
 #: each of several classes; with one f for each two of them; and with a linear f over features that a map makes.
 CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT, PAIRS_FORMAT, MAP_FORMAT = 1, 2, 3, 4, 5
@@ -94,7 +86,7 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
 
 def _kernel_record(kernel: Kernel) -> dict[str, Any]:
     """The name and the parameters of a kernel."""
-    name = next((name for name, kind in SAVED_KERNELS.items() if type(kernel) is kind), None)
+    name = NAMES.get(type(kernel))
     if name is None:
         raise UnsupportedError(f"the kernel {kernel} is a Python callable, which a file cannot hold")
     parameters = {each.name: as_python(getattr(kernel, each.name)) for each in fields(kernel)}  # type: ignore[arg-type]
@@ -358,10 +350,10 @@ def _names_fit(names: Any, d: int) -> bool:
 
 def _kernel(header: Mapping[str, Any]) -> Kernel:
     name, parameters = header.get("kernel"), header.get("parameters")
-    if not isinstance(name, str) or name not in SAVED_KERNELS or not isinstance(parameters, dict):
+    if not isinstance(name, str) or name not in KERNELS or not isinstance(parameters, dict):
         raise DataError(f"it has no kernel that this version knows: {shown(name)}")
     try:
-        kernel = SAVED_KERNELS[name](**parameters)
+        kernel = KERNELS[name](**parameters)
     except TypeError:
         raise DataError(f"the kernel {name} does not have the parameters {shown(sorted(parameters))}") from None
     if isinstance(getattr(kernel, "gamma", 1.0), str):

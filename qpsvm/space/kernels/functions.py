@@ -9,9 +9,9 @@ Sources: Schölkopf & Smola, *Learning with Kernels* (2002), sections 2.1-2.3 an
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+import inspect
+from abc import abstractmethod
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_positive, as_real
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.base.arrays.words import outline, shown
-from qpsvm.base.errors import DataError, DataTypeError, ParameterError, UnknownOptionError, nearest
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
 from qpsvm.data.rows import RowSource
+from qpsvm.space.kernels.kernel import Kernel as Kernel
+from qpsvm.space.kernels.kernel import UserKernel as UserKernel
 from qpsvm.space.kernels.products import inner, squared_distances, squared_norms, variance_of
 
 Gamma = float | Literal["scale", "auto"]
@@ -32,105 +34,6 @@ DISTANCE_ERROR = 1e-11
 #: single precision from the product of two e⁻⁴⁴ on, which take ten to a hundred times as long. e⁻⁴⁰ is 4e-18, a
 #: twentieth of what one rounding of K_ii = 1 may be.
 LOWEST_EXPONENT = -40.0
-
-
-class Kernel(ABC):
-    """What the library asks of a kernel.
-
-    See Also
-    --------
-    Linear, Polynomial, RBF, Sigmoid, Precomputed : The kernels of the library.
-
-    Examples
-    --------
-    A kernel of your own: of a function, or, where its matrices are known to be positive semidefinite, of a class, which
-    spares the test of that.
-
-    >>> import numpy as np
-    >>> import qpsvm
-    >>> class Cosine(qpsvm.Kernel):
-    ...     def __call__(self, X, Z):
-    ...         unit = [A / np.linalg.norm(A, axis=1, keepdims=True) for A in (X, Z)]
-    ...         return unit[0] @ unit[1].T
-    ...     def diagonal(self, X):
-    ...         return np.ones(len(X))
-    ...     is_psd = True
-    >>> X, y = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), [0, 0, 1]
-    >>> print(qpsvm.solve(qpsvm.CSVM(X, y, kernel=Cosine())).predict([[9.0, 0.0], [0.0, 9.0]]))
-    [0 1]
-    >>> print(qpsvm.solve(qpsvm.CSVM(X, y, kernel=lambda X, Z: (X @ Z.T) ** 2)).status)
-    optimal
-    """
-
-    @abstractmethod
-    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Evaluate K(x_i, z_j): X (n, d), Z (m, d) to (n, m)."""
-
-    @abstractmethod
-    def diagonal(self, X: Matrix) -> FloatArray:
-        """Evaluate K(x_i, x_i).
-
-        Parameters
-        ----------
-        X : ndarray or SciPy sparse, shape (n, d)
-            Samples.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            The diagonal of K(X, X).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import qpsvm
-        >>> print(qpsvm.Linear().diagonal(np.array([[1.0, 2.0], [3.0, 0.0]])))
-        [5. 9.]
-        """
-
-    @property
-    @abstractmethod
-    def is_psd(self) -> bool:
-        """Whether every Gram matrix is positive semidefinite by construction."""
-
-    def resolve(self, X: Matrix) -> Kernel:  # noqa: ARG002  (most kernels have nothing to resolve)
-        """Return the kernel with every parameter a number, given the training samples.
-
-        Parameters
-        ----------
-        X : ndarray or SciPy sparse, shape (n, d)
-            The training samples.
-
-        Returns
-        -------
-        Kernel
-            Itself where there is nothing to resolve.
-
-        Raises
-        ------
-        ParameterError
-            `gamma="scale"` of samples that have no variance.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import qpsvm
-        >>> X = np.array([[0.0], [2.0]])  # d = 1, variance 1
-        >>> qpsvm.RBF("scale").resolve(X)
-        RBF(gamma=1.0)
-        """
-        return self
-
-    def __repr__(self) -> str:
-        return outline(type(self).__name__, **getattr(self, "__dict__", {}))
-
-    def __str__(self) -> str:
-        """As `repr`, with four significant digits of each parameter: for titles, which people read."""
-        if not is_dataclass(self):
-            return repr(self)
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        parts = [f"{name}={f'{x:.4g}' if isinstance(x, float) else repr(x)}" for name, x in values.items()]
-        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 @dataclass(frozen=True)
@@ -147,6 +50,8 @@ class Linear(Kernel):
     True
     """
 
+    formula = "xᵀz"
+
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
         return inner(X, Z)
 
@@ -160,8 +65,47 @@ class Linear(Kernel):
         return True
 
 
+class _Scaled(Kernel):
+    """A kernel with a factor γ, which is a number, or a rule for one."""
+
+    gamma: Gamma
+
+    def __post_init__(self) -> None:
+        for name, check in (("degree", as_positive), ("gamma", _check_gamma), ("coef0", as_real)):
+            if hasattr(self, name):
+                check(getattr(self, name), name)
+
+    def resolve(self, X: Matrix) -> Kernel:
+        """Replace gamma by its number."""
+        number: Any = self
+        return self if type(self.gamma) is float else replace(number, gamma=gamma_of(self.gamma, X))
+
+
+class _OfProducts(_Scaled):
+    """A function of γ xᵀz + r."""
+
+    coef0: float
+
+    @abstractmethod
+    def _of(self, products: FloatArray) -> FloatArray:
+        """K where γ xᵀz + r is given, which may be overwritten."""
+
+    def _scaled(self, products: FloatArray) -> FloatArray:
+        products *= _number(self.gamma)
+        products += self.coef0
+        return products
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate by one matrix product: (n, m)."""
+        return self._of(self._scaled(inner(X, Z)))
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Evaluate at γ‖x‖² + r: (n,)."""
+        return self._of(self._scaled(squared_norms(X)))
+
+
 @dataclass(frozen=True)
-class Polynomial(Kernel):
+class Polynomial(_OfProducts):
     """A power K(x, z) = (γ xᵀz + r)^p.
 
     Parameters
@@ -189,25 +133,12 @@ class Polynomial(Kernel):
     [1 0 0 1] [1. 1. 1. 1.]
     """
 
+    formula = "(γ xᵀz + r)^p"
     degree: float = 3
     gamma: Gamma = "scale"
     coef0: float = 0.0
 
-    def __post_init__(self) -> None:
-        as_positive(self.degree, "degree")
-        _check_gamma(self.gamma)
-        as_real(self.coef0, "coef0")
-
-    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        return self._power(inner(X, Z))
-
-    def diagonal(self, X: Matrix) -> FloatArray:
-        """Evaluate (γ‖x‖² + r)^p: (n,)."""
-        return self._power(squared_norms(X))
-
-    def _power(self, products: FloatArray) -> FloatArray:
-        products *= _number(self.gamma)
-        products += self.coef0
+    def _of(self, products: FloatArray) -> FloatArray:
         if self.degree != int(self.degree):
             if (products < 0).any():
                 raise DataError(
@@ -227,13 +158,9 @@ class Polynomial(Kernel):
         """For integer degree and coef0 ≥ 0 (a sum of products of PSD kernels with non-negative weights)."""
         return float(self.degree).is_integer() and self.coef0 >= 0
 
-    def resolve(self, X: Matrix) -> Kernel:
-        """Replace gamma by its number."""
-        return _with_number(self, X)
-
 
 @dataclass(frozen=True)
-class RBF(Kernel):
+class RBF(_Scaled):
     """A Gaussian K(x, z) = exp(−γ‖x − z‖²).
 
     Parameters
@@ -262,10 +189,8 @@ class RBF(Kernel):
     RBF(gamma=1.0)
     """
 
+    formula = "exp(−γ‖x − z‖²)"
     gamma: Gamma = "scale"
-
-    def __post_init__(self) -> None:
-        _check_gamma(self.gamma)
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
         """Evaluate by one matrix product; pairs for which it would cancel, directly: (n, m)."""
@@ -283,13 +208,9 @@ class RBF(Kernel):
         """Always (Bochner)."""
         return True
 
-    def resolve(self, X: Matrix) -> Kernel:
-        """Replace gamma by its number."""
-        return _with_number(self, X)
-
 
 @dataclass(frozen=True)
-class Sigmoid(Kernel):
+class Sigmoid(_OfProducts):
     """A squashed product K(x, z) = tanh(γ xᵀz + r): not positive semidefinite in general, so its Gram matrix is tested.
 
     Parameters
@@ -312,33 +233,17 @@ class Sigmoid(Kernel):
     False optimal
     """
 
+    formula = "tanh(γ xᵀz + r)"
     gamma: Gamma = "scale"
     coef0: float = 0.0
 
-    def __post_init__(self) -> None:
-        _check_gamma(self.gamma)
-        as_real(self.coef0, "coef0")
-
-    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        return self._tanh(inner(X, Z))
-
-    def diagonal(self, X: Matrix) -> FloatArray:
-        """Evaluate tanh(γ‖x‖² + r): (n,)."""
-        return self._tanh(squared_norms(X))
-
-    def _tanh(self, products: FloatArray) -> FloatArray:
-        products *= _number(self.gamma)
-        products += self.coef0
+    def _of(self, products: FloatArray) -> FloatArray:
         return np.tanh(products, out=products)
 
     @property
     def is_psd(self) -> bool:
         """Never by construction."""
         return False
-
-    def resolve(self, X: Matrix) -> Kernel:
-        """Replace gamma by its number."""
-        return _with_number(self, X)
 
 
 @dataclass(frozen=True)
@@ -370,60 +275,16 @@ class Precomputed(Kernel):
         return False
 
 
-@dataclass(frozen=True)
-class UserKernel(Kernel):
-    """Any callable `(X, Z) -> (n, m)`, checked each time it is called."""
-
-    function: Callable[[Matrix, Matrix], Any]
-
-    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Call the function and check shape, type and finiteness of what it returns: (n, m)."""
-        try:
-            values = np.asarray(self.function(X, Z))
-        except ValueError as error:
-            raise DataError(f"the kernel {self} failed, or returned rows of unequal length: {error}") from error
-        expected = (X.shape[0], Z.shape[0])
-        if values.shape != expected:
-            raise DataError(
-                f"the kernel {self} returned shape {values.shape} for X {X.shape} and Z {Z.shape}; it must return "
-                f"{expected}: every row of X against every row of Z"
-            )
-        if values.dtype.kind not in "biuf":
-            raise DataTypeError(f"the kernel {self} returned {values.dtype} values; a kernel is real")
-        if not np.isfinite(values).all():
-            i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
-            raise DataError(f"the kernel {self} returned {values[i, j]} for row {i} of X and row {j} of Z")
-        return values.astype(np.float64)
-
-    def diagonal(self, X: Matrix) -> FloatArray:
-        blocks = [X[i : i + 64] for i in range(0, X.shape[0], 64)]
-        return np.concatenate([self(block, block).diagonal() for block in blocks])
-
-    @property
-    def is_psd(self) -> bool:
-        """Unknown, so tested."""
-        return False
-
-    def __str__(self) -> str:
-        function = getattr(self.function, "func", self.function)  # what functools.partial fills in
-        return str(getattr(function, "__name__", type(function).__name__))
-
-    def __repr__(self) -> str:
-        return f"UserKernel({self})"
-
-
-#: The kernels of the library, whose matrices are symmetric as computed. Those of any other are checked.
-OWN = (Linear, Polynomial, RBF, Sigmoid, Precomputed)
-
-BY_NAME: dict[str, type[Kernel]] = {
-    "linear": Linear,
-    "polynomial": Polynomial,
-    "poly": Polynomial,
-    "rbf": RBF,
-    "gaussian": RBF,
-    "sigmoid": Sigmoid,
-    "precomputed": Precomputed,
-}
+#: The kernels of the library, by their names: what `as_kernel`, files, proofs, the command line and the page know.
+KERNELS: dict[str, type[Kernel]] = {
+    "linear": Linear, "rbf": RBF, "polynomial": Polynomial, "sigmoid": Sigmoid, "precomputed": Precomputed,
+}  # fmt: skip
+ALIASES = {"poly": "polynomial", "gaussian": "rbf"}
+#: Their matrices are symmetric as computed. Those of any other are checked.
+OWN = tuple(KERNELS.values())
+NAMES = {kind: name for name, kind in KERNELS.items()}
+#: Those that are functions of samples, with the names of their parameters.
+FUNCTIONS = {name: tuple(inspect.signature(kind).parameters) for name, kind in KERNELS.items() if kind.formula}
 
 
 def as_kernel(kernel: Any) -> Kernel:
@@ -434,9 +295,11 @@ def as_kernel(kernel: Any) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
-        if kernel not in BY_NAME:
-            raise UnknownOptionError(f"unknown kernel {kernel!r}; {nearest(kernel, BY_NAME)}, or any callable")
-        return BY_NAME[kernel]()
+        name = ALIASES.get(kernel, kernel)
+        if name not in KERNELS:
+            known = nearest(kernel, [*KERNELS, *ALIASES])
+            raise UnknownOptionError(f"unknown kernel {kernel!r}; {known}, or any callable")
+        return KERNELS[name]()
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
         raise ParameterError(f"kernel is the class {kernel.__name__}; pass an instance, {kernel.__name__}()")
     if callable(kernel):
@@ -447,19 +310,14 @@ def as_kernel(kernel: Any) -> Kernel:
     )
 
 
-def _check_gamma(gamma: Any) -> None:
+def _check_gamma(gamma: Any, name: str) -> None:
     if isinstance(gamma, str):
         if gamma not in ("scale", "auto"):
             raise UnknownOptionError(
                 f"gamma must be a number, 'scale' or 'auto', got {gamma!r}; {nearest(gamma, ('scale', 'auto'))}"
             )
     else:
-        as_positive(gamma, "gamma")
-
-
-def _with_number(kernel: Polynomial | RBF | Sigmoid, X: Matrix) -> Kernel:
-    """The kernel with a number for gamma: itself where it has one."""
-    return kernel if type(kernel.gamma) is float else replace(kernel, gamma=gamma_of(kernel.gamma, X))
+        as_positive(gamma, name)
 
 
 def exp_in_place(exponents: NDArray[Any], floored: bool = True) -> NDArray[Any]:
