@@ -151,7 +151,7 @@ class TestDask:
         [
             (
                 lambda D: qpsvm.CSVM(D.map_blocks(lambda part: np.where(part > 2.0, np.nan, part)), Y),
-                "partition . of X has nan in row",
+                "partition . of X: row .* is NaN",
             ),
             (lambda D: qpsvm.CSVM(D, Y[:-1]), "89 entries but X has 90"),
             (lambda D: qpsvm.CSVM(D, D[1:, 0]), "89 entries but X has 90"),
