@@ -32,7 +32,7 @@ class QPSVMError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:  # that of MemoryError is not safe for whoever pickles tracebacks, too
         code = getattr(type(self).__init__, "__code__", None)
-        names = () if code is None else code.co_varnames[1 : code.co_argcount]  # each an attribute
+        names = code.co_varnames[1 : code.co_argcount] if code else ()  # each an attribute
         return type(self), tuple(vars(self)[name] for name in names if name in vars(self)) or self.args
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 
 #: Numbers worked on at a time: 2 MB, near the size of a core's cache.
@@ -375,23 +375,6 @@ class StoredBlock(MadeBlock):
 
     def made(self, at: Places) -> FloatArray:
         return np.asarray(self.stored[at][:, self.columns], dtype=np.float64)
-
-
-class ShiftedBlock(MadeBlock):
-    """The rows (x_i − μ)/s of a block, as exact as a copy.
-
-    mean, scale (d,): No scale means 1.
-    """
-
-    def __init__(self, block: Block, mean: FloatArray, scale: FloatArray | None = None) -> None:
-        self._block, self._mean, self._scale = block, mean, scale
-        self.n, self.d, self.rows = block.n, block.d, block.rows
-
-    def made(self, at: Places) -> FloatArray:
-        made: FloatArray = as_dense(self._block.take(at)) - self._mean
-        if self._scale is not None:
-            made /= self._scale
-        return made
 
 
 class OnesBlock(Block):

@@ -23,10 +23,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.remembered import remembered
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock, OnesBlock, ShiftedBlock, rows_at_a_time
+from qpsvm.data.rows.blocks import Block, DenseBlock, MadeBlock, OnesBlock, Places, rows_at_a_time
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.rows.source import Found, RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
@@ -66,6 +66,23 @@ class Derived(RowSource):
     @property
     def nbytes(self) -> int:
         return self.source.nbytes
+
+
+class ShiftedBlock(MadeBlock):
+    """The rows (x_i − μ)/s of a block, as exact as a copy.
+
+    mean, scale (d,): No scale means 1.
+    """
+
+    def __init__(self, block: Block, mean: FloatArray, scale: FloatArray | None = None) -> None:
+        self._block, self._mean, self._scale = block, mean, scale
+        self.n, self.d, self.rows = block.n, block.d, block.rows
+
+    def made(self, at: Places) -> FloatArray:
+        made: FloatArray = as_dense(self._block.take(at)) - self._mean
+        if self._scale is not None:
+            made /= self._scale
+        return made
 
 
 class Centred(Derived):
