@@ -8,27 +8,8 @@ from typing import Any, Literal
 
 from qpsvm.base.errors import ParameterError
 from qpsvm.data.files import Target
-<<<<<<< HEAD
 from qpsvm.machines import Problem, registry
-from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
-=======
-from qpsvm.machines import (
-    CSVM,
-    SVDD,
-    EpsilonSVR,
-    HardMargin,
-    HuberHinge,
-    NuSVM,
-    NuSVR,
-    OneClass,
-    PrimalHinge,
-    Problem,
-    QuantileSVR,
-    Ranking,
-    SquaredHinge,
-)
 from qpsvm.space.kernels.functions import FUNCTIONS, KERNELS, Kernel
->>>>>>> 97954e7 (One table of kernels, which files, proofs, the command line and the page read; a kernel is added in one file)
 
 #: What a machine makes of the target: two classes, a number for each row, an order of the rows, or nothing.
 Learnt = Literal["labels", "numbers", "ranks", "none"]
