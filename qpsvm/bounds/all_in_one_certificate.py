@@ -1,6 +1,6 @@
 """A feasible primal-dual pair of a joint machine with the gap between its values, all rounding counted.
 
-α is feasible to the last bit (`joint_repair`), so that the gap of the numbers that the user gets is (JOINT.5) and
+α is feasible to the last bit (`all_in_one_repair`), so that the gap of the numbers that the user gets is (JOINT.5) and
 nothing else. Of f_c(x_i) only an interval is known, F_ic ± r_ic, by (ACC.2), or in twice the precision:
 
     (JCOUNT.1)  t_ic is within R_ic = r_iy + r_ic and its own roundings
