@@ -181,7 +181,7 @@ class NoWeightVectorError(QPSVMError, AttributeError):
     >>> import qpsvm
     >>> qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1], kernel=qpsvm.RBF(gamma=0.5))).w
     Traceback (most recent call last):
-    qpsvm.NoWeightVectorError: w = Σ α_i y_i φ(x_i) is a vector in the feature space of RBF(gamma=0.5), not ...
+    qpsvm.NoWeightVectorError: w = Σ β_i φ(x_i) is a vector in the feature space of RBF(gamma=0.5), not ...
     """
 
 

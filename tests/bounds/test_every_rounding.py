@@ -131,14 +131,14 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
     assert ((a >= 0.0) & (a <= svm.upper)).all()
     for part in svm.parts:
         assert dot(fractions(a), fractions(part.column)) == Fraction(part.total)
-        assert Bounds(problem._counting.accuracy, svm)._surplus(certify(problem.space, svm, a), part) == (0.0, 0.0)
+        assert Bounds(problem.judge.counting.accuracy, svm)._surplus(certify(problem.space, svm, a), part) == (0.0, 0.0)
 
 
 def test_a_surplus_that_no_row_can_take_makes_no_bound() -> None:
     problem = Stated(np.eye(4), [1, -1, 1, -1], upper=1.0, intercept="free")
     point = certify(problem.space, problem.svm, np.full(4, 0.5))
     for alpha in (np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.5, 0.25, 0.0, 0.0])):
-        found = Bounds(problem._counting.accuracy, problem.svm)._surplus(
+        found = Bounds(problem.judge.counting.accuracy, problem.svm)._surplus(
             point.changed(alpha=alpha), problem.svm.parts[0]
         )
         assert (found[1] == np.inf) == (alpha[0] == 1.0)

@@ -29,7 +29,7 @@ from qpsvm.machines import c_svm, hard_margin, nu_svm, primal_hinge
 from qpsvm.result.svm_result import SVMResult
 
 #: What every residual is at a polished optimum, and what it exceeds where the equation is violated.
-HOLDS, FAILS = 1e-8, 1e-4
+HOLDS, FAILS = 2e-8, 1e-4  # √ of a gap of 1e-16 is how far w may be from the optimum
 BACKENDS = ("auto", "cvxopt", "osqp")
 
 
@@ -606,7 +606,7 @@ def test_a_variant_without_steps_is_named_and_a_subclass_has_those_of_its_parent
     kind = type("Stranger", (qpsvm.Problem,), {})
     kind.__abstractmethods__ = frozenset()
     stranger = object.__new__(kind)
-    with pytest.raises(qpsvm.UnsupportedError, match="Stranger has no derivation; those that have one: HardMargin"):
+    with pytest.raises(qpsvm.UnsupportedError, match="Stranger has no derivation; those that have one: CSVM"):
         qpsvm.derive(stranger)
 
 

@@ -89,7 +89,7 @@ def test_the_record_is_what_the_checker_states(name: str, intercept: Any, weight
     assert len(program.rows) == own.m
     for k, row in enumerate(program.rows):
         assert sorted(row.z) == points(own, k)
-        assert (row.s, row.l, row.U) == (Fraction(float(own.sign[k])), own.level[k], own.price.finite(k))
+        assert (row.s, row.l, row.U) == (Fraction(float(own.sign[k])), own.level[k], own.upper.finite(k))
         assert row.d == own.curvature[k]
         assert {mu: entries[mu, k] for mu in row.E} == row.E
 

@@ -240,7 +240,7 @@ def test_who_limits_the_steps_gets_newton_steps():
 
 
 def test_more_than_it_can_count_is_left_to_others(monkeypatch):
-    monkeypatch.setattr(coordinate, "MOST", 50)
+    monkeypatch.setattr(coordinate, "MOST_ITERATIONS", 50)
     answer = solve_linear(X, Y, 1.0, intercept="penalised", engine="coordinate")
     assert (answer.reason, answer.engine) == ("converged", "newton")
     with pytest.raises(qpsvm.UnsupportedError, match="32 bits"):
