@@ -14,10 +14,11 @@ it gives up it costs little; `few` costs most, 8 % on fourteen tables.
 | `few`                         |  1.4 |   3.3 | seven tables of 900 to 2000 rows where few support                    |
 | conjugate gradients in `gram` |  1.5 |   2.2 | ten tables of 200 to 2000 rows, nearly all free                       |
 | `dense`                       |  2.7 |   4.1 | four tables of 3000 and 6000 rows, nearly all free; none is real      |
+| `libsvm`                      |  1.2 |     – | one table of 3000 rows, most of them in the band                      |
 | `low_rank`                    |    8 |     – | one table of 8000 rows, three features that hardly tell the labels    |
 | equal rows made one (`ties`)  |   48 |    89 | three tables of rounded numbers                                       |
 
-A subsample above 2000 rows that says how few support, `libsvm` beside a band that fits into memory, and a low-rank
+A subsample above 2000 rows that says how few support, `libsvm` beside a band that is not crowded, and a low-rank
 preconditioner in `dense` were worth nothing, and are gone.
 """
 

@@ -33,6 +33,10 @@ class Settings:
     stride: int = 8
     least_sample: int = 120
     sample_tolerance: float = 1e-2
+    #: Where that loop takes more iterations than this, a row, the loop on W would be long, too.
+    long: int = 6
+    #: Rows that the subsample sees closer than this to the margin are in W: its errors are large.
+    reach: float = 0.3
     #: Where more than this share of the subsample supports, the whole Gram matrix is cheaper. It also is where the
     #: kernel values of W, and so many times those of the support and the rows outside, are more than this share of n²:
     #: what is saved on values is lost on repeated loops.
@@ -47,12 +51,18 @@ class Settings:
     #: The band is |s| ≤ `band`, and holds at most this share of rows besides those estimated as free.
     band: float = 0.1
     neighbours: float = 0.5
-    #: It has at least so many rows.
+    #: But K_WW may always have this share as many entries as the kernel values of the rows at C, and W so many rows
+    #: more: they cost little beside those.
+    cheap: float = 0.04
     besides: int = 30
+    #: W holds this many times what it must to balance the rows that are at C.
+    room: float = 1.1
     #: Relative error of a kernel value in single precision. In u the errors add up like a random walk: ε is so many of
-    #: its deviations.
+    #: its deviations, between limits.
     rough_value: float = 4e-7
     deviations: float = 4.0
+    least_margin: float = 1e-4
+    largest_margin: float = 0.05
     #: Entries of K between two looks at the clock: a fifth of a second.
     streamed: float = 5e7
     #: Only from this C in units of 1/κ on can nearly all rows be free.
@@ -143,14 +153,15 @@ def subsample(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> Init
     stride = min(SETTINGS.stride, n // SETTINGS.least_sample)
     rows = np.concatenate([(y > 0).nonzero()[0][::stride], (y < 0).nonzero()[0][::stride]])
     sample = problem.of(rows).times(n / len(rows))
-    K = blocks.symmetric(rows)
+    K, before = blocks.symmetric(rows), effort.iterations
     beta = effort.loop(sample, K, SETTINGS.sample_tolerance)
     support = beta.nonzero()[0]
-    if len(support) > SETTINGS.most_support * len(rows):
+    long = effort.iterations - before > SETTINGS.long * len(rows)
+    if long or len(support) > SETTINGS.most_support * len(rows):
         return None
     b = sample.intercept(beta[support] @ K[support])
     u = blocks.product(rows[support], beta[support], np.arange(n), rough=True)
-    inside = (y * (problem.level - u - b) > 0.0).nonzero()[0]
+    inside = (y * (problem.level - u - b) > -SETTINGS.reach).nonzero()[0]
     near, supporting = len(inside) / n, len(support) / len(rows)
     if near * near + SETTINGS.asked * supporting * (1.0 - near) > SETTINGS.largest_share:
         return None
@@ -175,8 +186,9 @@ def in_band(estimate: Estimate) -> NDArray[np.bool_]:
     """The rows estimated as free or near the margin: a mask, (n,)."""
     n, distance = len(estimate.violation), np.where(estimate.free, 0.0, np.abs(estimate.violation))
     free = int(np.count_nonzero(estimate.free))
+    cheap = int(np.sqrt(SETTINGS.cheap * n * np.count_nonzero(estimate.at_bound))) + SETTINGS.besides
     near = min(int(np.count_nonzero(distance <= SETTINGS.band)), int((1.0 + SETTINGS.neighbours) * free))
-    count = min(max(near, SETTINGS.besides), n)
+    count = min(max(cheap, near), n)
     mask = np.zeros(n, dtype=bool)
     mask[np.argpartition(distance, count - 1)[:count]] = True
     return mask
@@ -206,7 +218,7 @@ def with_room(
     for sign in (1.0, -1.0):
         fixed = sign * (float(beta[outside].sum()) - total)
         room = -problem.low if sign > 0 else problem.high
-        lacking = fixed - float(room[~outside].sum())
+        lacking = SETTINGS.room * fixed - float(room[~outside].sum())
         if fixed <= 0 or lacking <= 0:
             continue
         members = np.flatnonzero(outside & (beta * sign > 0))
@@ -230,7 +242,8 @@ def at_point(point: DualPoint, reach: float = 0.0) -> InitialSet:
 
 def rough_margin(beta: FloatArray) -> float:
     """ε of (KSET.3) for u from rough kernel values and β (n,)."""
-    return SETTINGS.deviations * SETTINGS.rough_value * float(np.sqrt(beta @ beta))
+    error = SETTINGS.deviations * SETTINGS.rough_value * float(np.sqrt(beta @ beta))
+    return min(max(error, SETTINGS.least_margin), SETTINGS.largest_margin)
 
 
 def streamed(

@@ -7,7 +7,8 @@
 | `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 2000               |
 | `band`   | a band around an estimated margin, all else at a bound                | nearly always          |
 | `dense`  | all: conjugate gradients on the Gram matrix in single precision       | nearly all free        |
-| `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory   |
+| `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory,  |
+|          |                                                                       | or of nearly all rows  |
 | low_rank | all: a linear machine over the rows of a pivoted factor of K          | few features           |
 
 `dense` takes problems without a kink, `low_rank` hinges. A novelty machine that may leave few rows outside begins with
@@ -60,8 +61,15 @@ class Settings:
     #: The two sides are near each other where their Σ|β| differ by this share of m; and so many ε-SVRs at most.
     near: float = 0.03
     most: int = 10
-    #: An ε that is hardly anything, in units of the spread of the targets.
+    #: A step from one side goes so many times as far as the residuals say, or the two last ε: beyond m, because u
+    #: follows. But it is at least and at most such a share of ε, and besides: an ε that is hardly anything, in units of
+    #: the spread of the targets.
+    beyond: float = 1.5
+    least: float = 0.2
+    largest: float = 3.0
     hardly: float = 2e-3
+    #: A step within a bracket stays away from its ends by this share of its width; by its square where an end is near.
+    inset: float = 0.05
 
 
 SETTINGS = Settings()
@@ -124,13 +132,15 @@ def _next(problem: KernelDual, below: _Tried | None, above: _Tried | None, tried
         elif below.mass - goal <= close:
             goal -= 0.5 * close
         share = (below.mass - goal) / (below.mass - above.mass)
-        return below.tube + share * (above.tube - below.tube)
+        inset = SETTINGS.inset if goal == problem.mass else SETTINGS.inset**2
+        return below.tube + min(max(share, inset), 1.0 - inset) * (above.tube - below.tube)
     if below is None and last.tube <= SETTINGS.hardly:
         return 0.0
     step = problem.edges(last.point.u).tube - last.tube  # what the residuals say
     if len(tried) > 1 and tried[-2].mass != last.mass:
         step = (problem.mass - last.mass) * (last.tube - tried[-2].tube) / (last.mass - tried[-2].mass)
-    far = max(abs(step), SETTINGS.hardly)
+    least, most = SETTINGS.least * last.tube + SETTINGS.hardly, SETTINGS.largest * last.tube + SETTINGS.hardly
+    far = min(max(SETTINGS.beyond * abs(step), least), most)
     return last.tube + far if below is not None else max(last.tube - far, 0.0)
 
 

@@ -90,12 +90,23 @@ class Settings:
     #: Most runs of LIBSVM's loop at one tolerance, and of Newton steps, each after rows have joined.
     loops: int = 8
     rounds: int = 10
-    #: Rows on their wrong side by at most this are left to Newton steps. So are others, at most so many.
+    #: Rows on their wrong side by at most this are left to Newton steps. So are others: at most so many where that is
+    #: not more than the second share of W, and always the first share.
     slight: float = 0.01
     few: int = 30
-    #: At most so many join for each of those on the wrong side, and in all so many or as many as W has.
+    few_share: float = 0.01
+    few_most: float = 0.1
+    #: Rows on their right side by up to this join with those on the wrong one, because they are next; after LIBSVM's
+    #: loop at most so many for each of those, and in all so many or as many as W has.
+    lookahead: float = 0.1
     company: float = 0.25
     growth: int = 100
+    #: They join after Newton steps where more rows than `few`, and than this share of W, are on the wrong side by more
+    #: than LIBSVM itself would notice.
+    crowd_share: float = 0.05
+    noticed: float = 1e-3
+    #: Newton steps aim at this share of the target, which leaves room for rows outside and for rounding.
+    aim: float = 0.7
     #: Where W is all of at most so many rows, and at most so many move, one more step costs little. Its gap is below.
     #: Over intervals W need not be all, and rows that were left alone as negligible may take more steps: else the
     #: polishing that follows would take longer. Measured: small tables of C = 1 take 8 % longer without it, and as much
@@ -219,14 +230,15 @@ class WorkingSet:
         """Rows outside that join W before LIBSVM's loop runs again; none where few violate."""
         reach = self.violation[self.outside]
         count = int(np.count_nonzero(reach > SETTINGS.slight))
-        if count <= SETTINGS.few:
+        w = len(self.rows)
+        if count <= max(min(SETTINGS.few, SETTINGS.few_most * w), SETTINGS.few_share * w):
             return self.outside[:0]
-        return self._joining(reach, count)
+        join = (reach > -SETTINGS.lookahead).nonzero()[0]
+        return self.outside[_largest(reach, join, self._company(count))]
 
-    def _joining(self, reach: FloatArray, count: int) -> IntArray:
-        """The rows outside that join where so many have to: those farthest on the wrong side."""
-        most = min(int((1.0 + SETTINGS.company) * count), max(len(self.rows), SETTINGS.growth))
-        return self.outside[_largest(reach, (reach > 0.0).nonzero()[0], most)]
+    def _company(self, count: int) -> int:
+        """How many rows may join where so many have to."""
+        return min(int((1.0 + SETTINGS.company) * count), max(len(self.rows), SETTINGS.growth))
 
     def exact(self, target: float) -> DualPoint | None:
         """The point of the split that the loop found, where W is all of few rows and that is the right one.
@@ -280,7 +292,8 @@ class WorkingSet:
 
     def _newton(self, target: float, steps: int, most: int) -> DualPoint:
         K, part, beta, u = self.K, self._part(), self.beta[self.rows], self.u[self.rows]
-        polished = newton_polish(K, part, beta, target, steps, u, self.effort.late, most)
+        aim = target if self.whole else SETTINGS.aim * target
+        polished = newton_polish(K, part, beta, aim, steps, u, self.effort.late, most)
         self.effort.newton_steps += polished.steps
         point, cheap = polished.point, part.n <= SETTINGS.cheap_rows and polished.largest <= SETTINGS.cheap_free
         interval = self.problem.n <= SETTINGS.cheap_rows
@@ -296,15 +309,17 @@ class WorkingSet:
             return point.gap, self.outside
         reach, margin = self._violation(point.edges), rough_margin(self.beta)
         near = (reach > -margin).nonzero()[0]
-        wrong = int(np.count_nonzero(reach > margin))
-        many = wrong > SETTINGS.few
+        wrong = int(np.count_nonzero(reach > max(SETTINGS.noticed, margin)))
+        many = wrong > max(SETTINGS.few, SETTINGS.crowd_share * len(self.rows))
         if not many and len(near):
             support = self.beta.nonzero()[0]
             self.u[self.outside[near]] = self.blocks.product(support, self.beta[support], self.outside[near])
             reach = self._violation(point.edges)
         excess = float(self.problem.weight[self.outside[near]] @ np.maximum(reach[near], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
-        return gap, self._joining(reach, wrong) if many else self.outside[near]
+        if many:
+            return gap, self.outside[_largest(reach, (reach > -SETTINGS.lookahead).nonzero()[0], self._company(wrong))]
+        return gap, self.outside[reach > -SETTINGS.lookahead] if many else self.outside[near]
 
     def _join(self, added: IntArray) -> None:
         """Take rows into W, with the β that they have."""
