@@ -22,7 +22,7 @@ from qpsvm import Problem
 ROOT = Path(qpsvm.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 #: Of the whole package.
-MOST = {"lines": 74_200, "code": 40_800, "files": 379, "rooms": 14, "classes": 526, "constants": 1029}
+MOST = {"lines": 74_220, "code": 40_800, "files": 379, "rooms": 14, "classes": 526, "constants": 1031}
 #: Of one file and of one folder; the checker is one file so that it can be read and run alone.
 FILE_LINES, FOLDER_FILES, WHOLE = 450, 20, {"checker.py"}
 #: Files that are longer, each with its lines, until they are divided.

@@ -46,12 +46,12 @@ SingleArray: TypeAlias = NDArray[np.float32]
 LANDMARK_SHARE, FEWEST, MOST = 1 / 30, 100, 400
 #: Added to the unit diagonal of K_MM: the map is in single precision.
 RIDGE = 1e-6
-#: h of the stages.
-WIDTHS = (2.0, 0.3, 0.05)
+#: h of the stages; the first ones see so many rows for each landmark, where that saves something.
+FIRST_WIDTHS, ROWS_EACH, LAST_WIDTH = (2.0, 0.3), 2, 0.05
 #: A stage ends when at most this share of F has changed; or after so many steps.
 SETTLED, STEPS = 0.1, 12
-#: A tube of unknown width is fitted anew so often.
-WIDENINGS = 4
+#: A tube of unknown width is fitted anew so often at most, until that changes by at most this share of the residuals.
+WIDENINGS, WIDENED = 4, 0.01
 #: Curvature of the intercept, which has none where F is empty: negligible elsewhere.
 FLAT = 1e-10
 #: Rows of the map made at a time.
@@ -97,8 +97,18 @@ def nystrom_estimate(blocks: KernelBlocks, problem: KernelDual, effort: Effort) 
     if G is None or effort.late():
         return None
     rest = np.maximum(blocks.diagonal(np.arange(n)) - np.einsum("ij,ij->i", G[:, :m], G[:, :m]), 0.0)
-    v, t, pieces, share = np.zeros(m + 1), np.zeros(0), Pieces.of(problem), tube_share(problem)
-    for h in WIDTHS:
+    v, some = np.zeros(m + 1), np.sort(order[: ROWS_EACH * m])
+    pieces, share = Pieces.of(problem), tube_share(problem)
+    if 2 * len(some) < n:
+        fewer = pieces.weighed(some, n / len(some))
+        for h in FIRST_WIDTHS:
+            v, _, fewer = _settled(share, G[some], fewer, rest[some], h, v, effort)
+        pieces = replace(pieces, width=np.full(len(pieces.width), fewer.width[0])) if share else pieces
+        widths: tuple[float, ...] = (LAST_WIDTH,)
+    else:
+        widths = (*FIRST_WIDTHS, LAST_WIDTH)
+    t = np.zeros(0)
+    for h in widths:
         if effort.late():
             return None
         v, t, pieces = _settled(share, G, pieces, rest, h, v, effort)
@@ -122,7 +132,8 @@ def _settled(
         for _ in range(WIDENINGS):
             r = pieces.target - _product(G, v)
             width = tube_width(pieces, np.abs(r), h, rest, share)
-            if effort.late():
+            settled = abs(width - float(pieces.width[0])) <= WIDENED * float(np.abs(r).mean())
+            if settled or effort.late():
                 break
             pieces = replace(pieces, width=np.full(len(pieces.width), width))
             v, t = _Smoothed(G, pieces, rest, h).minimise(v, effort)
@@ -298,6 +309,14 @@ class Pieces:
         tube = np.tile(ones * (problem.tube + problem.edges(0.0 * ones).tube), 2)
         sign, upper = np.concatenate([ones, -ones]), np.concatenate([problem.high, -problem.low])
         return cls(problem.level, 0.0 * ones, sign, tube, upper, True, total)
+
+    def weighed(self, some: IntArray, factor: float) -> Pieces:
+        """Of some of the rows, each of which counts as so many."""
+        both = np.concatenate([some, some + len(self.target)]) if self.two else some
+        return Pieces(
+            self.target[some], self.base[some] * factor, self.sign[both], self.width[both], self.upper[both] * factor,
+            self.two, self.total,
+        )  # fmt: skip
 
     def spread(self, x: FloatArray) -> FloatArray:
         """x (n,) of the rows, for every piece: (m,)."""
