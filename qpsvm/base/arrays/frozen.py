@@ -20,21 +20,25 @@ def parts_of_array(array: Matrix) -> list[Any]:
     """The arrays that hold the numbers of an array: itself, or the three of compressed rows or columns."""
     if isinstance(array, np.ndarray):
         return [array]
-    compressed = sp.issparse(array) and array.format in ("csr", "csc")
-    return [array.data, array.indices, array.indptr] if compressed else []
+    return [array.data, array.indices, array.indptr] if _compressed(array) else []
+
+
+def _compressed(value: Any) -> bool:
+    """Whether it is of compressed rows or columns; `issparse` alone takes microseconds, and most things are not."""
+    return getattr(value, "format", None) in ("csr", "csc") and bool(sp.issparse(value))
 
 
 def frozen(value: T) -> T:
     """The value itself; if it is an array of ours, or holds some, nobody may write to it from now on."""
-    if value is None or isinstance(value, (float, str)):  # most of what a record holds
-        return value
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, (tuple, list)):
         for each in value:
             frozen(each)
-    if sp.issparse(value) and value.format in ("csr", "csc"):  # type: ignore[attr-defined]
+    elif _compressed(value):
         value.sum_duplicates()  # type: ignore[attr-defined]  # as SciPy would when it is first used
-    for part in parts_of_array(value):
-        part.flags.writeable = False
+        for part in parts_of_array(value):
+            part.flags.writeable = False
     return value
 
 
@@ -43,14 +47,16 @@ def read_only(value: Any) -> Any:
 
     A sparse array that is not canonical is copied: SciPy would sort it in place when it is first used.
     """
-    if sp.issparse(value) and value.format in ("csr", "csc") and not value.has_canonical_format:
+    if isinstance(value, np.ndarray):
+        return frozen(value.view()) if value.flags.writeable else value
+    if not _compressed(value):
+        return value
+    if not value.has_canonical_format:
         return frozen(value.copy())
     parts = parts_of_array(value)
     if not any(part.flags.writeable for part in parts):
         return value
     views = tuple(frozen(part.view()) for part in parts)
-    if isinstance(value, np.ndarray):
-        return views[0]
     view = type(value)(views, shape=value.shape)
     view.has_canonical_format = True
     return view
