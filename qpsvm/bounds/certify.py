@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from qpsvm.base.arrays.frozen import made
 from qpsvm.base.arrays.rounding import relative_gap
-from qpsvm.base.arrays.types import FloatArray, made
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.bounds.certificate import Certificate, gap_sums, middle, prefer_average
 from qpsvm.bounds.gap_bounds import FEW

@@ -30,8 +30,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import frozen
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import freeze_each, remembered
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, repeated, times
@@ -62,7 +61,7 @@ class Group:
     formula: str = ""
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
+        freeze_each(self.__dict__.values())
 
     def __repr__(self) -> str:
         return outline("Group", **vars(self))
@@ -82,7 +81,7 @@ class Part:
     ridge: float
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
+        freeze_each(self.__dict__.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +101,7 @@ class Users:
     equal: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
+        freeze_each(self.__dict__.values())
 
     def __repr__(self) -> str:
         return outline("Users", **vars(self))
@@ -172,7 +171,7 @@ class SVMDual(RowsOfSamples):
     team: Team = ALONE
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
+        freeze_each(self.__dict__.values())
         if not self.team.alone and (self.mix is not None or self.users is not None):
             what = "rows that combine samples, as pairs do," if self.mix is not None else "constraints"
             raise UnsupportedError(f"{what} need all samples in one process; solve this machine without a team")

@@ -17,7 +17,7 @@ from shared import certificates, joined, member
 from teams import together
 
 import qpsvm
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.vectors import quantile_interval
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.communicator import ALONE, Team, quantile_over, total_over

@@ -28,10 +28,15 @@ def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
     Raises ParameterError, ParameterTypeError.
     """
     found = as_penalties(C, samples.n)
-    heaviest = samples.team.most(float(samples.weight.max(initial=0.0)))
-    if float(np.log(found.max(initial=np.finfo(float).tiny)) + np.log(heaviest)) > np.log(LARGEST_VALUE):
+    heaviest = samples.team.most(_largest(samples.weight))
+    if _largest(found) * heaviest > LARGEST_VALUE:
         raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
     return found
+
+
+def _largest(vector: FloatArray) -> float:
+    common = common_value(vector)
+    return float(vector.max(initial=0.0)) if common is None else common
 
 
 def taking_prices(C: FloatArray, samples: Samples) -> Exactly:

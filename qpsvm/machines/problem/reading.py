@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import all_finite, as_finite_vector, as_real_vector, as_tolerance
-from qpsvm.base.arrays.types import FloatArray, made
+from qpsvm.base.arrays.frozen import frozen, made
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import times
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
@@ -247,17 +248,17 @@ def _model(problem: Any, certificate: Certificate) -> Model:
     d = samples.X.shape[1]
     common: dict[str, Any] = {
         "kernel": space.kernel, "classes": problem.predicted, "b": size * certificate.b, "n_features": d,
-        "feature_names": samples.feature_names, "diagonal": problem.diagonal,
+        "feature_names": samples.feature_names, "diagonal": problem.diagonal, "metadata": {},
     }  # fmt: skip
     if certificate.w is not None:
         common["b"] = size * space.moved_intercept(certificate.w, certificate.b)
         w, radius = times(size, space.moved(certificate.w)), None
         if space.affine:  # beside rows of a user's it is b that was certified
             radius = problem._extras(certificate)[0]["radius"]
-        return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
+        return made(Model, coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
     kept = np.flatnonzero(certificate.coef)  # points of a user's rows among them
     vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
-    return Model(coef=times(size, certificate.coef[kept]), vectors=vectors, w=None, **common)
+    return made(Model, coef=times(size, certificate.coef[kept]), vectors=frozen(vectors), w=None, **common)
 
 
 def check_result(samples: Samples, result: SVMResult) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.backends import RESUMABLE, get
-from qpsvm.base.arrays.types import made
+from qpsvm.base.arrays.frozen import made
 from qpsvm.base.errors import ClusterError, DataError
 from qpsvm.base.resources.interrupts import held, noted
 from qpsvm.base.resources.progress import say, say_progress
