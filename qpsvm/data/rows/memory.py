@@ -30,7 +30,7 @@ from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
 
-#: Words of a strip; strips that are mixed at a time, a quarter of a megabyte of them; and the seconds that a byte takes.
+#: Words of a strip; strips that are mixed at a time, a quarter of a megabyte; and the seconds that a byte takes.
 WORDS, STRIPS, BYTE_SECONDS = 4096, 8, 1.5e-10
 
 

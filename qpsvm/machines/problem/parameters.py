@@ -6,7 +6,6 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_penalties, as_positive, as_real
