@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, feature_names, raw_array
@@ -144,12 +143,12 @@ class Samples:
     @property
     def is_sparse(self) -> bool:
         """Whether the features are stored sparsely."""
-        return self.X.is_sparse if isinstance(self.X, RowSource) else bool(sp.issparse(self.X))
+        return not isinstance(self.X, np.ndarray) and (not isinstance(self.X, RowSource) or self.X.is_sparse)
 
     @property
     def entries(self) -> int:
         """Numbers stored."""
-        return as_row_source(self.X).entries
+        return self.X.size if isinstance(self.X, np.ndarray) else as_row_source(self.X).entries
 
     @property
     def taken(self) -> Matrix | RowSource:

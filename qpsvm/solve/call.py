@@ -376,7 +376,7 @@ def _choices(
         candidates = list(candidates)
         say(f"auto, in this order: {', '.join(str(choice) for choice in candidates)}", request.verbose)
     for choice in candidates:
-        chosen = backends.get(choice.backend)
+        chosen = choice.chosen
         if form is not None and choice.form not in (None, form):
             continue
         preferred: Form = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(linear)

@@ -139,9 +139,7 @@ class remembered(cached_property[V]):
         if instance is None:
             return self
         value: V = self.func(instance)
-        if type(value) is np.ndarray:
-            value.flags.writeable = False
-        elif type(value) not in PLAIN:
+        if type(value) not in PLAIN:
             frozen(value)
         assert self.attrname is not None
         instance.__dict__[self.attrname] = value

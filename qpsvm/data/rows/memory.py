@@ -109,7 +109,7 @@ def _keys() -> NDArray[np.uint64]:
 
 def as_block(X: Matrix, start: int = 0) -> Block:
     """An array of float64, (k, d), dense or compressed, as the block that begins at a row of its source."""
-    return SparseBlock(X, start) if sp.issparse(X) else DenseBlock(X, start)
+    return DenseBlock(X, start) if isinstance(X, np.ndarray) else SparseBlock(X, start)
 
 
 class ArrayRows(RowSource):
@@ -121,7 +121,7 @@ class ArrayRows(RowSource):
 
     def __init__(self, X: Matrix, team: Team = ALONE) -> None:
         self.team = team
-        self.is_sparse = sp.issparse(X)
+        self.is_sparse = not isinstance(X, np.ndarray)
         self._block = as_block(read_only(X))
         self.n, self.d = self._block.n, self._block.d
 
@@ -190,7 +190,7 @@ def as_row_source(X: Any, team: Team = ALONE) -> RowSource:
     """
     if isinstance(X, RowSource):
         return X
-    if not sp.issparse(X):
+    if isinstance(X, np.ndarray) or not sp.issparse(X):
         return ArrayRows(np.asarray(X, dtype=np.float64), team)
     return ArrayRows(_compressed(X, columns=True), team)
 
