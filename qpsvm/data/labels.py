@@ -17,7 +17,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
-from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.communicator import SERIAL, Communicator
 
 #: Factors of the weights by class: one for a label, or "balanced".
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
@@ -67,10 +67,10 @@ def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_we
     return weight * factors[codes]
 
 
-def shares_of(weights: FloatArray, team: Team = ALONE) -> FloatArray:
-    """s/Σs, (n,): the sum is that of all members of a team."""
-    if not team.alone:
-        value, whole = common_value(weights), team.sum(float(weights.sum()))
+def shares_of(weights: FloatArray, comm: Communicator = SERIAL) -> FloatArray:
+    """s/Σs, (n,): the sum is that of all members of a communicator."""
+    if not comm.serial:
+        value, whole = common_value(weights), comm.sum(float(weights.sum()))
         return weights / whole if value is None else repeated(value / whole, len(weights))
     if common_value(weights) is not None:
         return repeated(1.0 / len(weights), len(weights))

@@ -260,7 +260,7 @@ class Spread:
             if stop.reason == "interrupted":
                 raise KeyboardInterrupt
             if stop.reason == "mismatch":
-                raise ClusterError(f"internal error: the members of the team differ; please report it: {stop.words}")
+                raise ClusterError(f"internal error: the members differ; please report it: {stop.words}")
             if stop.reason == "cancelled":
                 raise ClusterError("the tasks of this solve were cancelled on the cluster")
         lost = [stop for stop in stops if stop.reason in ("closed", "silent")]

@@ -225,20 +225,20 @@ class FeatureMap(Kernel):
 
 
 def sampled_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntArray]:
-    """At most so many rows of all members of a team, drawn without replacement: (m, d), the same on every member.
+    """At most so many rows of all members, drawn without replacement: (m, d), the same on every member.
 
     Returns rows (m, d).
     """
-    team = source.team
-    each = team.joined(np.array([source.n]))
-    total, start = int(each.sum()), int(each[: team.rank].sum())
+    comm = source.comm
+    each = comm.allgather(np.array([source.n]))
+    total, start = int(each.sum()), int(each[: comm.rank].sum())
     if total <= count:
         chosen: NDArray[np.intp] = np.arange(total)
     else:
         chosen = np.sort(np.random.default_rng(seed).choice(total, count, replace=False, shuffle=False))
     own = chosen[(chosen >= start) & (chosen < start + source.n)] - start
     part = source.take(own)
-    return (part if team.alone else team.joined(as_dense(part))), own
+    return (part if comm.serial else comm.allgather(as_dense(part))), own
 
 
 def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:

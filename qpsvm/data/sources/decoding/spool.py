@@ -220,7 +220,7 @@ class Decoded(StoredRows):
     @remembered
     def longest_row(self) -> int:
         """The most numbers stored in a row, which the first pass has found."""
-        return int(self.team.most(self._longest))
+        return int(self.comm.max(self._longest))
 
     @property
     def nbytes(self) -> int:
