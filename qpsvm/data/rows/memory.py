@@ -153,10 +153,7 @@ class ChunkRows(RowSource):
 
 
 def as_row_source(X: Any, comm: Communicator = SERIAL) -> RowSource:
-    """A source of the rows of X: X itself if it is one.
-
-    Shapes: X (n, d).
-    """
+    """A source of the rows of X: X itself if it is one. Shapes: X (n, d)."""
     if isinstance(X, RowSource):
         return X
     if not sp.issparse(X):
