@@ -39,7 +39,7 @@ REGISTRY: dict[str, tuple[str, str]] = {
     "subgradient": ("qpsvm.backends.own.study_", "SubgradientBackend"),
     "slsqp": ("qpsvm.backends.own.study_", "SlsqpBackend"),
 }
-#: The one backend that runs on a team, and whose runs have a state of few numbers from which they can go on.
+#: The one backend that runs on a communicator, and whose runs have a state of few numbers from which they can go on.
 RESUMABLE = "augmented_lagrangian"
 
 

@@ -448,7 +448,7 @@ class Problem(Machine[SVMResult]):
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         """The dual over a Gram matrix of the samples that take part, with the intercept kept apart as said."""
-        return self._record().dual(gram, kept, self.samples.team)
+        return self._record().dual(gram, kept, self.samples.comm)
 
     def _primal(self, Z: Matrix) -> QP:
         """The primal over w, b, …, for the samples Z (n, r) in explicit coordinates."""

@@ -18,7 +18,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.base.html import Cell, table
-from qpsvm.base.resources.communicator import Team
+from qpsvm.base.resources.communicator import Communicator
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.forms import Form, check_form
@@ -171,9 +171,9 @@ class Machine(ABC, Generic[R]):
         return self.samples.rows
 
     @property
-    def team(self) -> Team:
+    def comm(self) -> Communicator:
         """Whoever has the other samples."""
-        return self.samples.team
+        return self.samples.comm
 
     @property
     def takes_all(self) -> bool:
