@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING
 
 from qpsvm import backends
 from qpsvm.base.errors import (
+    AbsentError,
     ClusterError,
     DataError,
     DataTypeError,
@@ -158,6 +159,7 @@ __all__ = [
     "QP",
     "RBF",
     "SVDD",
+    "AbsentError",
     "Certificate",
     "Claim",
     "ClusterError",
