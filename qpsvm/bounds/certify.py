@@ -43,7 +43,7 @@ def certify(
     if far is None:
         moved = None
         if w is None and space.is_linear and np.isfinite(a).all():
-            moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), svm.team.sum(float(svm.level @ a))
+            moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), svm.comm.sum(float(svm.level @ a))
         own, points = primal_points(space, beta, w, enough == math.inf, moved)
     else:
         found = far.settled(svm, lambda point: best_levels(svm, a, point, slopes, 0.0)[0])
