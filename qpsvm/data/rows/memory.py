@@ -184,10 +184,7 @@ class ChunkRows(RowSource):
 
 
 def as_row_source(X: Any, comm: Communicator = SERIAL) -> RowSource:
-    """A source of the rows of X: X itself if it is one.
-
-    Shapes: X (n, d).
-    """
+    """A source of the rows of X: X itself if it is one. Shapes: X (n, d)."""
     if isinstance(X, RowSource):
         return X
     if isinstance(X, np.ndarray) or not sp.issparse(X):

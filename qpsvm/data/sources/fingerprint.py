@@ -41,10 +41,7 @@ COST = 6.0
 
 
 def fingerprint(source: Any, target: Any = None, weight: Any = None) -> str:
-    """The fingerprint of samples, as 32 hexadecimal digits.
-
-    Shapes: source (n, d), target (n,), weight (n,).
-    """
+    """The fingerprint of samples, as 32 hexadecimal digits. Shapes: source (n, d), target (n,), weight (n,)."""
     rows = as_row_source(source)
     comm = rows.comm
     return of_lanes(comm.allgather(lanes_of(rows, target, weight)), comm.count(rows.n), rows.d)

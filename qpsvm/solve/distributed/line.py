@@ -63,10 +63,7 @@ class Line:
         self._wait(asyncio.run_coroutine_threadsafe(self._open(), self.loop))
 
     def ask(self, message: Message) -> Message:
-        """The hub's answer.
-
-        Raises TeamStopped.
-        """
+        """The hub's answer. Raises TeamStopped."""
         answer: concurrent.futures.Future[Message] = concurrent.futures.Future()
         self.loop.call_soon_threadsafe(self._ask, message, answer)
         told: Message = self._wait(answer)

@@ -74,10 +74,7 @@ class SpreadResult(SVMResult):
 
 
 def cut(values: NDArray[Any], lengths: list[int]) -> list[NDArray[Any]]:
-    """A vector over the rows of one member as one for each of its partitions, (sides, k).
-
-    Shapes: values (n,).
-    """
+    """A vector over the rows of one member as one for each of its partitions, (sides, k). Shapes: values (n,)."""
     sides = values.reshape(-1, sum(lengths))
     return np.split(sides, np.cumsum(lengths)[:-1], axis=1)
 
@@ -187,10 +184,7 @@ def member(
 
 
 def _chunk(number: int, first: int, rows: int, X: Any, y: Any, weight: Any) -> Chunk:
-    """A partition, if it has as many rows as it had.
-
-    Raises DataError.
-    """
+    """A partition, if it has as many rows as it had. Raises DataError."""
     if X.shape[0] != rows:
         raise DataError(f"partition {number} has {X.shape[0]} rows, and had {rows}: its source has changed")
     return Chunk(number, first, X, y, weight)

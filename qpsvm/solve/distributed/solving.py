@@ -83,10 +83,7 @@ async def _restarted(scheduler: Any, nanny: str, patience: float) -> None:
 
 
 def placed_again(placed: Placed, settings: Settings) -> None:
-    """Wait until all partitions are in memory, on whatever workers there are.
-
-    Raises ClusterError, DataError.
-    """
+    """Wait until all partitions are in memory, on whatever workers there are. Raises ClusterError, DataError."""
     client, futures = placed.client, placed.futures()
     since, before, staffed = time.monotonic(), -1, time.monotonic()
     while True:
@@ -128,10 +125,7 @@ def _held(placed: Placed, settings: Settings) -> bool:
 
 
 def _workers(client: Any, settings: Settings) -> set[str]:
-    """The workers that the scheduler knows.
-
-    Raises ClusterError.
-    """
+    """The workers that the scheduler knows. Raises ClusterError."""
     try:
         return set(ask(client, "nthreads", timeout=settings.patience))
     except (OSError, TimeoutError) as error:
@@ -219,10 +213,7 @@ def solve_spread(
     keep: Callable[[Mapping[str, Any]], None] | None = None,
     begun: Mapping[str, Any] | None = None,
 ) -> SVMResult:
-    """Solve a problem on the workers that hold its rows.
-
-    Raises ClusterError.
-    """
+    """Solve a problem on the workers that hold its rows. Raises ClusterError."""
     samples = problem.samples
     assert isinstance(samples, SpreadSamples)
     order = Order(

@@ -242,10 +242,7 @@ def sampled_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntA
 
 
 def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
-    """Check a kernel that a map of landmarks is to stand in for.
-
-    Raises UnsupportedError.
-    """
+    """Check a kernel that a map of landmarks is to stand in for. Raises UnsupportedError."""
     checked: Kernel = as_kernel(kernel)
     if isinstance(checked, Precomputed):
         raise UnsupportedError("a precomputed kernel has no values for landmarks: give the kernel as a function")
@@ -259,10 +256,7 @@ def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
 
 
 def as_count(value: Any, name: str) -> int:
-    """Check a positive whole number.
-
-    Raises ParameterError, ParameterTypeError.
-    """
+    """Check a positive whole number. Raises ParameterError, ParameterTypeError."""
     number = as_real(value, name)
     if number != int(number) or number < 1:
         raise ParameterError(f"{name} must be a positive whole number, got {shown(value)}")
@@ -270,10 +264,7 @@ def as_count(value: Any, name: str) -> int:
 
 
 def as_seed(value: Any) -> int:
-    """Check a seed: a whole number that is not negative.
-
-    Raises ParameterError, ParameterTypeError.
-    """
+    """Check a seed: a whole number that is not negative. Raises ParameterError, ParameterTypeError."""
     number = as_real(value, "seed")
     if number != int(number) or number < 0:
         raise ParameterError(f"seed must be a whole number from 0 on, got {shown(value)}")

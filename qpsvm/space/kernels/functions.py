@@ -288,10 +288,7 @@ FUNCTIONS = {name: tuple(inspect.signature(kind).parameters) for name, kind in K
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """Turn a kernel object, a name or a callable into a `Kernel`.
-
-    Raises UnknownOptionError, ParameterError.
-    """
+    """Turn a kernel object, a name or a callable into a `Kernel`. Raises UnknownOptionError, ParameterError."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
