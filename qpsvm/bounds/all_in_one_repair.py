@@ -51,7 +51,7 @@ NEAR_TIES = (1e-2, 1e-5, 1e-8, 0.0)
 #: Sweeps over single classes, each of which has to gain so much of what is left for another one.
 SWEEPS, SINGLE_GAIN = 10, 1e-2
 #: Sets are looked for from this gap on, as a share of Σ_i L_i: farther away, b is not what it depends on.
-NEARBY = 1e-2
+NEARBY = 0.1
 #: Moves of (JB.2) for each of these. To go on, one has to gain so much of what is left, and more than rounding.
 STEPS, GAIN, ROUNDED = 100, 1e-4, 1e-15
 #: Ties that can move the loss by so little of what is left are not looked at.
