@@ -33,8 +33,8 @@ from qpsvm.machines.problem.replaced import bare
 from qpsvm.program.all_in_one import JointDual
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
-from qpsvm.result.all_in_one_model import JointModel
 from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.decision_functions import JointModel
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.gram import Intercept, PSDRule
 
