@@ -30,7 +30,7 @@ class DecisionFunctions:
     """One decision function, or several over the same rows: of m rows kept, coef is (m,) or (m, k)."""
 
     kernel: Kernel
-    b: Any
+    b: float | FloatArray
     coef: FloatArray
     vectors: Matrix
     w: FloatArray | None
