@@ -6,9 +6,8 @@ No operator makes an n × n matrix that nobody asked for.
 
 from qpsvm.space.operators.base import Operator, largest_asymmetry, rowwise, two_sided
 from qpsvm.space.operators.composed import (
-    Coupled,
-    Gathered,
     Mixed,
+    Repeated,
     Shifted,
     coupled,
     coupled_rows,
@@ -20,13 +19,12 @@ from qpsvm.space.operators.explicit import Dense, Diagonal
 from qpsvm.space.operators.low_rank import LowRank
 
 __all__ = [
-    "Coupled",
     "Dense",
     "Diagonal",
-    "Gathered",
     "LowRank",
     "Mixed",
     "Operator",
+    "Repeated",
     "Shifted",
     "coupled",
     "coupled_rows",
