@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ class CsvRows(Decoder):
         self._text = False
 
     def batches(self) -> Iterator[Batch]:
-        made = Columns(self._columns, self.dtype)
+        made = Columns(self._columns, self.dtype, stripped=True)
         for path, sheet, line in self._sheets:
             start, looked_at = 0, False
             try:
@@ -58,7 +57,7 @@ class CsvRows(Decoder):
                         fault = self._fault(path, sheet, line)
                         if fault is not None:
                             raise fault
-                    yield _stripped(made.batch(record, path, start))
+                    yield made.batch(record, path, start)
                     start += record.num_rows
             except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
                 if isinstance(error, (DataError, FileFormatError)):
@@ -127,13 +126,6 @@ def _has_large(record: Any) -> bool:
     """Whether some number of a record batch is so large that its text has to be looked at."""
     columns = [column for column in record.columns if str(column.type) == "double"]
     return any(reaches(column.to_numpy(zero_copy_only=False)) for column in columns)
-
-
-def _stripped(batch: Batch) -> Batch:
-    """The same with labels of text that have no blanks around them."""
-    if batch.labels is None or batch.labels.texts is None:
-        return batch
-    return replace(batch, labels=replace(batch.labels, texts=tuple(text.strip() for text in batch.labels.texts)))
 
 
 def head_of(path: str) -> tuple[Sheet, int | None]:
