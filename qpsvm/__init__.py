@@ -105,9 +105,8 @@ if TYPE_CHECKING:
     from qpsvm.result.all_in_one_model import JointModel
     from qpsvm.result.all_in_one_result import JointResult
     from qpsvm.result.pairs_model import PairsModel
-    from qpsvm.space.kernels.nystroem import Nystroem
     from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
-    from qpsvm.space.kernels.random_fourier import RandomFourier
+    from qpsvm.space.kernels.sampled_maps import Nystroem, RandomFourier
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -124,9 +123,8 @@ else:
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
             "qpsvm.result.all_in_one_model": ("JointModel",),
             "qpsvm.result.all_in_one_result": ("JointResult",),
-            "qpsvm.space.kernels.nystroem": ("Nystroem",),
+            "qpsvm.space.kernels.sampled_maps": ("Nystroem", "RandomFourier"),
             "qpsvm.space.kernels.pivoted_cholesky": ("PivotedCholesky",),
-            "qpsvm.space.kernels.random_fourier": ("RandomFourier",),
             "qpsvm.result.pairs_model": ("PairsModel",),
             "qpsvm.faces.play.widget": ("Playground",),
             "qpsvm.machines.crammer_singer": ("CrammerSinger",),

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector, raw_array
-from qpsvm.base.arrays.doubles import first_rounded, reaches, rounded
+from qpsvm.base.arrays.rounding import first_rounded, reaches, rounded
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import (
     DataError,
@@ -32,9 +32,8 @@ from qpsvm.base.errors import (
 from qpsvm.data.kinds import is_arrow
 from qpsvm.data.rows.blocks import rows_at_a_time
 from qpsvm.data.rows.memory import as_row_source
-from qpsvm.data.sources.column_roles import Chosen, check_names, chosen
 from qpsvm.data.sources.decoding.batches import Batch, Decoder, as_labels
-from qpsvm.data.sources.stored import Watch, at_row
+from qpsvm.data.sources.stored import Chosen, Watch, at_row, check_names, chosen
 
 #: Numbers in a batch: 16 MB. pyarrow reads a few ahead of the one that is worked on.
 BATCH_NUMBERS = 2_000_000

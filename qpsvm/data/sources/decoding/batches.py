@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE
-from qpsvm.base.arrays.doubles import first_rounded, rounded
+from qpsvm.base.arrays.rounding import first_rounded, rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.data.files.sheet import whole

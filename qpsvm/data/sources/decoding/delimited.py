@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.doubles import reaches
+from qpsvm.base.arrays.rounding import reaches
 from qpsvm.base.errors import DataError, FileFormatError
 from qpsvm.data.files.sheet import MISSING, UNNAMED, Sheet, headed, numbers
 from qpsvm.data.files.source import HEAD_BYTES, readable, unpacked
-from qpsvm.data.sources.column_roles import check_names, chosen
 from qpsvm.data.sources.decoding.arrow import Columns, needed
 from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered
-from qpsvm.data.sources.stored import Watch, at_row
+from qpsvm.data.sources.stored import Watch, at_row, check_names, chosen
 
 #: Bytes of text that are decoded at a time.
 BLOCK_BYTES = 1 << 23
