@@ -157,17 +157,28 @@ class MissingExtraError(QPSVMError, ImportError):
 
     Examples
     --------
-    >>> import sys
-    >>> from unittest.mock import patch
+    >>> import sys, unittest.mock
     >>> import qpsvm
-    >>> with patch.dict(sys.modules, {"matplotlib": None}):  # as if it were absent
+    >>> with unittest.mock.patch.dict(sys.modules, {"matplotlib": None}):  # as if it were absent
     ...     qpsvm.plotting.gap([[0, 1.0], [1, 0.1]])
     Traceback (most recent call last):
     qpsvm.MissingExtraError: ...
     """
 
 
-class NoWeightVectorError(QPSVMError, AttributeError):
+class AbsentError(UnsupportedError, AttributeError):
+    """A quantity was asked for that this machine does not have, as the classes of a regression.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
+    >>> hasattr(problem, "classes"), hasattr(problem, "t")
+    (True, False)
+    """
+
+
+class NoWeightVectorError(AbsentError):
     """`w` was asked of a kernel machine, whose weight vector lives in the kernel's feature space.
 
     Examples
@@ -194,12 +205,7 @@ class SolverError(QPSVMError, RuntimeError):
 class ClusterError(SolverError):
     """A Dask cluster could not go on with a solve: it has lost workers, or the scheduler.
 
-    Attributes
-    ----------
-    state : dict or None
-        The last one that was noted.
-    checkpoint : str or None
-        The file that a solve may go on from.
+    Its `state` is the last one that was noted, and `checkpoint` the file that a solve may go on from, or None.
 
     Examples
     --------
@@ -250,11 +256,8 @@ class _ProvableError(QPSVMError):
 class InfeasibleNuError(_ProvableError, ParameterError):
     """The ν asked for is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
 
-    Attributes
-    ----------
-    nu, nu_max : float
-        The value asked for, and the largest feasible one: 2·min(S₊, S₋)/S for sums of the weights of the positive
-        class, the negative class and both; 1 where there are no classes (`balance` is false), so that ν is a share.
+    The largest feasible one is `nu_max`: 2·min(S₊, S₋)/S for sums of the weights of the positive class, the negative
+    class and both; 1 where there are no classes (`balance` is false), so that `nu` is a share.
 
     Examples
     --------
@@ -277,10 +280,7 @@ class InfeasibleNuError(_ProvableError, ParameterError):
 class IndefiniteKernelError(QPSVMError, ValueError):
     """The kernel matrix has a negative eigenvalue where the dual needs none, so the QP is not convex.
 
-    Attributes
-    ----------
-    eigenvalue : float
-        The smallest one of the Gram matrix of the `kernel`, on the hyperplane `where` the dual variables are.
+    Its `eigenvalue` is the smallest one of the Gram matrix of the `kernel`, on the hyperplane `where` α is.
 
     Examples
     --------

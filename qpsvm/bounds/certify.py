@@ -41,7 +41,10 @@ def certify(
     slopes, over_few = penalised_multipliers(svm, a), w is not None and not space.is_linear
     far = None if over_few else far_rows(space, svm, a, beta)
     if far is None:
-        own, points = primal_points(space, beta, w, enough == math.inf)
+        moved = None
+        if w is None and space.is_linear and np.isfinite(a).all():
+            moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), svm.comm.sum(float(svm.level @ a))
+        own, points = primal_points(space, beta, w, enough == math.inf, moved)
     else:
         found = far.settled(svm, lambda point: best_levels(svm, a, point, slopes, 0.0)[0])
         own, points = found.half_norm, iter([found])

@@ -30,7 +30,6 @@ from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.restoration import infeasible, room_of
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
-from qpsvm.machines.problem.constraints import Constraints
 from qpsvm.machines.problem.replaced import bare
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -272,12 +271,12 @@ def _user_rows(
         names.append(name)
 
     for item in problem.constraints:
-        called = item.names or [f"row {seen + k}" for k in range(len(item.h))]
-        seen += len(item.h)
+        called = item.called(seen)
+        seen += len(called)
         for k, name in enumerate(called):
             if name not in weights:
                 continue
-            if isinstance(item, Constraints):
+            if item.over_w:
                 add(name, item.G[[k]], [1.0], Fraction(float(item.c[k])), float(item.h[k]), exact=True)
             else:
                 stored = slice(*item.A.indptr[k : k + 2])

@@ -6,6 +6,7 @@ so a problem is any object here.)
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from qpsvm.base.resources.progress import Clock, noted
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.certify import certify
-from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, polish
+from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, POLISHED, TEACHING_ROWS, polish
 from qpsvm.bounds.repair import feasible_start
 from qpsvm.bounds.restoration import Held
 from qpsvm.bounds.rounding_bound import Counting
@@ -105,6 +106,9 @@ def polished(
     enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
     if not certificate.gap <= enough:
         return polish(svm, certificate, judge.certify, clock=clock, each=each)
+    if n <= TEACHING_ROWS and certificate.offset > POLISHED * math.sqrt(2.0 * max(certificate.half_norm, 0.0)):
+        own = polish(svm, judge.certify(alpha), judge.certify, clock=clock, each=each)  # w has digits that α has not
+        certificate = own if own.gap <= FINISHED else certificate
     if n <= FEW_ROWS:
         return swept(judge, certificate)
     late = comm.broadcast(clock is not None and clock.stopped())
