@@ -105,9 +105,8 @@ if TYPE_CHECKING:
     from qpsvm.program.dualise import dualise
     from qpsvm.result.all_in_one_result import JointResult
     from qpsvm.result.decision_functions import JointModel, PairsModel
-    from qpsvm.space.kernels.nystroem import Nystroem
     from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
-    from qpsvm.space.kernels.random_fourier import RandomFourier
+    from qpsvm.space.kernels.sampled_maps import Nystroem, RandomFourier
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -124,9 +123,8 @@ else:
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
             "qpsvm.result.all_in_one_result": ("JointResult",),
             "qpsvm.result.decision_functions": ("JointModel", "PairsModel"),
-            "qpsvm.space.kernels.nystroem": ("Nystroem",),
+            "qpsvm.space.kernels.sampled_maps": ("Nystroem", "RandomFourier"),
             "qpsvm.space.kernels.pivoted_cholesky": ("PivotedCholesky",),
-            "qpsvm.space.kernels.random_fourier": ("RandomFourier",),
             "qpsvm.faces.play.widget": ("Playground",),
             "qpsvm.machines.crammer_singer": ("CrammerSinger",),
             "qpsvm.machines.epsilon_svr": ("EpsilonSVR",),

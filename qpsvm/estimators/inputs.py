@@ -23,7 +23,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, check_columns, order_of, refuse_masked, short_indices
-from qpsvm.base.arrays.doubles import refuse_rounded
+from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, QPSVMError, UnsupportedError
 from qpsvm.data.kinds import is_column, is_dask, is_stored

@@ -33,9 +33,8 @@ from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, FileFormatError, ParameterTypeError
 from qpsvm.space.kernels.feature_map import FeatureMap, Fit
 from qpsvm.space.kernels.functions import Kernel
-from qpsvm.space.kernels.nystroem import Nystroem
 from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
-from qpsvm.space.kernels.random_fourier import RandomFourier
+from qpsvm.space.kernels.sampled_maps import Nystroem, RandomFourier
 
 #: An array may be this many times as large as its packed form, or take this many bytes, whichever is more. Deflate
 #: packs zeros 1000 times, and tables of one-hot columns up to 90 times.
