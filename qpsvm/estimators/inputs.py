@@ -65,11 +65,7 @@ def training_samples(estimator: Any, X: Any) -> Any:
         estimator._kept_dtype = np.dtype(np.float64)
         learn_columns(estimator, X)
         return X
-    refuse_masked(X, "X")
-    check_columns(X)
-    with refused():
-        checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True)
-    refuse_rounded(X, checked, "X")
+    checked = _validated(estimator, X, reset=True)
     estimator._kept_dtype = checked.dtype
     return _computed_with(checked)
 
@@ -84,12 +80,18 @@ def samples(estimator: Any, X: Any) -> Any:
     check_is_fitted(estimator)
     if isinstance(X, RowSource) or is_stored(X):
         return rows_to_predict(estimator, X)
+    return _computed_with(_validated(estimator, X, reset=False))
+
+
+def _validated(estimator: Any, X: Any, reset: bool) -> Any:
+    """What scikit-learn makes of X, in floats; `reset` where the estimator is to learn its columns."""
     refuse_masked(X, "X")
     check_columns(X)
+    how = {"dtype": FLOATS, "accept_sparse": "csr", "accept_large_sparse": True}
     with refused():
-        checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True, reset=False)
+        checked = validate_data(estimator, X, reset=reset, **how)
     refuse_rounded(X, checked, "X")
-    return _computed_with(checked)
+    return checked
 
 
 def _plain(estimator: Any, X: Any) -> bool:
@@ -136,10 +138,8 @@ def numbers_of(y: Any, n: int) -> FloatArray:
 
     Raises DataError, DataTypeError.
     """
+    _check_given(y)
     with refused():
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        refuse_masked(y, "y")
         given = y
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         if y.dtype.kind in "mM":
@@ -157,16 +157,20 @@ def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """
     from sklearn.utils.multiclass import check_classification_targets
 
+    _check_given(y)
     with refused():
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        refuse_masked(y, "y")
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
     same_length(len(codes), n)
     _check_classes(classes)
     return classes, codes.astype(np.intp)
+
+
+def _check_given(y: Any) -> None:
+    if y is None:
+        raise DataError("requires y to be passed, but the target y is None")
+    refuse_masked(y, "y")
 
 
 def _check_classes(classes: NDArray[Any]) -> None:
@@ -377,8 +381,7 @@ def rows_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> DaskRows:
 
     Raises DataError, DataTypeError.
     """
-    if y is None:
-        raise DataError("requires y to be passed, but the target y is None")
+    _check_given(y)
     rows = DaskRows(X, y, sample_weight)
     learn_columns(estimator, rows)
     return rows

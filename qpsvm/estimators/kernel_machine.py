@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, DataTypeError, UnsupportedError
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
@@ -114,9 +114,18 @@ class KernelMachine(Estimator):
         shown = self._computed_vectors.astype(self._kept_dtype, copy=False)
         return sp.csr_matrix(shown) if self._sparse else shown
 
-    def _stored(self, coef: FloatArray) -> Any:
-        """Coefficients as scikit-learn stores them: sparse where X was."""
-        return sp.csr_matrix(coef) if self._sparse else coef
+    def _keep_functions(
+        self, X: Any, kernel: Kernel, support: IntArray, coef: FloatArray, b: FloatArray, w: FloatArray | None
+    ) -> None:
+        """The attributes of decision functions, of which coef (·, s) are the coefficients as scikit-learn stores them.
+
+        Shapes: support (s,), b (P,), w (P, d).
+        """
+        self.support_ = support.astype(np.int32)
+        self.support_vectors_ = self._vectors(X, kernel)
+        self.dual_coef_ = sp.csr_matrix(coef) if self._sparse else coef
+        self.intercept_ = b
+        self._scores = self._made_scores(kernel, w)
 
     def _made_scores(self, kernel: Kernel, w: FloatArray | None) -> Scores:
         """The decision functions of `dual_coef_` and `intercept_`."""
@@ -201,16 +210,11 @@ class OneMachine(KernelMachine):
     def _model(self) -> AnyModel:
         return model_of(self, self._scores, None if self._labels is None else np.array(self._labels))
 
-    def _keep_one(self, X: Matrix, result: SVMResult, scale: float = 1.0) -> None:
+    def _keep_one(self, X: Matrix, result: SVMResult) -> None:
         """The attributes of an estimator of one machine."""
         self.result_ = result
-        coef = result.coef[None, :]
-        self.support_ = np.flatnonzero(coef[0]).astype(np.int32)
-        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
-        kernel = result.model.kernel
-        self.support_vectors_ = self._vectors(X, kernel)
-        self.dual_coef_ = self._stored(scale * coef[:, self.support_])
-        self.intercept_ = np.array([scale * result.b])
+        support, model = np.flatnonzero(result.coef), result.model
+        self.n_support_ = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = int(self._iterations(result.iterations or 0))
-        w = None if result.model.w is None else scale * result.model.w[None, :]
-        self._scores = self._made_scores(kernel, w)
+        w = None if model.w is None else model.w[None, :]
+        self._keep_functions(X, model.kernel, support, result.coef[None, support], np.array([result.b]), w)

@@ -22,6 +22,7 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from qpsvm.base.arrays.checks import as_flag, as_positive
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.kinds import is_dask
@@ -29,7 +30,7 @@ from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, Estimator, linear_scores, model_of
 from qpsvm.estimators.inputs import StoredScore
-from qpsvm.estimators.parameters import PARAMETERS, Parameter, flag, one_of, positive
+from qpsvm.estimators.parameters import PARAMETERS, Parameter, one_of
 from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines
 from qpsvm.machines import EpsilonSVR, Problem
 from qpsvm.space.kernels.functions import Linear
@@ -49,7 +50,7 @@ class LinearMachine(Estimator):
 
     _takes: ClassVar[tuple[str, ...]] = ("C", "loss", "dual", "fit_intercept", "intercept_scaling", "random_state")
     _own: ClassVar[Mapping[str, Parameter]] = {
-        "fit_intercept": Parameter("bool", "False for f(x) = ⟨w, x⟩.", True, flag),
+        "fit_intercept": Parameter("bool", "False for f(x) = ⟨w, x⟩.", True, as_flag),
         "verbose": replace(PARAMETERS["verbose"], default=0),
     }
     _attributes: ClassVar[tuple[str, ...]] = (
@@ -277,7 +278,7 @@ class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[mis
 
     _takes: ClassVar[tuple[str, ...]] = ("epsilon",)
     _own: ClassVar[Mapping[str, Parameter]] = {
-        "C": Parameter("float", "Penalty of an error beyond the tube, positive.", 1.0, positive),
+        "C": Parameter("float", "Penalty of an error beyond the tube, positive.", 1.0, as_positive),
         "epsilon": replace(PARAMETERS["epsilon"], default=0.0),
         "loss": Parameter(
             '{"epsilon_insensitive", "squared_epsilon_insensitive"}', "An error e costs C e or C e².",

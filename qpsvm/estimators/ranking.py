@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.errors import DataError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.parameters import PARAMETERS, Parameter, positive, watched
+from qpsvm.estimators.parameters import PARAMETERS, Parameter, watched
 from qpsvm.machines import Ranking
 
 
@@ -38,7 +39,7 @@ class RankingSVM(OneMachine):
 
     _machine, _takes = Ranking, ("C",)
     _own: ClassVar[Mapping[str, Parameter]] = {
-        "C": Parameter("float", "Penalty of slack of a pair, positive.", 1.0, positive),
+        "C": Parameter("float", "Penalty of slack of a pair, positive.", 1.0, as_positive),
         "kernel": replace(PARAMETERS["kernel"], default="linear"),
     }
     _attributes: ClassVar[tuple[str, ...]] = (*OneMachine._attributes, "pairs_")

@@ -104,17 +104,17 @@ class KernelClassifier(SeveralMachines, KernelMachine):
         self.results_ = together.results
         coef = together.coef.toarray()
         support = np.flatnonzero(coef.any(axis=0))
-        self.support_ = support[np.argsort(codes[support], kind="stable")].astype(np.int32)
+        support = support[np.argsort(codes[support], kind="stable")]
         self._n_support = np.bincount(codes[support], minlength=k).astype(np.int32)
-        self.support_vectors_ = self._vectors(X, kernel)
-        coef = coef[:, self.support_] / size[:, None]
-        b = together.b / size
         self._pairs = bool(together.machines[0, 1] >= 0)
-        self.dual_coef_ = self._stored(voting.packed(coef, self._n_support) if self._pairs else coef)
-        self.intercept_ = (-b if self._turned else b) + 0.0
         self.n_iter_: Any = np.asarray(self._iterations(together.iterations), dtype=np.int32)
-        w = None if together.w is None else together.w / size[:, None]
-        self._scores = self._made_scores(kernel, -w if self._turned and w is not None else w)
+        coef = coef[:, support] / size[:, None]
+        sign = -1.0 if self._turned else 1.0
+        w = None if together.w is None else sign * (together.w / size[:, None])
+        self._keep_functions(
+            X, kernel, support, voting.packed(coef, self._n_support) if self._pairs else coef,
+            sign * (together.b / size) + 0.0, w,
+        )  # fmt: skip
 
     @property
     def _turned(self) -> bool:

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
 
+from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.errors import ParameterError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.inputs import StoredScore
 from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.parameters import Parameter, always, finite, positive_or_infinite, share
+from qpsvm.estimators.parameters import Parameter, always, positive_or_infinite, share
 from qpsvm.machines import EpsilonSVR
 from qpsvm.machines import NuSVR as NuProblem
 from qpsvm.machines import QuantileSVR as QuantileProblem
@@ -133,5 +134,5 @@ class QuantileSVR(KernelRegressor):
 
     _machine, _takes = QuantileProblem, ("quantile",)
     _own: ClassVar[Mapping[str, Parameter]] = {
-        "quantile": Parameter("float", "In (0, 1): the share of the targets that is to lie below f.", 0.5, finite)
+        "quantile": Parameter("float", "In (0, 1): the share of the targets that is to lie below f.", 0.5, as_real)
     }
