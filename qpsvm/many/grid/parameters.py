@@ -47,6 +47,11 @@ class Grid:
         return tuple(len(values) for values in self.axes.values())
 
     @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The values of each axis as a vector."""
+        return {name: np.array(values) for name, values in self.axes.items()}
+
+    @property
     def points(self) -> list[dict[str, Any]]:
         """Every combination, the last axis running fastest."""
         return [dict(zip(self.axes, point, strict=True)) for point in itertools.product(*self.axes.values())]
@@ -162,8 +167,3 @@ def table(columns: Mapping[str, Sequence[Any]], formats: Mapping[str, Callable[[
 
 def _number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def as_array(values: Sequence[Any]) -> NDArray[Any]:
-    """The values of an axis: (k,)."""
-    return np.array(values)
