@@ -27,7 +27,7 @@ from qpsvm.faces.cli.distributed import cluster, labels_of, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
 from qpsvm.faces.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
 from qpsvm.faces.cli.measures import named
-from qpsvm.faces.cli.options import settle
+from qpsvm.faces.cli.options import settings, settle
 from qpsvm.faces.cli.scores import block, compared_labels, confusion, figures, warnings
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.faces.cli.variants import VARIANTS
@@ -123,10 +123,7 @@ def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
     stored = isinstance(problem.X, RowSource)
     kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": options.checkpoint}
     with Ticker(f"solving over {problem.n} rows", options.verbose) if stored else nullcontext():
-        result = solve(
-            problem, options.backend, options.form, tol=options.tol, polish=not options.no_polish, check=False,
-            verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter, **kept,
-        )  # fmt: skip
+        result = solve(problem, options.backend, options.form, **settings(options), **kept)
     if result.error is not None:
         raise _proven(result.error)
     return result
