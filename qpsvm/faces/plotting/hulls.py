@@ -41,7 +41,7 @@ from qpsvm.faces.plotting.style import (
     PURPLE,
     SAMPLE,
     SHAPES,
-    legend_below,
+    finished,
     marker_proxy,
     new_axes,
     picture,
@@ -193,11 +193,8 @@ def hulls(
     units = view.frame(ax)
     reduced = f"reduced convex hulls: no weight above {shares.caps.max():.3g}"
     set_title(ax, problem.title, "convex hulls" if shares.full else reduced, units)
-    if legend:
-        which = "the common" if isinstance(meeting, NotSeparableError) else "a closest"
-        used = marker_proxy("o", BLACK, "0.6", f"part of {which} point")
-        legend_below(ax, [*handles, used])
-    return ax
+    which = "the common" if isinstance(meeting, NotSeparableError) else "a closest"
+    return finished(ax, legend, [*handles, marker_proxy("o", BLACK, "0.6", f"part of {which} point")])
 
 
 @dataclass(frozen=True, eq=False)
