@@ -157,10 +157,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             cls.__doc__ = documentation(cls.__doc__, cls._parameters, cls._attributes)
 
     def _check_parameters(self) -> None:
-        """Check whatever can be checked without data.
-
-        Raises ParameterError, ParameterTypeError, UnknownOptionError.
-        """
+        """Check whatever can be checked without data. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
         for name, parameter in self._parameters.items():
             if parameter.check is not None:
                 parameter.check(getattr(self, name), name)
@@ -201,10 +198,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Fit checked parameters to samples that may be stored.
-
-        Raises QPSVMError.
-        """
+        """Fit checked parameters to samples that may be stored. Raises QPSVMError."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> Any:
@@ -290,10 +284,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         }  # fmt: skip
 
     def _solved(self, problem: Problem) -> SVMResult:
-        """The certified result of one problem.
-
-        Raises QPSVMError.
-        """
+        """The certified result of one problem. Raises QPSVMError."""
         spread = isinstance(problem.samples, SpreadSamples)
         last = getattr(self, "result_", None) if self.warm_start and not spread else None
         start = last if isinstance(last, SVMResult) and len(last.coef) == problem.n else None
@@ -304,20 +295,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return result
 
     def _certified(self, problem: Problem, start: SVMResult | None) -> SVMResult:
-        """What `qpsvm.solve` certifies of one problem.
-
-        Raises QPSVMError.
-        """
+        """What `qpsvm.solve` certifies of one problem. Raises QPSVMError."""
         result = solve(problem, start=start, check=False, **self._options())
         if result.error is not None:
             raise result.error
         return result
 
     def _judge(self, status: Sequence[Status], gap: Any, message: str) -> None:
-        """Keep how exact the fit is, and warn where that is not what was asked for.
-
-        Raises KeyboardInterrupt.
-        """
+        """Keep how exact the fit is, and warn where that is not what was asked for. Raises KeyboardInterrupt."""
         if Status.INTERRUPTED in status:
             raise KeyboardInterrupt
         self.gap_ = float(np.max(gap))

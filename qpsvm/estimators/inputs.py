@@ -106,10 +106,7 @@ def _plain(estimator: Any, X: Any) -> bool:
 
 
 def _computed_with(X: Any) -> Matrix:
-    """Canonical CSR with short indices, or the array, in double precision.
-
-    Raises DataError.
-    """
+    """Canonical CSR with short indices, or the array, in double precision. Raises DataError."""
     X = X.astype(np.float64, copy=False)
     if sp.issparse(X):
         rows = sp.csr_array(X)
@@ -134,10 +131,7 @@ def dense_if_small(X: Any) -> Any:
 
 
 def numbers_of(y: Any, n: int) -> FloatArray:
-    """The targets of a regression: (n,).
-
-    Raises DataError, DataTypeError.
-    """
+    """The targets of a regression: (n,). Raises DataError, DataTypeError."""
     _check_given(y)
     with refused():
         given = y
@@ -218,10 +212,7 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
 def class_weights(
     class_weight: Any, classes: NDArray[Any], y: Any, sample_weight: FloatArray | None = None
 ) -> FloatArray:
-    """The factor of C of each class, (k,), by scikit-learn's rules.
-
-    Raises DataError, ParameterError.
-    """
+    """The factor of C of each class, (k,), by scikit-learn's rules. Raises DataError, ParameterError."""
     with refused():
         found: FloatArray = np.asarray(
             compute_class_weight(class_weight, classes=classes, y=np.asarray(y).ravel(), sample_weight=sample_weight)
@@ -259,10 +250,7 @@ def gamma_of(gamma: Any, X: Matrix) -> float:
 
 
 def kernel_matrix(kernel: Any, X: Any, Z: Any) -> FloatArray:
-    """What a user's function makes of two sets of samples: (m, n).
-
-    Raises DataError, DataTypeError.
-    """
+    """What a user's function makes of two sets of samples: (m, n). Raises DataError, DataTypeError."""
     found = kernel(X, Z)
     with refused():
         K: FloatArray = check_array(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
@@ -365,10 +353,7 @@ class StoredScore:
 
 
 def in_memory_only(estimator: Any, X: Any) -> None:
-    """Refuse a Dask collection, where an estimator keeps rows of its samples.
-
-    Raises UnsupportedError.
-    """
+    """Refuse a Dask collection, where an estimator keeps rows of its samples. Raises UnsupportedError."""
     if is_dask(X):
         raise UnsupportedError(
             f"{type(estimator).__name__} keeps support vectors, which would have to be brought here: take LinearSVC or "
@@ -388,10 +373,7 @@ def rows_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> DaskRows:
 
 
 def classes_of(rows: DaskRows) -> NDArray[Any]:
-    """The labels in sort order: (k,).
-
-    Raises DataError.
-    """
+    """The labels in sort order: (k,). Raises DataError."""
     if any(part.rows and part.labels is None for part in rows.facts):
         raise DataError("y has more than a thousand different values, which are no labels: take LinearSVR")
     classes = np.unique(np.concatenate([part.labels for part in rows.facts if part.labels is not None]))

@@ -36,10 +36,7 @@ class Parser(argparse.ArgumentParser):
         self.own: Callable[[Sequence[str]], int] = len
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse has to say.
-
-        Raises ParameterError.
-        """
+        """Raise what argparse has to say. Raises ParameterError."""
         raise ParameterError(f"{message} (see {self.prog} --help)")
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
@@ -166,10 +163,7 @@ BOUND = (
 
 
 def settle(options: argparse.Namespace) -> None:
-    """Give absent options their defaults, and refuse an option that would be ignored.
-
-    Raises ParameterError.
-    """
+    """Give absent options their defaults, and refuse an option that would be ignored. Raises ParameterError."""
     if options.kernel is None:
         options.kernel = VARIANTS[options.variant].kernel
     for bound in BOUND:

@@ -76,10 +76,7 @@ def furthest(points: FloatArray, caps: FloatArray, directions: FloatArray) -> Fl
 
 
 def reduced_hull(points: FloatArray, caps: FloatArray, noticed: float = NOTICED) -> FloatArray:
-    """The vertices of (HULL.1), counterclockwise.
-
-    Shapes: points (n, 2), caps (n,) → (v, 2).
-    """
+    """The vertices of (HULL.1), counterclockwise. Shapes: points (n, 2), caps (n,) → (v, 2)."""
     tolerance = noticed * float(np.ptp(points, axis=0).max())
     origin = points.mean(axis=0)  # an offset would take the digits that the shape needs
     points = points - origin

@@ -219,10 +219,7 @@ def say_what(ax: Axes, problem: Problem, result: SVMResult, *notes: str) -> None
 
 
 def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray, rows: IntArray) -> list[Any]:
-    """Draw samples by kind (fill) and class (shape and edge).
-
-    Shapes: points (m, 2), rows (m,).
-    """
+    """Draw samples by kind (fill) and class (shape and edge). Shapes: points (m, 2), rows (m,)."""
     kind, positive = result.kind[rows], problem.y[rows] > 0
     for k in range(len(KINDS)):
         for side in range(len(SHAPES)):

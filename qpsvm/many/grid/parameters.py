@@ -130,10 +130,7 @@ def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
 
 
 def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False) -> FloatArray:
-    """The values of a path, checked: (k,).
-
-    Raises ParameterError, DataTypeError.
-    """
+    """The values of a path, checked: (k,). Raises ParameterError, DataTypeError."""
     at = as_real_vector(values, name)
     if at.ndim != 1:
         raise ParameterError(f"{name} must be a vector, one number for each point of the path, got shape {at.shape}")
@@ -143,10 +140,7 @@ def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False
 
 
 def family(problem: Problem) -> tuple[str, str]:
-    """The name and the letter of the machine's own parameter.
-
-    Raises UnsupportedError.
-    """
+    """The name and the letter of the machine's own parameter. Raises UnsupportedError."""
     if not problem.own:
         raise UnsupportedError(
             f"a path varies a parameter such as the C of a CSVM or the nu of a NuSVM; {type(problem).__name__} has none"
