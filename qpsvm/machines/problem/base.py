@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import AbsentError, QPSVMError
@@ -448,7 +448,7 @@ class Problem(Machine[SVMResult]):
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         """The dual over a Gram matrix of the samples that take part, with the intercept kept apart as said."""
-        return self._record().dual(gram, kept, self.samples.team)
+        return self._record().dual(gram, kept, self.samples.comm)
 
     def _primal(self, Z: Matrix) -> QP:
         """The primal over w, b, …, for the samples Z (n, r) in explicit coordinates."""

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, g
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.frozen import freeze_all, read_only
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import PLAIN, freeze_all, read_only, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import AbsentError, DataError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.base.html import Cell, table
-from qpsvm.base.resources.communicator import Team
+from qpsvm.base.resources.communicator import Communicator
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.forms import Form, check_form
@@ -63,7 +62,7 @@ class Machine(ABC, Generic[R]):
         self._take(samples, kernel, intercept, psd)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, read_only(value))
+        object.__setattr__(self, name, value if type(value) in PLAIN else read_only(value))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -171,9 +170,9 @@ class Machine(ABC, Generic[R]):
         return self.samples.rows
 
     @property
-    def team(self) -> Team:
+    def comm(self) -> Communicator:
         """Whoever has the other samples."""
-        return self.samples.team
+        return self.samples.comm
 
     @property
     def takes_all(self) -> bool:
