@@ -20,8 +20,7 @@ from qpsvm.base.arrays.vectors import repeated, times
 from qpsvm.base.arrays.words import outline
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.statement import Statement
-from qpsvm.program.svm_dual import SVMDual
+from qpsvm.program.svm_dual import Statement, SVMDual
 
 
 class LaterQP(QP):

@@ -164,12 +164,10 @@ def _picked(rows: IntArray, n: int) -> sp.csr_array:
 
 
 def as_list(constraints: Any) -> tuple[Constraints | ValueConstraints, ...]:
-    """What `constraints=` was given as a tuple: empty for None.
+    """What `constraints=` was given as a tuple.
 
     Raises ParameterError.
     """
-    if constraints is None:
-        return ()
     items = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for item in items:
         if not isinstance(item, (Constraints, ValueConstraints)):

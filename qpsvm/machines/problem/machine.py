@@ -58,7 +58,7 @@ class Machine(ABC, Generic[R]):
     def __init__(
         self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None
     ) -> None:
-        self.constraints = as_list(constraints)
+        self.constraints = () if constraints is None else as_list(constraints)
         self._take(samples, kernel, intercept, psd)
 
     def __setattr__(self, name: str, value: Any) -> None:
