@@ -47,7 +47,7 @@ from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
-from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import ClassWeight, original_labels, two_classes
 from qpsvm.machines.c_svm import CSVM
@@ -139,8 +139,8 @@ class NuSVM(Problem):
         nu = as_positive(nu, "nu")
         if nu > 1:
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
-        team, nu_max = self.samples.team, float(self._largest)
-        if nu > nu_max * (1 + 1e-12 + team.count(self.n) * np.finfo(float).eps):
+        comm, nu_max = self.samples.comm, float(self._largest)
+        if nu > nu_max * (1 + 1e-12 + comm.count(self.n) * np.finfo(float).eps):
             raise with_sums(InfeasibleNuError(nu, nu_max), self)
         self.nu = min(nu, nu_max)
         self.nu_max = nu_max
@@ -148,7 +148,7 @@ class NuSVM(Problem):
     @remembered
     def _largest(self) -> Fraction:
         """ν_max."""
-        return largest_nu(self.sample_weight, self.y, self.samples.team)
+        return largest_nu(self.sample_weight, self.y, self.samples.comm)
 
     @property
     def title(self) -> str:
@@ -175,7 +175,7 @@ class NuSVM(Problem):
         ndarray, shape (n,)
             In the same proportions.
         """
-        return alpha * (self.nu / max(self.samples.team.sum(float(alpha.sum())), np.finfo(float).tiny))
+        return alpha * (self.nu / max(self.samples.comm.sum(float(alpha.sum())), np.finfo(float).tiny))
 
     def _note(self, certificate: Certificate) -> str:
         note = super()._note(certificate)
@@ -228,13 +228,13 @@ class NuSVM(Problem):
         return machine
 
 
-def largest_nu(s: FloatArray, y: FloatArray, team: Team = ALONE) -> Fraction:
-    """ν_max of (NUSVM.16) for weights and labels, (n,) each, of all members of a team; exactly where there is one."""
-    if common_value(s) is not None and team.alone:
+def largest_nu(s: FloatArray, y: FloatArray, comm: Communicator = SERIAL) -> Fraction:
+    """ν_max of (NUSVM.16) for weights and labels, (n,) each, of all members of a comm; exactly where there is one."""
+    if common_value(s) is not None and comm.serial:
         positive = int(np.count_nonzero(y > 0))
         return Fraction(2 * min(positive, len(y) - positive), len(y))
-    if team.alone:
+    if comm.serial:
         above, below = sum_of(s[y > 0]), sum_of(s[y < 0])
     else:
-        above, below = (Fraction(float(each)) for each in team.sums(float(s[y > 0].sum()), float(s[y < 0].sum())))
+        above, below = (Fraction(float(each)) for each in comm.sums(float(s[y > 0].sum()), float(s[y < 0].sum())))
     return 2 * min(above, below) / (above + below)  # (NUSVM.16)
