@@ -30,8 +30,7 @@ from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.starts import neighbouring_alpha
 from qpsvm.program.qp import QP
 from qpsvm.program.record import Record, Textbook, primal_qp
-from qpsvm.program.scaled import LaterQP, ScaledQP
-from qpsvm.program.solution import QPSolution, Status
+from qpsvm.program.solution import LaterQP, QPSolution, ScaledQP, Status
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import Kinds, SVMResult
