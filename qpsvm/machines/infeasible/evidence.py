@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.frozen import bare
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import (
@@ -30,7 +31,6 @@ from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.restoration import infeasible, room_of
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
-from qpsvm.machines.problem.replaced import bare
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed

@@ -274,11 +274,11 @@ def _picked(rows: IntArray, n: int) -> sp.csr_array:
 
 
 def as_list(constraints: Any) -> tuple[Rows, ...]:
-    """What `constraints=` was given as a tuple: empty for None.
+    """What `constraints=` was given as a tuple.
 
     Raises ParameterError.
     """
-    items = constraints if isinstance(constraints, (list, tuple)) else () if constraints is None else (constraints,)
+    items = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for item in items:
         if not isinstance(item, Rows):
             raise ParameterError(

@@ -25,7 +25,7 @@ from qpsvm.machines.problem.linear_constraints import UserRows, as_list, lengths
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
 from qpsvm.program.qp import QP
-from qpsvm.program.scaled import ScaledQP
+from qpsvm.program.solution import ScaledQP
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -58,7 +58,7 @@ class Machine(ABC, Generic[R]):
     def __init__(
         self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None
     ) -> None:
-        self.constraints = as_list(constraints)
+        self.constraints = () if constraints is None else as_list(constraints)
         self._take(samples, kernel, intercept, psd)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -38,8 +38,13 @@ def _largest(vector: FloatArray) -> float:
     return float(vector.max(initial=0.0)) if common is None else common
 
 
+def upper_bounds(C: FloatArray, samples: Samples) -> Exactly | FloatArray:
+    """C_i · s_i of the samples that take part, for C (n,): C itself where nobody has given weights."""
+    return C if common_value(samples.weight) == 1.0 else taking_prices(C, samples)
+
+
 def taking_prices(C: FloatArray, samples: Samples) -> Exactly:
-    """C_i · s_i of the samples that take part, for C (n,)."""
+    """The same as exact numbers."""
     return products(samples.taking_part(samples.weight), samples.taking_part(C))
 
 

@@ -27,14 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.backends import RESUMABLE, get
-from qpsvm.base.arrays.frozen import made
+from qpsvm.base.arrays.frozen import bare, made
 from qpsvm.base.errors import ClusterError, DataError
 from qpsvm.base.resources.progress import held, noted, say, say_progress
 from qpsvm.data.samples import Samples, SpreadSamples
 from qpsvm.data.sources.dask_rows import fault_of, is_killed
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.forms import Form
-from qpsvm.machines.problem.replaced import bare, outlined
+from qpsvm.machines.problem.replaced import outlined
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.attempt import Request
 from qpsvm.solve.choice import machine_traits
