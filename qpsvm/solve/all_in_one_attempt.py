@@ -15,8 +15,7 @@ from qpsvm.backends.base import Backend, refuse_unknown
 from qpsvm.backends.contract import Limits, built_in_version, stopped
 from qpsvm.backends.own.sequential_dual_ import NAME, check_memory, run
 from qpsvm.base.errors import UnknownOptionError, UnsupportedError, nearest
-from qpsvm.base.resources.interrupts import held, noted
-from qpsvm.base.resources.progress import Clock, heard, say
+from qpsvm.base.resources.progress import Clock, heard, held, noted, say
 from qpsvm.bounds.all_in_one_certificate import JointPoint
 from qpsvm.bounds.all_in_one_polish import polish
 from qpsvm.machines import JointProblem

@@ -19,6 +19,7 @@ from qpsvm.backends.own.augmented_lagrangian_ import LOSSES
 from qpsvm.backends.own.kernel_newton_ import LIBSVM_IMPORT
 from qpsvm.backends.own.views import LinearRows, linear_rows
 from qpsvm.base.errors import UnsupportedError
+from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
@@ -34,7 +35,6 @@ from qpsvm.solvers.linear.coordinate import (
     targets,
     task_of,
 )
-from qpsvm.solvers.shared.stopping import Clock
 
 #: Whose duals it takes: hinges and their squares at level 1, and both losses outside of a tube.
 OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}

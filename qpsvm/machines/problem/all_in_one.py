@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector
 from qpsvm.base.arrays.exactly import as_floats
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
@@ -179,7 +179,6 @@ class JointProblem(Machine[JointResult]):
     ) -> JointResult:
         """As `Problem.interpret`; a certificate takes as long as it takes."""
         del certifying, clock
-        self.samples.check()
         point = self.judge.certify(self.read(solution))
         gap, stopped = point.measured, solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if polished and not stopped:
