@@ -234,7 +234,10 @@ class PrimalPoint:
 
 
 def primal_points(
-    space: FeatureSpace, beta: FloatArray, w: FloatArray | None, wanted: bool = False,
+    space: FeatureSpace,
+    beta: FloatArray,
+    w: FloatArray | None,
+    wanted: bool = False,
     moved: tuple[FloatArray, float] | None = None,
 ) -> tuple[float, Iterator[PrimalPoint]]:
     """½‖w(α)‖² with β = α∘y, and the primal candidates: the w of a solver that returned one first, then w(α).

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import UNIT, dot
+from qpsvm.base.arrays.rounding import UNIT, dot, length_above
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.resources.communicator import total_over
@@ -338,10 +338,10 @@ class Counting:
             surplus, error = total_over(beta, self.team)
             own = own - self.space.origin * surplus
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
-        radius = float(np.linalg.norm(radii)) * FEW
+        radius = length_above(radii) * FEW
         if spread is not None:
             radius += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * FEW
-        known = point.changed(offset=float(np.linalg.norm(point.w - own)), weight_radius=radius)
+        known = point.changed(offset=length_above(point.w - own), weight_radius=radius)
         if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
             return known
         u = self.svm.at_rows(self.space.rows.margins(own))
