@@ -80,6 +80,17 @@ def lengths_above(squares: FloatArray, k: int) -> FloatArray:
     return lengths
 
 
+def length_above(v: FloatArray) -> float:
+    """‖v‖ from above, in units of its largest entry: squares may underflow, or overflow."""
+    largest = float(np.abs(v).max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    if not math.isfinite(largest):
+        return math.inf
+    scaled = v / largest
+    return largest * math.sqrt(float(scaled @ scaled)) * (1.0 + gamma(len(v) + 8))
+
+
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(ROUND.2): the sum of two arrays of one shape, and its error."""
     if a.ndim == 1 and len(a) > IN_CACHE:
