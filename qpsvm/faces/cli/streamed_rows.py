@@ -19,7 +19,7 @@ from qpsvm.data.files.columns import as_dense
 from qpsvm.data.files.sheet import whole
 from qpsvm.data.rows import divided
 from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered, ahead, check_values
-from qpsvm.data.sources.decoding.libsvm import LibsvmRows
+from qpsvm.data.sources.decoding.text import LibsvmRows
 from qpsvm.data.sources.opening import found, open_rows
 from qpsvm.data.sources.stored import at_row
 from qpsvm.faces.cli.data_files import Stored
