@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import EPS
+from qpsvm.base.resources.communicator import EPS
 from qpsvm.base.errors import (
     IndefiniteKernelError,
     InfeasibleNuError,
