@@ -57,9 +57,7 @@ class Placed:
         """The partitions that each worker is to look at, by its address; those without rows are left out.
 
         A partition is looked at where it is. Where that leaves much more to one worker than to another, some partitions
-        go to another worker, once.
-
-        Raises KeyError.
+        go to another worker, once. Raises KeyError.
         """
         who = self.client.who_has(self.features)
         loads = dict.fromkeys(sorted(self.client.nthreads()), 0)
