@@ -170,9 +170,7 @@ def column_sums(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatA
     """Sums of numbers that belong to n columns, each as a sum of two doubles.
 
     Each number is cut in two, the first part a multiple of one power of 2 that is so large that these parts are added
-    without rounding (Rump).
-
-    Shapes: columns (k,), products (k,) → high, low, radii (n,).
+    without rounding (Rump). Shapes: columns (k,), products (k,) → high, low, radii (n,).
     """
     most = int(np.bincount(columns, minlength=n).max(initial=0))
     largest = float(np.abs(products).max(initial=0.0))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import EPS
+from qpsvm.base.resources.communicator import EPS
 from qpsvm.faces.play.machines import Machine
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
