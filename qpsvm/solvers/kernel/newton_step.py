@@ -56,13 +56,11 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, spread_over
+from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, KernelDual, spread_over
 from qpsvm.solvers.shared.cholesky import ridged_cholesky
 
-#: Rounds of holding and releasing: nearly always fewer than five are needed.
-ROUNDS = 12
-#: Most corrections (KBOX.4).
-UNRIDGINGS = 3
+#: Rounds of holding and releasing: nearly always fewer than five are needed. And most corrections (KBOX.4).
+ROUNDS, UNRIDGINGS = 12, 3
 
 
 class Factor:
@@ -182,32 +180,29 @@ def _without_ridge(
     return d
 
 
-#: An entry within this share of its C of a bound is on it.
-ON_BOUND = 1e-11
 #: Rows whose slack could change the gap by less than this share of the target stay where they are.
 NEGLIGIBLE = 1e-2
 #: ρ in units of max|s_F|/C̄, and the least in units of κ (KNEWTON.3).
 PROXIMITY, LEAST_RIDGE = 0.1, 1e-11
-#: A step length below this, or no descent at all, asks for a larger ρ: σ times `STIFFEN`; after a step σ falls by
-#: `RELAX`.
-SHORT_STEP, STIFFEN, RELAX = 0.1, 100.0, 0.05
+#: A step length below this, or no descent at all, asks for a larger ρ: σ times `STIFFEN`, and back after a step.
+SHORT_STEP, STIFFEN = 0.1, 100.0
 #: Retries with a larger ρ in one run: short steps are taken afterwards.
 STIFFENINGS = 5
 #: Share of rows in F from which one product with all of K is cheaper than gathering rows.
 GATHER_SHARE = 0.3
 #: A step that leaves more than this share of the gap is stuck at a wrong F.
 STUCK = 0.95
-#: This many steps that leave more than this share of the gap are a stall.
-STALL, STALL_STEPS = 0.3, 12
 #: After a loose loop, F is worth a factorisation with at most so many rows, a free row and besides; and it may grow by
 #: rows on the right side of their bound to so many, a row and besides.
 CROWD, CROWD_ROWS = 2, 60
-#: A change of β by at most this share of its bound is rounding.
-ROUNDING = 1e-9
+#: A change of β by at most this share of its bound, or of the step, is rounding; and so is this gap.
+ROUNDING, ROUNDED_GAP = 1e-9, 1e-13
 #: What stands for a mean K_ii that is zero.
 TINY = float(np.finfo(float).tiny)
 #: Most entries of F: K_FF and its factor must fit in memory and time.
 LARGEST_FREE_SET = 9000
+#: Rows up to which (KBORDER.1) is tried, and free ones: a factorisation then takes no longer than LIBSVM's loop.
+EXACT_ROWS, EXACT_FREE = 600, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,9 +233,7 @@ def newton_polish(
         u = product(K, beta, beta.nonzero()[0])
     point = best = problem.point(beta, u)
     kappa = max(float(K.trace()) / len(K), TINY)
-    sigma, reach, stiffenings, steps, largest = 1.0, 0.0, 0, 0, 0
-    gaps = [point.gap]
-    stiff = False
+    sigma, reach, stiffenings, steps, largest, stiff = 1.0, 0.0, 0, 0, 0, False
     while steps < max_steps and best.gap > target and not stop():
         moving = moving_rows(problem, point, target)
         if reach:
@@ -263,15 +256,12 @@ def newton_polish(
         if step is None:
             break
         stiff = False
-        point, steps = step.taken(problem, point), steps + 1
-        sigma = max(1.0, sigma * RELAX)
-        gaps.append(point.gap)
-        if point.gap < best.gap:
-            best = point
-        reach = step.violation if gaps[-1] > STUCK * gaps[-2] else 0.0
-        if not patient and gaps[-1] > STUCK * gaps[-2]:
-            break
-        if steps >= STALL_STEPS and point.gap > STALL * gaps[-1 - STALL_STEPS]:
+        before, point, steps = point.gap, step.taken(problem, point), steps + 1
+        sigma = max(1.0, sigma / STIFFEN)
+        best = point if point.gap < best.gap else best
+        stuck = point.gap > STUCK * before
+        reach = step.violation if stuck else 0.0
+        if stuck and not patient:
             break
     return Polished(best, steps, largest)
 
@@ -280,7 +270,7 @@ def moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: flo
     """F of (KNEWTON.1), with −reach for ε where that is positive."""
     beta, gradient = point.beta, point.gradient
     epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
-    edge = ON_BOUND * problem.weight
+    edge = ON_KINK * problem.weight
     # A free row both rises and falls, and any gradient is enough for it.
     rises, falls = beta < point.high - edge, beta > point.low + edge
     moves: IntArray = ((rises & (falls | (gradient > epsilon))) | (falls & (gradient < -epsilon))).nonzero()[0]
@@ -368,24 +358,6 @@ def _step(
     return _Step(rows, d, image, length, violation, K)
 
 
-@dataclass(frozen=True)
-class Bordered:
-    """Constants of the system."""
-
-    #: Rows up to which it is tried, and free ones: a factorisation then takes no longer than LIBSVM's loop.
-    rows: int = 600
-    free: int = 200
-    #: Rounds, and the gap of a split that is so nearly right that another one is worth its factorisation.
-    rounds: int = 3
-    promising: float = 0.01
-    #: A slack below this, in units of the margin, is rounding; and so is this gap.
-    slight: float = 1e-10
-    rounding: float = 1e-13
-
-
-BORDERED = Bordered()
-
-
 def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:
     """The best point of a few rounds of (KBORDER.1).
 
@@ -394,18 +366,19 @@ def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Dual
     best: DualPoint | None = None
     low, high = problem.low, problem.high
     free = (beta > low) & (beta < high)
-    for _ in range(BORDERED.rounds):
+    for _ in range(ROUNDS):
         solved = _solved(K, problem, beta, free)
         if solved is None:
             break
         beta = problem.balanced(solved)
         point = problem.point(beta, K @ beta)
-        if best is None or point.gap < best.gap:
-            best = point
-        if point.gap <= BORDERED.rounding or not point.gap <= BORDERED.promising:
+        if best is not None and not point.gap < best.gap:
+            break
+        best = point
+        if point.gap <= ROUNDED_GAP:
             break
         rises, falls = beta < high, beta > low
-        free = (rises & (falls | (point.gradient > BORDERED.slight))) | (falls & (point.gradient < -BORDERED.slight))
+        free = (rises & (falls | (point.gradient > ROUNDING))) | (falls & (point.gradient < -ROUNDING))
     return best
 
 
@@ -413,7 +386,7 @@ def _solved(K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[
     """β (n,) with the solution of (KBORDER.1) in the rows of a mask, (n,), wherever that lies."""
     rows = free.nonzero()[0]
     m = len(rows)
-    if not 0 < m <= BORDERED.free:
+    if not 0 < m <= EXACT_FREE:
         return None
     found = np.where(free, 0.0, beta)
     strip = K[rows]
