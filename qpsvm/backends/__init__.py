@@ -57,7 +57,7 @@ FOR_AUTO: set[str] = set()
 LOCK = RLock()
 #: The group of entry points; and what a name may be: something that a user types, and a message quotes.
 GROUP, NAME = "qpsvm.backends", re.compile(r"[A-Za-z_][\w.-]*")
-#: The one backend that runs on a team, and whose runs have a state of few numbers from which they can go on.
+#: The one backend that runs on a communicator, and whose runs have a state of few numbers from which they can go on.
 RESUMABLE = "augmented_lagrangian"
 
 

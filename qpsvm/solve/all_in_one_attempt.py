@@ -18,8 +18,7 @@ from qpsvm.backends.contract import stopped
 from qpsvm.backends.external.liblinear_ import missing_at_liblinear, takes
 from qpsvm.backends.own.sequential_dual_ import NAME, SequentialDual, version
 from qpsvm.base.errors import UnknownOptionError, UnsupportedError, nearest
-from qpsvm.base.resources.interrupts import held, noted
-from qpsvm.base.resources.progress import Clock, heard, say
+from qpsvm.base.resources.progress import Clock, heard, held, noted, say
 from qpsvm.bounds.all_in_one_certificate import JointPoint
 from qpsvm.bounds.all_in_one_polish import from_margins, polish
 from qpsvm.machines import JointProblem

@@ -33,7 +33,7 @@ from qpsvm.solvers.kernel.nystrom import Estimate
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Polynomial
-from qpsvm.space.kernels.pivoted import PivotedFactor, pivoted_factor
+from qpsvm.space.kernels.pivoted_cholesky import PivotedFactor, pivoted_factor
 
 
 @dataclass(frozen=True)
