@@ -57,7 +57,7 @@ from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, KernelDual, spread_over
-from qpsvm.solvers.shared.cholesky import ridged_cholesky
+from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
 
 #: Rounds of holding and releasing: nearly always fewer than five are needed. And most corrections (KBOX.4).
 ROUNDS, UNRIDGINGS = 12, 3
@@ -67,7 +67,7 @@ class Factor:
     """(A + ρI)⁻¹ for A (m, m) positive semidefinite up to rounding: ρ grows until the Cholesky factorisation exists."""
 
     def __init__(self, A: FloatArray, ridge: float) -> None:
-        self._L, self.ridge = ridged_cholesky(A, ridge)
+        self._L, self.ridge = ridged(A, ridge, 1.0, np.inf)
 
     def solve(self, right: FloatArray) -> FloatArray:
         """For columns `right` (m, k)."""
@@ -77,12 +77,12 @@ class Factor:
 
 @dataclass(eq=False)
 class _Held:
-    """P of (KBOX.2): positions, their t, and the columns A⁻¹E_P (m, k); S (m, q) where it is not a column of ones."""
+    """P of (KBOX.2): positions, their t, and the columns A⁻¹E_P (m, k); S (m, q), by default a column of ones."""
 
     index: NDArray[np.intp]
     at: FloatArray
     columns: FloatArray
-    border: FloatArray | None = None
+    border: FloatArray
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         self.index, self.at, self.columns = self.index[mask], self.at[mask], self.columns[:, mask]
@@ -94,36 +94,18 @@ class _Held:
         self.at = np.concatenate([self.at, at])
         self.columns = np.concatenate([self.columns, factor.solve(units)], axis=1)
 
-    def solve(
-        self, by_r: FloatArray, by_one: FloatArray, at: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """(KBOX.3): d (m,) and μ (k,), from A⁻¹r and A⁻¹1 (m,), or A⁻¹S; held entries at other places where given."""
+    def solve(self, by_r: FloatArray, by_S: FloatArray, at: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """(KBOX.3): d (m,) and μ (k,), from A⁻¹r (m,) and A⁻¹S (m, q); held entries at other places where given."""
         at = self.at if at is None else at
-        if self.border is not None:
-            return self._solve_bordered(self.border, by_r, by_one, at)
-        k = len(self.index)
-        if k == 0:
-            return by_r - by_one * (np.add.reduce(by_r) / np.add.reduce(by_one)), at
-        schur, right = np.empty((k + 1, k + 1)), np.empty(k + 1)
-        schur[0, 0], schur[0, 1:] = np.add.reduce(by_one), np.add.reduce(self.columns)
-        schur[1:, 0], schur[1:, 1:] = by_one[self.index], self.columns[self.index]
-        right[0], right[1:] = np.add.reduce(by_r), by_r[self.index] - at
+        S, q = self.border, by_S.shape[1]
+        if q == 1 and not len(self.index):
+            return by_r - by_S[:, 0] * (np.add.reduce(by_r) / np.add.reduce(by_S, axis=None)), at
+        columns = np.concatenate([by_S, self.columns], axis=1)
+        sums = S.T @ columns, S.T @ by_r
+        schur, right = np.concatenate([sums[0], columns[self.index]]), np.concatenate([sums[1], by_r[self.index] - at])
         z, info = lapack.dgesv(schur, right)[2:]
         if info:
-            raise np.linalg.LinAlgError("the held entries leave no freedom")
-        d = by_r - by_one * z[0] - self.columns @ z[1:]
-        d[self.index] = at
-        return d, z[1:]
-
-    def _solve_bordered(
-        self, S: FloatArray, by_r: FloatArray, by_S: FloatArray, at: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        q, columns = S.shape[1], np.concatenate([by_S, self.columns], axis=1)
-        schur = np.concatenate([S.T @ columns, columns[self.index]])
-        right = np.concatenate([S.T @ by_r, by_r[self.index] - at])
-        z, info = lapack.dgesv(schur, right)[2:]
-        if info:
-            raise np.linalg.LinAlgError("the held entries leave no freedom")
+            raise NumericalTrouble("the held entries leave no freedom")
         d = by_r - columns @ z
         d[self.index] = at
         return d, z[q:]
@@ -134,15 +116,15 @@ def box_step(
 ) -> FloatArray:
     """Solve (KBOX.1) approximately; what is returned is feasible.
 
-    Shapes: A (m, m), r, low, high (m,), border (m, q) → d (m,). Raises LinAlgError.
+    Shapes: A (m, m), r, low, high (m,), border (m, q) → d (m,). Raises NumericalTrouble.
     """
     m = len(r)
-    factor, q = Factor(A, ridge), 1 if border is None else border.shape[1]
-    right = np.empty((m, 1 + q), order="F")
-    right[:, 0], right[:, 1:] = r, 1.0 if border is None else border
+    factor, S = Factor(A, ridge), np.ones((m, 1)) if border is None else border
+    right = np.empty((m, 1 + S.shape[1]), order="F")
+    right[:, 0], right[:, 1:] = r, S
     solved = factor.solve(right)
-    by_r, by_one = solved[:, 0], solved[:, 1] if border is None else solved[:, 1:]
-    held = _Held(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"), border)
+    by_r, by_one = solved[:, 0], solved[:, 1:]
+    held = _Held(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"), S)
     is_held = np.zeros(m, dtype=bool)
     d, mu = held.solve(by_r, by_one)
     for _ in range(ROUNDS):
@@ -159,7 +141,7 @@ def box_step(
         held.add(leaving, np.where(d[leaving] < 0, low[leaving], high[leaving]), factor)
         try:
             d, mu = held.solve(by_r, by_one)
-        except np.linalg.LinAlgError:  # the held entries leave no freedom: the clipped step is what there is
+        except NumericalTrouble:  # the held entries leave no freedom: the clipped step is what there is
             break
     return spread_over(np.minimum(np.maximum(d, low), high), low, high, border)
 
@@ -343,7 +325,7 @@ def _step(
     border = _sides(low) if problem.mass is not None else None
     try:
         d = box_step(block, ridge, r, low - beta, high - beta, border)  # (KNEWTON.2)
-    except np.linalg.LinAlgError:
+    except NumericalTrouble:
         return None
     if few:
         image = d @ gathered

@@ -37,7 +37,7 @@ from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 from qpsvm.program.costs import PRODUCT_SECONDS
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.libsvm import Effort
-from qpsvm.solvers.shared.cholesky import ridged_cholesky
+from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
 from qpsvm.solvers.shared.line_search import Slope, find_step
 from qpsvm.space.kernels.blocks import KernelBlocks
 
@@ -143,8 +143,8 @@ def _features(blocks: KernelBlocks, landmarks: IntArray, effort: Effort) -> Sing
     m = len(landmarks)
     square = blocks.block(landmarks, landmarks)
     try:
-        lower, _ = ridged_cholesky(square, RIDGE * max(float(np.mean(square.diagonal())), np.finfo(float).tiny))
-    except np.linalg.LinAlgError:
+        lower, _ = ridged(square, RIDGE, max(float(np.mean(square.diagonal())), np.finfo(float).tiny))
+    except NumericalTrouble:
         return None
     inverse = lapack.dtrtri(lower, lower=1)[0]
     right = np.tril(inverse).T.astype(np.float32)
@@ -221,8 +221,8 @@ class _Smoothed:
         hessian.flat[:: len(hessian) + 1] += self.flat
         hessian[-1, -1] += FLAT * (1.0 + float(weight.sum()))
         try:
-            lower, _ = ridged_cholesky(hessian, 0.0, RIDGE * float(hessian.trace()) / len(hessian))
-        except np.linalg.LinAlgError:
+            lower, _ = ridged(hessian, 0.0, float(hessian.trace()) / len(hessian))
+        except NumericalTrouble:
             return None
         solution: FloatArray = lapack.dpotrs(lower, right, lower=1)[0]
         return solution
