@@ -32,13 +32,13 @@ class KernelChoice:
         return self.kind(**{name: value for name, value in values.items() if name != "psd"})
 
 
-PSD = Parameter("psd", "psd", "choice", "raise", choices=("raise", "clip", "shift"))
+PSD = Parameter("psd", "choice", "raise", choices=("raise", "clip", "shift"))
 #: The parameters of kernels by their names; and r of a polynomial, which is positive semidefinite for r ≥ 0 only.
 PARAMETERS = {
-    "degree": Parameter("degree", "p", "linear", 3, 1, 6, accepts=(1, 20), step=1),
-    "gamma": Parameter("gamma", "γ", "log", 1.0, 0.01, 100.0),
-    "coef0": Parameter("coef0", "r", "linear", 0.0, -2.0, 2.0, accepts=(-1e6, 1e6)),
-    "polynomial coef0": Parameter("coef0", "r", "linear", 1.0, 0.0, 4.0, accepts=(0.0, 1e6)),
+    "degree": Parameter("degree", "linear", 3, 1, 6, accepts=(1, 20), step=1),
+    "gamma": Parameter("gamma", "log", 1.0, 0.01, 100.0),
+    "coef0": Parameter("coef0", "linear", 0.0, -2.0, 2.0, accepts=(-1e6, 1e6)),
+    "polynomial coef0": Parameter("coef0", "linear", 1.0, 0.0, 4.0, accepts=(0.0, 1e6)),
 }
 
 
