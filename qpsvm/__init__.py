@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING
 
 from qpsvm import backends
 from qpsvm.base.errors import (
+    AbsentError,
     ClusterError,
     DataError,
     DataTypeError,
@@ -75,7 +76,7 @@ from qpsvm.space.operators import Dense, Diagonal, LowRank, Operator
 if TYPE_CHECKING:
     from qpsvm import derivation as derivation
     from qpsvm import estimators as estimators
-    from qpsvm.backends.external.registering import register_backend, unregister_backend
+    from qpsvm.backends import register_backend, unregister_backend
     from qpsvm.bounds.proof.proof import Claim, Proof, Proofs
     from qpsvm.data.sources.opening import open_rows
     from qpsvm.data.sources.stored import StoredRows
@@ -115,7 +116,7 @@ else:
             "qpsvm.derivation": (),
             "qpsvm.estimators": (),
             "qpsvm.faces.plotting": (),
-            "qpsvm.backends.external.registering": ("register_backend", "unregister_backend"),
+            "qpsvm.backends": ("register_backend", "unregister_backend"),
             "qpsvm.many.comparison.compare": ("compare",),
             "qpsvm.many.comparison.table": ("Comparison", "ComparisonRow"),
             "qpsvm.derivation.derive": ("Derivation", "derive"),
@@ -158,6 +159,7 @@ __all__ = [
     "QP",
     "RBF",
     "SVDD",
+    "AbsentError",
     "Certificate",
     "Claim",
     "ClusterError",

@@ -275,7 +275,7 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
             np.minimum(t, 0.0, out=t, where=svm.hard[part])
         losses += float(loss(t, C, svm.curvature[part]).sum())
         terms += float(gap_term(a, t, C, svm.curvature[part]).sum())  # (CERT.1)
-    terms, losses = svm.team.sums(terms, losses)
+    terms, losses = svm.comm.sums(terms, losses)
     return terms, losses
 
 

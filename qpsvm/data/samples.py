@@ -19,7 +19,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, made
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
-from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.data.kinds import is_column, is_dask, is_stored
 from qpsvm.data.labels import (
     ClassWeight,
@@ -123,9 +123,9 @@ class Samples:
         return float(self.target.min()), float(self.target.max())
 
     @property
-    def team(self) -> Team:
+    def comm(self) -> Communicator:
         """Whoever has the other samples."""
-        return self.X.team if isinstance(self.X, RowSource) else ALONE
+        return self.X.comm if isinstance(self.X, RowSource) else SERIAL
 
     @property
     def is_sparse(self) -> bool:

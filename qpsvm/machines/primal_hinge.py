@@ -139,7 +139,7 @@ class PrimalHinge(Problem):
     def shares(self) -> FloatArray:
         """Shares s_i/Σs of the rows that take part."""
         s = self.taking_part(self.sample_weight)
-        return shares_of(s, self.samples.team)
+        return shares_of(s, self.samples.comm)
 
     @property
     def title(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm import backends
-from qpsvm.backends.base import COMMON_OPTIONS, Backend, compiled_by
+from qpsvm.backends.base import COMMON_OPTIONS, Backend
 from qpsvm.backends.contract import Compiled, Limits
 from qpsvm.base.arrays.checks import as_flag, as_tolerance
 from qpsvm.base.errors import (
@@ -98,7 +98,7 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         raise DataError(f"P ({qp.P.describe()}) holds a number that is not finite, or whose square is not")
     chosen = backends.get(backend)
     try:
-        return compiled_by(chosen, qp)
+        return chosen.compile(qp)
     except TooLargeError:
         raise
     except MemoryError as error:

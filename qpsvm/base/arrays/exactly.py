@@ -395,10 +395,7 @@ def total_of(values: Exactly) -> Fraction:
 
 
 def as_integers(values: FloatArray) -> tuple[list[int], int]:
-    """j and an exponent with value_k = j_k 2^exponent, exactly.
-
-    Shapes: values (k,). Raises ValueError.
-    """
+    """j and an exponent with value_k = j_k 2^exponent, exactly. Shapes: values (k,). Raises ValueError."""
     if not np.isfinite(values).all():
         raise ValueError("only finite floats are integers times a power of 2")
     mantissa, exponents = np.frexp(values)

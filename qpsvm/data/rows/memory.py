@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import is_ours, parts_of_array, read_only
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError
-from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.workers import in_tiles, strips
 from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock
 from qpsvm.data.rows.source import RowSource
@@ -85,11 +85,11 @@ class ArrayRows(RowSource):
     """The rows of an array, by reference.
 
     X (n, d): Dense in C or F order; sparse without duplicate entries.
-    team: Whoever has the other rows.
+    comm: Whoever has the other rows.
     """
 
-    def __init__(self, X: Matrix, team: Team = ALONE) -> None:
-        self.team = team
+    def __init__(self, X: Matrix, comm: Communicator = SERIAL) -> None:
+        self.comm = comm
         self.is_sparse = sp.issparse(X)
         self._block = as_block(read_only(X))
         self.n, self.d = self._block.n, self._block.d
@@ -111,22 +111,22 @@ class ArrayRows(RowSource):
 
 
 class ChunkRows(RowSource):
-    """The rows of several arrays in memory, one behind the other, by reference: what a member of a team has.
+    """The rows of several arrays in memory, one behind the other, by reference: what a member of a communicator has.
 
     Numbers other than float64 are converted a tile at a time, in each pass. There may be no array at all, or arrays
-    without rows. Every member of the team makes one at the same time.
+    without rows. Every member of the communicator makes one at the same time.
 
     chunks (k, d): Of the same width; all are taken as sparse where any is, on any member. Sparse ones that are
         not compressed rows of float64 without duplicates are converted, which takes a copy.
-    team: Whoever has the other rows.
+    comm: Whoever has the other rows.
     width: d, where no member has an array that says so.
     """
 
-    def __init__(self, chunks: Sequence[Matrix], team: Team = ALONE, width: int | None = None) -> None:
-        self.team = team
+    def __init__(self, chunks: Sequence[Matrix], comm: Communicator = SERIAL, width: int | None = None) -> None:
+        self.comm = comm
         own = [(int(chunk.shape[1]), int(sp.issparse(chunk))) for chunk in chunks]
         own += [] if width is None else [(width, 0)]
-        told = team.joined(np.array(own, dtype=np.intp).reshape(-1, 2))
+        told = comm.allgather(np.array(own, dtype=np.intp).reshape(-1, 2))
         widths = np.unique(told[:, 0])
         if len(widths) != 1:
             found = " and ".join(str(size) for size in widths.tolist()) or "no"
@@ -152,16 +152,13 @@ class ChunkRows(RowSource):
         return sum(as_block(chunk).nbytes for chunk in self._chunks)
 
 
-def as_row_source(X: Any, team: Team = ALONE) -> RowSource:
-    """A source of the rows of X: X itself if it is one.
-
-    Shapes: X (n, d).
-    """
+def as_row_source(X: Any, comm: Communicator = SERIAL) -> RowSource:
+    """A source of the rows of X: X itself if it is one. Shapes: X (n, d)."""
     if isinstance(X, RowSource):
         return X
     if not sp.issparse(X):
-        return ArrayRows(np.asarray(X, dtype=np.float64), team)
-    return ArrayRows(_compressed(X, columns=True), team)
+        return ArrayRows(np.asarray(X, dtype=np.float64), comm)
+    return ArrayRows(_compressed(X, columns=True), comm)
 
 
 def _compressed(X: Any, columns: bool = False) -> Matrix:

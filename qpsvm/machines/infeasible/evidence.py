@@ -66,7 +66,7 @@ def without_margin(problem: Any, u: FloatArray, v: FloatArray, distance: float) 
     """
     from qpsvm.bounds.proof.infeasible.hulls import meet
 
-    known = meet(_meeting(problem, u + v)) if problem.team.alone else None
+    known = meet(_meeting(problem, u + v)) if problem.comm.serial else None
     if known:
         return with_hulls(NotSeparableError(u, v, distance), problem)
     return with_hulls(MarginNotFoundError(u, v, distance, None if known is None else True), problem)
@@ -107,7 +107,7 @@ def with_feasible_rows(problem: Any, svm: SVMDual) -> SVMDual:
 
 def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
     """The error with what proves it: the sums of the weights of both classes."""
-    if problem.samples.team.alone:
+    if problem.samples.comm.serial:
         error._evidence = partial(_balance, error.nu, problem.samples.weight, problem.samples.target, _labels(problem))
     return error
 
@@ -116,7 +116,7 @@ def _hulls(problem: Any, weights: FloatArray) -> Proof:
     from qpsvm.bounds.proof.infeasible.hulls import meeting
     from qpsvm.machines.exact.record import recorded
 
-    if not problem.team.alone:
+    if not problem.comm.serial:
         raise UnsupportedError("a proof needs all samples in one process: solve the problem in one")
     proof = meeting(_meeting(problem, weights))
     return replace(proof, record={**proof.record, "stated": partial(recorded, problem)})

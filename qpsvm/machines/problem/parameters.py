@@ -28,7 +28,7 @@ def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
     Raises ParameterError, ParameterTypeError.
     """
     found = as_penalties(C, samples.n)
-    heaviest = samples.team.most(float(samples.weight.max(initial=0.0)))
+    heaviest = samples.comm.max(float(samples.weight.max(initial=0.0)))
     if float(np.log(found.max(initial=np.finfo(float).tiny)) + np.log(heaviest)) > np.log(LARGEST_VALUE):
         raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
     return found
@@ -40,13 +40,13 @@ def taking_prices(C: FloatArray, samples: Samples) -> Exactly:
 
 
 def total_weight(samples: Samples) -> Fraction:
-    """Σs, of all members of a team; exactly, where there is no other."""
-    s, team = samples.taking_part(samples.weight), samples.team
-    return sum_of(s) if team.alone else Fraction(team.sum(float(s.sum())))
+    """Σs, of all members of a communicator; exactly, where there is no other."""
+    s, comm = samples.taking_part(samples.weight), samples.comm
+    return sum_of(s) if comm.serial else Fraction(comm.sum(float(s.sum())))
 
 
 def price_in_words(C: FloatArray) -> str:
-    """C (n,) for a title: one number, or the least and the most; nothing of a member of a team that has no samples."""
+    """C (n,) for a title: one number, or the least and the most; nothing of a process that has no samples."""
     if not len(C):
         return ""
     common = common_value(C)

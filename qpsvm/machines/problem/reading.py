@@ -128,7 +128,7 @@ def interpreted(
     own = problem.svm if problem.svm.users is None else problem.svm.users.own
     form = read_form(solution, form, own.m, problem.level_rows)
     alpha, w = problem.read(solution, form)
-    m = problem.team.count(problem.svm.m)
+    m = problem.comm.count(problem.svm.m)
     enough = 0.0 if m <= MANY_ROWS else min(GOOD, tol)
     if w is None and not problem.constraints:
         alpha = affordable_alpha(problem.space, problem.svm, alpha, certifying)
@@ -142,7 +142,7 @@ def interpreted(
     stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and m > FEW_ROWS
     if polished and not stopped:
         certificate = problem._polished(certificate, tol, polishing, each)
-    in_time = problem.team.agreed(not stopped and (polishing is None or not polishing.stopped()))
+    in_time = problem.comm.broadcast(not stopped and (polishing is None or not polishing.stopped()))
     certificate = counted(problem, certificate, tol, in_time)
     certificate, status, message, error = problem._judge(certificate, solution, tol, polished and in_time, clock)
     record["backend"] = record["backend"] or solution.solver.name

@@ -61,10 +61,7 @@ class Scores:
     ends: IntArray | None = None
 
     def __call__(self, X: Matrix | RowSource) -> FloatArray:
-        """The values of every function at each row of checked samples: (m, P).
-
-        Raises DataError.
-        """
+        """The values of every function at each row of checked samples: (m, P). Raises DataError."""
         if isinstance(X, RowSource):
             return self._streamed(X)
         if self.w is not None:  # (SCORES.2)
