@@ -20,7 +20,7 @@ sys.dont_write_bytecode = False
 FIRST = (
     "tests/test_notebooks.py::test_each_notebook_runs",
     "tests/faces/play/browser",
-    "tests/solve/distributed",
+    "tests/solve/cluster",
     "tests/benchmarks",
     "tests/estimators",
     "tests/faces/cli",

@@ -15,7 +15,7 @@ import pytest
 def client() -> Iterator[Any]:
     """Two workers of one thread each, in processes of their own, with nannies; gone with the last of these tests.
 
-    A cluster that idles takes a tenth of a core.
+    A cluster that idles takes a tenth of a core, and ends here because this folder is a package.
     """
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
