@@ -173,7 +173,19 @@ class MissingExtraError(QPSVMError, ImportError):
     """
 
 
-class NoWeightVectorError(QPSVMError, AttributeError):
+class AbsentError(UnsupportedError, AttributeError):
+    """A quantity was asked for that this machine does not have, as the classes of a regression.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
+    >>> hasattr(problem, "classes"), hasattr(problem, "t")
+    (True, False)
+    """
+
+
+class NoWeightVectorError(AbsentError):
     """`w` was asked of a kernel machine, whose weight vector lives in the kernel's feature space.
 
     Examples

@@ -40,7 +40,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import blas, lapack, solve_triangular
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import FLOOR, FUNCTION_ROUNDINGS, Accuracy
@@ -234,9 +234,16 @@ class PrimalPoint:
 
 
 def primal_points(
-    space: FeatureSpace, beta: FloatArray, w: FloatArray | None, wanted: bool = False
+    space: FeatureSpace,
+    beta: FloatArray,
+    w: FloatArray | None,
+    wanted: bool = False,
+    moved: tuple[FloatArray, float] | None = None,
 ) -> tuple[float, Iterator[PrimalPoint]]:
     """½‖w(α)‖² with β = α∘y, and the primal candidates: the w of a solver that returned one first, then w(α).
+
+    `moved` is what β was before α was repaired, less β, (n,), and the size of P. Where ½‖Δw‖², (GAP.1), is rounding of
+    that, the w(α) of before stands for that of now: P has a kink there, and Δw may be as long as the samples are.
 
     `w` is a weight vector over `space.rows`, or coefficients (n,) where the kernel is not linear. With the latter,
     ½‖w(α)‖² is bounded from above where all kernel values between support vectors would cost more. Where it is this w
@@ -252,12 +259,15 @@ def primal_points(
         return _spanned_points(space, beta, w, span)
     own = space.weights(beta)  # (DUAL.5), (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
     half_norm = 0.5 * float(own @ own)
+    unmoved = own
+    if moved is not None and 0.0 < float((change := space.weights(moved[0])) @ change) <= UNIT * moved[1]:
+        unmoved = own + change
 
     def candidates() -> Iterator[PrimalPoint]:
         if w is not None:
             near = space.representable(w)
             yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
-        near = space.representable(own)
+        near = space.representable(unmoved)
         if near is own:
             yield PrimalPoint(space.rows.margins(own), own, half_norm)
         else:

@@ -71,7 +71,7 @@ def polish(
     each: float = 0.0,
 ) -> Certificate:
     """Improve a certified point until its gap is rounding, or no split of the indices improves it any more."""
-    if not svm.team.alone:  # a split is of all rows at once
+    if not svm.comm.serial:  # a split is of all rows at once
         return start
     best, n = start, len(start.alpha)
     some, lengths, most = _patience(n, start.gap)

@@ -16,9 +16,8 @@ from qpsvm.base.errors import DataError, DataTypeError, UnsupportedError
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator, model_of
-from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.decision_functions import JointModel, PairsModel
 from qpsvm.result.model import Model
-from qpsvm.result.pairs_model import PairsModel
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.scores import Scores, rows_of

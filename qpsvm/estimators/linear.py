@@ -31,9 +31,8 @@ from qpsvm.estimators.inputs import StoredScore
 from qpsvm.estimators.parameters import Parameter, flag, one_of, positive
 from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines
 from qpsvm.machines import EpsilonSVR, Problem
-from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.decision_functions import JointModel, PairsModel
 from qpsvm.result.model import Model
-from qpsvm.result.pairs_model import PairsModel
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept
 

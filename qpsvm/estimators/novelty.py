@@ -17,9 +17,8 @@ from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import PARAMETERS, Parameter, share
 from qpsvm.machines import SVDD as BallProblem
 from qpsvm.machines import OneClass, Problem
-from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.decision_functions import JointModel, PairsModel
 from qpsvm.result.model import Model
-from qpsvm.result.pairs_model import PairsModel
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import PSDRule
 

@@ -21,10 +21,9 @@ from qpsvm.estimators.parameters import Parameter, flag, one_of, positive_or_inf
 from qpsvm.estimators.several import SeveralMachines
 from qpsvm.machines.infeasible.evidence import with_totals
 from qpsvm.many.multiclass import Together
-from qpsvm.result import pairs_model as voting
-from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result import decision_functions as voting
+from qpsvm.result.decision_functions import JointModel, PairsModel
 from qpsvm.result.model import Model
-from qpsvm.result.pairs_model import PairsModel
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import Intercept
 

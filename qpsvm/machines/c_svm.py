@@ -41,7 +41,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.samples import ClassWeight, original_labels, two_classes
 from qpsvm.machines.problem.base import Problem

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.communicator import Team
+from qpsvm.base.resources.communicator import Communicator
 from qpsvm.space.operators import Operator
 
 
@@ -22,7 +22,7 @@ class RowsOfSamples:
     sign: FloatArray
     rows: IntArray | None
     mix: sp.csr_array | None
-    team: Team
+    comm: Communicator
 
     @property
     def m(self) -> int:
@@ -42,7 +42,7 @@ class RowsOfSamples:
     @remembered
     def mirrored(self) -> bool:
         """Whether every sample has two rows of opposite signs, first all with s = 1, then all with s = −1."""
-        return self.rows is not None and self.team.all(self._mirrored(self.rows))
+        return self.rows is not None and self.comm.all(self._mirrored(self.rows))
 
     def _mirrored(self, rows: IntArray) -> bool:
         """Whether that is true of the rows of this member."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import repeated, times
 from qpsvm.base.arrays.words import outline

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import freeze_parts
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import freeze_parts, remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import SolverError

@@ -30,14 +30,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import frozen
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import freeze_each, remembered
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.program.rows import RowsOfSamples
 from qpsvm.space.operators import Operator, gathered, mixed, shifted
 
@@ -62,7 +61,7 @@ class Group:
     formula: str = ""
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
+        freeze_each(self.__dict__.values())
 
     def __repr__(self) -> str:
         return outline("Group", **vars(self))
@@ -82,7 +81,7 @@ class Part:
     ridge: float
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
+        freeze_each(self.__dict__.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +101,7 @@ class Users:
     equal: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
+        freeze_each(self.__dict__.values())
 
     def __repr__(self) -> str:
         return outline("Users", **vars(self))
@@ -131,14 +130,14 @@ class SVMDual(RowsOfSamples):
         How far a level may be off that had to be computed; None where they are what they say.
     users : Users or None
         The last rows where a user has added some.
-    team : Team
+    communicator : Communicator
         Whoever has the other samples, with their rows of the dual. Vectors are this member's own; totals, and what is
         said of all rows or of any, is the same for all members.
 
     Raises
     ------
     UnsupportedError
-        A team of several, and rows that are of several samples, or a user's.
+        A communicator of several, and rows that are of several samples, or a user's.
 
     See Also
     --------
@@ -169,16 +168,16 @@ class SVMDual(RowsOfSamples):
     mix: sp.csr_array | None = None
     level_radius: FloatArray | None = None
     users: Users | None = None
-    team: Team = ALONE
+    comm: Communicator = SERIAL
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
-        if not self.team.alone and (self.mix is not None or self.users is not None):
+        freeze_each(self.__dict__.values())
+        if not self.comm.serial and (self.mix is not None or self.users is not None):
             what = "rows that combine samples, as pairs do," if self.mix is not None else "constraints"
-            raise UnsupportedError(f"{what} need all samples in one process; solve this machine without a team")
+            raise UnsupportedError(f"{what} need all samples in one process; solve this machine without a communicator")
 
     def __repr__(self) -> str:
-        hidden = ("team",) if self.team.alone else ()
+        hidden = ("comm",) if self.comm.serial else ()
         shown = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in hidden}
         return outline("SVMDual", **shown)
 
@@ -220,7 +219,7 @@ class SVMDual(RowsOfSamples):
     def curved(self) -> bool:
         """Whether any δ is positive."""
         value = common_value(self.curvature)
-        return self.team.any(bool((self.curvature > 0.0).any()) if value is None else value > 0.0)
+        return self.comm.any(bool((self.curvature > 0.0).any()) if value is None else value > 0.0)
 
     @remembered
     def hard(self) -> NDArray[np.bool_] | None:
@@ -229,16 +228,16 @@ class SVMDual(RowsOfSamples):
         Raises
         ------
         UnsupportedError
-            There are some, and a team of several.
+            There are some, and a communicator of several.
         """
         value = common_value(self.upper)
         mask: NDArray[np.bool_] | None = None
         if value is None or not value < np.inf:
             mask = np.isinf(self.upper) & (self.curvature == 0.0)
         mask = mask if mask is not None and mask.any() else None
-        if not self.team.alone and self.team.any(mask is not None):
+        if not self.comm.serial and self.comm.any(mask is not None):
             raise UnsupportedError(
-                "a hard margin needs all samples in one process; take a CSVM with a large C, or solve it without a team"
+                "a hard margin needs all samples in one process; take a CSVM with a large C, or one process"
             )
         return mask
 
@@ -251,15 +250,15 @@ class SVMDual(RowsOfSamples):
     def bounded(self) -> bool:
         """Whether every U is finite."""
         value = common_value(self.upper)
-        return self.team.all(bool(np.isfinite(self.upper).all()) if value is None else value < np.inf)
+        return self.comm.all(bool(np.isfinite(self.upper).all()) if value is None else value < np.inf)
 
     @remembered
     def common_level(self) -> float | None:
         """The level ℓ where it is one number for all rows."""
         value = common_value(self.level)
-        if not self.team.alone:
-            low = self.team.least(float(self.level.min(initial=np.inf)))
-            return low if low == self.team.most(float(self.level.max(initial=-np.inf))) else None
+        if not self.comm.serial:
+            low = self.comm.min(float(self.level.min(initial=np.inf)))
+            return low if low == self.comm.max(float(self.level.max(initial=-np.inf))) else None
         if value is None and len(self.level) and (self.level == self.level[0]).all():
             return float(self.level[0])
         return value
@@ -326,8 +325,8 @@ class SVMDual(RowsOfSamples):
         """The first, the second, … distinct row of E, (q, q), and the rows that have it: masks (m,)."""
         E = np.column_stack([group.column for group in self.groups])
         known, q = E, len(self.groups)
-        if not self.team.alone:  # more than q of one member say as much as all of them
-            known = self.team.joined(E[_first_distinct(E, q + 1)])
+        if not self.comm.serial:  # more than q of one member say as much as all of them
+            known = self.comm.allgather(E[_first_distinct(E, q + 1)])
         first = known[_first_distinct(known, q + 1)]
         if len(first) != q or self.penalised:
             names = ", ".join(group.name for group in self.groups)

@@ -29,7 +29,7 @@ from qpsvm.machines import c_svm, hard_margin, nu_svm, primal_hinge
 from qpsvm.result.svm_result import SVMResult
 
 #: What every residual is at a polished optimum, and what it exceeds where the equation is violated.
-HOLDS, FAILS = 2e-8, 1e-4  # √ of a gap of 1e-16 is how far w may be from the optimum
+HOLDS, FAILS = 1e-8, 1e-4
 BACKENDS = ("auto", "cvxopt", "osqp")
 
 

@@ -8,7 +8,7 @@ from qpsvm.base.errors import TooLargeError
 from qpsvm.base.resources.limits import available_memory, in_words
 from qpsvm.base.resources.progress import Clock
 from qpsvm.program.all_in_one import JointDual
-from qpsvm.solvers.joint.sequential import Answer, Program, Settings, sequential_dual
+from qpsvm.solvers.joint.sequential import Answer, sequential_dual
 from qpsvm.solvers.shared.stopping import Budget
 from qpsvm.space.operators import LowRank, Operator
 
@@ -37,14 +37,14 @@ class SequentialDual:
                 f"{NAME} needs about {in_words(needed)} of memory for {dual.n} samples of {dual.k} classes, and "
                 f"{in_words(there)} are available: use fewer samples, or a linear kernel"
             )
-        self.program = Program(gram, dual.label, dual.k, dual.upper, dual.level, dual.shared, dual.intercept)
+        self.gram, self.dual = gram, dual
         self.clock, self.max_iter, self.verbose, self.steps = clock, max_iter, verbose, 0
 
     def run(self, tol: float, alpha: FloatArray | None = None, b: FloatArray | None = None) -> Answer:
         """Until the optimality conditions hold to `tol` of the level, from α (n, k) and b (k,)."""
         most = None if self.max_iter is None else max(self.max_iter - self.steps, 1)
         left = None if self.clock.limit is None else max(self.clock.left, 0.0)
-        answer = sequential_dual(self.program, Settings(tol=tol), Budget(most, left, self.verbose), alpha, b)
+        answer = sequential_dual(self.gram, self.dual, tol, Budget(most, left, self.verbose), alpha, b)
         self.steps += answer.iterations
         return answer
 

@@ -28,10 +28,7 @@ _DIGITS = re.compile(r"\s*[+-]?\d{16,}\s*")
 
 
 def refuse_rounded(given: Any, values: Matrix, name: str, columns: Sequence[Any] | None = None) -> None:
-    """Refuse numbers of which other ones were made.
-
-    Raises DataError.
-    """
+    """Refuse numbers of which other ones were made. Raises DataError."""
     if sp.issparse(given):
         if given.dtype.itemsize < 8 or given.dtype == np.float64:
             return

@@ -65,7 +65,8 @@ def prove(asked: Asked) -> Proof:
             return nothing(asked, f"α has entries beyond {LARGEST_ALPHA:.1e}, whose sums and products overflow")
         return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
     found, values = _bounded(asked, point)
-    if (found.gap > _enough(asked) or found.least_gap > (asked.tol or 0.0)) and program.m <= MOST_CARRIERS:
+    refuted = asked.tol is not None and found.least_gap > asked.tol
+    if (refuted or found.gap > _enough(asked)) and program.m <= MOST_CARRIERS:
         itself = asked.repair(program, asked.alpha, itself=True)
         if itself is not None and itself.carriers != point.carriers:
             other, others = _bounded(asked, itself)

@@ -86,10 +86,7 @@ class Columns:
         return self.sheet.place(int(self.rows[i]), name)
 
     def without_missing(self, names: Sequence[str], drop_missing: bool) -> tuple[Columns, int]:
-        """Drop the rows with a missing value in one of the columns named, or refuse them.
-
-        Raises DataError.
-        """
+        """Drop the rows with a missing value in one of the columns named, or refuse them. Raises DataError."""
         holes = {name: self.cells[name].missing for name in names}
         counts = Counter({name: int(mask.sum()) for name, mask in holes.items() if mask is not None})
         if not counts.total():
@@ -112,10 +109,7 @@ class Columns:
 
 
 def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = ()) -> Columns:
-    """Read the columns named. Those in `as_text` are read as text, whatever they look like.
-
-    Raises FileFormatError.
-    """
+    """Read the columns named. Those in `as_text` are read as text, whatever they look like. Raises FileFormatError."""
     most_rows = sheet.most_rows
     growing = {name: _Growing(most_rows, name in as_text) for name in names}
     n = _grow(sheet, growing)
@@ -256,10 +250,7 @@ class Encoding:
 
     @classmethod
     def from_json(cls, text: str) -> Encoding:
-        """Read what `to_json` wrote.
-
-        Raises FileFormatError.
-        """
+        """Read what `to_json` wrote. Raises FileFormatError."""
         try:
             fields = json.loads(text)
             columns = (Column(c["name"], c["categories"] and tuple(c["categories"])) for c in fields["columns"])
@@ -304,10 +295,7 @@ class Table:
 
 
 def as_dense(X: Matrix, path: FilePath) -> FloatArray:
-    """X (n, d) as an array, for standardising.
-
-    Raises ParameterError.
-    """
+    """X (n, d) as an array, for standardising. Raises ParameterError."""
     n, d = X.shape
     if sp.issparse(X) and n * d > DENSE_LIMIT:
         raise ParameterError(

@@ -41,10 +41,7 @@ def check_index(columns: Columns) -> str:
 
 
 def column_of(columns: Columns, name: str) -> Column:
-    """Decide what a column holds: numbers, or text with few enough categories.
-
-    Raises DataError.
-    """
+    """Decide what a column holds: numbers, or text with few enough categories. Raises DataError."""
     cells = columns.cells[name]
     if cells.numbers() is not None:
         return Column(name)
@@ -108,10 +105,7 @@ def _codes(columns: Columns, column: Column) -> NDArray[np.int32]:
 
 
 def labels_of(columns: Columns, encoding: Encoding) -> NDArray[Any]:
-    """The labels, (n,): text, or numbers.
-
-    Raises DataError.
-    """
+    """The labels, (n,): text, or numbers. Raises DataError."""
     target = str(encoding.target)
     if not encoding.text_labels:
         return whole(_finite_numbers(columns, target))
@@ -122,10 +116,7 @@ def labels_of(columns: Columns, encoding: Encoding) -> NDArray[Any]:
 
 
 def numbers_of(columns: Columns, name: str, what: str) -> NDArray[Any]:
-    """A column that has to be numbers, (n,): the target of a regression or a ranking, or weights.
-
-    Raises DataError.
-    """
+    """A column that has to be numbers, (n,): the target of a regression or a ranking, or weights. Raises DataError."""
     cells = columns.cells[name]
     if cells.numbers() is None:
         commas = numbers([text.replace(",", ".") for text in cells.used()]) is not None

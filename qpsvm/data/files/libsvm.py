@@ -130,10 +130,7 @@ def parsed(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix, Fl
 def read_libsvm(
     path: FilePath, content: bytes, drop_missing: bool, encoding: Encoding | None = None
 ) -> tuple[Matrix, NDArray[Any], int, int, NDArray[Any]]:
-    """Read a LIBSVM text.
-
-    Raises FileFormatError, DataError.
-    """
+    """Read a LIBSVM text. Raises FileFormatError, DataError."""
     raw, y, qid = parsed(path, content)
     n, indices = len(y), raw.indices
     if encoding is not None:

@@ -28,10 +28,7 @@ class StandardInput:
         return "standard input"
 
     def read_bytes(self) -> bytes:
-        """All of standard input, to its end.
-
-        Raises OSError.
-        """
+        """All of standard input, to its end. Raises OSError."""
         if sys.stdin is None:
             raise OSError("it is closed")
         return sys.stdin.buffer.read()
@@ -42,10 +39,7 @@ FilePath = str | PathLike[str] | StandardInput
 
 @contextmanager
 def within_memory(path: FilePath) -> Iterator[None]:
-    """Say in our own words that the block ran out of memory.
-
-    Raises TooLargeError.
-    """
+    """Say in our own words that the block ran out of memory. Raises TooLargeError."""
     try:
         yield
     except MemoryError as error:
@@ -123,10 +117,7 @@ def _not_utf_8(content: bytes) -> int | None:
 
 
 def unpacked(path: FilePath) -> IO[bytes]:
-    """A file opened for reading, unpacked where it is packed by xz, gzip or bzip2.
-
-    Raises FileFormatError.
-    """
+    """A file opened for reading, unpacked where it is packed by xz, gzip or bzip2. Raises FileFormatError."""
     import bz2
     import gzip
     import lzma
@@ -145,10 +136,7 @@ def unpacked(path: FilePath) -> IO[bytes]:
 
 @contextmanager
 def readable(path: FilePath) -> Iterator[None]:
-    """Say in our own words that what the block reads of an `unpacked` file is damaged.
-
-    Raises FileFormatError.
-    """
+    """Say in our own words that what the block reads of an `unpacked` file is damaged. Raises FileFormatError."""
     import lzma
     import zlib
 

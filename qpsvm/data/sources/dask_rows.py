@@ -113,10 +113,7 @@ class Facts:
 
 
 def facts_of(X: Any, y: Any = None, weight: Any = None) -> Facts:
-    """What is known of one partition, found where it is.
-
-    Shapes: X (k, d), y, weight (k,) or None.
-    """
+    """What is known of one partition, found where it is. Shapes: X (k, d), y, weight (k,) or None."""
     shape = getattr(X, "shape", ())
     if len(shape) != 2:
         return Facts(0, 0, 0, False, f" has shape {shape} where rows and columns are needed")
@@ -187,10 +184,7 @@ class DaskRows(RowSource):
         self.is_sparse = any(part.sparse for part in self.facts)
 
     def _check(self) -> None:
-        """That the partitions are parts of one table.
-
-        Raises DataError, DataTypeError.
-        """
+        """That the partitions are parts of one table. Raises DataError, DataTypeError."""
         width = next((part.columns for part in self.facts if part.rows), 0)
         for k, part in enumerate(self.facts):
             if part.fault is not None:
@@ -274,10 +268,7 @@ def _column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def _as_array(values: Any, name: str, ndim: int) -> Any:
-    """A Dask array of a Dask collection, with all columns in one chunk.
-
-    Raises DataError, DataTypeError.
-    """
+    """A Dask array of a Dask collection, with all columns in one chunk. Raises DataError, DataTypeError."""
     array = values.to_dask_array() if hasattr(values, "to_dask_array") else values
     if not hasattr(array, "to_delayed") or not hasattr(array, "ndim"):
         raise DataTypeError(f"{name} must be a Dask array or data frame, got {type(values).__name__}")

@@ -182,10 +182,7 @@ def expanded(data: Any) -> list[str]:
 
 
 def with_content(paths: Sequence[str]) -> list[str]:
-    """The files that are not empty.
-
-    Raises FileFormatError.
-    """
+    """The files that are not empty. Raises FileFormatError."""
     try:
         for path in paths:
             refuse_device(path, seekable=True)

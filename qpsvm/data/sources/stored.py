@@ -34,10 +34,7 @@ class Watch:
         self._places = {path: os.path.abspath(path) for path in self._seen}  # whatever folder the process goes to
 
     def check(self, path: str | None = None) -> None:
-        """Look whether one of the files, or any of them, has changed since.
-
-        Raises DataError.
-        """
+        """Look whether one of the files, or any of them, has changed since. Raises DataError."""
         for name in self._seen if path is None else (path,):
             if name not in self._seen:
                 continue

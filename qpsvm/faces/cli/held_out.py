@@ -35,10 +35,7 @@ class Split:
 
 
 def share(text: str) -> float:
-    """A share of the rows: more than none, and less than all.
-
-    Raises ArgumentTypeError.
-    """
+    """A share of the rows: more than none, and less than all. Raises ArgumentTypeError."""
     try:
         value = float(text)
     except ValueError:
@@ -50,20 +47,14 @@ def share(text: str) -> float:
 
 
 def fold_count(text: str) -> int:
-    """A number of folds.
-
-    Raises ArgumentTypeError.
-    """
+    """A number of folds. Raises ArgumentTypeError."""
     if not text.isdecimal() or int(text) < 2:
         raise argparse.ArgumentTypeError(f"expected a whole number of folds, 2 or more, got {text!r}")
     return int(text)
 
 
 def seed(text: str) -> int:
-    """A number that a random draw begins from.
-
-    Raises ArgumentTypeError.
-    """
+    """A number that a random draw begins from. Raises ArgumentTypeError."""
     if not text.isdecimal() or int(text) >= SEEDS:
         raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {SEEDS - 1}, got {text!r}")
     return int(text)

@@ -35,10 +35,7 @@ class Parser(argparse.ArgumentParser):
         self.own: Callable[[Sequence[str]], int] = len
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse has to say.
-
-        Raises ParameterError.
-        """
+        """Raise what argparse has to say. Raises ParameterError."""
         raise ParameterError(f"{message} (see {self.prog} --help)")
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
@@ -91,10 +88,7 @@ def _joined(args: Sequence[str]) -> list[str]:
 
 
 def file_name(text: str) -> str:
-    """The name of a file.
-
-    Raises ArgumentTypeError.
-    """
+    """The name of a file. Raises ArgumentTypeError."""
     if not text:
         raise argparse.ArgumentTypeError("expected the name of a file, got ''")
     return text
@@ -118,10 +112,7 @@ def among(words: Sequence[str]) -> dict[str, Any]:
 
 
 def name(text: str) -> str:
-    """The name of a column or label.
-
-    Raises ArgumentTypeError.
-    """
+    """The name of a column or label. Raises ArgumentTypeError."""
     if not text:
         raise argparse.ArgumentTypeError("expected a name, got ''")
     return text
@@ -170,10 +161,7 @@ WORDS = ("loss", "intercept")
 
 
 def settle(options: argparse.Namespace) -> None:
-    """Give absent options their defaults, and refuse an option that would be ignored.
-
-    Raises ParameterError.
-    """
+    """Give absent options their defaults, and refuse an option that would be ignored. Raises ParameterError."""
     if options.kernel is None:
         options.kernel = VARIANTS[options.variant].kernel
     for bound in BOUND:

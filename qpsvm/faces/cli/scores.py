@@ -18,10 +18,7 @@ OUTSIDE, INSIDE = -1, 1
 
 
 def figures(sample: Sample, predicted: NDArray[Any], quantile: float | None = None) -> dict[str, float]:
-    """The scores of predictions (n,) for the rows of a sample, by name.
-
-    Shapes: predicted (n,).
-    """
+    """The scores of predictions (n,) for the rows of a sample, by name. Shapes: predicted (n,)."""
     from sklearn import metrics
 
     if sample.learnt == "none":

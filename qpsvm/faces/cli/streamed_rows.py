@@ -31,10 +31,7 @@ NAMED = ("csv", "parquet", "feather")
 
 
 def parts_of(stored: Stored, encoding: Encoding) -> Iterator[Part]:
-    """The rows of some files, a batch at a time.
-
-    Raises FileFormatError, DataError, QPSVMError.
-    """
+    """The rows of some files, a batch at a time. Raises FileFormatError, DataError, QPSVMError."""
     form = "csv" if stored.form in NAMED else stored.form
     if form != encoding.format:
         raise FileFormatError(f"{stored.name} is a {stored.form} file, but the model was trained on {_words(encoding)}")

@@ -211,10 +211,7 @@ def _short(value: float) -> str:
 
 
 def require_writable(path: str | None) -> None:
-    """Refuse a file that cannot be written, before anything else is done.
-
-    Raises FileFormatError.
-    """
+    """Refuse a file that cannot be written, before anything else is done. Raises FileFormatError."""
     if path is None:
         return
     file = Path(os.path.realpath(path))

@@ -37,7 +37,7 @@ from qpsvm.space.kernels.space import FeatureSpace
 def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[str, float]:
     """What is certified of the machine with the kernel itself: `exact_primal`, `exact_dual` and their relative gap."""
     kernel = problem.kernel
-    if not isinstance(kernel, PivotedCholesky) or model.w is None or not problem.team.alone:
+    if not isinstance(kernel, PivotedCholesky) or model.w is None or not problem.comm.serial:
         return {}
     places = kernel.learnt.rows
     taken = as_row_source(problem.samples.taken)

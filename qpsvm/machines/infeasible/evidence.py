@@ -30,7 +30,6 @@ from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.restoration import infeasible, room_of
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
-from qpsvm.machines.problem.constraints import Constraints
 from qpsvm.machines.problem.replaced import bare
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -67,7 +66,7 @@ def without_margin(problem: Any, u: FloatArray, v: FloatArray, distance: float) 
     """
     from qpsvm.bounds.proof.infeasible.hulls import meet
 
-    known = meet(_meeting(problem, u + v)) if problem.team.alone else None
+    known = meet(_meeting(problem, u + v)) if problem.comm.serial else None
     if known:
         return with_hulls(NotSeparableError(u, v, distance), problem)
     return with_hulls(MarginNotFoundError(u, v, distance, None if known is None else True), problem)
@@ -108,7 +107,7 @@ def with_feasible_rows(problem: Any, svm: SVMDual) -> SVMDual:
 
 def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
     """The error with what proves it: the sums of the weights of both classes."""
-    if problem.samples.team.alone:
+    if problem.samples.comm.serial:
         error._evidence = partial(_balance, error.nu, problem.samples.weight, problem.samples.target, _labels(problem))
     return error
 
@@ -117,7 +116,7 @@ def _hulls(problem: Any, weights: FloatArray) -> Proof:
     from qpsvm.bounds.proof.infeasible.hulls import meeting
     from qpsvm.machines.exact.record import recorded
 
-    if not problem.team.alone:
+    if not problem.comm.serial:
         raise UnsupportedError("a proof needs all samples in one process: solve the problem in one")
     proof = meeting(_meeting(problem, weights))
     return replace(proof, record={**proof.record, "stated": partial(recorded, problem)})
@@ -272,12 +271,12 @@ def _user_rows(
         names.append(name)
 
     for item in problem.constraints:
-        called = item.names or [f"row {seen + k}" for k in range(len(item.h))]
-        seen += len(item.h)
+        called = item.called(seen)
+        seen += len(called)
         for k, name in enumerate(called):
             if name not in weights:
                 continue
-            if isinstance(item, Constraints):
+            if item.over_w:
                 add(name, item.G[[k]], [1.0], Fraction(float(item.c[k])), float(item.h[k]), exact=True)
             else:
                 stored = slice(*item.A.indptr[k : k + 2])

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
-from qpsvm.base.errors import QPSVMError, UnsupportedError
+from qpsvm.base.errors import AbsentError, QPSVMError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.repair import feasible_start
@@ -127,11 +127,11 @@ class Problem(Machine[SVMResult]):
 
         Raises
         ------
-        UnsupportedError
+        AbsentError
             A machine whose target is no number.
         """
         if self.shown_target is None:
-            raise UnsupportedError(f"{type(self).__name__} has no numbers as target")
+            raise AbsentError(f"{type(self).__name__} has no numbers as target")
         return self.samples.target
 
     @property
@@ -448,7 +448,7 @@ class Problem(Machine[SVMResult]):
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         """The dual over a Gram matrix of the samples that take part, with the intercept kept apart as said."""
-        return self._record().dual(gram, kept, self.samples.team)
+        return self._record().dual(gram, kept, self.samples.comm)
 
     def _primal(self, Z: Matrix) -> QP:
         """The primal over w, b, …, for the samples Z (n, r) in explicit coordinates."""

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import all_finite, as_finite_vector, as_real_vector, as_tolerance
-from qpsvm.base.arrays.types import FloatArray, made
+from qpsvm.base.arrays.frozen import frozen, made
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import times
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
@@ -128,7 +129,7 @@ def interpreted(
     own = problem.svm if problem.svm.users is None else problem.svm.users.own
     form = read_form(solution, form, own.m, problem.level_rows)
     alpha, w = problem.read(solution, form)
-    m = problem.team.count(problem.svm.m)
+    m = problem.comm.count(problem.svm.m)
     enough = 0.0 if m <= MANY_ROWS else min(GOOD, tol)
     if w is None and not problem.constraints:
         alpha = affordable_alpha(problem.space, problem.svm, alpha, certifying)
@@ -142,7 +143,7 @@ def interpreted(
     stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and m > FEW_ROWS
     if polished and not stopped:
         certificate = problem._polished(certificate, tol, polishing, each)
-    in_time = problem.team.agreed(not stopped and (polishing is None or not polishing.stopped()))
+    in_time = problem.comm.broadcast(not stopped and (polishing is None or not polishing.stopped()))
     certificate = counted(problem, certificate, tol, in_time)
     certificate, status, message, error = problem._judge(certificate, solution, tol, polished and in_time, clock)
     record["backend"] = record["backend"] or solution.solver.name
@@ -247,17 +248,17 @@ def _model(problem: Any, certificate: Certificate) -> Model:
     d = samples.X.shape[1]
     common: dict[str, Any] = {
         "kernel": space.kernel, "classes": problem.predicted, "b": size * certificate.b, "n_features": d,
-        "feature_names": samples.feature_names, "diagonal": problem.diagonal,
+        "feature_names": samples.feature_names, "diagonal": problem.diagonal, "metadata": {},
     }  # fmt: skip
     if certificate.w is not None:
         common["b"] = size * space.moved_intercept(certificate.w, certificate.b)
         w, radius = times(size, space.moved(certificate.w)), None
         if space.affine:  # beside rows of a user's it is b that was certified
             radius = problem._extras(certificate)[0]["radius"]
-        return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
+        return made(Model, coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
     kept = np.flatnonzero(certificate.coef)  # points of a user's rows among them
     vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
-    return Model(coef=times(size, certificate.coef[kept]), vectors=vectors, w=None, **common)
+    return made(Model, coef=times(size, certificate.coef[kept]), vectors=frozen(vectors), w=None, **common)
 
 
 def check_result(samples: Samples, result: SVMResult) -> None:

@@ -6,9 +6,9 @@ imports this file, so a problem is any object here.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -160,10 +160,15 @@ def in_space(problem: Any, space: FeatureSpace) -> Any:
 
 def bare(problem: Any) -> Any:
     """The problem without what was computed of it, such as its Gram matrix."""
-    twin, kind = object.__new__(type(problem)), type(problem)
-    kept = {name: v for name, v in vars(problem).items() if not isinstance(getattr(kind, name, None), cached_property)}
-    twin.__dict__.update(kept)
+    twin, computed = object.__new__(type(problem)), _computed(problem.__class__)
+    twin.__dict__.update({name: value for name, value in problem.__dict__.items() if name not in computed})
     return twin
+
+
+@cache
+def _computed(kind: Hashable) -> frozenset[str]:
+    """The names of what a machine computes once and keeps."""
+    return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
 
 
 def _of(value: Any, n: int, rows: IntArray) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_flag
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InaccurateWarning, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.base.resources.limits import one_thread

@@ -94,10 +94,7 @@ def _balance(found: dict[str, list[int]], loads: dict[str, int], lengths: Sequen
 
 
 def chosen_client(collection: Any = None) -> Any:
-    """The client of a cluster: that of the collection, or the current one.
-
-    Raises UnsupportedError.
-    """
+    """The client of a cluster: that of the collection, or the current one. Raises UnsupportedError."""
     try:
         import dask
         import distributed
@@ -137,10 +134,7 @@ def place(X: Any, y: Any = None, weight: Any = None, client: Any = None, worth: 
 
 
 def _futures(collection: Any, client: Any) -> list[Any]:
-    """The futures of the partitions of a persisted collection, in their order.
-
-    Raises UnsupportedError.
-    """
+    """The futures of the partitions of a persisted collection, in their order. Raises UnsupportedError."""
     with cluster_faults():
         known = {future.key: future for future in client.futures_of(collection)}
     keys = np.array(collection.__dask_keys__(), dtype=object)
@@ -151,10 +145,7 @@ def _futures(collection: Any, client: Any) -> list[Any]:
 
 
 def _wait(futures: Sequence[Any]) -> None:
-    """Until all partitions are in memory.
-
-    Raises DataError, ClusterError.
-    """
+    """Until all partitions are in memory. Raises DataError, ClusterError."""
     from distributed import wait
 
     with cluster_faults():

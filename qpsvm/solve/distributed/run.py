@@ -79,10 +79,7 @@ class Member:
     future: Any
 
     def rows(self, name: str) -> NDArray[Any]:
-        """A vector that stayed on the worker, brought here.
-
-        Raises ClusterError.
-        """
+        """A vector that stayed on the worker, brought here. Raises ClusterError."""
         client = self.future.client
         if not alive(client) or not client.who_has([self.future]).get(self.future.key):
             raise ClusterError(f"{name} was kept on a worker that is gone: solve again to have it")
@@ -109,10 +106,7 @@ class Spread:
     def result(
         self, program: Callable[..., Any], args: tuple[Any, ...], begun: Mapping[str, Any] | None, note: OnState
     ) -> list[Member]:
-        """Run the program to its end.
-
-        Raises Lost, ClusterError.
-        """
+        """Run the program to its end. Raises Lost, ClusterError."""
         finished = False
         try:
             self._open()
@@ -124,10 +118,7 @@ class Spread:
         return [self._member(rank, outcome) for rank, outcome in enumerate(outcomes)]
 
     def _open(self) -> None:
-        """Make the hub, and see that all workers have this library.
-
-        Raises ClusterError, Lost.
-        """
+        """Make the hub, and see that all workers have this library. Raises ClusterError, Lost."""
         try:
             found = ask(self.client, "run", opened, self.run, workers=self.addresses, timeout=self.settings.patience)
         except ImportError as error:
@@ -163,10 +154,7 @@ class Spread:
             self.futures.append(self.client.submit(member, *told, key=f"qpsvm-{rank}-{self.run.name}", **pinned))
 
     def _watch(self, note: OnState) -> list[Outcome]:
-        """Wait until all members have their results.
-
-        Raises Lost, ClusterError, QPSVMError.
-        """
+        """Wait until all members have their results. Raises Lost, ClusterError, QPSVMError."""
         begun = time.monotonic()
         while True:
             wait_a_little([future for rank, future in enumerate(self.futures) if rank not in self.small])
@@ -182,10 +170,7 @@ class Spread:
                 raise Lost(f"the worker {', '.join(gone)} is gone", gone)
 
     def _workers(self) -> set[str]:
-        """The workers that the scheduler knows.
-
-        Raises ClusterError.
-        """
+        """The workers that the scheduler knows. Raises ClusterError."""
         try:
             return set(ask(self.client, "nthreads", timeout=self.settings.patience))
         except (OSError, TimeoutError) as error:
@@ -260,7 +245,7 @@ class Spread:
             if stop.reason == "interrupted":
                 raise KeyboardInterrupt
             if stop.reason == "mismatch":
-                raise ClusterError(f"internal error: the members of the team differ; please report it: {stop.words}")
+                raise ClusterError(f"internal error: the members differ; please report it: {stop.words}")
             if stop.reason == "cancelled":
                 raise ClusterError("the tasks of this solve were cancelled on the cluster")
         lost = [stop for stop in stops if stop.reason in ("closed", "silent")]

@@ -1,7 +1,7 @@
 """A machine over a Dask collection, solved where its rows are: what the members are told, and what comes back.
 
-The members run `attempt` as a team (`member`). Here is only what does not depend on the number of rows: the outline of
-the machine, the plane, the values, the gap. Machines that the one solver of teams does not take, or whose rows belong
+The members run `attempt` together (`member`). Here is only what does not depend on the number of rows: the outline of
+the machine, the plane, the values, the gap. Machines that the one solver does not take, or whose rows belong
 together, are left to `solve` in this process, to which the partitions come one after the other.
 
 After a worker was lost: without it, and with its partitions made again elsewhere.
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.backends import RESUMABLE, get
-from qpsvm.base.arrays.types import made
+from qpsvm.base.arrays.frozen import made
 from qpsvm.base.errors import ClusterError, DataError
 from qpsvm.base.resources.interrupts import held, noted
 from qpsvm.base.resources.progress import say, say_progress
@@ -83,10 +83,7 @@ async def _restarted(scheduler: Any, nanny: str, patience: float) -> None:
 
 
 def placed_again(placed: Placed, settings: Settings) -> None:
-    """Wait until all partitions are in memory, on whatever workers there are.
-
-    Raises ClusterError, DataError.
-    """
+    """Wait until all partitions are in memory, on whatever workers there are. Raises ClusterError, DataError."""
     client, futures = placed.client, placed.futures()
     since, before, staffed = time.monotonic(), -1, time.monotonic()
     while True:
@@ -128,10 +125,7 @@ def _held(placed: Placed, settings: Settings) -> bool:
 
 
 def _workers(client: Any, settings: Settings) -> set[str]:
-    """The workers that the scheduler knows.
-
-    Raises ClusterError.
-    """
+    """The workers that the scheduler knows. Raises ClusterError."""
     try:
         return set(ask(client, "nthreads", timeout=settings.patience))
     except (OSError, TimeoutError) as error:
@@ -197,7 +191,7 @@ def on_members(problem: Problem, backend: str, form: Form | None, request: Reque
 
 
 def refusal(problem: Problem, backend: str, form: Form | None, request: Request) -> str | None:
-    """Why the members cannot solve a problem as a team; None where they can."""
+    """Why the members cannot solve a problem as a communicator; None where they can."""
     if backend not in ("auto", RESUMABLE) or form not in (None, "dual"):
         return f"{backend} takes all rows in one process"
     if not problem.space.is_linear or problem.constraints:
@@ -219,10 +213,7 @@ def solve_spread(
     keep: Callable[[Mapping[str, Any]], None] | None = None,
     begun: Mapping[str, Any] | None = None,
 ) -> SVMResult:
-    """Solve a problem on the workers that hold its rows.
-
-    Raises ClusterError.
-    """
+    """Solve a problem on the workers that hold its rows. Raises ClusterError."""
     samples = problem.samples
     assert isinstance(samples, SpreadSamples)
     order = Order(

@@ -68,7 +68,7 @@ class Settings:
     direct_rows: int = 600
     # Most rows in the pool of `WideNewton`; beyond, it is begun anew.
     pool_rows: int = 3000
-    # Most numbers in them where they are gathered from the members of a team, by the first: 160 MB.
+    # Most numbers in them where they are gathered from the members of a communicator, by the first: 160 MB.
     gathered_numbers: float = 2e7
     # Weight of an unpenalised intercept in H: a small share of σ|J|, and σ where J is empty and H singular in it.
     intercept_share: float = 1e-10

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_real
-from qpsvm.base.arrays.frozen import freeze_parts
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import freeze_parts, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterError, UnsupportedError
@@ -226,27 +225,24 @@ class FeatureMap(Kernel):
 
 
 def sampled_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntArray]:
-    """At most so many rows of all members of a team, drawn without replacement: (m, d), the same on every member.
+    """At most so many rows of all members, drawn without replacement: (m, d), the same on every member.
 
     Returns rows (m, d).
     """
-    team = source.team
-    each = team.joined(np.array([source.n]))
-    total, start = int(each.sum()), int(each[: team.rank].sum())
+    comm = source.comm
+    each = comm.allgather(np.array([source.n]))
+    total, start = int(each.sum()), int(each[: comm.rank].sum())
     if total <= count:
         chosen: NDArray[np.intp] = np.arange(total)
     else:
         chosen = np.sort(np.random.default_rng(seed).choice(total, count, replace=False, shuffle=False))
     own = chosen[(chosen >= start) & (chosen < start + source.n)] - start
     part = source.take(own)
-    return (part if team.alone else team.joined(as_dense(part))), own
+    return (part if comm.serial else comm.allgather(as_dense(part))), own
 
 
 def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
-    """Check a kernel that a map of landmarks is to stand in for.
-
-    Raises UnsupportedError.
-    """
+    """Check a kernel that a map of landmarks is to stand in for. Raises UnsupportedError."""
     checked: Kernel = as_kernel(kernel)
     if isinstance(checked, Precomputed):
         raise UnsupportedError("a precomputed kernel has no values for landmarks: give the kernel as a function")
@@ -260,10 +256,7 @@ def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
 
 
 def as_count(value: Any, name: str) -> int:
-    """Check a positive whole number.
-
-    Raises ParameterError, ParameterTypeError.
-    """
+    """Check a positive whole number. Raises ParameterError, ParameterTypeError."""
     number = as_real(value, name)
     if number != int(number) or number < 1:
         raise ParameterError(f"{name} must be a positive whole number, got {shown(value)}")
@@ -271,10 +264,7 @@ def as_count(value: Any, name: str) -> int:
 
 
 def as_seed(value: Any) -> int:
-    """Check a seed: a whole number that is not negative.
-
-    Raises ParameterError, ParameterTypeError.
-    """
+    """Check a seed: a whole number that is not negative. Raises ParameterError, ParameterTypeError."""
     number = as_real(value, "seed")
     if number != int(number) or number < 0:
         raise ParameterError(f"seed must be a whole number from 0 on, got {shown(value)}")

@@ -155,10 +155,7 @@ class KernelGram(Operator):
 
 
 def check_symmetric(K: FloatArray, what: str) -> None:
-    """Check K = Kᵀ up to rounding.
-
-    Raises DataError.
-    """
+    """Check K = Kᵀ up to rounding. Raises DataError."""
     i, j, difference = largest_asymmetry(K)
     if difference > ASYMMETRY:
         raise DataError(
@@ -168,10 +165,7 @@ def check_symmetric(K: FloatArray, what: str) -> None:
 
 
 def check_range(K: FloatArray, what: str) -> None:
-    """Check that K and its products are finite in double precision.
-
-    Raises DataError.
-    """
+    """Check that K and its products are finite in double precision. Raises DataError."""
     largest = float(np.abs(K).max())
     if not largest < LARGEST_VALUE:
         raise DataError(f"the Gram matrix of {what} has entries up to {largest:.1e}, which overflow; standardise X")

@@ -96,7 +96,7 @@ class Nystroem(FeatureMap):
         points, _ = sampled_rows(source, self.components, self.seed)
         K = kernel(points, points)
         root = Root(kernel="precomputed", n_components=len(K), random_state=self.seed).fit(K)
-        factor = source.team.agreed(np.ascontiguousarray(root.normalization_.T))
+        factor = source.comm.broadcast(np.ascontiguousarray(root.normalization_.T))
         return self.having(Fit(points, factor), kernel=kernel, components=len(K))
 
     def _features(self, X: Matrix, fit: Fit) -> FloatArray:

@@ -77,10 +77,7 @@ def pivoted_factor(
     late: Callable[[], bool] = lambda: False,
     gives_up: bool = True,
 ) -> PivotedFactor | None:
-    """Factor K over some rows.
-
-    Shapes: rows (n,), prices (n,).
-    """
+    """Factor K over some rows. Shapes: rows (n,), prices (n,)."""
     factoring = _Factoring(blocks, rows, prices / float(prices.sum()), target)
     while not factoring.reached and factoring.rank < most and not (gives_up and factoring.hopeless(most)):
         if late():

@@ -111,8 +111,8 @@ class PivotedCholesky(FeatureMap):
         )  # fmt: skip
         assert found is not None  # it is never late
         kept, R = _factored(kernel, points, found.pivots)
-        kept, R = source.team.agreed((kept, R))
-        fit = Fit(points[kept], R, rows=own[kept] if source.team.alone else None)
+        kept, R = source.comm.broadcast((kept, R))
+        fit = Fit(points[kept], R, rows=own[kept] if source.comm.serial else None)
         return self.having(fit, kernel=kernel, rank=len(kept))
 
     def _features(self, X: Matrix, fit: Fit) -> FloatArray:

@@ -20,8 +20,7 @@ import math
 import numpy as np
 from scipy.linalg import eigh
 
-from qpsvm.base.arrays.frozen import frozen, read_only
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import frozen, read_only, remembered
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 

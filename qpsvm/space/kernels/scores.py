@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import one_thread
@@ -61,10 +61,7 @@ class Scores:
     ends: IntArray | None = None
 
     def __call__(self, X: Matrix | RowSource) -> FloatArray:
-        """The values of every function at each row of checked samples: (m, P).
-
-        Raises DataError.
-        """
+        """The values of every function at each row of checked samples: (m, P). Raises DataError."""
         if isinstance(X, RowSource):
             return self._streamed(X)
         if self.w is not None:  # (SCORES.2)

@@ -28,11 +28,11 @@ def gathered(operator: Operator, rows: IntArray | None) -> Operator:
         return operator
     if isinstance(operator, LowRank) and operator.d is None:
         scale = None if operator.scale is None else operator.scale[rows]
-        n, team = operator.shape[0], operator.source.team
+        n, comm = operator.shape[0], operator.source.comm
         times = len(rows) // n if n else 0
         tiled = len(rows) == times * n and bool((rows == np.tile(np.arange(n), times)).all())
-        if not team.alone:  # one without rows may have them any number of times
-            tiled, times = team.all(tiled), int(team.most(times))
+        if not comm.serial:  # one without rows may have them any number of times
+            tiled, times = comm.all(tiled), int(comm.max(times))
         if tiled:
             return LowRank(Tiled(operator.source, times), None, scale)
         return LowRank(operator.source.take(rows), None, scale)
@@ -55,7 +55,7 @@ def shifted(operator: Operator, d: FloatArray | None) -> Operator:
     if d is None:
         return operator
     if isinstance(operator, LowRank):
-        factor = operator.Z if operator.source.team.alone else operator.source  # one copy, of which products are faster
+        factor = operator.Z if operator.source.comm.serial else operator.source  # one copy: faster products
         return LowRank(factor, d if operator.d is None else operator.d + d, operator.scale)
     if isinstance(operator, Dense):
         return Dense(operator.matrix + np.diag(d))

@@ -29,10 +29,7 @@ def is_ready(values: Any) -> TypeGuard[FloatArray]:
 
 
 def as_vector(values: Any, name: str) -> FloatArray:
-    """A vector of real numbers as float64.
-
-    Raises DataTypeError, DataError.
-    """
+    """A vector of real numbers as float64. Raises DataTypeError, DataError."""
     if not is_ready(values):
         if values is None or isinstance(values, (str, bytes)) or sp.issparse(values):
             raise DataTypeError(f"{name} must be a vector of numbers, got {shown(values)}")

@@ -106,13 +106,13 @@ class LowRank(Operator):
         return diagonal if self.d is None else diagonal + self.d
 
     def mean_diagonal(self) -> float:
-        """The mean of the diagonal, where nothing is scaled or added by one pass over Z; over a team, of all rows."""
-        team, n = self.source.team, self.source.n
+        """The mean of the diagonal, where nothing is scaled or added by one pass over Z; of all processes' rows."""
+        comm, n = self.source.comm, self.source.n
         if self.scale is None and self.d is None:
-            return self.source.sum_of_squares() / team.count(n)
-        if team.alone:
+            return self.source.sum_of_squares() / comm.count(n)
+        if comm.serial:
             return super().mean_diagonal()
-        added, n = team.sums(float(self.diagonal().sum()), n)
+        added, n = comm.sums(float(self.diagonal().sum()), n)
         return float(added / n)
 
     def dense(self) -> FloatArray:

@@ -45,10 +45,7 @@ READ_AHEAD = 4
 
 
 def needed(what: str) -> Any:
-    """The data sets of pyarrow, which is imported when it is first used.
-
-    Raises MissingExtraError.
-    """
+    """The data sets of pyarrow, which is imported when it is first used. Raises MissingExtraError."""
     try:
         import pyarrow.dataset as dataset
     except ImportError as error:
@@ -311,10 +308,7 @@ class StreamedRows(Decoder):
 
 
 def _parts(some: Any) -> tuple[Matrix, Any, Any]:
-    """X, y and weight of a batch.
-
-    Raises DataError, DataTypeError.
-    """
+    """X, y and weight of a batch. Raises DataError, DataTypeError."""
     X, y, weight = (*some, None, None)[:3] if isinstance(some, tuple) else (some, None, None)
     X = as_row_source(X).matrix() if sp.issparse(X) else raw_array(X, "a batch")
     if X.ndim != 2 or X.dtype.kind not in "biuf":

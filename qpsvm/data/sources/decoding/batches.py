@@ -88,10 +88,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
-        """All rows, in order; as often as it is asked for.
-
-        Raises Reconsidered.
-        """
+        """All rows, in order; as often as it is asked for. Raises Reconsidered."""
 
     def shape(self) -> tuple[int, int] | None:
         """(n, d), where it is known before anything is decoded."""
@@ -107,10 +104,7 @@ class LabelsOfAll:
         self._is_text = False
 
     def add(self, labels: Labels) -> None:
-        """Those of the next batch.
-
-        Raises DataTypeError.
-        """
+        """Those of the next batch. Raises DataTypeError."""
         if self._parts and self._is_text != (labels.texts is not None):
             raise DataTypeError("the target is text in some files and numbers in others; make it one of the two")
         self._is_text = labels.texts is not None
@@ -194,10 +188,7 @@ def _fault(value: float, at: str, count: int) -> DataError:
 
 
 def check_source(source: RowSource, where: Callable[[int], str], names: Sequence[str] | None) -> None:
-    """Look at all numbers of a source once, as `check_values`.
-
-    Raises DataError.
-    """
+    """Look at all numbers of a source once, as `check_values`. Raises DataError."""
     total = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         for block in source.blocks():
@@ -210,10 +201,7 @@ def check_source(source: RowSource, where: Callable[[int], str], names: Sequence
 
 
 def check_total(squares: float) -> None:
-    """Refuse samples whose squares overflow only together.
-
-    Raises DataError.
-    """
+    """Refuse samples whose squares overflow only together. Raises DataError."""
     if not math.isfinite(squares):
         raise DataError("the squares of the samples overflow when they are added up: divide the columns by a constant")
 
@@ -234,10 +222,7 @@ class Tally:
         self._weights: list[NDArray[Any]] = []
 
     def add(self, batch: Batch) -> None:
-        """Check the numbers of a batch, and count it.
-
-        Raises DataError.
-        """
+        """Check the numbers of a batch, and count it. Raises DataError."""
         X = batch.X
         names = self.decoder.feature_names
         self._squares += check_values(X, lambda row: at_row(batch.name, batch.start + row), names)
@@ -277,10 +262,7 @@ def _nothing(*_: object) -> None:
 def tallied(
     decoder: Decoder, take: Callable[[Matrix, str], None] = _nothing, again: Callable[[], None] = _nothing
 ) -> Tally:
-    """One pass over all batches, each of which is checked and handed to whoever keeps it.
-
-    Raises DataError.
-    """
+    """One pass over all batches, each of which is checked and handed to whoever keeps it. Raises DataError."""
     while True:
         tally = Tally(decoder)
         try:

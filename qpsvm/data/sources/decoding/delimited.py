@@ -154,10 +154,7 @@ def head_of(path: str) -> tuple[Sheet, int | None]:
 
 
 def _check_index(record: Any, path: str, start: int) -> None:
-    """Take a first column without a name for an index if it counts the rows.
-
-    Raises FileFormatError.
-    """
+    """Take a first column without a name for an index if it counts the rows. Raises FileFormatError."""
     if UNNAMED not in record.schema.names:
         return
     values = record.column(UNNAMED).to_numpy(zero_copy_only=False)

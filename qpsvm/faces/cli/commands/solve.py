@@ -115,10 +115,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
-    """The result as it is.
-
-    Raises QPSVMError.
-    """
+    """The result as it is. Raises QPSVMError."""
     stored = isinstance(problem.X, RowSource)
     kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": options.checkpoint}
     with Ticker(f"solving over {problem.n} rows", options.verbose) if stored else nullcontext():
