@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from test_architecture import parsed
 
 import qpsvm
 from qpsvm import Problem
@@ -56,7 +57,7 @@ def size() -> dict[str, int]:
     """Lines, lines of code, files, rooms, classes, and numbers in constants of module level."""
     found = dict.fromkeys(MOST, 0)
     for path in FILES:
-        tree, lines = ast.parse(text(path)), text(path).split("\n")
+        tree, lines = parsed(path), text(path).split("\n")
         beside = set(set_apart(tree))
         found["lines"] += len(lines) - 1
         found["code"] += sum(
