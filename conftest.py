@@ -23,7 +23,13 @@ FIRST = (
     "tests/solve/cluster",
     "tests/benchmarks",
     "tests/estimators",
+    "tests/bounds/proof",
+    "tests/faces/plotting",
+    "tests/derivation/test_displayed.py",
+    "tests/machines/test_joint.py",
     "tests/faces/cli",
+    "tests/test_architecture.py",
+    "tests/test_budgets.py",
 )
 
 

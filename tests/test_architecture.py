@@ -273,7 +273,7 @@ def run(code: str, folder: Path | None = None) -> str:
     if folder is not None:
         surroundings |= {"PYTHONPATH": str(folder)}
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60, cwd=folder,
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300, cwd=folder,
         env=surroundings,
     ).stdout  # fmt: skip
 

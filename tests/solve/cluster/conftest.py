@@ -27,9 +27,9 @@ def client() -> Iterator[Any]:
 @pytest.fixture
 def whole(client: Any) -> Any:
     """The client of a cluster that has both of its workers, before the test and after it."""
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
     yield client
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def bare() -> Iterator[Any]:
             for _ in range(3)
         ]
         try:
-            own.wait_for_workers(3, timeout=60)
+            own.wait_for_workers(3, timeout=300)
             yield own
         finally:
             for process in processes:
