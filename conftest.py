@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator
+from contextlib import suppress
 
 import pytest
 
@@ -38,6 +39,21 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """One process more than there are cores: one or another waits for a browser, a cluster, another interpreter."""
     cores = yield
     return cores + 1
+
+
+def pytest_configure() -> None:
+    """Let Hypothesis draw the same examples each time, however long that takes on a busy machine.
+
+    What is found by chance is found by `tests/tools/hunt.py`, and not in somebody else's run.
+    """
+    with suppress(ImportError):
+        from hypothesis import HealthCheck, settings
+
+        quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
+        settings.register_profile(
+            "alike", derandomize=True, database=None, deadline=None, suppress_health_check=quiet
+        )  # fmt: skip
+        settings.load_profile("alike")
 
 
 def pytest_sessionstart() -> None:

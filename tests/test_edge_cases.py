@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from proof import EPS, Long, Task, gram, prove, verify
 
@@ -927,28 +927,23 @@ def tasks(draw: st.DrawFn, variants: tuple[str, ...] = ("c", "nu", "hinge")) -> 
     return Task(X, y, variant, kernel, C, nu, 1 / (C * s.sum()), intercept, weight)
 
 
-def examples(number: int) -> Any:
-    quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(deadline=None, max_examples=number, derandomize=True, database=None, suppress_health_check=quiet)
-
-
 @pytest.mark.slow
 @given(task=tasks(), form=st.sampled_from(FORMS))
-@examples(80)
+@settings(max_examples=80)
 def test_any_small_problem_is_certified(task: Task, form: str) -> None:
     solved(task, "cvxopt", form)
 
 
 @pytest.mark.slow
 @given(task=tasks(), backend=st.sampled_from(["osqp", "cvxpy"]), form=st.sampled_from(FORMS))
-@examples(40)
+@settings(max_examples=40)
 def test_any_small_problem_is_answered_honestly_by_the_others(task: Task, backend: str, form: str) -> None:
     solved(task, backend, form)
 
 
 @pytest.mark.slow
 @given(task=tasks(variants=("hard",)), backend=st.sampled_from(BACKENDS), form=st.sampled_from(FORMS))
-@examples(80)
+@settings(max_examples=80)
 def test_any_small_hard_margin_is_proven_either_way(task: Task, backend: str, form: str) -> None:
     result = replace(task, weight=None).solve(backend, form)
     if isinstance(result.error, qpsvm.NotSeparableError):
