@@ -64,7 +64,7 @@ from qpsvm.base.lazy_names import late_names
 from qpsvm.base.moved import follow
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines import CSVM, Constraints, Problem, ValueConstraints
-from qpsvm.machines.registry import LATE
+from qpsvm.machines.registry import LATE as _LATE
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.program.svm_dual import SVMDual
@@ -86,21 +86,19 @@ if TYPE_CHECKING:
     from qpsvm.estimators.patch.patching import unpatch_sklearn as unpatch_sklearn
     from qpsvm.faces import plotting
     from qpsvm.faces.play.widget import Playground as Playground
-    from qpsvm.machines import (
-        SVDD,
-        CrammerSinger,
-        EpsilonSVR,
-        HardMargin,
-        HuberHinge,
-        NuSVM,
-        NuSVR,
-        OneClass,
-        PrimalHinge,
-        QuantileSVR,
-        Ranking,
-        SquaredHinge,
-        WestonWatkins,
-    )
+    from qpsvm.machines.crammer_singer import CrammerSinger
+    from qpsvm.machines.epsilon_svr import EpsilonSVR
+    from qpsvm.machines.hard_margin import HardMargin
+    from qpsvm.machines.huber_hinge import HuberHinge
+    from qpsvm.machines.nu_svm import NuSVM
+    from qpsvm.machines.nu_svr import NuSVR
+    from qpsvm.machines.one_class import OneClass
+    from qpsvm.machines.primal_hinge import PrimalHinge
+    from qpsvm.machines.quantile_svr import QuantileSVR
+    from qpsvm.machines.ranking import Ranking
+    from qpsvm.machines.squared_hinge import SquaredHinge
+    from qpsvm.machines.svdd import SVDD
+    from qpsvm.machines.weston_watkins import WestonWatkins
     from qpsvm.many.comparison.compare import compare
     from qpsvm.many.comparison.table import Comparison, ComparisonRow
     from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
@@ -116,7 +114,7 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
-            **LATE,
+            **_LATE,
             "qpsvm.derivation": (),
             "qpsvm.estimators": (),
             "qpsvm.faces.plotting": (),

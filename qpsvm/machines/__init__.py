@@ -6,7 +6,7 @@ from qpsvm.base.lazy_names import late_names
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.constraints import Constraints, ValueConstraints
-from qpsvm.machines.registry import LATE
+from qpsvm.machines.registry import LATE as _LATE
 
 if TYPE_CHECKING:
     from qpsvm.machines.crammer_singer import CrammerSinger
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from qpsvm.machines.svdd import SVDD
     from qpsvm.machines.weston_watkins import WestonWatkins
 else:
-    __getattr__, __dir__ = late_names(__name__, {**LATE, "qpsvm.machines.problem.all_in_one": ("JointProblem",)})
+    __getattr__, __dir__ = late_names(__name__, {**_LATE, "qpsvm.machines.problem.all_in_one": ("JointProblem",)})
 
 __all__ = [
     "CSVM",
