@@ -47,7 +47,7 @@ from qpsvm.program.parts import (
 )
 from qpsvm.program.svm_dual import Statement
 from qpsvm.space.operators import Diagonal, Operator
-from qpsvm.space.operators.explicit import as_vector, is_ready
+from qpsvm.space.operators.base import as_vector, is_ready
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def made(kind: type[T], /, **parts: Any) -> T:
 class remembered(cached_property[V]):
     """A `functools.cached_property` without its lock. An array that it keeps is frozen.
 
-    Up to Python 3.11 that lock is one for all objects of a class. Where the value is a sum over a team whose members
+    Up to Python 3.11 that lock is one for all objects of a class. Where the value is a sum over a group whose members
     are threads, the first of them would hold it while it waits for the others, which wait for the lock. Every object
     of this library is asked by one thread at a time.
     """

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE
-from qpsvm.base.arrays.doubles import first_rounded
+from qpsvm.base.arrays.rounding import first_rounded
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import ClusterError, DataError, DataTypeError
 from qpsvm.base.resources.limits import available_memory

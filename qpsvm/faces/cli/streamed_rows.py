@@ -18,7 +18,7 @@ from qpsvm.data.files import Encoding
 from qpsvm.data.files.columns import as_dense
 from qpsvm.data.files.sheet import whole
 from qpsvm.data.rows import divided
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels, Reconsidered, ahead, check_values
+from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered, ahead, check_values
 from qpsvm.data.sources.decoding.libsvm import LibsvmRows
 from qpsvm.data.sources.opening import found, open_rows
 from qpsvm.data.sources.stored import at_row
@@ -130,16 +130,10 @@ def _made(batch: Batch, encoding: Encoding, decoder: Decoder) -> Part:
         X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], encoding.n_features))
     else:
         X = np.asarray(X, dtype=np.float64)
-    return X, None if batch.labels is None else _labels(batch.labels)
+    y = batch.labels
+    return X, whole(y.astype(np.float64)) if y is not None and y.dtype.kind == "f" else y
 
 
 def _first_beyond(X: Matrix, d: int) -> int:
     """The first row with a feature beyond the d first."""
     return int(np.searchsorted(X.indptr, int(np.argmax(X.indices >= d)), side="right")) - 1
-
-
-def _labels(labels: Labels) -> NDArray[Any]:
-    """Labels as text, or as numbers: integers where all are whole."""
-    if labels.texts is not None:
-        return np.asarray(np.array(labels.texts)[labels.values])
-    return whole(np.asarray(labels.values, dtype=np.float64)) if labels.values.dtype.kind == "f" else labels.values

@@ -67,6 +67,9 @@ def without_margin(problem: Any, u: FloatArray, v: FloatArray, distance: float) 
     from qpsvm.bounds.proof.infeasible.hulls import meet
 
     known = meet(_meeting(problem, u + v)) if problem.comm.serial else None
+    if isinstance(known, Mapping):  # where other points were measured
+        weights = np.array([float(known.get(number, 0)) for number in problem.rows.tolist()])
+        u, v, distance = (*(np.where(problem.labels * side > 0.0, weights, 0.0) for side in (1.0, -1.0)), 0.0)
     if known:
         return with_hulls(NotSeparableError(u, v, distance), problem)
     return with_hulls(MarginNotFoundError(u, v, distance, None if known is None else True), problem)

@@ -32,9 +32,9 @@ from qpsvm.machines.problem.reading import concluded
 from qpsvm.program.all_in_one import JointDual
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
-from qpsvm.result.all_in_one_model import JointModel
 from qpsvm.result.all_in_one_result import JointResult
-from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.result.decision_functions import JointModel
+from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.gram import Intercept, PSDRule
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ class JointProblem(Machine[JointResult]):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike | None,
-        C: float | ArrayLike,
-        kernel: Any,
-        sample_weight: ArrayLike | None,
-        psd: PSDRule,
-        intercept: Intercept,
-        class_weight: ClassWeight,
+        y: ArrayLike | None = None,
+        C: float | ArrayLike = 1.0,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        intercept: Intercept = "free",
+        class_weight: ClassWeight = None,
     ) -> None:
         super().__init__(several_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd)
         self._keep(C=C)

@@ -304,10 +304,7 @@ def _warm_up(few: Problem, backend: Backend, form: Form) -> None:
 
 
 def _listed(names: str | Sequence[str], what: str) -> tuple[str, ...]:
-    """One name, or several, without those that come again.
-
-    Raises ParameterTypeError, ParameterError.
-    """
+    """One name, or several, without those that come again. Raises ParameterTypeError, ParameterError."""
     if isinstance(names, str):
         return (names,)
     if isinstance(names, bytes) or not hasattr(names, "__iter__"):

@@ -33,9 +33,8 @@ from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, FileFormatError, ParameterTypeError
 from qpsvm.space.kernels.feature_map import FeatureMap, Fit
 from qpsvm.space.kernels.functions import Kernel
-from qpsvm.space.kernels.nystroem import Nystroem
 from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
-from qpsvm.space.kernels.random_fourier import RandomFourier
+from qpsvm.space.kernels.sampled_maps import Nystroem, RandomFourier
 
 #: An array may be this many times as large as its packed form, or take this many bytes, whichever is more. Deflate
 #: packs zeros 1000 times, and tables of one-hot columns up to 90 times.
@@ -112,10 +111,7 @@ class Archive:
         return Member(dtype, shape, line[2] == b"True", START.size + length, info)
 
     def read(self, name: str) -> NDArray[Any]:
-        """Unpack one array, in the byte order of this machine.
-
-        Raises FileFormatError.
-        """
+        """Unpack one array, in the byte order of this machine. Raises FileFormatError."""
         member = self.members[name]
         raw = np.empty(member.info.file_size, np.uint8)
         end = 0
@@ -236,10 +232,7 @@ def map_of(
     kernel: Callable[[Any], Kernel],
     points_of: Callable[[Mapping[str, NDArray[Any]], int], Matrix],
 ) -> FeatureMap:
-    """The map of a record and its arrays.
-
-    Raises DataError, ParameterError, UnknownOptionError, UnsupportedError.
-    """
+    """The map of a record and its arrays. Raises DataError, ParameterError, UnknownOptionError, UnsupportedError."""
     named = {name.removeprefix(PREFIX): values for name, values in arrays.items()}
     known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
     if not known or set(named) not in (DENSE, SPARSE):

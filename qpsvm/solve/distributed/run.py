@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from qpsvm.backends.contract import built_in_version
 from qpsvm.base.errors import ClusterError
-from qpsvm.base.resources.interrupts import noted
+from qpsvm.base.resources.progress import noted
 from qpsvm.data.sources.dask_rows import cluster_faults
 from qpsvm.solve.distributed.hub import CLIENT, Stop
 from qpsvm.solve.distributed.member import Outcome, Run, closed, member, opened, rows_of, small_of

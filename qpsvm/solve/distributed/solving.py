@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 from qpsvm.backends import RESUMABLE, get
 from qpsvm.base.arrays.frozen import bare, made
 from qpsvm.base.errors import ClusterError, DataError
-from qpsvm.base.resources.interrupts import held, noted
-from qpsvm.base.resources.progress import say, say_progress
+from qpsvm.base.resources.progress import held, noted, say, say_progress
 from qpsvm.data.samples import Samples, SpreadSamples
 from qpsvm.data.sources.dask_rows import fault_of, is_killed
 from qpsvm.machines import Problem

@@ -360,6 +360,3 @@ def _crossing(points: FloatArray, weights: FloatArray | None, level: float, comm
     first = min(int(np.searchsorted(mass, level - slack)), m - 1)
     last = min(int(np.searchsorted(mass, level + slack, side="right")), m - 1)
     return 0.5 * float(points[order[first]] + points[order[last]])
-
-
-__all__ = ["DualPoint", "Edges", "KernelDual", "spread_over", "spread_residue"]

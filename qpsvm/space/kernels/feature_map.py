@@ -24,7 +24,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.rows import RowSource, as_row_source
-from qpsvm.space.kernels.fixed import FixedVectors
+from qpsvm.space.kernels.blocks import FixedVectors
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 
 #: Rows on which a fitted map is compared with its kernel, at most.

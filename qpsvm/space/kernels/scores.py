@@ -26,8 +26,7 @@ from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.workers import in_tiles, strips
 from qpsvm.data.rows import RowSource
-from qpsvm.space.kernels.blocks import entry_seconds
-from qpsvm.space.kernels.fixed import FixedVectors
+from qpsvm.space.kernels.blocks import FixedVectors, entry_seconds
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, Precomputed
 
 #: Kernel values of one block: 1 MB, which stay in the second-level cache between product, exponential and product.

@@ -33,13 +33,13 @@ from qpsvm.space.kernels.gram import (
     CACHE_ROWS,
     Intercept,
     KernelGram,
+    PositivePart,
     PSDRule,
     Treated,
     check_symmetric,
     doubly_centred,
     is_psd,
 )
-from qpsvm.space.kernels.positive_part import PositivePart
 from qpsvm.space.kernels.products import squared_norms
 from qpsvm.space.operators import Dense, LowRank, Operator
 

@@ -9,7 +9,7 @@ import pytest
 from spread_programs import every_way, faulty, messages, rounds, until_pressed
 
 from qpsvm.base.errors import ClusterError, DataError
-from qpsvm.base.resources.interrupts import noted
+from qpsvm.base.resources.progress import noted
 from qpsvm.solve.distributed.placing import Placed, place
 from qpsvm.solve.distributed.run import Settings
 from qpsvm.solve.distributed.solving import spread

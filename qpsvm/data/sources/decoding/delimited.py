@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.doubles import reaches
+from qpsvm.base.arrays.rounding import reaches
 from qpsvm.base.errors import DataError, FileFormatError
 from qpsvm.data.files.sheet import MISSING, UNNAMED, Sheet, headed, numbers
 from qpsvm.data.files.source import HEAD_BYTES, readable, unpacked
-from qpsvm.data.sources.column_roles import check_names, chosen
 from qpsvm.data.sources.decoding.arrow import Columns, needed
 from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered
-from qpsvm.data.sources.stored import Watch, at_row
+from qpsvm.data.sources.stored import Watch, at_row, check_names, chosen
 
 #: Bytes of text that are decoded at a time.
 BLOCK_BYTES = 1 << 23
@@ -48,7 +46,7 @@ class CsvRows(Decoder):
         self._text = False
 
     def batches(self) -> Iterator[Batch]:
-        made = Columns(self._columns, self.dtype)
+        made = Columns(self._columns, self.dtype, stripped=True)
         for path, sheet, line in self._sheets:
             start, looked_at = 0, False
             try:
@@ -58,7 +56,7 @@ class CsvRows(Decoder):
                         fault = self._fault(path, sheet, line)
                         if fault is not None:
                             raise fault
-                    yield _stripped(made.batch(record, path, start))
+                    yield made.batch(record, path, start)
                     start += record.num_rows
             except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
                 if isinstance(error, (DataError, FileFormatError)):
@@ -127,13 +125,6 @@ def _has_large(record: Any) -> bool:
     """Whether some number of a record batch is so large that its text has to be looked at."""
     columns = [column for column in record.columns if str(column.type) == "double"]
     return any(reaches(column.to_numpy(zero_copy_only=False)) for column in columns)
-
-
-def _stripped(batch: Batch) -> Batch:
-    """The same with labels of text that have no blanks around them."""
-    if batch.labels is None or batch.labels.texts is None:
-        return batch
-    return replace(batch, labels=replace(batch.labels, texts=tuple(text.strip() for text in batch.labels.texts)))
 
 
 def head_of(path: str) -> tuple[Sheet, int | None]:

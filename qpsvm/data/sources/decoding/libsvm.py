@@ -11,7 +11,7 @@ from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.data.files.libsvm import parsed
 from qpsvm.data.files.source import readable, unpacked
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels, Reconsidered
+from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered
 from qpsvm.data.sources.stored import Watch
 
 #: Bytes of text that are decoded at a time.
@@ -62,7 +62,7 @@ class LibsvmRows(Decoder):
         if not np.isfinite(y).all():
             row = int(np.argmin(np.isfinite(y)))
             raise DataError(f"{path}, row {start + row} has the label {y[row]}; labels must be finite")
-        return Batch(self._shifted(X), Labels(y), None, path, start)
+        return Batch(self._shifted(X), y, None, path, start)
 
     def _shifted(self, X: Matrix) -> Matrix:
         """The same with the first index as column 0."""

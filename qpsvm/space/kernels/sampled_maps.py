@@ -1,16 +1,20 @@
-"""`Nystroem`: features from kernel values with landmarks."""
+"""`Nystroem`: features from kernel values with landmarks.
+
+`RandomFourier`: features of an RBF kernel from random frequencies.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
-from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.data.rows import RowSource
 from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, as_count, as_seed, sampled_rows
-from qpsvm.space.kernels.functions import Kernel
+from qpsvm.space.kernels.functions import RBF, Gamma, Kernel, gamma_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,3 +108,90 @@ class Nystroem(FeatureMap):
 
     def __str__(self) -> str:
         return f"{self.name}({self.kernel}, components={self.components})"
+
+
+@dataclass(frozen=True, eq=False)
+class RandomFourier(FeatureMap):
+    """Features φ_k(x) = √(2/r) cos(ω_kᵀx + θ_k), whose products have the mean exp(−γ‖x − z‖²).
+
+    They are those of scikit-learn's `RBFSampler`. Given as `kernel=` to a machine, that becomes the linear machine over
+    these features, for as many rows as there are: its certificate is for K̃(x, z) = φ(x)ᵀφ(z), and `result.message` says
+    so.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default="scale"
+        The γ of the RBF kernel K that K̃ stands in for. "scale" takes one pass over the samples.
+    components : int, default=500
+        The number r of features. K̃ − K is of the size of r^(−½).
+    seed : int, default=0
+        Of the frequencies ω, which are normal with variance 2γ, and the phases θ.
+
+    Attributes
+    ----------
+    fit : Fit or None
+        ω, (r, d), and θ, (1, r), once there are samples: see `resolve`.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError, UnknownOptionError
+        A gamma that is not positive, a number of components or a seed that is none.
+
+    See Also
+    --------
+    Nystroem : Features that know the samples: as a rule fewer of them do as well.
+
+    References
+    ----------
+    Rahimi & Recht, *Random features for large-scale kernel machines*, NIPS 20 (2007).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = (X**2).sum(axis=1) < 1.4
+    >>> result = qpsvm.solve(qpsvm.CSVM(X, y, C=10, kernel=qpsvm.RandomFourier(gamma=0.5, components=100)))
+    >>> print(result.title, result.status, result.w.shape)
+    C-SVM, C = 10, kernel RandomFourier(gamma=0.5, components=100) optimal (100,)
+    """
+
+    gamma: Gamma = "scale"
+    components: int = 500
+    seed: int = 0
+    fit: Fit | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        RBF(self.gamma)  # only checked
+        object.__setattr__(self, "components", as_count(self.components, "components"))
+        object.__setattr__(self, "seed", as_seed(self.seed))
+
+    @property
+    def approximated(self) -> Kernel:
+        """The RBF kernel of this γ."""
+        return RBF(self.gamma)
+
+    @property
+    def claim(self) -> str:
+        """Nothing is."""
+        return "Nothing is known of the machine with K."
+
+    def _fitted(self, source: RowSource) -> Self:
+        from sklearn.kernel_approximation import RBFSampler
+
+        gamma = gamma_of(self.gamma, source)
+        sampler = RBFSampler(gamma=gamma, n_components=self.components, random_state=self.seed)
+        sampler.fit(np.zeros((1, source.d)))  # it looks at the width only
+        points = np.ascontiguousarray(sampler.random_weights_.T)
+        return self.having(Fit(points, sampler.random_offset_[None, :]), gamma=gamma)
+
+    def _features(self, X: Matrix, fit: Fit) -> FloatArray:
+        angles = as_dense(X @ fit.points.T)
+        angles += fit.factor
+        np.cos(angles, out=angles)
+        angles *= math.sqrt(2.0 / self.components)
+        return angles
+
+    def __str__(self) -> str:
+        gamma = f"{self.gamma:.4g}" if isinstance(self.gamma, float) else repr(self.gamma)
+        return f"{self.name}(gamma={gamma}, components={self.components})"
