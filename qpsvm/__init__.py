@@ -64,6 +64,7 @@ from qpsvm.base.lazy_names import late_names
 from qpsvm.base.moved import follow
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines import CSVM, Constraints, Problem, ValueConstraints
+from qpsvm.machines.registry import LATE as _LATE
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.program.svm_dual import SVMDual
@@ -111,6 +112,7 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
+            **_LATE,
             "qpsvm.derivation": (),
             "qpsvm.estimators": (),
             "qpsvm.faces.plotting": (),
@@ -126,19 +128,6 @@ else:
             "qpsvm.space.kernels.sampled_maps": ("Nystroem", "RandomFourier"),
             "qpsvm.space.kernels.pivoted_cholesky": ("PivotedCholesky",),
             "qpsvm.faces.play.widget": ("Playground",),
-            "qpsvm.machines.crammer_singer": ("CrammerSinger",),
-            "qpsvm.machines.epsilon_svr": ("EpsilonSVR",),
-            "qpsvm.machines.hard_margin": ("HardMargin",),
-            "qpsvm.machines.huber_hinge": ("HuberHinge",),
-            "qpsvm.machines.nu_svm": ("NuSVM",),
-            "qpsvm.machines.nu_svr": ("NuSVR",),
-            "qpsvm.machines.one_class": ("OneClass",),
-            "qpsvm.machines.primal_hinge": ("PrimalHinge",),
-            "qpsvm.machines.quantile_svr": ("QuantileSVR",),
-            "qpsvm.machines.ranking": ("Ranking",),
-            "qpsvm.machines.squared_hinge": ("SquaredHinge",),
-            "qpsvm.machines.svdd": ("SVDD",),
-            "qpsvm.machines.weston_watkins": ("WestonWatkins",),
             "qpsvm.bounds.proof.proof": ("Claim", "Proof", "Proofs"),
             "qpsvm.program.dualise": ("dualise",),
             "qpsvm.data.sources.opening": ("open_rows",),

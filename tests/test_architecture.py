@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 import qpsvm
+from qpsvm.machines.registry import LATE as MACHINES
 
 ROOT = Path(qpsvm.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -219,7 +220,7 @@ def public(body: list[ast.stmt]) -> dict[str, str]:
         node
         for node in body
         if isinstance(node, ast.ImportFrom)
-        and node.module not in ("typing", "qpsvm.base.lazy_names", "qpsvm.base.moved")
+        and node.module not in ("typing", "qpsvm.base.lazy_names", "qpsvm.base.moved", "qpsvm.machines.registry")
     ]
     origins = [(alias, f"{node.module}.{alias.name}", node.module) for node in imports for alias in node.names]
     return {alias.asname or alias.name: full if full in MODULES else str(home) for alias, full, home in origins}
@@ -234,7 +235,15 @@ def late_of(tree: ast.Module) -> tuple[dict[str, str], dict[str, str]]:
     assert isinstance(made, ast.Assign)
     assert isinstance(made.value, ast.Call)
     assert ast.unparse(made.targets[0]) == "(__getattr__, __dir__)"
-    groups: dict[str, tuple[str, ...]] = ast.literal_eval(made.value.args[1])
+    table = made.value.args[1]
+    assert isinstance(table, ast.Dict)
+    groups: dict[str, tuple[str, ...]] = {}
+    for key, value in zip(table.keys, table.values, strict=True):
+        if key is None:  # all machines that are registered
+            assert ast.unparse(value) == "_LATE"
+            groups |= MACHINES
+        else:
+            groups[ast.literal_eval(key)] = ast.literal_eval(value)
     homes = [(name, module) for module, names in groups.items() for name in names or (module.rpartition(".")[2],)]
     assert len(homes) == len(dict(homes)), "a name stands twice"
     return public(late.body), dict(homes)

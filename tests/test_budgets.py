@@ -27,9 +27,7 @@ MOST = {"lines": 74_220, "code": 40_800, "files": 379, "rooms": 14, "classes": 5
 #: Of one file and of one folder; the checker is one file so that it can be read and run alone.
 FILE_LINES, FOLDER_FILES, WHOLE = 450, 20, {"checker.py"}
 #: Files that are longer, each with its lines, until they are divided.
-LONGER: dict[str, int] = {
-    "machines/problem/base.py": 458, "program/qp.py": 597,
-}  # fmt: skip
+LONGER: dict[str, int] = {}
 #: Methods of a problem, and files through which a first solve goes.
 PROBLEM_METHODS, WAY = 31, 81
 CONSTANT = re.compile(r"^[A-Z][A-Z_0-9]*(, [A-Z][A-Z_0-9]*)*(: [^=]+)? = [-(\d]")

@@ -71,26 +71,13 @@ class Samples:
         self.__dict__.update({name: frozen(value) for name, value in state.items()})
 
     def check(self) -> None:
-        """Look whether the features, where they are a caller's own array, are those that were given.
-
-        Raises DataError.
-        """
-        self._watched.check()
+        """Look whether the features, where they are a caller's own array, are those that were given: or a DataError."""
+        self.watched.check()
 
     @property
-    def _watched(self) -> Seal | RowSource:
+    def watched(self) -> Seal | RowSource:
+        """What looks. A run of many steps may `begin` with the first look: then there is no other before its `end`."""
         return self.X if self.seal is None else self.seal
-
-    def begin(self) -> None:
-        """`check` before a run of many steps, and the end of it: what is first looked at here is not looked at again.
-
-        Raises DataError.
-        """
-        self._watched.begin()
-
-    def end(self) -> None:
-        """The end of what began there."""
-        self._watched.end()
 
     def __repr__(self) -> str:
         storage = "sparse" if self.is_sparse else "dense"

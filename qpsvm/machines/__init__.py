@@ -6,6 +6,7 @@ from qpsvm.base.lazy_names import late_names
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.constraints import Constraints, ValueConstraints
+from qpsvm.machines.registry import LATE as _LATE
 
 if TYPE_CHECKING:
     from qpsvm.machines.crammer_singer import CrammerSinger
@@ -23,25 +24,7 @@ if TYPE_CHECKING:
     from qpsvm.machines.svdd import SVDD
     from qpsvm.machines.weston_watkins import WestonWatkins
 else:
-    __getattr__, __dir__ = late_names(
-        __name__,
-        {
-            "qpsvm.machines.crammer_singer": ("CrammerSinger",),
-            "qpsvm.machines.epsilon_svr": ("EpsilonSVR",),
-            "qpsvm.machines.hard_margin": ("HardMargin",),
-            "qpsvm.machines.huber_hinge": ("HuberHinge",),
-            "qpsvm.machines.problem.all_in_one": ("JointProblem",),
-            "qpsvm.machines.nu_svm": ("NuSVM",),
-            "qpsvm.machines.nu_svr": ("NuSVR",),
-            "qpsvm.machines.one_class": ("OneClass",),
-            "qpsvm.machines.primal_hinge": ("PrimalHinge",),
-            "qpsvm.machines.quantile_svr": ("QuantileSVR",),
-            "qpsvm.machines.ranking": ("Ranking",),
-            "qpsvm.machines.squared_hinge": ("SquaredHinge",),
-            "qpsvm.machines.svdd": ("SVDD",),
-            "qpsvm.machines.weston_watkins": ("WestonWatkins",),
-        },
-    )
+    __getattr__, __dir__ = late_names(__name__, {**_LATE, "qpsvm.machines.problem.all_in_one": ("JointProblem",)})
 
 __all__ = [
     "CSVM",

@@ -26,12 +26,21 @@ FILES = {
     "svdd": ("svdd", "SVDD"),
     "ranking": ("ranking", "Ranking"),
 }
+#: Those of several classes in one program.
+ALL_IN_ONE = (("crammer_singer", "CrammerSinger"), ("weston_watkins", "WestonWatkins"))
+#: The modules that are imported when somebody asks for their machine.
+LATE = {f"qpsvm.machines.{file}": (name,) for file, name in (*FILES.values(), *ALL_IN_ONE) if name != "CSVM"}
 
 
 def machine(word: str) -> Any:
     """The class of a machine, whose file is imported now."""
     file, name = FILES[word]
     return getattr(import_module(f"qpsvm.machines.{file}"), name)
+
+
+def is_registered(kind: type) -> bool:
+    """Whether a class is one of these machines, which all have an exact program; one of a user's is not."""
+    return (kind.__module__.removeprefix("qpsvm.machines."), kind.__name__) in FILES.values()
 
 
 @cache

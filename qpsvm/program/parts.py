@@ -1,15 +1,14 @@
 """What a QP is made of, read from what a person gives: lists, arrays and sparse matrices in, checked parts out.
 
 What the problems of this library build is in shape already, and passes unchanged.
-
-A small QP in numbers: what stands in P, q, G, h, A, b and the bounds, under the names of variables and rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,82 +22,34 @@ from qpsvm.base.resources.limits import check_memory
 from qpsvm.space.operators import Dense, Diagonal, Operator, largest_asymmetry
 from qpsvm.space.operators.base import as_coefficients, as_vector
 
-#: Most variables, and most rows of G and A together, that are read at a glance; and how wide a screen is.
-MOST, WIDTH = 8, 100
-#: Significant digits.
-DIGITS = 4
-
-#: Letter, one entry for each variable, relation, right-hand side, and the name of the row.
-Line = tuple[str, list[str], str, str, str]
-
-
-def names_of(parts: Iterable[tuple[str, slice]], n: int) -> list[str]:
-    """The names of n variables or rows: `b` where a part has one, else `xi[0]`, `xi[1]`, …"""
-    names = [""] * n
-    for name, part in parts:
-        count = part.stop - part.start
-        names[part] = [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
-    return names
-
-
-def lines_of(
-    P: Operator,
-    q: FloatArray,
-    variables: Mapping[str, slice],
-    rows: Sequence[tuple[str, Matrix | None, FloatArray | None, Sequence[tuple[str, slice]]]],
-    bounds: Mapping[str, FloatArray | None],
-) -> tuple[list[str], list[Line]]:
-    """The names of the variables, (n,), and a line for each row of P, q, G, A and the bounds; none of a larger QP.
-
-    Shapes: P (n, n), q (n,), bounds (n,) or None.
-    """
-    n = len(q)
-    if max(n, sum(len(side) for _, _, side, _ in rows if side is not None)) > MOST:
-        return [], []
-    names, every = names_of(variables.items(), n), np.arange(n)
-    lines: list[Line] = [
-        _line("P" if i == 0 else "", row, name=names[i]) for i, row in enumerate(P.block(every, every))
-    ]
-    lines.append(_line("q", q))
-    for letter, matrix, side, groups in rows:
-        if matrix is None or side is None:
-            continue
-        entries, called = as_dense(matrix) if sp.issparse(matrix) else matrix, names_of(groups, len(side))
-        relation = "≤" if letter == "G" else "="
-        lines += [
-            _line(letter if i == 0 else "", entries[i], relation, _number(side[i]), called[i]) for i in range(len(side))
-        ]
-    lines += [_line(letter, bound) for letter, bound in bounds.items() if bound is not None]
-    return names, lines
-
-
-def text_of(names: list[str], lines: list[Line]) -> list[str]:
-    """The lines for a terminal, under their names; none where they are too wide for one."""
-    if not lines:
-        return []
-    widths = [max(len(cell) for cell in column) for column in zip(names, *(line[1] for line in lines), strict=True)]
-    side = max(len(line[3]) for line in lines)
-    text = [_aligned("", names, widths)]
-    for letter, entries, relation, right, name in lines:
-        end = f"  {relation:1} {right:>{side}}" if side else ""
-        text.append(f"{_aligned(letter, entries, widths)}{end}  {name}".rstrip())
-    return text if max(map(len, text)) <= WIDTH else []
-
-
-def _aligned(letter: str, cells: list[str], widths: list[int]) -> str:
-    return f"  {letter:<8}" + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-
-
-def _line(letter: str, entries: FloatArray, relation: str = "", side: str = "", name: str = "") -> Line:
-    return letter, [_number(entry) for entry in entries], relation, side, name
-
-
-def _number(value: float) -> str:
-    return f"{value + 0.0:.{DIGITS}g}"  # −0 is 0
-
-
 #: Relative difference of P and Pᵀ that may be rounding.
 ASYMMETRY = 1e-10
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A named group of constraint rows.
+
+    Attributes
+    ----------
+    matrix : "G" or "A"
+        Inequalities Gx ≤ h or equalities Ax = b.
+    rows : slice
+        Which rows of that matrix.
+    formula : str
+        The constraint as a person writes it.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual")
+    >>> qp.constraints["balance"]
+    Rows(matrix='A', rows=slice(0, 1, None), formula='yᵀα = 0')
+    """
+
+    matrix: Literal["G", "A"]
+    rows: slice
+    formula: str
 
 
 def as_operator(P: Any) -> Operator:
@@ -194,6 +145,13 @@ def check_bounds(lb: FloatArray | None, ub: FloatArray | None) -> None:
         raise DataError(f"lb > ub in entry {i}: {lb[i]:g} > {ub[i]:g}")
 
 
+def check_texts(**texts: Any) -> None:
+    """Refuse what is no text."""
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise DataTypeError(f"{name} must be text, got {shown(text)}")
+
+
 def as_names(parts: Any, what: str, kind: type) -> dict[str, Any]:
     """A mapping of names to values of one type.
 
@@ -228,6 +186,41 @@ def tile(parts: Iterable[slice], count: int) -> bool:
             return False
         place = part.stop
     return place == count
+
+
+def named_variables(variables: Any, n: int) -> dict[str, slice]:
+    """The variables' names, or "x" for all of them."""
+    named = as_names(variables, "variables", slice) or {"x": slice(0, n)}
+    found = {name: as_extent(part, n, f"the variables {name!r}") for name, part in named.items()}
+    if not tile(found.values(), n):
+        raise DataError(f"the variables' slices must cover 0 to {n} in order, got {dict(variables)}")
+    return found
+
+
+def named_rows(constraints: Any, h: FloatArray | None, b: FloatArray | None) -> dict[str, Rows]:
+    """The groups, with names for a matrix of which no row has one; some with and some without is an error."""
+    found: dict[str, Rows] = {}
+    counts = {"G": 0 if h is None else len(h), "A": 0 if b is None else len(b)}
+    for name, group in as_names(constraints, "constraints", Rows).items():
+        if not isinstance(group.matrix, str) or group.matrix not in counts or not isinstance(group.formula, str):
+            raise DataError(f"the constraints {name!r} must be rows of 'G' or 'A' and a text, got {shown(group)}")
+        if not isinstance(group.rows, slice):
+            raise DataTypeError(f"the constraints {name!r} must name rows by a slice, got {shown(group.rows)}")
+        found[name] = replace(group, rows=as_extent(group.rows, counts[group.matrix], f"the constraints {name!r}"))
+    sides: tuple[tuple[Literal["G", "A"], str], ...] = (("G", "Gx ≤ h"), ("A", "Ax = b"))
+    for matrix, formula in sides:
+        groups = sorted((group.rows.start, group.rows.stop) for group in found.values() if group.matrix == matrix)
+        if counts[matrix] and not groups:
+            name = matrix
+            while name in found:
+                name += "_"
+            found[name] = Rows(matrix, slice(0, counts[matrix]), formula)
+        elif not tile((slice(*ends) for ends in groups), counts[matrix]):
+            raise DataError(
+                f"{matrix} has {counts[matrix]} rows, but the constraint groups name "
+                f"{', '.join(f'{start} to {stop}' for start, stop in groups)}; name all of them, each once, or none"
+            )
+    return found
 
 
 def _check_numbers(values: FloatArray) -> None:

@@ -10,8 +10,8 @@ Variables and constraint rows have names, so that a QP can be read: `print(qp)`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,58 +22,23 @@ from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import (
-    DataError,
-    DataTypeError,
-    ParameterTypeError,
-    UnknownOptionError,
-    UnsupportedError,
-    nearest,
-)
-from qpsvm.base.html import Cell, table
+from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.program.parts import (
-    Line,
+    Rows,
     as_bound,
     as_constant,
-    as_extent,
-    as_names,
     as_operator,
     as_rows,
     check_bounds,
     check_finite,
-    lines_of,
-    text_of,
-    tile,
+    check_texts,
+    named_rows,
+    named_variables,
 )
+from qpsvm.program.printing import as_page, as_text
 from qpsvm.program.svm_dual import Statement
 from qpsvm.space.operators import Diagonal, Operator
 from qpsvm.space.operators.base import as_vector, is_ready
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A named group of constraint rows.
-
-    Attributes
-    ----------
-    matrix : "G" or "A"
-        Inequalities Gx ≤ h or equalities Ax = b.
-    rows : slice
-        Which rows of that matrix.
-    formula : str
-        The constraint as a person writes it.
-
-    Examples
-    --------
-    >>> import qpsvm
-    >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual")
-    >>> qp.constraints["balance"]
-    Rows(matrix='A', rows=slice(0, 1, None), formula='yᵀα = 0')
-    """
-
-    matrix: Literal["G", "A"]
-    rows: slice
-    formula: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,45 +143,11 @@ class QP:
         lb, ub = as_bound(self.lb, "lb", n), as_bound(self.ub, "ub", n)
         check_bounds(lb, ub)
         check_finite(q, "q")
-        for text, name in ((self.formula, "formula"), (self.title, "title")):
-            if not isinstance(text, str):
-                raise DataTypeError(f"{name} must be text, got {shown(text)}")
+        check_texts(formula=self.formula, title=self.title)
         self.__dict__.update(P=P, q=q, r=as_constant(self.r), G=G, h=h, A=A, b=b, lb=lb, ub=ub)
         freeze_parts(self)
-        self.__dict__.update(variables=self._named_variables(), constraints=self._named_rows())
-
-    def _named_variables(self) -> dict[str, slice]:
-        """The variables' names, or "x" for all of them."""
-        named = as_names(self.variables, "variables", slice) or {"x": slice(0, self.n)}
-        found = {name: as_extent(part, self.n, f"the variables {name!r}") for name, part in named.items()}
-        if not tile(found.values(), self.n):
-            raise DataError(f"the variables' slices must cover 0 to {self.n} in order, got {dict(self.variables)}")
-        return found
-
-    def _named_rows(self) -> dict[str, Rows]:
-        """The groups, with names for a matrix of which no row has one; some with and some without is an error."""
-        found: dict[str, Rows] = {}
-        counts = {"G": 0 if self.h is None else len(self.h), "A": 0 if self.b is None else len(self.b)}
-        for name, group in as_names(self.constraints, "constraints", Rows).items():
-            if not isinstance(group.matrix, str) or group.matrix not in counts or not isinstance(group.formula, str):
-                raise DataError(f"the constraints {name!r} must be rows of 'G' or 'A' and a text, got {shown(group)}")
-            if not isinstance(group.rows, slice):
-                raise DataTypeError(f"the constraints {name!r} must name rows by a slice, got {shown(group.rows)}")
-            found[name] = replace(group, rows=as_extent(group.rows, counts[group.matrix], f"the constraints {name!r}"))
-        sides: tuple[tuple[Literal["G", "A"], str], ...] = (("G", "Gx ≤ h"), ("A", "Ax = b"))
-        for matrix, formula in sides:
-            groups = sorted((group.rows.start, group.rows.stop) for group in found.values() if group.matrix == matrix)
-            if counts[matrix] and not groups:
-                name = matrix
-                while name in found:
-                    name += "_"
-                found[name] = Rows(matrix, slice(0, counts[matrix]), formula)
-            elif not tile((slice(*ends) for ends in groups), counts[matrix]):
-                raise DataError(
-                    f"{matrix} has {counts[matrix]} rows, but the constraint groups name "
-                    f"{', '.join(f'{start} to {stop}' for start, stop in groups)}; name all of them, each once, or none"
-                )
-        return found
+        names, rows = named_variables(self.variables, n), named_rows(self.constraints, h, b)
+        self.__dict__.update(variables=names, constraints=rows)
 
     @property
     def n(self) -> int:
@@ -363,20 +294,14 @@ class QP:
         known = 0 if self.A is None else self.A.shape[0]
         lb, ub = self.bounds
         return QP(
-            P=Diagonal(np.concatenate([d, np.ones(k)])),
-            q=np.concatenate([self.q, np.zeros(k)]),
-            r=self.r,
-            G=None if self.G is None else _widen(self.G, k),
-            h=self.h,
-            A=wide_A,
-            b=np.concatenate([np.zeros(0) if self.b is None else self.b, np.zeros(k)]),
-            lb=np.concatenate([lb, np.full(k, -np.inf)]),
-            ub=np.concatenate([ub, np.full(k, np.inf)]),
+            P=Diagonal(np.concatenate([d, np.ones(k)])), q=np.concatenate([self.q, np.zeros(k)]), r=self.r,
+            G=None if self.G is None else _widen(self.G, k), h=self.h,
+            A=wide_A, b=np.concatenate([np.zeros(0) if self.b is None else self.b, np.zeros(k)]),
+            lb=np.concatenate([lb, np.full(k, -np.inf)]), ub=np.concatenate([ub, np.full(k, np.inf)]),
             variables={**self.variables, "v": slice(self.n, self.n + k)},
             constraints={**self.constraints, "lift": Rows("A", slice(known, known + k), "v = Zᵀx")},
-            formula="½ vᵀv + ½ xᵀdiag(d)x + qᵀx",
-            title=f"{self.title}, lifted",
-        )
+            formula="½ vᵀv + ½ xᵀdiag(d)x + qᵀx", title=f"{self.title}, lifted",
+        )  # fmt: skip
 
     def scaled(self, variables: Mapping[str, float], rows: Mapping[str, float], objective: float) -> QP:
         """The QP in x̃ with x = s∘x̃ a block of variables at a time, objective and rows times constants.
@@ -417,18 +342,14 @@ class QP:
         common = common_value(s)
         inverse = 1.0 / s if common is None else repeated(1.0 / common, self.n)
         return self._derived(
-            P=self.P.congruence(times(float(np.sqrt(objective)), s)),
-            q=times(objective, times(s, self.q)),
-            r=objective * self.r,
-            G=_scale_matrix(self.G, g, s),
-            h=None if self.h is None else times(g, self.h),
-            A=_scale_matrix(self.A, a, s),
-            b=None if self.b is None else times(a, self.b),
+            P=self.P.congruence(times(float(np.sqrt(objective)), s)), q=times(objective, times(s, self.q)),
+            r=objective * self.r, title=f"{self.title}, scaled",
+            G=_scale_matrix(self.G, g, s), h=None if self.h is None else times(g, self.h),
+            A=_scale_matrix(self.A, a, s), b=None if self.b is None else times(a, self.b),
             lb=None if self.lb is None else times(inverse, self.lb),
             ub=None if self.ub is None else times(inverse, self.ub),
-            title=f"{self.title}, scaled",
             statement=None if self.statement is None else self.statement.scaled(variables, rows, objective),
-        )
+        )  # fmt: skip
 
     def _derived(self, **changed: Any) -> QP:
         """A copy with other numbers of the same shapes, not checked again."""
@@ -485,66 +406,14 @@ class QP:
         return self.P.nbytes + sum(vectors) + sum(_nbytes(M) for M in (self.G, self.A) if M is not None)
 
     def __str__(self) -> str:
-        lines, lead = [self.title, f"  minimise    {self.formula}"], "  subject to  "
-        for text, name, count in self._restrictions():
-            lines.append(f"{lead}{text:<33} {name:<10}{count:>8} row{'s' if count != 1 else ''}")
-            lead = " " * len(lead)
-        lines += [f"  {label:<12}{text}" for label, text in self._sizes()]
-        numbers = text_of(*self._numbers())
-        return "\n".join([*lines, *([""] if numbers else []), *numbers])
+        return as_text(self)
 
     def _repr_html_(self) -> str:
-        rows = [[Cell("minimise"), Cell(self.formula)]]
-        for k, (text, name, count) in enumerate(self._restrictions()):
-            said = f"{text}  ({name}, {count} row{'s' if count != 1 else ''})"
-            rows.append([Cell("" if k else "subject to"), Cell(said)])
-        rows += [[Cell(label), Cell(text)] for label, text in self._sizes()]
-        whole = table(rows, title=self.title)
-        names, lines = self._numbers()
-        if not lines:
-            return whole
-        numbers = [
-            [Cell(letter), *(Cell(entry, True) for entry in entries), Cell(relation), Cell(side, True), Cell(name)]
-            for letter, entries, relation, side, name in lines
-        ]
-        return whole + table(numbers, head=["", *names, "", "", ""])
-
-    def _restrictions(self) -> list[tuple[str, str, int]]:
-        """Formula, name and number of rows of each group of constraints, and of each box."""
-        rows = [(group.formula, name, group.rows.stop - group.rows.start) for name, group in self.constraints.items()]
-        box = [(text, "box", part.stop - part.start) for name, part in self.variables.items()
-               if (text := self._box_text(name, part))]  # fmt: skip
-        return rows + box
-
-    def _sizes(self) -> list[tuple[str, str]]:
-        """What each part is and how large, by its letter."""
-        listing = ", ".join(f"{name} {part.stop - part.start}" for name, part in self.variables.items())
-        sizes = [("variables", f"{self.n}: {listing}"), ("P", f"{self.n} × {self.n}, {self.P.describe()}")]
-        for name, matrix in (("G", self.G), ("A", self.A)):
-            if matrix is not None:
-                nonzeros = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
-                kind = "sparse" if sp.issparse(matrix) else "dense"
-                sizes.append((name, f"{matrix.shape[0]} × {matrix.shape[1]}, {kind}, {nonzeros} non-zeros"))
-        return [*sizes, ("memory", _human(self.nbytes))]
-
-    def _numbers(self) -> tuple[list[str], list[Line]]:
-        """A small QP in numbers."""
-        groups = {letter: [(name, group.rows) for name, group in self.constraints.items() if group.matrix == letter]
-                  for letter in "GA"}  # fmt: skip
-        rows = [("G", self.G, self.h, groups["G"]), ("A", self.A, self.b, groups["A"])]
-        return lines_of(self.P, self.q, self.variables, rows, {"lb": self.lb, "ub": self.ub})
+        return as_page(self)
 
     def __repr__(self) -> str:
         rows = [f"{len(side)} × {self.n} {name}" for name, side in (("G", self.h), ("A", self.b)) if side is not None]
         return f"<QP {self.title!r}: {', '.join([f'{self.n} variables', *rows])}>"
-
-    def _box_text(self, name: str, part: slice) -> str:
-        lb, ub = (bound[part] for bound in self.bounds)
-        if not (np.isfinite(lb).any() or np.isfinite(ub).any()):
-            return ""
-        low = f"{_entry(lb, 'lb')} ≤ " if np.isfinite(lb).any() else ""
-        high = f" ≤ {_entry(ub, 'ub')}" if np.isfinite(ub).any() else ""
-        return f"{low}{name}{high}"
 
 
 def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:
@@ -553,18 +422,6 @@ def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:
     if vector.shape != (n,):
         raise DataError(f"{name} must be {n} numbers, got shape {vector.shape}")
     return vector
-
-
-def _entry(bound: FloatArray, letter: str) -> str:
-    return f"{bound[0]:.6g}" if (bound == bound[0]).all() else f"{letter}_i ({bound.min():.4g} … {bound.max():.4g})"
-
-
-def _human(size: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"
 
 
 def _nbytes(matrix: Matrix) -> int:
@@ -587,3 +444,6 @@ def _scale_matrix(matrix: Matrix | None, rows: FloatArray, columns: FloatArray) 
         return rows[:, None] * matrix * columns
     factors = column * rows
     return matrix if (factors == 1.0).all() else factors[:, None] * matrix
+
+
+__all__ = ["QP", "Rows"]

@@ -244,7 +244,7 @@ def solve(
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
         try:
-            problem.samples.begin()
+            problem.samples.watched.begin()
             if not isinstance(problem, Problem):
                 result: SVMResult | JointResult = _solved_jointly(problem, backend, form, request)
             elif checkpoint is None:
@@ -257,7 +257,7 @@ def solve(
             rows = f"{len(problem.rows)} rows with {problem.X.shape[1]} features"
             raise TooLargeError(f"memory ran out over {rows}: use fewer rows, or free some first") from error
         finally:
-            problem.samples.end()
+            problem.samples.watched.end()
     if check:
         _check(result, request, backend)
     return cast("R", result)

@@ -16,7 +16,6 @@ import numpy as np
 from qpsvm.base.arrays.exactly import Exactly, constant, joined
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, UnsupportedError
-from qpsvm.bounds.proof.checker import MACHINES
 from qpsvm.bounds.proof.claims import Asked
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
@@ -34,6 +33,7 @@ from qpsvm.machines.exact.constraints import (
 )
 from qpsvm.machines.exact.record import recorded
 from qpsvm.machines.problem.reading import check_point, check_result, title_of
+from qpsvm.machines.registry import is_registered
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Linear, Precomputed
@@ -150,7 +150,7 @@ def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
     Raises UnsupportedError.
     """
     name = type(problem).__name__
-    if name not in MACHINES or type(problem).__module__.partition(".")[0] != "qpsvm":
+    if not is_registered(type(problem)):
         raise UnsupportedError(f"there is no exact program of {name} to prove; certify says what is measured")
     record, svm = problem._record(), problem.outlined
     if problem.constraints:

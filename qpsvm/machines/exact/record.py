@@ -20,11 +20,6 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import NAMES, Linear
 
-#: Machines whose equality is not that of an intercept.
-OF_THEIR_OWN = {"OneClass", "SVDD", "Ranking"}
-#: Machines that learn from the features alone.
-UNTAUGHT = {"OneClass", "SVDD"}
-
 
 def recorded(problem: Any, result: SVMResult | JointResult | None = None) -> Recorded:
     """What a file says of the machine and its samples."""
@@ -40,7 +35,7 @@ def recorded(problem: Any, result: SVMResult | JointResult | None = None) -> Rec
         why = why or ("rows of your own beside a ball are not in it" if problem.affine else "")
     if hasattr(problem, "pairs"):
         machine["pairs"] = np.asarray(problem.pairs).tolist()
-    target = np.zeros(X.n) if machine["name"] in UNTAUGHT else np.asarray(problem.samples.target)
+    target = np.zeros(X.n) if problem.learns == "none" else np.asarray(problem.samples.target)
     return Recorded(machine, X, target, {} if result is None else _plane(problem, result), why)
 
 
@@ -79,7 +74,7 @@ def _parameters(problem: Any) -> dict[str, Any]:
              for name, each in own_parameters(problem).items()}  # fmt: skip
     if type(problem).__name__ in SEVERAL:
         found["intercept"] = problem.intercept
-    elif type(problem).__name__ not in OF_THEIR_OWN:
+    elif problem.learns in ("labels", "numbers"):  # the others have an equality that is not that of an intercept
         ridge = [group.ridge for group in problem.outlined.groups if group.multiplier == "b"]
         found["intercept"] = None if not ridge else "penalised" if ridge[0] else "free"
     checked: dict[str, Any] = as_json(found, "the parameters")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,12 +85,11 @@ class Problem(Machine[SVMResult]):
     >>> import qpsvm
     >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
     >>> for machine in (qpsvm.HardMargin, qpsvm.CSVM, qpsvm.NuSVM, qpsvm.PrimalHinge):
-    ...     problem = machine(X, y)
-    ...     print(isinstance(problem, qpsvm.Problem), problem.title, "|", qpsvm.solve(problem).status)
-    True hard margin, kernel Linear() | optimal
-    True C-SVM, C = 1, kernel Linear() | optimal
-    True ν-SVM, ν = 0.5, kernel Linear() | optimal
-    True primal hinge loss, lambda = 0.01, intercept free, kernel Linear() | optimal
+    ...     print(machine(X, y).title, "|", qpsvm.solve(machine(X, y)).status)
+    hard margin, kernel Linear() | optimal
+    C-SVM, C = 1, kernel Linear() | optimal
+    ν-SVM, ν = 0.5, kernel Linear() | optimal
+    primal hinge loss, lambda = 0.01, intercept free, kernel Linear() | optimal
     """
 
     #: The machines by the names of their classes.
@@ -102,8 +101,6 @@ class Problem(Machine[SVMResult]):
     curved_term: ClassVar[str] = "½ Σ δ_i α_i²"
     #: The tag of the primal, its objective and its rows as a person writes them: see `Textbook`.
     textbook: tuple[str, ...] = ("DUAL.3", "½ {norm} + Σ ψ_i(t_i)", "s_i {f} ≥ ℓ_i − ξ_i")
-    #: What is learnt of a sample beside its features: one of two labels, a number, a place in an order, or nothing.
-    learns: ClassVar[Literal["labels", "numbers", "ranks", "none"]] = "labels"
     #: What the kinds of samples in a result mean.
     kinds: ClassVar[Kinds] = Kinds()
     #: The rows of the primal whose multipliers are α, in order.
@@ -153,11 +150,6 @@ class Problem(Machine[SVMResult]):
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         """What else the primal has a variable for, in the machine's own terms, and all values that are as good."""
         return {}, certificate.intervals
-
-    @property
-    def computed_intercept(self) -> Intercept:
-        """The intercept as it is computed with: None where it is part of the Gram matrix."""
-        return self.intercept if self.constraints else self.space.computed_intercept
 
     def _extended(self, gram: Operator, kept: Intercept, rows: UserRows | None = None) -> SVMDual:
         """The dual of the machine over a Gram matrix, with the user's rows."""
@@ -211,13 +203,11 @@ class Problem(Machine[SVMResult]):
 
     def posed(self, form: Form = "dual") -> ScaledQP:
         """As `solver_qp`, but a dual is written down when somebody looks at it."""
-        if form == "primal":
+        if check_form(form) == "primal" or self.constraints:
             return self.solver_qp(form)
-        factors = variables, rows, objective = self._scaling(check_form(form))
+        factors = variables, rows, objective = self._scaling(form)
         for factor in (*variables.values(), *rows.values(), objective):
             as_positive(factor, "a positive scale")
-        if self.constraints:
-            return self.solver_qp(form)
         original = LaterQP(Statement(self._stated), lambda: self._qp("dual", textbook=False))
         scaled = LaterQP(Statement(self._stated).scaled(*factors), lambda: original.scaled(*factors))
         return ScaledQP(scaled, original, *factors)
@@ -384,10 +374,8 @@ class Problem(Machine[SVMResult]):
             Whether to improve the solver's point first (`polish`).
         form : "dual" or "primal", optional
             Read off the variables' names where absent.
-        backend : str
-            Who solved, for the record.
-        build_time : float
-            Seconds, for the record.
+        backend, build_time : str, float
+            Who solved, and seconds, for the record.
         certifying : float
             Seconds that a certificate may take: where α has too many support vectors, some of them are certified.
         polishing : Clock, optional
@@ -416,10 +404,9 @@ class Problem(Machine[SVMResult]):
         >>> print(result.status, result.form, result.alpha.round(6))
         optimal primal [0.  0.5 0.5 0. ]
         """
-        result: SVMResult = way.interpreted(
+        return way.interpreted(
             self, solution, tol, polished, form, certifying, polishing, clock, backend=backend, build_time=build_time
         )
-        return result
 
     def _polished(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
@@ -455,4 +442,5 @@ class Problem(Machine[SVMResult]):
         tag, objective, *rows = self.textbook
         book = Textbook(f"{self.title}: primal ({tag})", objective, tuple(rows), self.level_rows, self.letters,
                         self.size_of_f)  # fmt: skip
-        return primal_qp(self._record(), Z, self.computed_intercept, book)
+        kept = self.intercept if self.constraints else self.space.computed_intercept  # None: part of the Gram matrix
+        return primal_qp(self._record(), Z, kept, book)

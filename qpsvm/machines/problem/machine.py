@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +45,8 @@ class Machine(ABC, Generic[R]):
 
     #: The names of the machine's own parameters, which `_keep` checks and keeps.
     own: ClassVar[tuple[str, ...]] = ()
+    #: What is learnt of a sample beside its features: one of two labels, a number, a place in an order, or nothing.
+    learns: ClassVar[Literal["labels", "numbers", "ranks", "none"]] = "labels"
     #: How many α each sample has: those of one side after those of the other.
     sides: ClassVar[int] = 1
     #: f in units of that of the dual, and what it has of K(x, x) besides.
@@ -339,8 +341,7 @@ class Machine(ABC, Generic[R]):
         Whatever the units of X, the mean diagonal of P is 1:
 
         >>> import qpsvm
-        >>> problem = qpsvm.CSVM([[0.0], [2e6]], [0, 1], C=1e-12)
-        >>> scaled = problem.solver_qp("dual")
+        >>> scaled = qpsvm.CSVM([[0.0], [2e6]], [0, 1], C=1e-12).solver_qp("dual")
         >>> print(round(scaled.qp.P.mean_diagonal(), 6))
         1.0
         >>> answer = scaled.unscale(qpsvm.compile(scaled.qp, "cvxopt").solve(tol=1e-9))

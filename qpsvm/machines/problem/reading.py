@@ -122,7 +122,7 @@ def interpreted(
     polishing: Clock | None,
     clock: Clock | None,
     **record: Any,
-) -> Any:
+) -> SVMResult:
     """`Problem.interpret`."""
     problem.samples.check()  # after the solver, before anything is said of its answer
     own = problem.svm if problem.svm.users is None else problem.svm.users.own
@@ -148,10 +148,11 @@ def interpreted(
     certificate = counted(problem, certificate, tol, in_time)
     certificate, status, message, error = problem._judge(certificate, solution, tol, polished and in_time, clock)
     record["backend"] = record["backend"] or solution.solver.name
-    return problem._result(
+    found: SVMResult = problem._result(
         certificate, status=status, message=message, error=error, form=form, iterations=solution.iterations,
         solve_time=solution.solve_time, solver=solution.solver, solver_gap=solver_gap, bounded=in_time, **record,
     )  # fmt: skip
+    return found
 
 
 def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **record: Any) -> SVMResult:
