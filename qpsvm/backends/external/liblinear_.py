@@ -23,7 +23,7 @@ from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.statement import Statement
+from qpsvm.program.svm_dual import Statement
 from qpsvm.solvers.linear.coordinate import (
     NUMBER_BYTES,
     NUMBER_SECONDS,
