@@ -308,23 +308,13 @@ def _steps(way: list[int]) -> list[tuple[int, int]]:
 
 def _way(flows: Whole, start: int, ends: NDArray[np.bool_]) -> list[int] | None:
     """The shortest way from a class to one of the ends along which there is flow."""
-    before = {start: start}
-    front = [start]
-    while front:
-        reached = []
-        for i in front:
-            for j in np.flatnonzero(flows[i]):
-                if int(j) in before:
-                    continue
-                before[int(j)] = i
-                if ends[j]:
-                    way = [int(j)]
-                    while way[-1] != start:
-                        way.append(before[way[-1]])
-                    return way[::-1]
-                reached.append(int(j))
-        front = reached
-    return None
+    from scipy.sparse.csgraph import breadth_first_order
+
+    order, before = breadth_first_order(sp.csr_array(flows > 0), start)
+    way = order[ends[order]][:1].tolist()
+    while way and way[-1] != start:
+        way.append(int(before[way[-1]]))
+    return way[::-1] or None
 
 
 def _shares(values: IntArray, amount: int) -> Whole:
@@ -335,16 +325,7 @@ def _shares(values: IntArray, amount: int) -> Whole:
         cut[largest] = amount
         return cut
     cut = np.minimum(np.floor(values * (amount / float(values.sum()))).astype(np.int64), values)
-    rest = amount - int(cut.sum())
-    while rest > 0:  # rounding in the quotient: a few units a number
-        room = values - cut
-        most = int(room.argmax())
-        step = min(rest, int(room[most]))
-        cut[most] += step
-        rest -= step
-    while rest < 0:
-        most = int(cut.argmax())
-        step = min(-rest, int(cut[most]))
-        cut[most] -= step
-        rest += step
+    rest = amount - int(cut.sum())  # rounding in the quotient: a few units a number
+    for part, sign in ((values - cut, 1), (cut.copy(), -1)):
+        cut += sign * np.clip(max(sign * rest, 0) - (np.cumsum(part) - part), 0, part)
     return cut

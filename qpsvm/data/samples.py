@@ -368,9 +368,10 @@ def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
 
 
 def original_labels(samples: Samples) -> NDArray[Any]:
-    """The caller's own labels of samples of two classes: (n,)."""
+    """The caller's own labels of samples of classes: (n,)."""
     assert samples.classes is not None
-    return np.asarray(samples.classes[(samples.target > 0).astype(int)])
+    places = samples.target if len(samples.classes) > 2 else samples.target > 0
+    return np.asarray(samples.classes[places.astype(int)])
 
 
 def several_classes(

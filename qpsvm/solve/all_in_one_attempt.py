@@ -63,7 +63,7 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
         raise UnsupportedError(f"{NAME} takes the dual form only; use form='dual', or {', '.join(general_backends())}")
     if request.options:
         refuse_unknown(NAME, request.options, frozenset())
-    alone = backend == NAME or not request.polish or request.max_iter is not None or request.start is not None
+    alone = backend == NAME or not request.polish or request.max_iter is not None
     others = [] if alone else _others(problem, request.time_limit is not None)
     best: JointResult | None = None
     size = min(_entries(problem) / SPARSE_ENTRIES, 1.0) if problem.space.is_linear else 0.0

@@ -64,7 +64,7 @@ def restricted(problem: Any, rows: IntArray) -> Any:
     """
     samples, space = problem.samples, problem.space
     samples.check()
-    if problem.outlined.mix is not None:
+    if getattr(getattr(problem, "outlined", None), "mix", None) is not None:
         raise UnsupportedError(f"{type(problem).__name__} keeps pairs of samples, which some of them would tear apart")
     chosen = rows if problem.takes_all else problem.rows[rows]
     X: Matrix = SomeRows(samples.X, chosen) if isinstance(samples.X, RowSource) else samples.X[chosen]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import InaccurateWarning, ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.base.errors import InaccurateWarning, InfeasibleNuError, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.base.resources.limits import one_thread
-from qpsvm.machines import Problem
+from qpsvm.machines import JointProblem, Problem
+from qpsvm.machines.problem.machine import Machine
 from qpsvm.many.grid.parameters import Grid, grid_of, table
 from qpsvm.many.grid.scoring import Fold, Part, Scorer, folds_of, name_of, score, scorer_of, share_gram, target_of
 from qpsvm.many.grid.walk import run_tasks, walk
@@ -200,7 +201,7 @@ def _score(value: float) -> str:
 
 
 def cross_validate(
-    problem: Problem,
+    problem: Problem | JointProblem,
     *,
     folds: Any = 5,
     shuffle: bool = False,
@@ -216,7 +217,7 @@ def cross_validate(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or JointProblem
         Of two classes, or a regression. Its own values of these parameters are not used. Where C differs between
         samples, each C asked for is the mean over all samples, and the ratios stay.
     folds : int, iterable of (train, test), or splitter, default=5
@@ -285,16 +286,17 @@ def cross_validate(
     optimal
     """
     shuffle, verbose = as_flag(shuffle, "shuffle"), as_flag(verbose, "verbose")
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, Machine):
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    target_of(problem)  # or an error that says why there is none
-    grid, rest = grid_of(problem, options)
+    machine = cast("Problem", problem)
+    target_of(machine)  # or an error that says why there is none
+    grid, rest = grid_of(machine, options)
     if "start" in rest:
         raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
     check, scorer, split = (
         as_flag(rest.pop("check", True), "check"),
-        scorer_of(scoring, problem, grid.axes),
-        folds_of(problem, folds, shuffle, seed),
+        scorer_of(scoring, machine, grid.axes),
+        folds_of(machine, folds, shuffle, seed),
     )
     groups, asked = grid.groups(), {**rest, "check": False}
     apart = n_jobs not in (None, 1) and len(groups) == 1  # then folds are what works at the same time
@@ -306,7 +308,7 @@ def cross_validate(
             sizes.append(len(places) * len(bundle))
             where += [(fold, place) for fold in (range(len(split)) if not apart else [k]) for place in places]
     found = [each for outcome in run_tasks(_group, tasks, sizes, n_jobs, verbose) for each in outcome]
-    return _gathered(grid, len(split), where, found, name_of(scoring, problem), check)
+    return _gathered(grid, len(split), where, found, name_of(scoring, machine), check)
 
 
 @dataclass(frozen=True)
@@ -334,10 +336,10 @@ def _group(
         for fold in folds:
             part = Part(problem, fold)
             results = list(walk(grid, part.problem, points, options, refuse=False))
-            known = [r for r in results if isinstance(r, SVMResult) and r.error is None and r.gap < np.inf]
-            columns: Iterator[FloatArray] = iter(part.values(known).T if known else ())
+            known = [r for r in results if not isinstance(r, InfeasibleNuError) and r.error is None and r.gap < np.inf]
+            columns: Iterator[FloatArray] = iter(part.values(known) if known else ())
             for result in results:
-                if not isinstance(result, SVMResult):
+                if isinstance(result, InfeasibleNuError):
                     yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)
                 elif result.error is not None or not result.gap < np.inf:
                     yield Outcome(np.nan, np.inf, str(result.status), 0)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import ParameterError, ParameterTypeError
-from qpsvm.machines import Problem
+from qpsvm.base.errors import InfeasibleNuError, ParameterError, ParameterTypeError
+from qpsvm.machines import JointProblem, Problem
+from qpsvm.machines.problem.machine import Machine
 from qpsvm.many.grid.parameters import Grid, family, grid_of, path_values, table
 from qpsvm.many.grid.walk import run_tasks, walk
 from qpsvm.result.svm_result import SVMResult
@@ -124,8 +125,9 @@ class Path(Sequence[SVMResult]):
         found: dict[str, list[Any]] = {name: [point[name] for point in self.points] for name in self.axes}
         found["objective"] = [result.primal for result in self.results]
         found["gap"] = [result.gap for result in self.results]
-        for name, attribute in (("support", "support"), ("margin", "on_margin"), ("bound", "at_bound")):
-            found[name] = [len(getattr(result, attribute)) for result in self.results]
+        found["support"] = [len(result.support) for result in self.results]
+        for name, kind in (("margin", 1), ("bound", 2)):
+            found[name] = [int(np.count_nonzero(result.kind == kind)) for result in self.results]
         found["status"] = [str(result.status) for result in self.results]
         return found
 
@@ -137,12 +139,12 @@ class Path(Sequence[SVMResult]):
         return f"<Path: {len(self)} results; {axes}>"
 
 
-def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, **options: Any) -> Path:
+def path(problem: Problem | JointProblem, *, verbose: bool = False, n_jobs: int | None = None, **options: Any) -> Path:
     """Solve a problem for many parameters, each point certified, over one Gram matrix a kernel.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or JointProblem
         Its own values of these parameters are not used. Where C differs between samples, each C asked for is the mean,
         and the ratios stay. Kernel values that are kept belong to `problem`, where its kernel does not vary: all solves
         share them, and they stay with it afterwards.
@@ -199,9 +201,9 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
     [(1.0, 0.1, 4), (1.0, 1.0, 4), (10.0, 0.1, 2), (10.0, 1.0, 4)]
     """
     verbose = as_flag(verbose, "verbose")
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, Machine):
         raise ParameterTypeError(f"path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    grid, rest = grid_of(problem, options)
+    grid, rest = grid_of(cast("Problem", problem), options)
     return Path(grid.arrays, grid.points, _solved(grid, rest, n_jobs, verbose))
 
 
@@ -224,7 +226,7 @@ def _group(
     """The points of one kernel, in the order in which they are solved."""
     problem = grid.problem.replace(**kernel)
     for result in walk(grid, problem, points, options):
-        assert isinstance(result, SVMResult)  # an infeasible ν is an error here
+        assert not isinstance(result, InfeasibleNuError)  # which is an error here
         yield result
 
 

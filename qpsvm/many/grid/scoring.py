@@ -142,11 +142,16 @@ def score(
     """The score of decision values (t,) for samples X (t, d) with labels, or numbers, (t,)."""
     if scorer is None:
         assert classes is not None
-        return float(np.mean(classes[(values > 0).astype(int)] == target))
+        return float(np.mean(_labels(classes, values) == target))
     found = scorer(_predictor(classes, values), X, target)
     if not isinstance(found, Real):
         raise ParameterTypeError(f"scoring must return a number, got {shown(found)}")
     return float(found)
+
+
+def _labels(classes: NDArray[Any], values: FloatArray) -> NDArray[Any]:
+    """The labels that decision values (t,) or (t, k) say: (t,)."""
+    return np.asarray(classes[values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)])
 
 
 def _predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
@@ -171,7 +176,7 @@ def _predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
 
         def predict(self, X: Any) -> NDArray[Any]:  # noqa: ARG002
             """f at the tested samples, or their labels."""
-            return values if classes is None else np.asarray(classes[(values > 0).astype(int)])
+            return values if classes is None else _labels(classes, values)
 
     return Predictor()
 
@@ -292,8 +297,10 @@ class Part:
         kept = gram.kept if isinstance(gram, KernelGram) and self.space.is_plain else None
         return None if kept is None else kept[self.fold.test[:, None], self.fold.train]
 
-    def values(self, results: Sequence[SVMResult]) -> FloatArray:
-        """f at the tested samples: (t, r) for r results."""
+    def values(self, results: Sequence[SVMResult]) -> Sequence[FloatArray]:
+        """f at the tested samples for each result: (t,), or (t, k) of several classes in one program."""
+        if results[0].coef.ndim > 1:
+            return [result.decision_function(self.X) for result in results]
         K = self._between
         columns = [None if K is None else _coefficients(result) for result in results]
         known = [j for j, column in enumerate(columns) if column is not None]
@@ -304,7 +311,7 @@ class Part:
             values[:, known] = K @ coef + [results[j].b for j in known]
         for j in set(range(len(results))) - set(known):
             values[:, j] = results[j].decision_function(self.X)
-        return values
+        return list(values.T)
 
 
 def _coefficients(result: SVMResult) -> FloatArray | None:
