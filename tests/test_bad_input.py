@@ -627,13 +627,11 @@ def with_rows(*groups: Any) -> Any:
     ),
     bad(
         "legend",
-        lambda: qpsvm.faces.plotting.multipliers(CSVM(X, Y), qpsvm.solve(CSVM(X, Y)), legend="no"),
+        lambda: qpsvm.plotting.multipliers(CSVM(X, Y), qpsvm.solve(CSVM(X, Y)), legend="no"),
         TypeError,
         "legend",
     ),
-    bad(
-        "sort", lambda: qpsvm.faces.plotting.multipliers(CSVM(X, Y), qpsvm.solve(CSVM(X, Y)), sort=X), TypeError, "sort"
-    ),
+    bad("sort", lambda: qpsvm.plotting.multipliers(CSVM(X, Y), qpsvm.solve(CSVM(X, Y)), sort=X), TypeError, "sort"),
     bad("q nan", lambda: qpsvm.QP(Dense(np.eye(2)), np.array([0, NAN])), ValueError, "q", "1"),
     bad("bounds", lambda: qpsvm.QP(Dense(np.eye(2)), np.ones(2), lb=np.ones(2), ub=np.zeros(2)), ValueError, "lb > ub"),
     bad("nan bound", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(2), ub=np.array([1, NAN])), ValueError, "ub", "1"),

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from communicators import together
 from shared import member
 from sklearn import kernel_approximation
-from teams import together
 
 import qpsvm
 from qpsvm import (
@@ -109,9 +109,9 @@ def test_a_team_makes_the_same_map():
     """γ, landmarks and measured error; one member has no rows, and one a single row."""
     cuts = [0, 1, 120]
 
-    def program(team):
-        parts = [X] if team.alone else [part for part in [np.split(X, cuts)[team.rank]] if len(part)]
-        source = ChunkRows(parts, team, 3)
+    def program(comm):
+        parts = [X] if comm.serial else [part for part in [np.split(X, cuts)[comm.rank]] if len(part)]
+        source = ChunkRows(parts, comm, 3)
         fits = [MAPS[name].resolve(source) for name in MAPS]
         return gamma_of("scale", source), sampled_rows(source, 7, 3)[0], fits
 
@@ -136,8 +136,8 @@ def test_members_train_on_the_features_as_they_are(name, members, monkeypatch):
     whole = CSVM(X, Y, C=2.0, kernel=MAPS[name])
     parts = np.array_split(np.arange(len(X)), members)
 
-    def program(team):
-        part = member(whole, parts[team.rank], team)
+    def program(comm):
+        part = member(whole, parts[comm.rank], comm)
         result = qpsvm.solve(part, backend="augmented_lagrangian")
         return result.status, result.primal, result.alpha, part.space.samples.whole
 

@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     measure.add_argument("--repeats", type=int, default=1, help="of which the median counts")
     measure.add_argument("--threads", type=int, default=1, help="of BLAS, and so of ours; workers have one each")
     measure.set_defaults(command=_measure)
-    network = commands.add_parser("network", help="the cost model held against teams whose messages are slow")
+    network = commands.add_parser("network", help="the cost model held against processes whose messages are slow")
     network.set_defaults(command=_network)
     for command in (make, measure, network):
         command.add_argument("--folder", type=Path, required=True, help="where the tables are")

@@ -21,6 +21,8 @@ import qpsvm.estimators
 #: Words that are a public name and something else too: they are linked with `qpsvm.` in front only.
 AMBIGUOUS = {"compile", "load", "backends", "plotting"}
 
+#: A link to a generated page: its address, its home and name, and what follows that name in the anchor.
+BACK = re.compile(r"([^\"#]*/generated/(qpsvm(?:\.[a-z_]+)*\.)(\w+)\.html)#qpsvm(?:\.[a-z_]+)*?\.\3([^\"]*)(?=\")")
 SIZE = re.compile(r"\|([^|`\s](?:[^|`]*[^|`\s])?)\|")
 
 
@@ -114,6 +116,15 @@ def plain_bars(*given: Any) -> None:
     lines[:] = [line if ">>>" in line else SIZE.sub(r"\\|\1\\|", line) for line in lines]
 
 
+def back_links(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """From source code back to the page of a name, where it stands under the page's own name.
+
+    Sphinx takes one home for a whole file: the first that it meets of `qpsvm` and `qpsvm.backends`.
+    """
+    if page.startswith("_modules/"):
+        context["body"] = BACK.sub(r"\1#\2\3\4", context["body"])
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """The links."""
     app.connect("doctree-resolved", link)
@@ -121,4 +132,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-bases", public_bases)
     app.connect("autodoc-skip-member", of_scikit_learn)
     app.connect("missing-reference", by_home)
+    app.connect("html-page-context", back_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

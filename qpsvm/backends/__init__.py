@@ -1,8 +1,9 @@
 """The backends by name: which there are, whether they are installed, and what each can do.
 
 Those of this library stand in `REGISTRY`. Others come from outside: registered in this process by `register_backend`,
-or offered by an installed package. A solver's package is imported when it is first used, so that a list of the backends
-costs little. `version()` is None where the package is not installed.
+or offered by an installed package, as an entry point of the group "qpsvm.backends"; it is loaded when somebody asks for
+the backend by its name. A solver's package is imported when it is first used, so that a list of the backends costs
+little. `version()` is None where the package is not installed.
 
 >>> import qpsvm
 >>> for backend in qpsvm.backends.everyone():
@@ -16,14 +17,24 @@ slsqp: any QP of at most 2000 variables, dense; a general method; for study
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import importlib.metadata
+import re
+from collections.abc import Callable, Iterator
 from functools import cache
+from threading import RLock
+from typing import Any
 
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled
-from qpsvm.backends.external.registering import OUTSIDE, Registered, offered, register_backend, unregister_backend
+from qpsvm.backends.contract import Compiled, boundary
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import UnknownOptionError, nearest
+from qpsvm.base.errors import (
+    ParameterError,
+    ParameterTypeError,
+    QPSVMError,
+    UnknownOptionError,
+    UnsupportedError,
+    nearest,
+)
 
 #: One line a solver: name → module and class.
 REGISTRY: dict[str, tuple[str, str]] = {
@@ -39,7 +50,14 @@ REGISTRY: dict[str, tuple[str, str]] = {
     "subgradient": ("qpsvm.backends.own.study_", "SubgradientBackend"),
     "slsqp": ("qpsvm.backends.own.study_", "SlsqpBackend"),
 }
-#: The one backend that runs on a team, and whose runs have a state of few numbers from which they can go on.
+#: Those of this process that come from outside, by name; the table is replaced as a whole, under the lock, so that who
+#: reads needs none. And the names of those that "auto" may take.
+OUTSIDE: dict[str, Backend] = {}
+FOR_AUTO: set[str] = set()
+LOCK = RLock()
+#: The group of entry points; and what a name may be: something that a user types, and a message quotes.
+GROUP, NAME = "qpsvm.backends", re.compile(r"[A-Za-z_][\w.-]*")
+#: The one backend that runs on a communicator, and whose runs have a state of few numbers from which they can go on.
 RESUMABLE = "augmented_lagrangian"
 
 
@@ -84,10 +102,10 @@ def get(name: str) -> Backend:
         )
     if isinstance(name, str) and name in REGISTRY:
         return _made(*REGISTRY[name])
-    if isinstance(name, str) and name in OUTSIDE.there:
-        return OUTSIDE.there[name]
+    if isinstance(name, str) and name in OUTSIDE:
+        return OUTSIDE[name]
     if isinstance(name, str) and name in offered():
-        return OUTSIDE.load(name)
+        return _loaded(name)
     raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(name, [*names(), 'auto'])}")
 
 
@@ -99,12 +117,12 @@ def _made(module: str, kind: str) -> Backend:
 
 def _there() -> Iterator[Backend]:
     """Every backend, but those that a package offers and nobody has asked for."""
-    return (get(name) for name in (*REGISTRY, *OUTSIDE.there))
+    return (get(name) for name in (*REGISTRY, *OUTSIDE))
 
 
 def candidates() -> tuple[str, ...]:
     """The names of the backends that "auto" may take: ours, and of the others those that were registered so."""
-    return (*REGISTRY, *(name for name in OUTSIDE.there if name in OUTSIDE.for_auto))
+    return (*REGISTRY, *(name for name in OUTSIDE if name in FOR_AUTO))
 
 
 def names() -> tuple[str, ...]:
@@ -121,7 +139,7 @@ def names() -> tuple[str, ...]:
     >>> qpsvm.backends.names()[:3]
     ('cvxopt', 'osqp', 'cvxpy')
     """
-    return tuple(dict.fromkeys((*REGISTRY, *OUTSIDE.there, *offered())))
+    return tuple(dict.fromkeys((*REGISTRY, *OUTSIDE, *offered())))
 
 
 def everyone() -> Iterator[Backend]:
@@ -141,7 +159,228 @@ def everyone() -> Iterator[Backend]:
     return (get(name) for name in names())
 
 
-OUTSIDE.join(names, _there)
+@cache
+def offered() -> dict[str, importlib.metadata.EntryPoint]:
+    """What installed packages offer, by name; looked up once, because that takes milliseconds."""
+    return {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
+
+
+def _loaded(name: str) -> Backend:
+    """The backend that a package offers; from then on it is there."""
+    point = offered()[name]
+    with LOCK:
+        if name not in OUTSIDE:
+            try:
+                _keep(_admitted(_checked(name), point.load(), False))
+            except (ImportError, AttributeError, QPSVMError) as error:
+                package = point.dist.name if point.dist else point.value
+                raise UnsupportedError(
+                    f"the package {package} offers a backend {name!r} that cannot be used: {error}"
+                ) from error
+        return OUTSIDE[name]
+
+
+def _keep(backend: Backend) -> None:
+    global OUTSIDE
+    OUTSIDE = {**OUTSIDE, backend.name: backend}
+
+
+def _checked(name: Any) -> str:
+    """The name of a backend.
+
+    Raises ParameterTypeError, ParameterError.
+    """
+    if not isinstance(name, str):
+        raise ParameterTypeError(f"the name of a backend must be text, got {shown(name)}")
+    if not NAME.fullmatch(name):
+        raise ParameterError(
+            f"{shown(name)} is no name for a backend: a letter, then letters, digits, '_', '-' or '.', without blanks"
+        )
+    return name
+
+
+def _admitted(name: str, solver: Any, sparse: bool) -> Backend:
+    """The backend of a function, of a subclass of `Backend`, or of one that is made already.
+
+    Raises ParameterTypeError, SolverError.
+    """
+    from qpsvm.backends.external.function_ import FunctionBackend
+
+    backend: Backend = solver
+    if isinstance(solver, type) and issubclass(solver, Backend):
+        with boundary(solver.__name__, "while it was made"):
+            backend = solver(_there)
+    elif isinstance(solver, type) or not (callable(solver) or isinstance(solver, Backend)):
+        raise ParameterTypeError(
+            f"a solver is a function of (P, q, G, h, A, b, lb, ub) or a qpsvm.backends.Backend, got {shown(solver)}"
+        )
+    elif not isinstance(solver, Backend):
+        backend = FunctionBackend(solver, sparse, _there)
+    elif solver.outside or type(solver).__module__.startswith("qpsvm."):
+        raise ParameterTypeError(f"{solver!r} is registered already; its name is {solver.name!r}")
+    if sparse and not isinstance(backend, FunctionBackend):
+        raise ParameterTypeError("sparse=True is for functions: a Backend makes its own matrices in compile")
+    backend.name, backend.outside, backend._peers = name, True, _there
+    return backend
+
+
+class Registered:
+    """What `register_backend` returns: as a block, it takes the backend away at its end.
+
+    Parameters
+    ----------
+    backend : Backend
+        What was registered.
+
+    Attributes
+    ----------
+    backend : Backend
+        As given.
+
+    See Also
+    --------
+    qpsvm.register_backend : What makes one.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> with qpsvm.register_backend("none", lambda P, q, G, h, A, b, lb, ub: 0 * q) as backend:
+    ...     print(backend.name, "none" in qpsvm.backends.names())
+    none True
+    >>> "none" in qpsvm.backends.names()
+    False
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    def __repr__(self) -> str:
+        return f"<registered: {self.backend.name}>"
+
+    def __enter__(self) -> Backend:
+        return self.backend
+
+    def __exit__(self, *raised: object) -> None:
+        _remove(self.backend.name, only=self.backend)
+
+
+def register_backend(
+    name: str, solver: Callable[..., Any] | Backend | type[Backend], *, sparse: bool = False, auto: bool = False
+) -> Registered:
+    """Make a solver of one's own a backend, in this process.
+
+    Parameters
+    ----------
+    name : str
+        What `backend=` is to be.
+    solver : callable, or Backend or a subclass of it
+        A function of (P, q, G, h, A, b, lb, ub) that returns x, or x, y and z; see the notes.
+    sparse : bool
+        Hand a function P, G and A as CSC matrices, and not as arrays.
+    auto : bool
+        Whether `backend="auto"` may take it, by its estimate. A function is estimated as CVXOPT is.
+
+    Returns
+    -------
+    Registered
+        In a `with` statement, the backend is taken away at the end of the block.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+        The name is taken or none; or the solver does not have what it needs, which the message names.
+
+    See Also
+    --------
+    unregister_backend : Take it away.
+    backends.Backend : What a solver implements that needs more than this.
+
+    Notes
+    -----
+    The function is given copies of the parts of: minimise ½xᵀPx + qᵀx subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub. G and
+    h, and A and b, are None where there are no such rows; bounds may be infinite. It returns x (n,), or the tuple
+    (x, y, z) with y (p,) for the rows of A and z (m,) ≥ 0 for those of G, in the signs of (QP.1); None for x where it
+    found no point. The multipliers z of a primal are α. Most duals have no rows Gx ≤ h: there x alone is enough. Of the
+    keywords `tol`, `max_iter`, `time_limit`, `verbose` and `start` it is given those that it names; others are its
+    settings.
+
+    Its word is not taken: the certificate judges x as it does any. What it raises comes out as a `SolverError`, and so
+    does an answer of another shape. Numbers that are not finite are no point. A process that is started anew knows
+    nothing of it; a package offers a solver in every process, by an entry point of the group "qpsvm.backends".
+
+    Examples
+    --------
+    SciPy's own minimiser of a quadratic in a box, for a machine without equality rows:
+
+    >>> import qpsvm
+    >>> from scipy.optimize import minimize
+    >>> def boxed(P, q, G, h, A, b, lb, ub, *, ftol=1e-15):
+    ...     value = lambda x: (0.5 * x @ P @ x + q @ x, P @ x + q)
+    ...     bounds, options = list(zip(lb, ub)), {"ftol": ftol}
+    ...     return minimize(value, 0 * q, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    >>> problem = qpsvm.PrimalHinge([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], 0.25, intercept=None)
+    >>> with qpsvm.register_backend("boxed", boxed):
+    ...     result = qpsvm.solve(problem, backend="boxed", ftol=1e-12)
+    >>> print(result.status, result.backend, result.gap < 1e-6)
+    optimal boxed True
+    """
+    with LOCK:
+        if _checked(name) in (taken := ("auto", *names())):
+            raise ParameterError(f"the name {name!r} is taken; the backends are {', '.join(taken)}")
+        backend = _admitted(name, solver, sparse)
+        _keep(backend)
+        if auto:
+            FOR_AUTO.add(name)
+    return Registered(backend)
+
+
+def unregister_backend(name: str) -> None:
+    """Take a registered backend away. What is being solved by it goes on.
+
+    Parameters
+    ----------
+    name : str
+        As it was registered.
+
+    Raises
+    ------
+    UnknownOptionError
+        Nothing was registered under that name; the nearest one is named.
+
+    See Also
+    --------
+    qpsvm.register_backend : What makes it one.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> _ = qpsvm.register_backend("none", lambda P, q, G, h, A, b, lb, ub: 0 * q)
+    >>> qpsvm.unregister_backend("none")
+    >>> qpsvm.unregister_backend("none")
+    Traceback (most recent call last):
+        ...
+    qpsvm.UnknownOptionError: no backend is registered as 'none'...
+    """
+    _remove(name)
+
+
+def _remove(name: str, only: Backend | None = None) -> None:
+    """Take one away; or, where one is given, only if it is that one.
+
+    Raises UnknownOptionError.
+    """
+    global OUTSIDE
+    with LOCK:
+        if only is not None and OUTSIDE.get(name) is not only:
+            return
+        if name not in OUTSIDE:
+            known = nearest(name, OUTSIDE) if OUTSIDE else "none is"
+            ours = "; those of this library stay" if name in names() else ""
+            raise UnknownOptionError(f"no backend is registered as {shown(name)}{ours}; {known}")
+        OUTSIDE = {each: backend for each, backend in OUTSIDE.items() if each != name}
+        FOR_AUTO.discard(name)
+
+
 __all__ = [
     "REGISTRY", "RESUMABLE", "Backend", "Compiled", "Registered", "everyone", "get", "names", "register_backend",
     "unregister_backend",

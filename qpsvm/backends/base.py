@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
 from typing import Any, ClassVar
 
 from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed, traits_of
 from qpsvm.backends.contract import (
     Compiled,
     Limits,
-    boundary,
-    broken,
     built_in_version,
     importable,
     installed_version,
@@ -31,7 +28,7 @@ from qpsvm.base.errors import (
 )
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
-from qpsvm.program.statement import Statement
+from qpsvm.program.svm_dual import Statement
 from qpsvm.space.operators import LowRank
 
 
@@ -52,7 +49,7 @@ class Backend(ABC):
     loads : Import or None
         What its first use imports, where that is much.
     outside : bool
-        Whether it was registered, and is no part of this library: what it does is looked at.
+        Whether it was registered, and is no part of this library: what it raises is named.
 
     See Also
     --------
@@ -144,8 +141,7 @@ class Backend(ABC):
         Cost
             Time and memory.
         """
-        with boundary(self.name, "while it estimated its cost") if self.outside else nullcontext():
-            found = self.estimate(size, form)
+        found = self.estimate(size, form)
         return found if self.loads is None or self.loads.done else found + self.loads.cost
 
     def preferred_form(self, linear: bool) -> Form:
@@ -241,7 +237,7 @@ class Backend(ABC):
         UnsupportedError
             Another QP, or a machine that this backend does not take.
         """
-        statement = statement_of(qp, self.name)
+        statement = qp.statement or statement_of(qp, self.name)
         svm = statement.svm
         reason = self.refuse(traits_of(svm, isinstance(svm.gram, LowRank)), svm.m, "dual")
         if reason is not None:
@@ -320,20 +316,6 @@ class Backend(ABC):
             Names with commas between them.
         """
         return able(wish, self._peers())
-
-
-def compiled_by(backend: Backend, qp: QP) -> Compiled:
-    """What a backend makes of a QP.
-
-    Raises UnsupportedError, SolverError.
-    """
-    if not backend.outside:
-        return backend.compile(qp)
-    with boundary(backend.name, "while it compiled the QP"):
-        compiled = backend.compile(qp)
-        if not isinstance(compiled, Compiled) or compiled.backend is not backend or compiled.qp is not qp:
-            raise broken(backend.name, "compile has to return a qpsvm.backends.Compiled of itself and of this QP")
-        return compiled
 
 
 def able(wish: Wish, backends: Iterable[Backend]) -> str:

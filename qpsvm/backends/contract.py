@@ -1,7 +1,7 @@
 """What every backend is asked in the same words, and in what words it answers: limits, settings, data, solutions.
 
-Where somebody else's code runs, what the solver raises is named, and what it returns is looked at: only whether it can
-be measured. Whether it is right, the certificate says.
+Where somebody else's code runs, what it raises is named. Of what a solver returns only whether it can be measured is
+looked at. Whether it is right, the certificate says.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import importlib.metadata
 import importlib.util
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -29,12 +29,10 @@ from qpsvm.base.errors import (
     SolverError,
     TooLargeError,
 )
-from qpsvm.base.resources.interrupts import held
 from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.progress import Clock, held
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status
-from qpsvm.space.operators import LowRank
 
 if TYPE_CHECKING:
     from qpsvm.solvers.shared.stopping import Ended
@@ -173,18 +171,15 @@ def own_settings(limits: Limits, options: Mapping[str, Any], tol: float | None =
     return settings
 
 
-#: What a solver says of a point that nothing can be measured at.
+#: What is said of a point that nothing can be measured at.
 NOT_FINITE = "returned numbers that are not finite"
 
 
 class boundary:
-    """A block in which somebody else's code runs: whatever it raises leaves it as an error of this library.
+    """A block in which somebody else's code runs: whatever it raises leaves it as a `SolverError` that names it.
 
-    What is one already passes unchanged, so that a solver may refuse in our words; so do a lack of memory, which is
-    named further out, and what ends a program.
-
-    name: Whose code it is.
-    doing: What it is asked for, as in "while it solved".
+    What is an error of this library already passes, so that a solver may refuse in our words; so do a lack of memory,
+    which is named further out, and what ends a program.
     """
 
     def __init__(self, name: str, doing: str) -> None:
@@ -201,61 +196,9 @@ class boundary:
             raise SolverError(f"the registered backend {self.name!r} failed {self.doing}: {why}") from error
 
 
-def accepted(name: str, qp: QP, answer: Any) -> QPSolution:
-    """The answer of a registered backend, once it is known to be one: to this QP, of its shapes.
-
-    Without its point where that is not finite.
-
-    Raises SolverError.
-    """
-    if not isinstance(answer, QPSolution):
-        raise broken(name, f"_run has to return a QPSolution, and returned {shown(answer)}")
-    if answer.qp is not qp:
-        raise broken(name, "_run returned the solution of another QP than it was given")
-    if not isinstance(answer.status, Status) or not isinstance(answer.solver, Solver):
-        raise broken(name, f"its answer has the status {shown(answer.status)} and the solver {shown(answer.solver)}")
-    count = answer.iterations
-    if count is not None and (isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0):
-        raise broken(name, f"its answer has {shown(count)} iterations")
-    if answer.x is None:
-        return QPSolution(qp, answer.status, answer.solver, iterations=count)
-    sizes = {"x": qp.n, "y": _rows(qp.b), "z": _rows(qp.h)}
-    optional = {"box": qp.n, "v": qp.P.source.d if isinstance(qp.P, LowRank) else 0}
-    sizes |= {part: size for part, size in optional.items() if getattr(answer, part) is not None}
-    found = {part: as_vector(name, getattr(answer, part), part, size) for part, size in sizes.items()}
-    if not all(map(all_finite, found.values())):
-        return without_point(qp, answer.solver._replace(status=NOT_FINITE))
-    return answer.changed(**found)
-
-
 def without_point(qp: QP, solver: Solver) -> QPSolution:
     """The answer of a solver that broke down."""
     return QPSolution(qp, Status.NUMERICAL_ERROR, solver)
-
-
-def as_vector(name: str, values: Any, part: str, size: int) -> FloatArray:
-    """A copy of what a solver returned, (size,): a row or a column is a vector too.
-
-    Raises SolverError.
-    """
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError) as error:  # rows of different lengths; tensors of another device
-        raise broken(name, f"its {part} is no array of numbers, but {shown(values)}") from error
-    if array.dtype.kind not in "fiu":
-        raise broken(name, f"its {part} holds no numbers, but {shown(values)}")
-    if array.size != size or (size and max(array.shape, default=1) != size):
-        raise broken(name, f"its {part} has shape {array.shape} where ({size},) is needed")
-    return np.array(array, dtype=np.float64).reshape(size)
-
-
-def broken(name: str, why: str) -> SolverError:
-    """What is raised where a backend does not keep the protocol."""
-    return SolverError(f"the registered backend {name!r} does not keep the protocol of qpsvm.register_backend: {why}")
-
-
-def _rows(side: Sequence[float] | FloatArray | None) -> int:
-    return 0 if side is None else len(side)
 
 
 #: What solvers raise when the value of a setting is wrong.
@@ -386,21 +329,32 @@ class Compiled(ABC):
         """Call the solver with checked options and map its answer back."""
 
     def _answered(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        """What `_run` answers; of a backend from outside, once it is known to be an answer.
-
-        Where numbers break down in it, that is its answer: a status without a point.
+        """What `_run` answers; where numbers break down in it, a status without a point.
 
         Raises SolverError.
         """
-        if not self.backend.outside:
-            try:
-                return self._run(limits, options)
-            except (ArithmeticError, np.linalg.LinAlgError) as error:
-                if options and isinstance(error, REFUSALS):  # a setting that is too large
-                    raise
-                return without_point(self.qp, self._reported(f"raised {type(error).__name__}: {error}"))
-        with boundary(self.backend.name, "while it solved"):
-            return accepted(self.backend.name, self.qp, self._run(limits, options))
+        if self.backend.outside:
+            with boundary(self.backend.name, "while it solved"):
+                answer = self._run(limits, options)
+                if not isinstance(answer, QPSolution):
+                    raise TypeError(f"_run has to return a QPSolution, and returned {shown(answer)}")
+                return self._measurable(answer)
+        try:
+            return self._measurable(self._run(limits, options))
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            if options and isinstance(error, REFUSALS):  # a setting that is too large
+                raise
+            return without_point(self.qp, self._reported(f"raised {type(error).__name__}: {error}"))
+
+    def _measurable(self, answer: QPSolution) -> QPSolution:
+        """The answer; without its point where a number of that is not finite: nothing could be measured there."""
+        parts = (answer.x, answer.y, answer.z, answer.box, answer.v)
+        if answer.x is None or all(all_finite(np.asarray(part)) for part in parts if part is not None):
+            return answer
+        status, solver = answer.status, answer.solver
+        if status in (Status.OPTIMAL, Status.INACCURATE):
+            status, solver = Status.NUMERICAL_ERROR, solver._replace(status=NOT_FINITE)
+        return QPSolution(self.qp, status, solver, iterations=answer.iterations)
 
     def _reported(self, raw: str) -> Solver:
         """Who answers, and in what words."""
@@ -409,12 +363,7 @@ class Compiled(ABC):
     def _answer(
         self, status: Status, solver: Solver, iterations: int | None, x: FloatArray | None = None, **parts: Any
     ) -> QPSolution:
-        """The solution; without a point where one of its numbers is not finite: nothing could be measured there."""
-        if x is None:
-            return QPSolution(self.qp, status, solver, iterations=iterations)
-        if not all(all_finite(part) for part in (x, *parts.values()) if part is not None):
-            broken_down = status in (Status.OPTIMAL, Status.INACCURATE)
-            return QPSolution(self.qp, Status.NUMERICAL_ERROR if broken_down else status, solver, iterations=iterations)
+        """The solution."""
         return QPSolution(self.qp, status, solver, x=x, iterations=iterations, **parts)
 
     def _told(self, run: Run, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:

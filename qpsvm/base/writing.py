@@ -84,10 +84,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def text_of(path: str | os.PathLike[str]) -> str:
-    """The path as text.
-
-    Raises ParameterTypeError, FileAccessError.
-    """
+    """The path as text. Raises ParameterTypeError, FileAccessError."""
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(name, str):
         raise ParameterTypeError(f"path must be text or a pathlib.Path, got {type(path).__name__}")
@@ -101,10 +98,7 @@ def text_of(path: str | os.PathLike[str]) -> str:
 
 
 def _status(target: Path) -> os.stat_result | None:
-    """What the system says of the file to be replaced, or None where there is none.
-
-    Raises OSError.
-    """
+    """What the system says of the file to be replaced, or None where there is none. Raises OSError."""
     try:
         old = target.stat()
     except FileNotFoundError:

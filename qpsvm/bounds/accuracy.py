@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import (
     UNDERFLOW,
     UNIT,
@@ -72,7 +72,7 @@ class Accuracy:
     """How exactly f is known over the rows of a feature space."""
 
     def __init__(self, space: FeatureSpace) -> None:
-        self.space, self.team = space, space.samples.team
+        self.space, self.comm = space, space.samples.comm
 
     @remembered
     def _width(self) -> int:
@@ -84,7 +84,7 @@ class Accuracy:
         """ρ of (ACC.1), (n,), from above; None where they are computed only where they are needed."""
         space, kernel = self.space, self.space.kernel
         if space.is_linear:
-            many = self.team.count(space.rows.entries) > MANY_ENTRIES
+            many = self.comm.count(space.rows.entries) > MANY_ENTRIES
             return None if many else self._norms(space.rows.squared_norms())
         n = space.n
         if not space.is_plain or not isinstance(kernel, BOUNDED):  # what was taken from K or added to it was rounded
@@ -110,9 +110,9 @@ class Accuracy:
         """A bound on every ρ_i."""
         if self._sizes is not None:
             common = common_value(self._sizes)
-            return self.team.most(float(self._sizes.max(initial=0.0)) if common is None else common)
+            return self.comm.max(float(self._sizes.max(initial=0.0)) if common is None else common)
         rows = self.space.rows
-        return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(self.team.count(rows.entries)))
+        return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(self.comm.count(rows.entries)))
 
     @property
     def norm(self) -> float:
@@ -120,7 +120,7 @@ class Accuracy:
         if self._sizes is None:
             return self.largest
         norm = length_above(self._sizes)
-        return norm if self.team.alone else length_above(self.team.joined(np.array([norm])))
+        return norm if self.comm.serial else length_above(self.comm.allgather(np.array([norm])))
 
     def sizes(self, rows: IntArray) -> FloatArray:
         """ρ_i of some rows: (r,)."""
@@ -170,12 +170,12 @@ class Accuracy:
     def weight_radius(self, beta: FloatArray) -> float:
         """How far Σβ_i z_i may be from what was computed, in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
         length, count, n = length_above(beta), int(np.count_nonzero(beta)), len(beta)
-        if not self.team.alone:
-            length = length_above(self.team.joined(np.array([length])))
-            count, n = self.team.sums(count, n + 4)
+        if not self.comm.serial:
+            length = length_above(self.comm.allgather(np.array([length])))
+            count, n = self.comm.sums(count, n + 4)
         size = length * self.norm
         if self._sizes is not None:
-            size = min(size, self.team.sum(float(np.abs(beta) @ self._sizes)))
+            size = min(size, self.comm.sum(float(np.abs(beta) @ self._sizes)))
         return gamma(count + 4) * size * (1.0 + gamma(n + 4))
 
     def sharp_weights(self, beta: FloatArray, rest: FloatArray | None = None) -> tuple[FloatArray, FloatArray] | None:
@@ -185,7 +185,7 @@ class Accuracy:
         """
         support = np.flatnonzero(beta)
         parts_of = [beta[support]] if rest is None else [beta[support], rest[support]]
-        if self.team.count(len(parts_of) * len(support)) * self.space.samples.d > AFFORDABLE:
+        if self.comm.count(len(parts_of) * len(support)) * self.space.samples.d > AFFORDABLE:
             return None
         X, weights = self.space.samples.take(support), np.concatenate(parts_of)
         columns = max(AT_A_TIME // max(len(weights), 1), 1)
@@ -194,8 +194,8 @@ class Accuracy:
             block = np.ascontiguousarray(as_dense(X[:, j : j + columns]).T)
             found.append(dots_in_two(block if rest is None else np.hstack([block, block]), weights))
         high, low, radii = (np.concatenate([part[k] for part in found]) for k in range(3))
-        if not self.team.alone:
-            high, low, radii = sum_in_two(self.team.joined(np.array([[high, low, radii]])))
+        if not self.comm.serial:
+            high, low, radii = sum_in_two(self.comm.allgather(np.array([[high, low, radii]])))
         return high, radii + UNIT * np.abs(high)
 
     def sharp_values(
@@ -219,7 +219,7 @@ class Accuracy:
         if w is not None:
             weights = np.concatenate([w, [b, -1.0]])
             step = max(AT_A_TIME // len(weights), 1)
-            if self.team.most(len(rows)) * len(weights) > AFFORDABLE:
+            if self.comm.max(len(rows)) * len(weights) > AFFORDABLE:
                 return None
             starts = range(0, len(rows), step)
             parts = [self._sharp_linear(rows[i : i + step], weights, levels[i : i + step]) for i in starts]
@@ -244,7 +244,7 @@ class Accuracy:
 
         Shapes: rows (r,), centre (d,) → values, radii (r,).
         """
-        if 2 * self.team.most(len(rows)) * len(centre) > AFFORDABLE:
+        if 2 * self.comm.max(len(rows)) * len(centre) > AFFORDABLE:
             return None
         step = max(AT_A_TIME // (2 * len(centre) + 1), 1)
         parts = []

@@ -21,8 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import freeze_parts
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import freeze_parts, remembered
 from qpsvm.base.arrays.rounding import UNIT, gamma, length_above, relative_gap, total
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import outline

@@ -19,7 +19,7 @@ pair of floats (w, b) keeps to the last bit. There
     (COUNT.5)  a user's equality counts as kept where |t| ≤ 8r:  no more than the rounding of its own evaluation;  its
                term is α(|t| + r), what that much would be worth at the price α
 
-Over a team every sum is that of all members, with a rounding more for each, and the surplus moves onto a row of one.
+Over processes every sum is that of all, with a rounding more for each, and the surplus moves onto a row of one.
 
 Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly nothing: most rows, in general.
 
@@ -34,11 +34,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, length_above, two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value
-from qpsvm.base.resources.communicator import ALONE, Team, total_over
+from qpsvm.base.resources.communicator import SERIAL, Communicator, total_over
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import BLOCK, Certificate
 from qpsvm.bounds.screening import row_radii
@@ -80,9 +80,9 @@ class Bounds:
         self.accuracy, self.svm, self.equal = accuracy, svm, equal
         self.homogeneous = svm.homogeneous and any(group.total for group in svm.groups)
         self._remembered: tuple[Certificate | None, float] = None, 0.0
-        self.team = svm.team
-        self._more = 0.0 if self.team.alone else gamma(self.team.size + 4)  # what adding up over the members may cost
-        if not self.team.alone:  # asked of everybody now: what follows is not the same for every member's rows
+        self.comm = svm.comm
+        self._more = 0.0 if self.comm.serial else gamma(self.comm.size + 4)  # what adding up over the members may cost
+        if not self.comm.serial:  # asked of everybody now: what follows is not the same for every member's rows
             _ = accuracy.largest, accuracy.kappa(np.zeros(0), np.zeros(0)), svm.mirrored, svm.hard, svm.curved
 
     def slack(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
@@ -225,7 +225,7 @@ class Bounds:
             losses += self.losses(part, t - r)
         rows = kept[0] if len(kept) == 1 else np.concatenate([*kept, np.zeros(0, dtype=np.intp)])
         t, r = (t[rows], r[rows]) if len(kept) == 1 and self.accuracy.uniform else self.slack(point, rows)
-        terms, losses, n = self.team.sums(self.terms(point, rows, t, r), losses, len(a))
+        terms, losses, n = self.comm.sums(self.terms(point, rows, t, r), losses, len(a))
         terms *= 1.0 + self._more
         distance, moved = self._repair(point)
         difference = 0.5 * distance * distance + terms + moved
@@ -279,8 +279,8 @@ class Bounds:
     def apart(self, point: Certificate, group: Group) -> tuple[float, float]:
         """How far a penalised multiplier may be from that of α, (CERT.2), and its size from below."""
         mu, products = multiplier(point, group), point.alpha * group.column
-        slope, error = surplus(products, group.total, self.team)
-        error += 0.0 if self._units(group.column) else 2.0 * UNIT * self.team.sum(float(np.abs(products).sum()))
+        slope, error = surplus(products, group.total, self.comm)
+        error += 0.0 if self._units(group.column) else 2.0 * UNIT * self.comm.sum(float(np.abs(products).sum()))
         apart = abs(mu - slope / group.ridge) + 4.0 * UNIT * abs(mu) + error / group.ridge + point.level_radius
         return apart * FEW, max(abs(mu) - point.level_radius, 0.0)
 
@@ -289,7 +289,7 @@ class Bounds:
         if column is self.svm.sign:
             return True
         size = np.abs(column)
-        return self.team.all(bool(((size == 1.0) | (size == 0.0)).all()))
+        return self.comm.all(bool(((size == 1.0) | (size == 0.0)).all()))
 
     @staticmethod
     def _weighs(point: Certificate) -> bool:
@@ -302,7 +302,7 @@ class Bounds:
         t and r are those of the rows (r,) that contribute; of others, α or the room is 0 itself.
         """
         nothing = (t == 0.0) & (r == 0.0) | (point.alpha[rows] == 0.0) & (t + r <= 0.0)
-        return not self._weighs(point) and self.team.all(bool(nothing.all()))
+        return not self._weighs(point) and self.comm.all(bool(nothing.all()))
 
     def losses(self, rows: slice, t: FloatArray) -> float:
         """Σψ over some rows of this member, for t (r,) from below; 0 for rows that nothing may fall short of."""
@@ -337,8 +337,8 @@ class Bounds:
 
     def _repair(self, point: Certificate) -> tuple[float, float]:
         """(COUNT.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
-        team = self.team
-        terms = team.count(len(point.coef)) + (0 if point.w is None else len(point.w))
+        comm = self.comm
+        terms = comm.count(len(point.coef)) + (0 if point.w is None else len(point.w))
         distance = point.offset * (1.0 + gamma(terms + 8))
         moved = 0.0
         if point.w is not None:
@@ -359,7 +359,7 @@ class Bounds:
             spread = None  # it is part of that radius
         if self.svm.rows is not None or spread is not None:
             moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
-            distance += team.sum(moving) * max(point.factor, 1.0) * FEW
+            distance += comm.sum(moving) * max(point.factor, 1.0) * FEW
         for part in self.svm.parts:
             if not part.ridge:
                 apart, grown = self._surplus(point, part)
@@ -373,14 +373,14 @@ class Bounds:
         The row is the one nearest to its margin of those with room for twice the surplus. A user's row may be of
         several parts; of the only one, it can take it.
         """
-        column, team, svm = part.column, self.team, self.svm
+        column, comm, svm = part.column, self.comm, self.svm
         products, error = column * point.alpha, 0.0
         if part.rows is None and not self._units(column):
             products, low = two_product(column, point.alpha)
             tiny = (products == 0.0) | (np.abs(products) < NEXT_TO_NOTHING)
-            error = UNDERFLOW * team.count(int(np.count_nonzero(tiny & (point.alpha > 0.0) & (column != 0.0))))
+            error = UNDERFLOW * comm.count(int(np.count_nonzero(tiny & (point.alpha > 0.0) & (column != 0.0))))
             products = np.concatenate([products, low])
-        excess, off = surplus(products, part.total, team)
+        excess, off = surplus(products, part.total, comm)
         bound = (abs(excess) + off + error) * FEW
         if bound == 0.0:
             return 0.0, 0.0
@@ -398,7 +398,7 @@ class Bounds:
             slacks = np.abs(point.margin[able] - point.yf[able])
             nearest = int(np.argmin(slacks))
             own = [0.0, float(slacks[nearest]), *self._moving(point, int(able[nearest]), bound, takers)]
-        told = min(team.joined(np.array([own])).tolist())
+        told = min(comm.allgather(np.array([own])).tolist())
         if told[0] == 0.0:
             return told[2], told[3]
         # At the largest ν all are at their bounds a_i = s_i/Σs, which are rounded: nothing else has to give.
@@ -406,8 +406,8 @@ class Bounds:
         own, k = [0.0, 0.0, 0.0], int(np.argmax(upper)) if len(upper) else -1
         if k >= 0 and takers[k]:
             own = [float(upper[k]), *self._moving(point, k, bound, takers)]
-        n = team.count(len(column))
-        top, size, reach = max(team.joined(np.array([own])).tolist(), key=lambda told: told[0])
+        n = comm.count(len(column))
+        top, size, reach = max(comm.allgather(np.array([own])).tolist(), key=lambda told: told[0])
         return (size, reach) if 2.0 * bound <= gamma(n + 4) * top * n else (math.inf, math.inf)
 
     def _moving(self, point: Certificate, k: int, bound: float, column: FloatArray) -> tuple[float, float]:
@@ -439,9 +439,9 @@ class Bounds:
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))
 
 
-def surplus(products: FloatArray, amount: float, team: Team = ALONE) -> tuple[float, float]:
+def surplus(products: FloatArray, amount: float, comm: Communicator = SERIAL) -> tuple[float, float]:
     """Eᵀα − e of one column, from its products with α (m,) and e, and how far that may be off."""
-    return total_over(products, team, -amount)
+    return total_over(products, comm, -amount)
 
 
 def multiplier(point: Certificate, group: Group) -> float:

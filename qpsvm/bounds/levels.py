@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import near_level, total
-from qpsvm.base.resources.communicator import ALONE, Team, crossing, quantile_over
+from qpsvm.base.arrays.vectors import total
+from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_interval
 from qpsvm.program.svm_dual import Part, SVMDual
 
 #: Bounds that cross by no more than this share of their size are one: rounding.
 TOUCHING = 1e-14
-#: Of more knots than this, the members of a team tell each other so many to find the next one to look at.
+#: Of more knots than this, the members of a communicator tell each other so many to find the next one to look at.
 KNOTS, SAMPLED = 2048, 255
 
 
@@ -47,7 +47,7 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
     upper, curvature, column = _of(part, dual.upper), _of(part, dual.curvature), _of(part, part.column)
     hard = None if dual.hard is None else _of(part, dual.hard)
     if hard is None:
-        return _soft_interval(points, column, upper, curvature if dual.curved else None, part, dual.team)
+        return _soft_interval(points, column, upper, curvature if dual.curved else None, part, dual.comm)
     low = float(np.max(points, where=hard & (column > 0), initial=-np.inf))
     high = float(np.min(points, where=hard & (column < 0), initial=np.inf))
     if low > high:
@@ -58,7 +58,7 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
     if not soft.any() and not part.ridge:  # eθ alone
         return (high if part.total < 0.0 else low), (low if part.total > 0.0 else high)
     curved = curvature[soft] if dual.curved else None
-    first, last = _soft_interval(points[soft], column[soft], upper[soft], curved, part, dual.team)
+    first, last = _soft_interval(points[soft], column[soft], upper[soft], curved, part, dual.comm)
     return min(max(first, low), high), max(min(last, high), low)
 
 
@@ -68,12 +68,12 @@ def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) ->
     free = ((a > 0) & (a < upper)).nonzero()[0]  # (LEVEL.5), (CSVM.12), (PHINGE.12): those with 0 < α < C
     if part.column is not dual.sign and part.rows is None:
         free = free[part.column[free] != 0.0]
-    if dual.team.alone and not len(free):
+    if dual.comm.serial and not len(free):
         return None
     values = points[free]
     if dual.curved:
         values = values - _of(part, dual.curvature)[free] * a[free] / _of(part, part.column)[free]
-    added, count = dual.team.sums(float(np.add.reduce(values)), len(free))
+    added, count = dual.comm.sums(float(np.add.reduce(values)), len(free))
     return float(added) / count if count else None  # (LEVEL.5), (CSVM.12), (PHINGE.12)
 
 
@@ -83,59 +83,51 @@ def _of(part: Part, vector: NDArray[Any]) -> NDArray[Any]:
 
 
 def _soft_interval(
-    points: FloatArray, column: FloatArray, upper: FloatArray, curvature: FloatArray | None, part: Part, team: Team
+    points: FloatArray,
+    column: FloatArray,
+    upper: FloatArray,
+    curvature: FloatArray | None,
+    part: Part,
+    comm: Communicator,
 ) -> tuple[float, float]:
     """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece."""
-    if curvature is not None and team.any(bool((curvature > 0.0).any())):
-        pieces = Pieces(points, column, upper, curvature, part.total, part.ridge, team)
+    if curvature is not None and comm.any(bool((curvature > 0.0).any())):
+        pieces = Pieces(points, column, upper, curvature, part.total, part.ridge, comm)
         first, last = pieces.first(), -pieces.mirrored().first()
         return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
     weights = upper if part.rows is not None or _all_units(column) else upper * np.abs(column)
     if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
-        low, high = quantile_over(-points, weights, part.total, team)  # (LEVEL.3), (NUSVM.13)
+        low, high = quantile_interval(-points, weights, part.total, comm)  # (LEVEL.3), (NUSVM.13)
         return -high, -low
-    level = team.sum(total(weights, column > 0)) - part.total
+    level = comm.sum(total(weights, column > 0)) - part.total
     if part.ridge:
-        found = _ridged(points, weights, level, part.ridge, team)
+        found = crossing(points, weights, level, comm, ridge=part.ridge)
         return found, found
-    if part.total > 0.0 and team.all(bool((column > 0).all())):  # the sum of all weights is known up to rounding
-        top, weight = _largest(points, weights, team)
+    if part.total > 0.0 and comm.all(bool((column > 0).all())):  # the sum of all weights is known up to rounding
+        top, weight = _largest(points, weights, comm)
         if part.total < weight:  # however far below that rounding: it alone is short of θ
             return top, top
-        if abs(level) <= 4.0 * team.count(len(points)) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)
-            return -math.inf, team.least(float(points.min(initial=math.inf)))
-    if part.total and not 0.0 <= level <= team.sum(float(weights.sum())):  # only hard rows can hold θ
+        if abs(level) <= 4.0 * comm.count(len(points)) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)
+            return -math.inf, comm.min(float(points.min(initial=math.inf)))
+    if part.total and not 0.0 <= level <= comm.sum(float(weights.sum())):  # only hard rows can hold θ
         end = math.copysign(math.inf, level)
         return end, end
-    low, high = quantile_over(points, weights, level, team)  # (LEVEL.3), (ONE.12), (SVDD.13)
+    low, high = quantile_interval(points, weights, level, comm)  # (LEVEL.3), (ONE.12), (SVDD.13)
     return (low if level else -math.inf), high
 
 
-def _largest(points: FloatArray, weights: FloatArray, team: Team) -> tuple[float, float]:
+def _largest(points: FloatArray, weights: FloatArray, comm: Communicator) -> tuple[float, float]:
     """The largest point of all members, and its weight; of several, that of the first."""
     own = np.zeros((0, 2))
     if len(points):
         top = int(np.argmax(points))
         own = np.array([[points[top], weights[top]]])
-    told = team.joined(own)
+    told = comm.allgather(own)
     return tuple(told[int(np.argmax(told[:, 0]))].tolist())
 
 
 def _all_units(column: FloatArray) -> bool:
     return bool((np.abs(column) == 1.0).all())
-
-
-def _ridged(points: FloatArray, weights: FloatArray, level: float, ridge: float, team: Team = ALONE) -> float:
-    """The θ where Rθ − level + (the weights of the points below θ) rises through 0, in a piece or at a point."""
-    if not team.alone:
-        return crossing(points, weights, level, team, ridge=ridge)
-    points, weights, level = near_level(points, weights, level, 0.0, ridge)
-    order = np.argsort(points, kind="stable")
-    points, passed = points[order], np.cumsum(weights[order])
-    k = int(np.searchsorted(ridge * points + passed, level))
-    before = float(passed[k - 1]) if k else 0.0
-    inside = (level - before) / ridge
-    return min(inside, float(points[k])) if k < len(points) else inside
 
 
 class Pieces:
@@ -149,15 +141,15 @@ class Pieces:
         curvature: FloatArray,
         e: float,
         ridge: float,
-        team: Team = ALONE,
+        comm: Communicator = SERIAL,
     ) -> None:
         known = column != 0.0
         self.points, self.column, self.upper = points[known], column[known], upper[known]
-        self.curvature, self.e, self.ridge, self.team = curvature[known], e, ridge, team
+        self.curvature, self.e, self.ridge, self.comm = curvature[known], e, ridge, comm
 
     def mirrored(self) -> Pieces:
         """The same in −θ."""
-        return Pieces(-self.points, -self.column, self.upper, self.curvature, -self.e, self.ridge, self.team)
+        return Pieces(-self.points, -self.column, self.upper, self.curvature, -self.e, self.ridge, self.comm)
 
     def slope(self, theta: float, right: bool) -> float:
         """h′ at θ, from the right or from the left where it jumps."""
@@ -168,7 +160,7 @@ class Pieces:
         if jumps.any():
             inside = (t > 0) | ((t == 0) & ((self.column < 0) == right))
             a = np.where(jumps, np.where(inside, self.upper, 0.0), a)
-        return self.e + self.ridge * theta - self.team.sum(float(self.column @ a))
+        return self.e + self.ridge * theta - self.comm.sum(float(self.column @ a))
 
     def first(self) -> float:
         """The smallest θ from which on h′ ≥ 0; −∞ or ∞ where all are, or none is."""
@@ -195,13 +187,13 @@ class Pieces:
 
         By bisection, at the median of a joined sample of those that are left.
         """
-        team = self.team
-        if team.alone:
+        comm = self.comm
+        if comm.serial:
             return knots
         ends: list[float] = []  # the nearest knots looked at on either side, if any
         low, high = -math.inf, math.inf
-        while (count := team.count(len(knots))) > KNOTS:
-            sample = np.sort(team.joined(knots[:: -(-count // SAMPLED)]))
+        while (count := comm.count(len(knots))) > KNOTS:
+            sample = np.sort(comm.allgather(knots[:: -(-count // SAMPLED)]))
             at = float(sample[len(sample) // 2])
             if self.slope(at, right=True) >= 0.0:
                 high = at
@@ -209,12 +201,12 @@ class Pieces:
                 low = at
             ends = [end for end in (low, high) if math.isfinite(end)]
             knots = knots[(knots > low) & (knots < high)]
-        return np.concatenate([team.joined(knots), ends])
+        return np.concatenate([comm.allgather(knots), ends])
 
     def _outside(self, knot: float, side: float) -> float:
         """`first` to the left of all knots or to the right, where h′ is linear."""
         endless = np.isinf(self.upper) & (side * self.column < 0.0)
-        steepness = self.ridge + self.team.sum(float((self.column[endless] ** 2 / self.curvature[endless]).sum()))
+        steepness = self.ridge + self.comm.sum(float((self.column[endless] ** 2 / self.curvature[endless]).sum()))
         value = self.slope(knot, right=side > 0)
         if side < 0 and (value < 0.0 or (value == 0.0 and steepness > 0.0)):
             return knot

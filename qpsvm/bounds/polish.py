@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, lstsq
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.interrupts import noted
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.progress import Clock, noted
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.program.svm_dual import SVMDual
 
@@ -71,7 +70,7 @@ def polish(
     each: float = 0.0,
 ) -> Certificate:
     """Improve a certified point until its gap is rounding, or no split of the indices improves it any more."""
-    if not svm.team.alone:  # a split is of all rows at once
+    if not svm.comm.serial:  # a split is of all rows at once
         return start
     best, n = start, len(start.alpha)
     some, lengths, most = _patience(n, start.gap)

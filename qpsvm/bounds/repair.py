@@ -12,7 +12,7 @@ What is nearest in the norm would take a QP of its own; what is cheap and near i
                 inside make up for it; a point whose sum is right already is not projected
     (REPAIR.6)  two rows of a sample with opposite signs:  what both α have in common moves nothing but the objective,
                 by ℓ⁺ + ℓ⁻ = −2ε for each unit: the smaller is subtracted from both
-    (REPAIR.8)  over a team:  the same, but τ of (REPAIR.3) is found by Newton's method within a bracket, from the sum
+    (REPAIR.8)  over processes:  the same, but τ of (REPAIR.3) is found by Newton's method in a bracket, from the sum
                 and the number of the entries between 0 and U
     (REPAIR.9)  at last, what Σ c α still has too much is taken from the finest row strictly inside its box that is far
                 larger than that, and what its digits cannot take from a finer one. So every equality holds without any
@@ -31,7 +31,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import common_value, times
-from qpsvm.base.resources.communicator import ALONE, Team, total_over
+from qpsvm.base.resources.communicator import SERIAL, Communicator, total_over
 from qpsvm.program.svm_dual import Part, SVMDual, Users
 
 EPS = float(np.finfo(float).eps)
@@ -57,12 +57,12 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     if not equalities:
         return boxed(alpha, dual.upper)
     if (part := equalities[0]).rows is None:
-        return _exactly(_on_all_rows(dual, part, alpha), dual.upper, part.total, dual.team, part.column)
+        return _exactly(_on_all_rows(dual, part, alpha), dual.upper, part.total, dual.comm, part.column)
     a = np.zeros_like(alpha)
     for part in equalities:
         upper = dual.upper[part.rows]
-        near = capped_simplex(alpha[part.rows], upper, part.total, dual.team)
-        a[part.rows] = _exactly(near, upper, part.total, dual.team)
+        near = capped_simplex(alpha[part.rows], upper, part.total, dual.comm)
+        a[part.rows] = _exactly(near, upper, part.total, dual.comm)
     return a
 
 
@@ -109,45 +109,45 @@ def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     if len(equalities) != 1 or equalities[0].rows is not None or dual.users is not None:
         return feasible(dual, alpha)
     column, near = equalities[0].column, boxed(alpha, dual.upper)
-    surplus = dual.team.sum(float(near @ column)) - equalities[0].total
+    surplus = dual.comm.sum(float(near @ column)) - equalities[0].total
     fall = column * surplus > 0.0
     room = np.where((near > 0.0) & (near < dual.upper), np.where(fall, near, dual.upper - near), 0.0)
-    most = dual.team.sum(float(room @ np.abs(column)))
+    most = dual.comm.sum(float(room @ np.abs(column)))
     if np.isfinite(most) and 0.0 < abs(surplus) < most:  # (REPAIR.4)
         near += np.where(fall, -room, room) * (abs(surplus) / most)
     return feasible(dual, near)
 
 
 def _on_all_rows(dual: SVMDual, part: Part, alpha: FloatArray) -> FloatArray:
-    team = dual.team
+    comm = dual.comm
     if part.total == 0.0:
-        return balanced(alpha, part.column, dual.upper, team=team)
-    if part.total > 0.0 and team.all(bool((part.column > 0).all())):
-        return _raised(alpha, part.column, dual.upper, part.total, team)
-    if part.total < 0.0 and team.all(bool((part.column < 0).all())):
-        return _raised(alpha, -part.column, dual.upper, -part.total, team)
-    return balanced(alpha, part.column, dual.upper, part.total, team)
+        return balanced(alpha, part.column, dual.upper, comm=comm)
+    if part.total > 0.0 and comm.all(bool((part.column > 0).all())):
+        return _raised(alpha, part.column, dual.upper, part.total, comm)
+    if part.total < 0.0 and comm.all(bool((part.column < 0).all())):
+        return _raised(alpha, -part.column, dual.upper, -part.total, comm)
+    return balanced(alpha, part.column, dual.upper, part.total, comm)
 
 
-def _raised(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float, team: Team) -> FloatArray:
+def _raised(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float, comm: Communicator) -> FloatArray:
     """The nearest α in the box with Σ c α = mass, for c > 0: (m,) each; nearest in cα."""
-    scaled = capped_simplex(alpha * column, upper * column, mass, team)
+    scaled = capped_simplex(alpha * column, upper * column, mass, comm)
     return np.asarray(np.minimum(scaled / column, upper))
 
 
 def balanced(
-    alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0, team: Team = ALONE
+    alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0, comm: Communicator = SERIAL
 ) -> FloatArray:
     """The nearest cheap point of {0 ≤ α ≤ U, Σ c α = e}: clip, then scale the heavier side down. All (m,)."""
     clipped = boxed(alpha, upper)
-    products, whole, count = team.sums(float(clipped @ column), float(np.add.reduce(clipped)), len(clipped))
+    products, whole, count = comm.sums(float(clipped @ column), float(np.add.reduce(clipped)), len(clipped))
     surplus = products - mass
     heavier = 0.5 * (whole + abs(surplus))
     if abs(surplus) <= ROUNDINGS * EPS * math.sqrt(count) * heavier:
         return clipped  # the rounding of the sums
     plus = column > 0
     weighted = clipped * column
-    in_plus, in_minus = team.sums(
+    in_plus, in_minus = comm.sums(
         float(np.add.reduce(weighted, where=plus)), -float(np.add.reduce(weighted, where=~plus))
     )
     if in_plus - mass > in_minus:
@@ -158,16 +158,16 @@ def balanced(
         np.multiply(clipped, share / size, out=clipped, where=heavy)
         return clipped
     clipped[heavy] = 0.0
-    clipped[light] = _raised(clipped[light], np.abs(column[light]), upper[light], abs(mass), team)
+    clipped[light] = _raised(clipped[light], np.abs(column[light]), upper[light], abs(mass), comm)
     return clipped
 
 
 def _exactly(
-    alpha: FloatArray, upper: FloatArray, total: float, team: Team, column: FloatArray | None = None
+    alpha: FloatArray, upper: FloatArray, total: float, comm: Communicator, column: FloatArray | None = None
 ) -> FloatArray:
     """(REPAIR.9) for one part, in place: α, U and the column c, 1 where it is None, (m,) each."""
     products = alpha if column is None else column * alpha
-    surplus = total_over(products, team, *((-total,) if total else ()))[0]
+    surplus = total_over(products, comm, *((-total,) if total else ()))[0]
     if surplus == 0.0:
         return alpha
     rows = ((alpha > 0.0) & (alpha < upper)).nonzero()[0]
@@ -182,12 +182,12 @@ def _exactly(
             moved = value - sign * surplus
             taken = moved - value
             left = sign * ((value - (moved - taken)) - (sign * surplus + taken))  # (ROUND.2)
-            offer = [[value, team.rank, left]]
-        offers = offer if team.alone else team.joined(np.array(offer).reshape(-1, 3)).tolist()
+            offer = [[value, comm.rank, left]]
+        offers = offer if comm.serial else comm.allgather(np.array(offer).reshape(-1, 3)).tolist()
         if not offers:
             break
         _, rank, rest = min(offers)
-        if rank == team.rank:
+        if rank == comm.rank:
             alpha[rows[k]] = a[k] = moved
         if rest == 0.0:
             break
@@ -217,7 +217,7 @@ def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
     return clipped
 
 
-def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, team: Team = ALONE) -> FloatArray:
+def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, comm: Communicator = SERIAL) -> FloatArray:
     """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
 
     Shapes: a, caps (m,) → (m,).
@@ -227,16 +227,16 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, team: Team = AL
     Σ clip(a − τ, 0, caps) is piecewise linear and falls in τ, with breakpoints a and a − caps (Brucker 1984). It is
     summed from the top, where it is 0, and relative to the largest a: a mass far below all entries keeps its digits.
     """
-    if mass >= team.sum(float(caps.sum())):
+    if mass >= comm.sum(float(caps.sum())):
         return caps.copy()
     near = boxed(a, caps)
-    if _adds_up(near, mass, team):
-        return _evened(near, caps, mass, team)
-    a = a - team.most(float(a.max(initial=-math.inf)))
-    tau = _threshold(a, caps, mass) if team.alone else _threshold_of_all(a, caps, mass, team)
+    if _adds_up(near, mass, comm):
+        return _evened(near, caps, mass, comm)
+    a = a - comm.max(float(a.max(initial=-math.inf)))
+    tau = _threshold(a, caps, mass) if comm.serial else _threshold_of_all(a, caps, mass, comm)
     x: FloatArray = np.clip(a - tau, 0.0, caps)
-    settled = _evened(_snapped(x, caps, mass), caps, mass, team)
-    return settled if _adds_up(settled, mass, team) else _filled(_evened(x, caps, mass, team), caps, mass, team)
+    settled = _evened(_snapped(x, caps, mass), caps, mass, comm)
+    return settled if _adds_up(settled, mass, comm) else _filled(_evened(x, caps, mass, comm), caps, mass, comm)
 
 
 def _threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
@@ -252,16 +252,16 @@ def _threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
     return float(breaks[k] - ((mass - values[k]) / slope if slope > 0 else 0.0))
 
 
-def _threshold_of_all(a: FloatArray, caps: FloatArray, mass: float, team: Team) -> float:
-    """The same over a team: Newton's method on the sum, which falls in τ, and bisection where that is of no help."""
+def _threshold_of_all(a: FloatArray, caps: FloatArray, mass: float, comm: Communicator) -> float:
+    """The same over processes: Newton's method on the sum, which falls in τ, and bisection where that is of no help."""
     # at the lower end every cap is reached, or one entry without a cap has the mass
-    low = team.least(float((a - np.where(caps < np.inf, caps, mass)).min(initial=0.0)))
+    low = comm.min(float((a - np.where(caps < np.inf, caps, mass)).min(initial=0.0)))
     high = tau = 0.0
     width = math.inf
     for _ in range(HALVINGS):
         x = a - tau
         inside = (x >= 0.0) & (x < caps)
-        missing, slope = team.sums(float(np.clip(x, 0.0, caps).sum()), int(np.count_nonzero(inside)))
+        missing, slope = comm.sums(float(np.clip(x, 0.0, caps).sum()), int(np.count_nonzero(inside)))
         missing = mass - missing
         low, high = (low, tau) if missing > 0.0 else (tau, high)
         nearer = tau - missing / slope if slope else math.nan
@@ -274,9 +274,9 @@ def _threshold_of_all(a: FloatArray, caps: FloatArray, mass: float, team: Team) 
     return tau
 
 
-def _adds_up(x: FloatArray, mass: float, team: Team) -> bool:
+def _adds_up(x: FloatArray, mass: float, comm: Communicator) -> bool:
     """Whether Σx = mass up to the rounding of the sum, x (m,)."""
-    added, count = team.sums(float(x.sum()), len(x))
+    added, count = comm.sums(float(x.sum()), len(x))
     return bool(abs(added - mass) <= ROUNDINGS * EPS * math.sqrt(count) * mass)
 
 
@@ -290,26 +290,26 @@ def _snapped(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     return np.where(at_zero & ~full, 0.0, np.where(full & ~at_zero, caps, x))
 
 
-def _evened(x: FloatArray, caps: FloatArray, mass: float, team: Team) -> FloatArray:
+def _evened(x: FloatArray, caps: FloatArray, mass: float, comm: Communicator) -> FloatArray:
     """x with what its sum lacks of the mass taken up by the entries strictly inside: (m,) each, x changed.
 
     In proportion to their room, so that a small one keeps its digits.
     """
     inside = (x > 0) & (x < caps)
-    if team.alone and not inside.any():
+    if comm.serial and not inside.any():
         return x
     free, most = x[inside], caps[inside]
     room = np.minimum(free, most - free)
-    added, able = team.sums(float(x.sum()), float(room.sum()))
+    added, able = comm.sums(float(x.sum()), float(room.sum()))
     if able > 0.0:
         x[inside] = np.clip(free + room * ((mass - added) / able), 0.0, most)
     return x
 
 
-def _filled(x: FloatArray, caps: FloatArray, mass: float, team: Team) -> FloatArray:
+def _filled(x: FloatArray, caps: FloatArray, mass: float, comm: Communicator) -> FloatArray:
     """x of [0, caps] with Σx = mass, scaled to that where τ lost it beside entries that are far larger: (m,) each."""
     room = np.minimum(caps, mass) - x
-    sum_of_x, able, count = team.sums(float(x.sum()), float(room.sum()), len(x))
+    sum_of_x, able, count = comm.sums(float(x.sum()), float(room.sum()), len(x))
     if abs(sum_of_x - mass) <= ROUNDINGS * EPS * count * mass:
         return x
     if sum_of_x > mass:

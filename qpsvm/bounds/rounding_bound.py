@@ -35,7 +35,7 @@ WIDE = 0.1
 TRIES = 3
 #: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in twice the precision.
 HOPELESS = 0.5
-#: So many slacks of each member of a team say what the median is that b is moved by.
+#: So many slacks of each member of a communicator say what the median is that b is moved by.
 SAMPLED = 255
 
 
@@ -48,19 +48,19 @@ class Counting:
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
         self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
         self.bounds = Bounds(accuracy, svm, equal)
-        self.homogeneous, self.team = self.bounds.homogeneous, svm.team
+        self.homogeneous, self.comm = self.bounds.homogeneous, svm.comm
         intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
         self.raises = intercept is not None and intercept.total > 0.0 and not svm.margins and intercept.ridge == 0.0
-        self.raises = self.raises and self.team.all(bool((svm.sign > 0.0).all()))
+        self.raises = self.raises and self.comm.all(bool((svm.sign > 0.0).all()))
         others = svm.margins  # whether a wider tube does, at a price
         self.widens = len(others) == 1 and others[0].total > 0.0
-        self.widens = self.widens and self.team.all(svm.m == 0 or common_value(others[0].column) == 1.0)
+        self.widens = self.widens and self.comm.all(svm.m == 0 or common_value(others[0].column) == 1.0)
 
     def counted(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
         """The same point, or one beside it, with `gap` a bound that counts all rounding."""
         if not math.isfinite(certificate.gap):
             return certificate
-        counted = self._bettered(certificate, tol, lambda: self.team.agreed(patient()))
+        counted = self._bettered(certificate, tol, lambda: self.comm.broadcast(patient()))
         if self.homogeneous and counted.rho > 0.0:
             counted = self._valued(counted)
         elif self.space.affine and counted.w is not None and counted.primal:
@@ -80,10 +80,10 @@ class Counting:
         if rows is None or not math.isfinite(point.gap):
             return point.gap
         t = self.bounds.slack(point, rows)[0]
-        terms = self.team.sum(self.bounds.terms(point, rows, t, np.zeros_like(t)))
+        terms = self.comm.sum(self.bounds.terms(point, rows, t, np.zeros_like(t)))
         difference = 0.5 * point.offset * point.offset + terms
         for group in self.svm.penalised:
-            slope = (total_over(point.alpha * group.column, self.team)[0] - group.total) / group.ridge
+            slope = (total_over(point.alpha * group.column, self.comm)[0] - group.total) / group.ridge
             apart = multiplier(point, group) - slope
             difference += 0.5 * group.ridge * apart * apart
         size = self.bounds.total_gap(point).size if math.isnan(point.size) else point.size
@@ -168,7 +168,7 @@ class Counting:
             pass
         elif self.homogeneous:
             several = len(point.margin) > 0 and common_value(point.margin) is None
-            if self.team.any(several) or "rho" not in point.multipliers:
+            if self.comm.any(several) or "rho" not in point.multipliers:
                 return point
         elif not (svm.scalable or svm.stretchable):
             return point
@@ -181,7 +181,7 @@ class Counting:
         near = (t + r > 0.0) & (t + r < PUSHABLE * level)
         if hard is not None and (svm.curved or not svm.scalable):  # the others may fall short
             near &= hard[rows]
-        if not self.team.any(bool(near.any())):
+        if not self.comm.any(bool(near.any())):
             return point
         if self.homogeneous:
             rho = (point.rho - self._most((t + r)[near])) * (1.0 - 4.0 * UNIT)
@@ -201,15 +201,15 @@ class Counting:
 
     def _most(self, values: FloatArray) -> float:
         """The largest of all members' numbers."""
-        return self.team.most(float(values.max(initial=-math.inf)))
+        return self.comm.max(float(values.max(initial=-math.inf)))
 
     def _raised(self, point: Certificate, rows: IntArray) -> Certificate:
         """b grown until the rows that all but reach their level are beyond it, radius included; at e for each unit."""
         t, r = self.bounds.slack(point, rows)
         near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
         most = self.bounds.half_square(point) if self.space.affine and point.w is not None else abs(point.level)
-        near &= t + r < PUSHABLE * max(most, self.team.most(float(np.abs(point.short).max(initial=0.0))))
-        if not self.team.any(bool(near.any())):
+        near &= t + r < PUSHABLE * max(most, self.comm.max(float(np.abs(point.short).max(initial=0.0))))
+        if not self.comm.any(bool(near.any())):
             return point
         size = abs(point.level) + np.abs(point.margin[rows]) + np.abs(t)
         push = self._most((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near]) + 4.0 * point.level_radius
@@ -225,8 +225,8 @@ class Counting:
         """The tube grown until the rows that all but reach its edge are inside, radius included; at e for each unit."""
         t, r = self.bounds.slack(point, rows)
         near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
-        near &= t + r < PUSHABLE * self.team.most(float(np.abs(point.short).max(initial=0.0)))
-        if not self.team.any(bool(near.any())):
+        near &= t + r < PUSHABLE * self.comm.max(float(np.abs(point.short).max(initial=0.0)))
+        if not self.comm.any(bool(near.any())):
             return point
         name = self.svm.margins[0].multiplier
         size = np.abs(self.svm.level[rows]) + np.abs(point.margin[rows]) + abs(point.multipliers[name])
@@ -246,7 +246,7 @@ class Counting:
     def _sharpened(self, point: Certificate) -> Certificate | None:
         """The rows that contribute in twice the precision, and b moved to their margin; None where that is too much."""
         rows = point.contributing
-        if rows is None or not self.team.any(len(rows) > 0):
+        if rows is None or not self.comm.any(len(rows) > 0):
             return None
         if (
             point.explicit is not None
@@ -271,7 +271,7 @@ class Counting:
         if self.space.computed_intercept != "free" or self.homogeneous:
             return self._valued(evaluated)
         inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
-        if self.team.any(len(inside) > 0):
+        if self.comm.any(len(inside) > 0):
             missing = self.bounds.slack(evaluated, inside)[0] - self.svm.curvature[inside] * point.alpha[inside]
             slack = self.svm.sign[inside] * missing  # in f
             u = self.svm.sign * evaluated.yf - evaluated.level
@@ -283,8 +283,8 @@ class Counting:
 
     def _median(self, values: FloatArray) -> float:
         """The median of all members' numbers; of many, that of some."""
-        if not self.team.alone:
-            values = self.team.joined(values[:: len(values) // SAMPLED + 1])
+        if not self.comm.serial:
+            values = self.comm.allgather(values[:: len(values) // SAMPLED + 1])
         return float(np.median(values))
 
     def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
@@ -335,7 +335,7 @@ class Counting:
             return point
         own, radii = found
         if self.space.origin is not None:  # Σβ is not quite 0: the surplus is repaired on a row, over `rows`
-            surplus, error = total_over(beta, self.team)
+            surplus, error = total_over(beta, self.comm)
             own = own - self.space.origin * surplus
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
         radius = length_above(radii) * FEW
@@ -361,7 +361,7 @@ class Counting:
         if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
             f = self.bounds.at_samples(self.svm.sign * point.yf)
             if f is not None:
-                half_norm = 0.5 * (float(point.coef @ f) - point.level * total_over(point.coef, self.team)[0])
+                half_norm = 0.5 * (float(point.coef @ f) - point.level * total_over(point.coef, self.comm)[0])
         if self.homogeneous:
             if self.svm.curved or self.svm.penalised:
                 return point
@@ -370,14 +370,14 @@ class Counting:
                 return point
             if point.gap > WIDE:
                 slack = point.short if point.slack is None else point.slack
-                primal = half_norm + self.team.sum(self.bounds.losses(slice(None), slack))
+                primal = half_norm + self.comm.sum(self.bounds.losses(slice(None), slack))
                 primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
                 return point.changed(primal=point.unit * primal)
             near = point.offset <= NEAR * norm
             lower = -0.5 * (norm + point.offset) ** 2 if near else point.dual / point.unit
             return point.changed(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
         slack = point.short if point.slack is None else point.slack
-        losses = self.team.sum(self.bounds.losses(slice(None), slack))
+        losses = self.comm.sum(self.bounds.losses(slice(None), slack))
         if self.space.affine and point.w is not None:
             primal = self.bounds.half_square(point) + losses
         else:

@@ -36,7 +36,7 @@ class Vanishing:
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds, self.accuracy, self.space, self.svm = bounds, bounds.accuracy, bounds.accuracy.space, bounds.svm
-        self.team = bounds.team
+        self.comm = bounds.comm
 
     def nothing(self, point: Certificate) -> Certificate | None:
         """The point whose value is 0, beside an α that shows that no other is below; None where there is none.
@@ -83,17 +83,17 @@ class Vanishing:
         if isinstance(self.space.kernel, Precomputed):  # rows of K, of which all entries are the same
             same, dense = bool((self.space.X[0, 0] == self.space.X).all()), None
         else:
-            dense = None if self.team.count(samples.entries) > AFFORDABLE else as_dense(samples.matrix())
+            dense = None if self.comm.count(samples.entries) > AFFORDABLE else as_dense(samples.matrix())
             same = dense is not None and self._same(dense)
         if not same or self.space.shift or not self.space.is_plain:
             return None
-        level = self.team.most(float(self.svm.level.max(initial=-math.inf)))
+        level = self.comm.max(float(self.svm.level.max(initial=-math.inf)))
         at = np.full(self.svm.m, level)
-        w = None if dense is None or point.w is None else self.space.over_rows(self.team.joined(dense[:1])[0])
+        w = None if dense is None or point.w is None else self.space.over_rows(self.comm.allgather(dense[:1])[0])
         mu = 0.0 - level if w is None else -0.5 * float(w @ w)
         coef = np.zeros_like(point.coef)
-        largest = self.team.joined(np.array([point.alpha.max(initial=-1.0)]))
-        if int(np.argmax(largest)) == self.team.rank:
+        largest = self.comm.allgather(np.array([point.alpha.max(initial=-1.0)]))
+        if int(np.argmax(largest)) == self.comm.rank:
             coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a sum of shares of it would be rounded
         return point.changed(
             w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
@@ -114,18 +114,18 @@ class Vanishing:
         found = self.accuracy.sharp_weights(beta)
         if found is None:
             return None
-        support, team = np.flatnonzero(beta), self.team
-        part, terms = self.space.samples.take(support), team.count(len(support))
+        support, comm = np.flatnonzero(beta), self.comm
+        part, terms = self.space.samples.take(support), comm.count(len(support))
         if self.svm.intercept is None or self.svm.intercept.total:
             own = np.ones(len(support)) if self.svm.users is None else support < self.svm.users.own.n
-            return self._rounding(found[0], found[1], team.sum(abs(part).T @ (own * np.abs(beta[support]))), terms)
-        if team.alone:
+            return self._rounding(found[0], found[1], comm.sum(abs(part).T @ (own * np.abs(beta[support]))), terms)
+        if comm.serial:
             mean = np.asarray(part.mean(axis=0)).ravel()
         else:
-            mean = team.sum(np.asarray(part.sum(axis=0)).ravel()) / max(terms, 1)
-        own = found[0] - mean * total_over(beta, team)[0]
+            mean = comm.sum(np.asarray(part.sum(axis=0)).ravel()) / max(terms, 1)
+        own = found[0] - mean * total_over(beta, comm)[0]
         means = (mean, self.space.samples.means())  # of all rows, where that is nearer
-        size = np.min([team.sum(np.abs(as_dense(part) - at).T @ np.abs(beta[support])) for at in means], axis=0)
+        size = np.min([comm.sum(np.abs(as_dense(part) - at).T @ np.abs(beta[support])) for at in means], axis=0)
         return self._rounding(own, found[1], size, terms)
 
     @staticmethod
@@ -142,30 +142,30 @@ class Vanishing:
         α itself where there are many free rows, or where the correction would leave the box.
         """
         alpha, upper = point.alpha, self.svm.upper
-        free, team = np.flatnonzero((alpha > 0.0) & (alpha < upper)), self.team
+        free, comm = np.flatnonzero((alpha > 0.0) & (alpha < upper)), self.comm
         exact = self.accuracy.sharp_weights(self.svm.beta(alpha))
-        if exact is None or not 0 < team.count(len(free)) * self.space.samples.d <= AFFORDABLE // 100:
+        if exact is None or not 0 < comm.count(len(free)) * self.space.samples.d <= AFFORDABLE // 100:
             return alpha
         Z = as_dense(self.space.samples.take(self.svm.samples_of(free))) * self.svm.sign[free][:, None]
         columns = np.concatenate([Z.T, *(part.column[free][None, :] for part in self.svm.parts)])
         held = np.concatenate([exact[0], self._surpluses(alpha)])
-        before = int(team.joined(np.array([len(free)]))[: team.rank].sum())
-        step = np.linalg.lstsq(team.joined(columns.T).T, -held, rcond=None)[0][before : before + len(free)]
+        before = int(comm.allgather(np.array([len(free)]))[: comm.rank].sum())
+        step = np.linalg.lstsq(comm.allgather(columns.T).T, -held, rcond=None)[0][before : before + len(free)]
         moved = alpha.copy()
         moved[free] += step
-        return moved if team.all(bool(((moved >= 0.0) & (moved <= upper)).all())) else alpha
+        return moved if comm.all(bool(((moved >= 0.0) & (moved <= upper)).all())) else alpha
 
     def _surpluses(self, alpha: FloatArray) -> FloatArray:
         """Eᵀα − e of the parts: (q,)."""
-        return np.array([surplus(part.column * alpha, part.total, self.team)[0] for part in self.svm.parts])
+        return np.array([surplus(part.column * alpha, part.total, self.comm)[0] for part in self.svm.parts])
 
     def _one_sample(self, beta: FloatArray) -> bool:
         """Whether all rows of the support are the same sample, so that 1ᵀβ = 0 makes w(α) = 0."""
         part = self.space.samples.take(np.flatnonzero(beta))
-        if isinstance(self.space.kernel, Precomputed) or self.team.count(part.shape[0]) * part.shape[1] > AFFORDABLE:
+        if isinstance(self.space.kernel, Precomputed) or self.comm.count(part.shape[0]) * part.shape[1] > AFFORDABLE:
             return False
         return self._same(as_dense(part))
 
     def _same(self, dense: FloatArray) -> bool:
         """Whether all rows (k, d) of all members are one and the same, to the last bit."""
-        return self.team.all(bool((dense == self.team.joined(dense[:1])[:1]).all()))
+        return self.comm.all(bool((dense == self.comm.allgather(dense[:1])[:1]).all()))

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_positive, as_real_vector, raw_array
-from qpsvm.base.arrays.doubles import refuse_rounded
+from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
-from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.communicator import SERIAL, Communicator
 
 #: Factors of the weights by class: one for a label, or "balanced".
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
@@ -67,10 +67,10 @@ def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_we
     return weight * factors[codes]
 
 
-def shares_of(weights: FloatArray, team: Team = ALONE) -> FloatArray:
-    """s/Σs, (n,): the sum is that of all members of a team."""
-    if not team.alone:
-        value, whole = common_value(weights), team.sum(float(weights.sum()))
+def shares_of(weights: FloatArray, comm: Communicator = SERIAL) -> FloatArray:
+    """s/Σs, (n,): the sum is that of all members of a communicator."""
+    if not comm.serial:
+        value, whole = common_value(weights), comm.sum(float(weights.sum()))
         return weights / whole if value is None else repeated(value / whole, len(weights))
     if common_value(weights) is not None:
         return repeated(1.0 / len(weights), len(weights))
@@ -89,10 +89,7 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
 
 
 def two_of(classes: NDArray[Any]) -> NDArray[Any]:
-    """Sorted labels, (k,), if there are two.
-
-    Raises DataError.
-    """
+    """Sorted labels, (k,), if there are two. Raises DataError."""
     if len(classes) != 2:
         shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
         hint = "" if len(classes) == 1 else "; make it one class against the rest, y == label"
@@ -103,10 +100,7 @@ def two_of(classes: NDArray[Any]) -> NDArray[Any]:
 
 
 def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Check labels, (n,), of any number of classes, and sort these: (k,).
-
-    Raises DataTypeError, DataError.
-    """
+    """Check labels, (n,), of any number of classes, and sort these: (k,). Raises DataTypeError, DataError."""
     labels = raw_array(y, "y")
     if labels.ndim != 1:
         hint = "; pass y.ravel()" if labels.ndim == 2 and 1 in labels.shape else ""
@@ -137,7 +131,7 @@ def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
 
 def _classes(labels: NDArray[Any]) -> NDArray[Any]:
     """The different labels in sort order; two numbers are found without sorting."""
-    if labels.dtype.kind in "if" and len(labels):
+    if labels.dtype.kind in "bif" and len(labels):
         ends: NDArray[Any] = np.array([labels.min(), labels.max()])
         if ends[0] != ends[1] and ((labels == ends[0]) | (labels == ends[1])).all():
             return ends
@@ -155,10 +149,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> FloatArray:
-    """Sample weights, (n,), all ones for None; `each` says of what at least one must be positive.
-
-    Raises DataError.
-    """
+    """Sample weights, (n,), all ones for None; `each` says of what at least one must be positive. Raises DataError."""
     if sample_weight is None:
         return repeated(1.0, n)
     s = as_real_vector(sample_weight, "sample_weight")

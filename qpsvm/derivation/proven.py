@@ -8,7 +8,6 @@ the rest by (GAP.1), whose parts are not negative. Of the others it says nothing
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -40,28 +39,58 @@ class Proven(NamedTuple):
 
 #: What is known of an equation that no proof is about.
 NOTHING = Proven()
-
-
-class Known(NamedTuple):
-    """A proof, its bounds, and the primal's value as the result has it."""
-
-    proof: Proof
-    bounds: GapBounds
-    claimed: float
+#: What is said of an equality that the α of a proof keeps.
+KEPT = Proven(0.0, "the α of the proof keeps this equality as rational numbers do")
 
 
 def proven_of(measure: str, proof: Proof, claimed: float) -> Proven:
-    """The bound of an equation."""
-    bounds, say = proof.record.get("bounds"), BOUNDS.get(measure)
-    if say is None or not isinstance(bounds, GapBounds) or math.isinf(proof.gap):
+    """The bound of an equation, by the name of its measure; of those that are not here, no proof is about."""
+    bounds = proof.record.get("bounds")
+    if not isinstance(bounds, GapBounds) or math.isinf(proof.gap):
         return NOTHING
-    found = say(Known(proof, bounds, claimed)) if callable(say) else Proven(0.0, say)
+    found = _proven_of(measure, proof, bounds, claimed)
     return found if found.bound is not None and math.isfinite(found.bound) else NOTHING
 
 
-def _primal(known: Known) -> Proven:
+def _proven_of(measure: str, proof: Proof, bounds: GapBounds, claimed: float) -> Proven:
+    program, size = proof.record["point"].program, bounds.size
+    of_b = [group for group in program.groups if group.multiplier == "b"]
+    match measure:
+        case "primal" | "regularised_loss":
+            return _primal(proof, bounds, claimed)
+        case "dual_feasibility":
+            return Proven(0.0, "the α of the proof keeps its box as rational numbers do")
+        case "stationarity_in_rho" | "stationarity_in_epsilon":
+            return KEPT
+        case "stationarity_in_b" if program.classes > 1:
+            return KEPT if any(not group.ridge for group in program.groups) else NOTHING
+        case "stationarity_in_b" | "penalised_intercept" if any(group.ridge for group in of_b):
+            b = proof.record["held"].multipliers["b"]  # |b − Σ E α|/(1 + |b|), a rational number
+            apart = abs(b - missing(of_b[0], proof.record["point"]) / of_b[0].ridge)
+            return Proven(above(apart / (1 + abs(b))), f"b and the sum are at most {at_most(above(apart))} apart")
+        case "stationarity_in_b":
+            return KEPT
+        case "stationarity_in_w" | "linear_weights":
+            if bounds.lost or not math.isfinite(bounds.apart) or program.classes > 1:  # no length, or of all classes
+                return NOTHING
+            if not bounds.length > 0.0:  # w may be 0
+                return Proven(bounds.apart, f"‖w − w(α)‖ ≤ {at_most(bounds.apart)}")
+            share = above(Fraction(bounds.apart) / Fraction(bounds.length))
+            return Proven(share, f"‖w − w(α)‖ ≤ {at_most(share)}·‖w‖")
+        case "complementary_slackness":
+            return Proven(bounds.gap, "the products are terms of P − D, so that their sum is no larger")
+        case "strong_duality":
+            return Proven(bounds.gap, f"the two values are at most {at_most(proof.difference)} apart")
+        case "weak_duality" if not bounds.lost:
+            return Proven(0.0, "α and (w, b, ξ) are feasible, and weak duality is a theorem")
+        case "weak_duality" if size > 0.0:
+            lost = f"D is at most {at_most(bounds.lost)} above P, for all that is known of the kernel"
+            return Proven(above(Fraction(bounds.lost) / Fraction(size)), lost)
+    return NOTHING
+
+
+def _primal(proof: Proof, bounds: GapBounds, claimed: float) -> Proven:
     """How far the value claimed is from P. With ξ as f has it, every constraint holds: else P were infinite."""
-    proof, bounds, claimed = known
     if not (math.isfinite(proof.primal) and math.isfinite(claimed) and bounds.size > 0.0):
         return NOTHING
     unit: Fraction = proof.record["point"].program.unit
@@ -71,71 +100,3 @@ def _primal(known: Known) -> Proven:
     off = max(abs(Fraction(claimed) - low), abs(Fraction(claimed) - high))
     share = above(off / (unit * Fraction(bounds.size)))
     return Proven(share, f"P ≤ {proof.primal!r}, and ξ is what f falls short: every constraint holds")
-
-
-def _balance(known: Known) -> Proven:
-    """Of a free intercept an equality; of a penalised one, b itself."""
-    program = known.proof.record["point"].program
-    if program.classes > 1:
-        return Proven(0.0, KEPT) if any(not group.ridge for group in program.groups) else NOTHING
-    penalised = any(group.ridge and group.multiplier == "b" for group in program.groups)
-    return _penalised(known) if penalised else Proven(0.0, KEPT)
-
-
-def _penalised(known: Known) -> Proven:
-    """|b − Σ E α|/(1 + |b|), a rational number."""
-    point, held = known.proof.record["point"], known.proof.record["held"]
-    group = next((group for group in point.program.groups if group.ridge and group.multiplier == "b"), None)
-    if group is None:
-        return NOTHING
-    b = held.multipliers["b"]
-    apart = abs(b - missing(group, point) / group.ridge)
-    return Proven(above(apart / (1 + abs(b))), f"b and the sum are at most {at_most(above(apart))} apart")
-
-
-def _weights(known: Known) -> Proven:
-    """‖w − w(α)‖ as a share of ‖w‖, or as it is where w may be 0."""
-    bounds, program = known.bounds, known.proof.record["point"].program
-    if bounds.lost or not math.isfinite(bounds.apart) or program.classes > 1:  # no length, or that of all classes
-        return NOTHING
-    if not bounds.length > 0.0:
-        return Proven(bounds.apart, f"‖w − w(α)‖ ≤ {at_most(bounds.apart)}")
-    share = above(Fraction(bounds.apart) / Fraction(bounds.length))
-    return Proven(share, f"‖w − w(α)‖ ≤ {at_most(share)}·‖w‖")
-
-
-def _slackness(known: Known) -> Proven:
-    return Proven(known.bounds.gap, "the products are terms of P − D, so that their sum is no larger")
-
-
-def _strong(known: Known) -> Proven:
-    return Proven(known.bounds.gap, f"the two values are at most {at_most(known.proof.difference)} apart")
-
-
-def _weak(known: Known) -> Proven:
-    """0, but for what is not known of the kernel."""
-    lost, size = known.bounds.lost, known.bounds.size
-    if not lost:
-        return Proven(0.0, "α and (w, b, ξ) are feasible, and weak duality is a theorem")
-    return (
-        Proven(
-            above(Fraction(lost) / Fraction(size)),
-            f"D is at most {at_most(lost)} above P, for all that is known of the kernel",
-        )
-        if size > 0.0
-        else NOTHING
-    )
-
-
-#: What is said of an equality that the α of a proof keeps.
-KEPT = "the α of the proof keeps this equality as rational numbers do"
-#: From the name of a measure to what is proven of its equation: a bound, or why it holds exactly. Whatever is not here,
-#: no proof is about.
-BOUNDS: dict[str, Callable[[Known], Proven] | str] = {
-    "primal": _primal, "regularised_loss": _primal,
-    "dual_feasibility": "the α of the proof keeps its box as rational numbers do",
-    "stationarity_in_b": _balance, "stationarity_in_rho": KEPT, "stationarity_in_epsilon": KEPT,
-    "penalised_intercept": _penalised, "stationarity_in_w": _weights, "linear_weights": _weights,
-    "complementary_slackness": _slackness, "strong_duality": _strong,
-    "weak_duality": _weak,
-}  # fmt: skip

@@ -151,8 +151,8 @@ class NuSVR(Regression):
         return {"epsilon": epsilon}, found
 
     def _record(self) -> Record:
-        C, team = taking_prices(self.C, self.samples), self.samples.team
-        mass = Fraction(self.nu) * (total_of(C) if team.alone else Fraction(team.sum(float(as_floats(C).sum()))))
+        C, comm = taking_prices(self.C, self.samples), self.samples.comm
+        mass = Fraction(self.nu) * (total_of(C) if comm.serial else Fraction(comm.sum(float(as_floats(C).sum()))))
         width = Equality("nu", "epsilon", 1.0, mass, "1ᵀα⁺ + 1ᵀα⁻ = ν ΣC_i")  # (NUSVR.6)
         return self._two_sided(0.0, joined(C, C), groups=(width,))  # (NUSVR.2), (NUSVR.11)
 

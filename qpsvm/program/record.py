@@ -26,7 +26,7 @@ from qpsvm.base.arrays.exactly import Exactly, as_floats, exactly, inverses, mul
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import ParameterError
-from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
 from qpsvm.space.kernels.gram import Intercept
@@ -81,9 +81,11 @@ class Record:
 
     def floats(self, values: Numbers) -> FloatArray:
         """The same, rounded: (m,)."""
+        if isinstance(values, np.ndarray):
+            return values
         return repeated(values, len(self.sign)) if isinstance(values, float) else as_floats(self.vector(values))
 
-    def dual(self, gram: Operator, kept: Intercept, team: Team = ALONE) -> SVMDual:
+    def dual(self, gram: Operator, kept: Intercept, comm: Communicator = SERIAL) -> SVMDual:
         """(RECORD.3): the dual over a Gram matrix, with the intercept kept apart as said.
 
         Raises ParameterError.
@@ -99,7 +101,8 @@ class Record:
             level = level + float(self.diagonal) * gram.diagonal()
         return SVMDual(
             gram=gram, sign=self.sign, level=level, upper=upper, curvature=curvature,
-            groups=self.columns(kept), rows=self.rows, unit=nearest_float(self.unit), mix=self.mix, team=team,
+            groups=self.columns(kept), rows=self.rows, unit=1.0 if self.unit == 1 else nearest_float(self.unit),
+            mix=self.mix, comm=comm,
             level_radius=np.abs(off) if off is not None and off.any() else None,
         )  # fmt: skip
 

@@ -18,71 +18,35 @@ Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to 
 and a curvature δ by which the penalty grows. A group is a column of E: an equality, whose multiplier is a variable of
 the primal (the intercept b, the margin ρ of a ν-SVM), or, with R > 0, a multiplier that the primal penalises.
 
+A QP that a problem makes carries its `SVMDual`, so that a solver that knows support vector machines need not guess, and
+how the QP's numbers follow from those of the dual:
+
+    (STATE.1)  α = v x,  the objective of the QP = t · unit · (DUAL.1),  the row of group g is multiplied by r_g
+    (STATE.2)  hence the multiplier of that row is t · unit · μ_g / r_g,  and Zᵀx = w(α) (t · unit)^½ with P = ZZᵀ
+
+A QP that a reader writes by hand carries none; `backends.recognise` looks for one in its numbers.
+
 Source: Lagrangian duality row by row; Rockafellar, *Convex Analysis* (1970), section 31.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import frozen
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import freeze_each, remembered
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.base.resources.communicator import ALONE, Team
-from qpsvm.program.rows import RowsOfSamples
+from qpsvm.base.resources.communicator import SERIAL, Communicator
+from qpsvm.program.rows import Group, Part, RowsOfSamples, intercept_group
 from qpsvm.space.operators import Operator, gathered, mixed, shifted
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """A column of E in (DUAL.1), with its multiplier.
-
-    name: Of the row in the dual QP.
-    multiplier: Of the variable in the primal QP: "b", "rho".
-    column (m,): E_g; the sign itself for an intercept.
-    total: e_g.
-    ridge: R_g: 0 for an equality.
-    formula: The equality as a person writes it.
-    """
-
-    name: str
-    multiplier: str
-    column: FloatArray
-    total: float = 0.0
-    ridge: float = 0.0
-    formula: str = ""
-
-    def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
-
-    def __repr__(self) -> str:
-        return outline("Group", **vars(self))
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Rows that share one multiplier θ and no other: Σ column·α = total over them.
-
-    rows (m,): All rows where None.
-    column (m,): 0 outside of the part.
-    """
-
-    rows: NDArray[np.bool_] | None
-    column: FloatArray
-    total: float
-    ridge: float
-
-    def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +66,7 @@ class Users:
     equal: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
+        freeze_each(self.__dict__.values())
 
     def __repr__(self) -> str:
         return outline("Users", **vars(self))
@@ -131,14 +95,14 @@ class SVMDual(RowsOfSamples):
         How far a level may be off that had to be computed; None where they are what they say.
     users : Users or None
         The last rows where a user has added some.
-    team : Team
+    communicator : Communicator
         Whoever has the other samples, with their rows of the dual. Vectors are this member's own; totals, and what is
         said of all rows or of any, is the same for all members.
 
     Raises
     ------
     UnsupportedError
-        A team of several, and rows that are of several samples, or a user's.
+        A communicator of several, and rows that are of several samples, or a user's.
 
     See Also
     --------
@@ -169,16 +133,16 @@ class SVMDual(RowsOfSamples):
     mix: sp.csr_array | None = None
     level_radius: FloatArray | None = None
     users: Users | None = None
-    team: Team = ALONE
+    comm: Communicator = SERIAL
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
-        if not self.team.alone and (self.mix is not None or self.users is not None):
+        freeze_each(self.__dict__.values())
+        if not self.comm.serial and (self.mix is not None or self.users is not None):
             what = "rows that combine samples, as pairs do," if self.mix is not None else "constraints"
-            raise UnsupportedError(f"{what} need all samples in one process; solve this machine without a team")
+            raise UnsupportedError(f"{what} need all samples in one process; solve this machine without a communicator")
 
     def __repr__(self) -> str:
-        hidden = ("team",) if self.team.alone else ()
+        hidden = ("comm",) if self.comm.serial else ()
         shown = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in hidden}
         return outline("SVMDual", **shown)
 
@@ -220,7 +184,7 @@ class SVMDual(RowsOfSamples):
     def curved(self) -> bool:
         """Whether any δ is positive."""
         value = common_value(self.curvature)
-        return self.team.any(bool((self.curvature > 0.0).any()) if value is None else value > 0.0)
+        return self.comm.any(bool((self.curvature > 0.0).any()) if value is None else value > 0.0)
 
     @remembered
     def hard(self) -> NDArray[np.bool_] | None:
@@ -229,16 +193,16 @@ class SVMDual(RowsOfSamples):
         Raises
         ------
         UnsupportedError
-            There are some, and a team of several.
+            There are some, and a communicator of several.
         """
         value = common_value(self.upper)
         mask: NDArray[np.bool_] | None = None
         if value is None or not value < np.inf:
             mask = np.isinf(self.upper) & (self.curvature == 0.0)
         mask = mask if mask is not None and mask.any() else None
-        if not self.team.alone and self.team.any(mask is not None):
+        if not self.comm.serial and self.comm.any(mask is not None):
             raise UnsupportedError(
-                "a hard margin needs all samples in one process; take a CSVM with a large C, or solve it without a team"
+                "a hard margin needs all samples in one process; take a CSVM with a large C, or one process"
             )
         return mask
 
@@ -251,15 +215,15 @@ class SVMDual(RowsOfSamples):
     def bounded(self) -> bool:
         """Whether every U is finite."""
         value = common_value(self.upper)
-        return self.team.all(bool(np.isfinite(self.upper).all()) if value is None else value < np.inf)
+        return self.comm.all(bool(np.isfinite(self.upper).all()) if value is None else value < np.inf)
 
     @remembered
     def common_level(self) -> float | None:
         """The level ℓ where it is one number for all rows."""
         value = common_value(self.level)
-        if not self.team.alone:
-            low = self.team.least(float(self.level.min(initial=np.inf)))
-            return low if low == self.team.most(float(self.level.max(initial=-np.inf))) else None
+        if not self.comm.serial:
+            low = self.comm.min(float(self.level.min(initial=np.inf)))
+            return low if low == self.comm.max(float(self.level.max(initial=-np.inf))) else None
         if value is None and len(self.level) and (self.level == self.level[0]).all():
             return float(self.level[0])
         return value
@@ -326,8 +290,8 @@ class SVMDual(RowsOfSamples):
         """The first, the second, … distinct row of E, (q, q), and the rows that have it: masks (m,)."""
         E = np.column_stack([group.column for group in self.groups])
         known, q = E, len(self.groups)
-        if not self.team.alone:  # more than q of one member say as much as all of them
-            known = self.team.joined(E[_first_distinct(E, q + 1)])
+        if not self.comm.serial:  # more than q of one member say as much as all of them
+            known = self.comm.allgather(E[_first_distinct(E, q + 1)])
         first = known[_first_distinct(known, q + 1)]
         if len(first) != q or self.penalised:
             names = ", ".join(group.name for group in self.groups)
@@ -440,11 +404,45 @@ def _first_distinct(E: FloatArray, most: int) -> list[int]:
     return found
 
 
-def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[Group, ...]:
-    """The groups of a machine whose only multiplier is its intercept, free, penalised with R = 1, or absent (None)."""
-    if kind is None:
-        return ()
-    ridge = 1.0 if kind == "penalised" else 0.0
-    return (  # (DUAL.1), (HARD.5), (CSVM.5), (NUSVM.5), (PHINGE.5), (SQHINGE.5), (HUBER.5)
-        Group("balance", "b", column=sign, total=0.0, ridge=ridge, formula=formula),
-    )
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """An SVM's dual, and the units of the QP that it comes with.
+
+    variable, objective: v and t of (STATE.1).
+    rows: r_g by the name of the row; 1 where absent.
+    """
+
+    svm: SVMDual
+    variable: float = 1.0
+    objective: float = 1.0
+    rows: Mapping[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return outline("Statement", **vars(self))
+
+    def scaled(self, variables: Mapping[str, float], rows: Mapping[str, float], objective: float) -> Statement:
+        """The statement of the QP that `QP.scaled` makes with the same factors."""
+        factors = {name: self.rows.get(name, 1.0) * rows.get(name, 1.0) for name in {**self.rows, **rows}}
+        variable = self.variable * variables.get("alpha", 1.0)
+        return replace(self, variable=variable, objective=self.objective * objective, rows=factors)
+
+    def x(self, alpha: FloatArray) -> FloatArray:
+        """The QP's variables from α (m,)."""
+        return times(1.0 / self.variable, alpha)
+
+    def alpha(self, x: FloatArray) -> FloatArray:
+        """α (m,) from the QP's variables."""
+        return times(self.variable, x)
+
+    def multipliers(self, mu: Mapping[str, float]) -> FloatArray:
+        """The multipliers of the equality rows, (p,), from μ by name."""
+        price = self.objective * self.svm.unit
+        equalities = (group for group in self.svm.groups if not group.ridge)
+        return np.array([price * mu[group.multiplier] / self.rows.get(group.name, 1.0) for group in equalities])
+
+    def lift(self, w: FloatArray) -> FloatArray:
+        """Zᵀx for the factor of P, from w(α)."""
+        return w * float(np.sqrt(self.objective * self.svm.unit))
+
+
+__all__ = ["Group", "Part", "SVMDual", "Statement", "Users", "intercept_group"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.errors import QPSVMError, UnsupportedError
+from qpsvm.base.errors import AbsentError, QPSVMError
 from qpsvm.base.html import Cell, table
 from qpsvm.bounds.certificate import objective_terms
 from qpsvm.program.solution import Solver, Status
@@ -224,11 +224,11 @@ class SVMResult(Certified):
 
         Raises
         ------
-        UnsupportedError
+        AbsentError
             A machine without classes.
         """
         if self.model.classes is None:
-            raise UnsupportedError("there are no classes: what this machine predicts is a number")
+            raise AbsentError("there are no classes: what this machine predicts is a number")
         return self.model.classes
 
     @property
@@ -237,7 +237,7 @@ class SVMResult(Certified):
 
         Raises
         ------
-        AttributeError
+        AbsentError
             Another machine.
         """
         return self._extra("epsilon")
@@ -248,7 +248,7 @@ class SVMResult(Certified):
 
         Raises
         ------
-        AttributeError
+        AbsentError
             Another machine.
         """
         return self._extra("radius")
@@ -259,7 +259,7 @@ class SVMResult(Certified):
 
         Raises
         ------
-        AttributeError
+        AbsentError
             Another machine.
         NoWeightVectorError
             The kernel is not linear: c lives in the kernel's feature space.
@@ -269,7 +269,7 @@ class SVMResult(Certified):
 
     def _extra(self, name: str) -> float:
         if name not in self.extras:
-            raise AttributeError(f"{name} is no variable of this machine ({self.title})")
+            raise AbsentError(f"{name} is no variable of this machine ({self.title})")
         return self.extras[name]
 
     @remembered

@@ -18,13 +18,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from qpsvm.backends.base import Backend, compiled_by
+from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Limits
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import TooLargeError
-from qpsvm.base.resources.interrupts import held, noted
 from qpsvm.base.resources.limits import address_space, available_memory, in_words
-from qpsvm.base.resources.progress import EVERY, Clock, Pulse, heard, say
+from qpsvm.base.resources.progress import EVERY, Clock, Pulse, heard, held, noted, say
 from qpsvm.bounds.polish import FEW_ROWS
 from qpsvm.machines.problem.forms import Form
 from qpsvm.machines.problem.machine import Machine, R
@@ -134,7 +133,7 @@ def _attempt(problem: Machine[R], backend: Backend, form: Form, request: Request
     machine: Any = problem  # of which kind, its result says
     building = Clock()
     scaled = problem.posed(form)
-    compiled = compiled_by(backend, scaled.qp)
+    compiled = backend.compile(scaled.qp)
     build_time = building.seconds
     if heard(request.verbose):
         said = f"{problem.title}; backend {backend.name}, {form} form, {scaled.qp.n} variables"

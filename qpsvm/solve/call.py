@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm import backends
-from qpsvm.backends.base import COMMON_OPTIONS, Backend, compiled_by
+from qpsvm.backends.base import COMMON_OPTIONS, Backend
 from qpsvm.backends.contract import Compiled, Limits
 from qpsvm.base.arrays.checks import as_flag, as_tolerance
 from qpsvm.base.errors import (
@@ -98,7 +98,7 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         raise DataError(f"P ({qp.P.describe()}) holds a number that is not finite, or whose square is not")
     chosen = backends.get(backend)
     try:
-        return compiled_by(chosen, qp)
+        return chosen.compile(qp)
     except TooLargeError:
         raise
     except MemoryError as error:
@@ -231,7 +231,6 @@ def solve(
     """
     if not isinstance(problem, Problem) and not _is_joint(problem):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    problem.samples.check()
     as_tolerance(tol)
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     clock = Clock(time_limit)
@@ -245,6 +244,7 @@ def solve(
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
         try:
+            problem.samples.begin()
             if not isinstance(problem, Problem):
                 result: SVMResult | JointResult = _solved_jointly(problem, backend, form, request)
             elif checkpoint is None:
@@ -256,6 +256,8 @@ def solve(
         except MemoryError as error:
             rows = f"{len(problem.rows)} rows with {problem.X.shape[1]} features"
             raise TooLargeError(f"memory ran out over {rows}: use fewer rows, or free some first") from error
+        finally:
+            problem.samples.end()
     if check:
         _check(result, request, backend)
     return cast("R", result)
@@ -374,7 +376,7 @@ def _choices(
         candidates = list(candidates)
         say(f"auto, in this order: {', '.join(str(choice) for choice in candidates)}", request.verbose)
     for choice in candidates:
-        chosen = backends.get(choice.backend)
+        chosen = choice.chosen
         if form is not None and choice.form not in (None, form):
             continue
         preferred: Form = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(linear)

@@ -17,7 +17,6 @@ from qpsvm import backends
 from qpsvm.backends.abilities import ALL, Abilities
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled
-from qpsvm.backends.external import registering as outside
 from qpsvm.program.costs import Cost
 from qpsvm.program.solution import Status
 from qpsvm.solve.choice import choices
@@ -36,7 +35,7 @@ MACHINES = {
 @pytest.fixture(autouse=True)
 def _nothing_stays() -> Iterator[None]:
     yield
-    for name in tuple(outside.OUTSIDE.there):
+    for name in tuple(backends.OUTSIDE):
         qpsvm.unregister_backend(name)
 
 
@@ -66,14 +65,11 @@ def test_a_function_solves_every_machine_in_both_forms_and_is_certified(machine,
         qpsvm.solve(problem, "mine")
 
 
-def test_a_joint_machine_of_several_classes_takes_it_too(monkeypatch):
+def test_a_joint_machine_of_several_classes_takes_it_too():
     problem = qpsvm.CrammerSinger(X[:12], np.arange(12) % 3)
     with qpsvm.register_backend("mine", honest):
         result = qpsvm.solve(problem, "mine")
         assert (result.status, result.backend) == ("optimal", "mine")
-    monkeypatch.setattr(Own, "compile", lambda self, qp: qp)  # noqa: ARG005
-    with qpsvm.register_backend("mine", Own), pytest.raises(qpsvm.SolverError, match="compile has to return"):
-        qpsvm.solve(problem, "mine")
 
 
 def test_it_is_given_what_it_names_and_refused_what_it_does_not():
@@ -219,16 +215,9 @@ def test_a_subclass_is_one_too():
     assert Own.name == "own"
 
 
-@pytest.mark.parametrize(("changes", "said"), [
-    ({"all": None}, "_run has to return a QPSolution, and returned None"),
-    ({"all": 3}, "returned 3"), ({"qp": MACHINES["c"]().qp()}, "of another QP"), ({"status": "optimum"}, "'optimum'"),
-    ({"solver": "me"}, "the solver 'me'"), ({"iterations": "many"}, "'many' iterations"),
-    ({"x": lambda found: found.x[1:]}, "its x has shape"), ({"box": [1.0]}, "its box has shape"),
-    ({"v": np.zeros(9)}, "its v has shape"), ({"y": np.zeros(0)}, "its y has shape"),
-])  # fmt: skip
-def test_an_answer_that_is_none_is_refused(changes, said, monkeypatch):
-    monkeypatch.setattr(Own, "changes", changes)
-    with qpsvm.register_backend("mine", Own), pytest.raises(qpsvm.SolverError, match=said):
+def test_an_answer_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setattr(Own, "changes", {"all": None})
+    with qpsvm.register_backend("mine", Own), pytest.raises(qpsvm.SolverError, match="has to return a QPSolution, and"):
         qpsvm.solve(qpsvm.CSVM(X, Y), "mine", check=False)
 
 
@@ -247,40 +236,14 @@ def test_its_claims_are_not_believed(changes, status, monkeypatch):
     assert result.gap > 1e-2
 
 
-def test_what_it_compiles_has_to_be_its_own(monkeypatch):
-    problem = MACHINES["c"]()
-    with qpsvm.register_backend("mine", Own):
-        for made in (lambda self, qp: qp, lambda self, qp: OwnCompiled(self, problem.qp(), None)):  # noqa: ARG005
-            monkeypatch.setattr(Own, "compile", made)
-            with pytest.raises(qpsvm.SolverError, match=r"compile has to return a qpsvm.backends.Compiled of it"):
-                qpsvm.solve(problem, "mine")
-        monkeypatch.setattr(Own, "compile", lambda self, qp: 1 / 0)  # noqa: ARG005
-        with pytest.raises(qpsvm.SolverError, match="failed while it compiled the QP: ZeroDivisionError"):
-            qpsvm.compile(problem.qp(), "mine")
-
-
 # --- names and protocol -----------------------------------------------------------------------------------------------
 
 
 class Half(Backend):
-    """It lacks two methods, and says nothing of what it can do."""
+    """It lacks two methods."""
 
     def options(self):
         return frozenset()
-
-
-class Silent(Own):
-    abilities = None
-
-
-class Vague(Own):
-    def estimate(self, size, form):  # noqa: ARG002
-        return 1.0
-
-
-class Listing(Own):
-    def options(self):
-        return ["rho"]
 
 
 class Broken(Own):
@@ -297,10 +260,7 @@ def many(P, q, G, h, A, b, lb, ub, more):  # noqa: ARG001
 
 
 @pytest.mark.parametrize(("solver", "error", "said"), [
-    (Half, qpsvm.ParameterTypeError, "Half lacks what a backend has to have: compile, estimate"),
-    (Silent, qpsvm.ParameterTypeError, "Silent lacks what a backend has to have: abilities"),
-    (Vague, qpsvm.ParameterTypeError, "Vague.estimate.* has to return a qpsvm.program.costs.Cost"),
-    (Listing, qpsvm.ParameterTypeError, "Listing.options.* frozenset"),
+    (Half, qpsvm.SolverError, "'Half' failed while it was made: TypeError: Can't instantiate abstract class Half"),
     (Broken, qpsvm.SolverError, "'Broken' failed while it was made: OSError: no licence"),
     (backends.get("cvxopt"), qpsvm.ParameterTypeError, "registered already"),
     (dict, qpsvm.ParameterTypeError, "a solver is a function of .P, q, G, h, A, b, lb, ub. or"),
@@ -347,11 +307,6 @@ def test_auto_takes_it_only_where_it_is_told_to_and_goes_on_where_it_breaks(monk
     with qpsvm.register_backend("mine", Own, auto=True):
         assert next(choices(problem)).backend == "mine"
         assert qpsvm.solve(problem).backend == "mine"
-        monkeypatch.setattr(Own, "estimate", lambda self, size, form: 1 / 0)  # noqa: ARG005
-        with pytest.raises(qpsvm.SolverError, match="'mine' failed while it estimated its cost: ZeroDivisionError"):
-            qpsvm.solve(problem)
-        monkeypatch.undo()
-        monkeypatch.setattr(Own, "seconds", 0.0)
         monkeypatch.setattr(Own, "changes", {"all": "nonsense"})
         result = qpsvm.solve(problem)
         assert (result.status, result.backend != "mine") == ("optimal", True)
@@ -379,15 +334,14 @@ def test_threads_register_beside_each_other():
 
 def test_a_package_offers_one_that_is_loaded_when_it_is_asked_for(monkeypatch):
     offers = {"theirs": "honest", "absent": "nothing", "half": "Half", "cvxopt": "Own"}
-    points = {name: EntryPoint(name, f"{__name__}:{what}", outside.GROUP) for name, what in offers.items()}
-    monkeypatch.setattr(outside, "offered", lambda: points)
+    points = {name: EntryPoint(name, f"{__name__}:{what}", backends.GROUP) for name, what in offers.items()}
     monkeypatch.setattr(backends, "offered", lambda: points)
     assert backends.names() == (*backends.REGISTRY, "theirs", "absent", "half")
-    assert "theirs" not in outside.OUTSIDE.there
+    assert "theirs" not in backends.OUTSIDE
     result = qpsvm.solve(MACHINES["c"](), "theirs")
     assert (result.status, result.backend) == ("optimal", "theirs")
     assert backends.get("theirs") is backends.get("theirs")
-    for name, why in (("absent", "nothing"), ("half", "lacks")):
+    for name, why in (("absent", "nothing"), ("half", "abstract")):
         with pytest.raises(qpsvm.UnsupportedError, match=f"offers a backend '{name}' that cannot be used: .*{why}"):
             backends.get(name)
     with pytest.raises(qpsvm.ParameterError, match="taken"):

@@ -74,16 +74,16 @@ def test_spark_s_objective_is_ours(table):
     assert passes.whole >= found.passes
 
 
-def test_the_model_is_linear_in_rows_and_charges_messages_to_teams_only():
+def test_the_model_is_linear_in_rows_and_charges_messages_to_several_processes_only():
     work = Work(10**6, 20, 10.0, 40, 1e4, 0.5, 250, said(20, 40, 30, 100, 10))
     one = Machines(1, 1e10, 1e10, 1e-3, 1e8, 1e-3, 1e-7)
     alone, more = cost(work, one), cost(Work(**{**vars(work), "n": 10**7}), one)
     assert more.rows == pytest.approx(10 * alone.rows)
     assert alone.waiting == alone.sending == 0.0
-    team = cost(work, Machines(**{**vars(one), "count": 4}))
-    assert team.rows == pytest.approx(alone.rows / 4)
-    assert team.waiting == pytest.approx(250 * 3e-3)
-    assert team.sending == pytest.approx(6 * work.said / 1e8)
+    comm = cost(work, Machines(**{**vars(one), "count": 4}))
+    assert comm.rows == pytest.approx(alone.rows / 4)
+    assert comm.waiting == pytest.approx(250 * 3e-3)
+    assert comm.sending == pytest.approx(6 * work.said / 1e8)
 
 
 def test_the_check_predicts_what_follows_the_model_exactly():

@@ -1,4 +1,4 @@
-"""A problem that the members of a team share: each has some of its samples, and what belongs to these."""
+"""A problem that the members of a communicator share: each has some of its samples, and what belongs to these."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from teams import together
+from communicators import together
 
 import qpsvm
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, repeated
-from qpsvm.base.resources.communicator import Team
+from qpsvm.base.resources.communicator import Communicator
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.rows import ArrayRows
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.replaced import outlined
 
 
-def member(problem: qpsvm.Problem, rows: IntArray, team: Team) -> qpsvm.Problem:
+def member(problem: qpsvm.Problem, rows: IntArray, comm: Communicator) -> qpsvm.Problem:
     """The same machine over some of the samples: a linear one, of which every parameter is one number."""
     whole = problem.samples
     weight = common_value(whole.weight)
     own = whole.weight[rows] if weight is None else repeated(weight, len(rows))
-    samples = Samples(ArrayRows(problem.X[rows], team), whole.target[rows], own, whole.classes)
+    samples = Samples(ArrayRows(problem.X[rows], comm), whole.target[rows], own, whole.classes)
     machine: qpsvm.Problem = outlined(problem).over(samples)
     return machine
 
@@ -31,12 +31,12 @@ def member(problem: qpsvm.Problem, rows: IntArray, team: Team) -> qpsvm.Problem:
 def certificates(
     problem: qpsvm.Problem, parts: Sequence[IntArray], alpha: FloatArray, w: FloatArray | None = None
 ) -> list[Certificate]:
-    """What each member of a team says of α, which is over all rows, and of w."""
+    """What each member of a communicator says of α, which is over all rows, and of w."""
     sides = alpha.reshape(-1, problem.n)
 
-    def program(team: Team) -> Certificate:
-        rows = parts[team.rank]
-        return member(problem, rows, team).certify(sides[:, rows].ravel(), w)
+    def program(comm: Communicator) -> Certificate:
+        rows = parts[comm.rank]
+        return member(problem, rows, comm).certify(sides[:, rows].ravel(), w)
 
     return together(len(parts), program)
 

@@ -2,22 +2,16 @@
 
 CVXOPT on a QP with P = ZZᵀ + diag(d), a box and few equality rows, without an n × n matrix.
 
-`cvxopt.solvers.coneqp` takes P, G and A as functions where it is given a function that solves its KKT systems,
+`cvxopt.solvers.coneqp` takes P as a function where it is given a function that solves its KKT systems,
 
     (KKT.1)  Px + Aᵀy + Gᵀz = r_x,  Ax = r_y,  Gx − W²z = r_z                     W = diag(w), the scaling of the cone
 
 G holds −I for the finite lower bounds and I for the finite upper ones, so that z goes out at once, and what is left is
 
-    (KKT.2)  (ZZᵀ + D)x + Aᵀy = r,  Ax = r_y,  D = d + Σ w⁻² over the bounds of a variable
+    (KKT.2)  (ZZᵀ + D)x + Aᵀy = r,  Ax = r_y,  D = d + Gᵀ W⁻² G, diagonal
 
-    (KKT.3)  (ZZᵀ + D)⁻¹ = D⁻¹ − D⁻¹Z (I + ZᵀD⁻¹Z)⁻¹ ZᵀD⁻¹                        Sherman, Morrison, Woodbury
-
-(KKT.3) in this form cancels where ZᵀD⁻¹Z is large. With B = [Z, Aᵀ] and v = Zᵀx both go into one system,
-
-    (KKT.4)  (diag(I, 0) + BᵀD⁻¹B) (v, y) = BᵀD⁻¹r − (0, r_y),  x = D⁻¹(r − B(v, y))
-
-of size k + p, solved by a Cholesky factorisation scaled to a unit diagonal, with one step of refinement of (KKT.2) as a
-whole. Memory is O(nk); an iteration costs O(n(k + p)²).
+which is the system (IPM.1) of our own interior points, with D for θ: solved as there, with one step of refinement.
+Memory is O(nk); an iteration costs O(n(k + p)²).
 
 Accuracy: with w² from 1e-8 to 1e8 the residuals of every row of (KKT.1) stay below 1e-12 of the terms in it (a test
 holds this), and on the dual of a linear SVM CVXOPT's answer is that of its own dense solver to 1e-13.
@@ -34,98 +28,58 @@ import scipy.sparse as sp
 from qpsvm.backends.abilities import ALL, Abilities, Form
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData, without_point
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import ParameterError
 from qpsvm.program.costs import PRODUCT_SECONDS, Cost, General, Import, Matrices, Rows, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
-from qpsvm.solvers.interior_point.systems import Columns, as_columns
-from qpsvm.solvers.shared.cholesky import Cholesky
+from qpsvm.solvers.interior_point.systems import FactoredNewton, as_columns
 from qpsvm.space.operators import Diagonal, LowRank, Operator
-
-#: Weight of a variable without bounds or curvature, as a share of the mean diagonal of ZZᵀ; refinement takes it out.
-LEAST_WEIGHT = 1e-10
-#: Steps of refinement of (KKT.2) as a whole.
-REFINEMENTS = 1
-
-
-class _Box:
-    """G as rows −x_low ≤ −lb, x_high ≤ ub; low and high (n_l,), (n_u,) are indices."""
-
-    def __init__(self, lb: FloatArray, ub: FloatArray) -> None:
-        self.n = len(lb)
-        self.low, self.high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
-        self.h = np.concatenate([-lb[self.low], ub[self.high]])
-
-    def times(self, x: FloatArray) -> FloatArray:
-        """G x: (n_l + n_u,)."""
-        return np.concatenate([-x[self.low], x[self.high]])
-
-    def transposed_times(self, z: FloatArray) -> FloatArray:
-        """Gᵀz: (n,)."""
-        out = np.zeros(self.n)
-        out[self.low] = -z[: len(self.low)]
-        out[self.high] += z[len(self.low) :]
-        return out
-
-    def weights(self, values: FloatArray) -> FloatArray:
-        """GᵀVG for V = diag(values), which is diagonal: (n,)."""
-        out = np.zeros(self.n)
-        out[self.low] = values[: len(self.low)]
-        out[self.high] += values[len(self.low) :]
-        return out
 
 
 class Structured:
-    """The KKT systems (KKT.1) of one QP: B = [Z − AᵀC, Aᵀ], made once, and the box.
+    """The KKT systems (KKT.1) of one QP: B = [Z − AᵀC, Aᵀ], made once, and the rows of the box.
 
     Z (n, k)
-    d (n,): Not negative; may be zero.
-    lb, ub (n,): May be infinite. G is −I at the finite lower bounds, then I at the finite upper ones.
+    d (n,): Not negative; may be zero where there is a bound.
+    lb, ub (n,): May be infinite.
     A (p, n) or None: Few equality rows.
     """
 
     def __init__(self, Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None) -> None:
         A = np.zeros((0, len(d))) if A is None else A
-        self.box, self.d, self.A, self.k = _Box(lb, ub), d, A, Z.shape[1]
+        self.G, self.h = _box(lb, ub)
+        self.GT, self.d, self.A, self.k = sp.csr_array(self.G.T), d, A, Z.shape[1]
         self.center = np.zeros((len(A), self.k))
         if len(A) and not sp.issparse(Z):  # Zv + Aᵀy = (Z − AᵀC)v + Aᵀ(y + Cv): keeps the digits of uncentred data
             self.center = np.linalg.pinv(A @ A.T, hermitian=True) @ (A @ Z)
-        self.B: Columns = as_columns(Z, A, self.center)
-        self.lift = np.where(np.arange(self.k + len(A)) < self.k, 1.0, 0.0)
-        values = Z.data if sp.issparse(Z) else Z
-        self.least = LEAST_WEIGHT * (float(np.vdot(values, values)) / len(d) or 1.0)
+        self.newton = FactoredNewton(as_columns(Z, A, self.center), self.k, np.zeros(self.k + len(A)))
+        self.newton.careful = True
 
     def factor(self, scaling: Mapping[str, Any]) -> Callable[[Any, Any, Any], None]:
         """CVXOPT's `kktsolver`: for the scaling W, the function that solves (KKT.1) in place (z goes out as Wz)."""
         inverse = np.array(scaling["di"]).ravel()  # 1/w
-        weights = self.d + self.box.weights(inverse * inverse)  # D of (KKT.2)
-        safe = np.maximum(weights, self.least)
-        D = 1.0 / safe
-        nothing = np.zeros(len(D))
-        M, _, _ = self.B.normal(D, nothing, nothing)
-        M.flat[:: len(M) + 1] += self.lift
-        cholesky = Cholesky(M)
-
-        def reduced(r: FloatArray, g: FloatArray) -> tuple[FloatArray, FloatArray]:
-            """(KKT.4) for r (n,) and g = (·, r_y): x (n,), u = (v, y')."""
-            u = cholesky.solve(self.B.transposed_times(D * r) - g)
-            return D * (r - self.B.times(u)), u
+        newton, nothing = self.newton, np.zeros(len(self.d))
+        newton.factor(self.d + abs(self.GT) @ (inverse * inverse), nothing, nothing, np.zeros(self.k + len(self.A)))
 
         def solve(x: Any, y: Any, z: Any) -> None:
             rx, ry, rz = (np.array(part).ravel() for part in (x, y, z))
-            r = rx + self.box.transposed_times(inverse * inverse * rz)
-            g = np.concatenate([-ry @ self.center, ry])
-            out, u = reduced(r, g)
-            for _ in range(REFINEMENTS):
-                missing = r - self.B.times(u) - weights * out
-                change, du = reduced(missing, g - self.B.transposed_times(out) + self.lift * u)
-                out, u = out + change, u + du
+            newton.residual = np.concatenate([ry @ self.center, -ry])
+            out, u, _ = newton.solve(rx + self.GT @ (inverse * inverse * rz))
             _assign(x, out)
             _assign(y, u[self.k :] - self.center @ u[: self.k])
-            _assign(z, inverse * (self.box.times(out) - rz))
+            _assign(z, inverse * (self.G @ out - rz))
 
         return solve
+
+
+def _box(lb: FloatArray, ub: FloatArray) -> tuple[Matrix, FloatArray]:
+    """The finite bounds as rows −x ≤ −lb, then x ≤ ub: G, sparse, and h."""
+    low, high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
+    values = np.concatenate([-np.ones(len(low)), np.ones(len(high))])
+    places = np.arange(len(values)), np.concatenate([low, high])
+    G = sp.csr_array((values, places), shape=(len(values), len(lb)))
+    return G, np.concatenate([-lb[low], ub[high]])
 
 
 def _assign(target: Any, values: FloatArray) -> None:
@@ -152,7 +106,7 @@ def solve_structured(
     """
     from cvxopt import matrix, solvers
 
-    kktsolver = Structured(Z, d, lb, ub, A)
+    kkt = Structured(Z, d, lb, ub, A)
 
     def quadratic(x: Any, y: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
         """y ← αPx + βy."""
@@ -161,21 +115,11 @@ def solve_structured(
         _assign(y, product if beta == 0.0 else product + beta * np.array(y).ravel())
 
     answer: dict[str, Any] = solvers.coneqp(
-        quadratic, matrix(q), *_bound_rows(kktsolver.box), None,
-        matrix(kktsolver.A), matrix(np.zeros(0) if b is None else b, (len(kktsolver.A), 1)),
-        kktsolver=kktsolver.factor, options=dict(options),
+        quadratic, matrix(q), _sparse(kkt.G), matrix(kkt.h), None,
+        matrix(kkt.A), matrix(np.zeros(0) if b is None else b, (len(kkt.A), 1)),
+        kktsolver=kkt.factor, options=dict(options),
     )  # fmt: skip
     return answer
-
-
-def _bound_rows(box: _Box) -> tuple[Any, Any]:
-    """G, sparse, and h."""
-    from cvxopt import matrix, spmatrix
-
-    index: IntArray = np.concatenate([box.low, box.high])
-    values = np.concatenate([-np.ones(len(box.low)), np.ones(len(box.high))])
-    places = (values, np.arange(len(index), dtype=np.int64), index.astype(np.int64))
-    return spmatrix(*places, size=(len(index), box.n)), matrix(box.h)
 
 
 #: Rows from which a low-rank P stays a factor (the KKT system below) instead of becoming a dense n × n matrix.
@@ -224,11 +168,11 @@ class CvxoptBackend(Backend):
         """P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""
         self.require()
         if qp.n >= STRUCTURED_ROWS and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
-            lb, ub = qp.bounds
-            Z, d = qp.P.factor()
-            A = None if qp.A is None else as_dense(qp.A)
-            data = SolverData(Z=Z, d=d, q=qp.q, lb=lb, ub=ub, A=A, b=qp.b)
-            return CvxoptCompiled(self, qp, data, structured=True)
+            (lb, ub), (Z, d) = qp.bounds, qp.P.factor()
+            if (np.isfinite(lb) | np.isfinite(ub) | (d > 0.0)).all():  # else D of (KKT.2) has zeros
+                A = None if qp.A is None else as_dense(qp.A)
+                data = SolverData(Z=Z, d=d, q=qp.q, lb=lb, ub=ub, A=A, b=qp.b)
+                return CvxoptCompiled(self, qp, data, structured=True)
         return CvxoptCompiled(self, qp, _data(qp), structured=False)
 
 
@@ -246,38 +190,14 @@ def _data(qp: QP) -> SolverData:
     )
 
 
-def _bounded(qp: QP) -> tuple[IntArray, IntArray]:
-    """Indices of the variables with a finite lower and a finite upper bound."""
-    lb, ub = qp.bounds
-    return np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
+def _inequalities(qp: QP) -> tuple[Any, Any]:
+    """All inequalities as rows ≤ right-hand side, a sparse and a dense matrix: G, then the box; None without any."""
+    from cvxopt import matrix
 
-
-def _inequalities(qp: QP) -> tuple[Any, Any] | tuple[None, None]:
-    """All inequalities as rows ≤ right-hand side: G, then −x ≤ −lb, then x ≤ ub, as a sparse and a dense matrix."""
-    from cvxopt import matrix, spmatrix
-
-    low, high = _bounded(qp)
-    lb, ub = qp.bounds
-    values, rows, columns, sides = [np.zeros(0)], [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)], []
-    count = 0
+    G, h = _box(*qp.bounds)
     if qp.G is not None and qp.h is not None:
-        coo = sp.coo_array(qp.G)
-        values.append(coo.data)
-        rows.append(coo.coords[0])
-        columns.append(coo.coords[1])
-        sides.append(qp.h)
-        count = len(qp.h)
-    for index, sign, bound in ((low, -1.0, lb), (high, 1.0, ub)):
-        if len(index):
-            values.append(np.full(len(index), sign))
-            rows.append(np.arange(count, count + len(index)))
-            columns.append(index)
-            sides.append(sign * bound[index])
-            count += len(index)
-    if not count:
-        return None, None
-    triplets = (np.concatenate(values), *(np.concatenate(k).astype(np.int64) for k in (rows, columns)))
-    return spmatrix(*triplets, size=(count, qp.n)), matrix(np.concatenate(sides))
+        G, h = sp.vstack([sp.csr_array(qp.G), G], format="csr"), np.concatenate([qp.h, h])
+    return (_sparse(G), matrix(h)) if len(h) else (None, None)
 
 
 def _quadratic(P: Operator) -> Any:
@@ -338,16 +258,7 @@ class CvxoptCompiled(Compiled):
         return bool(len(b) and np.abs(A @ x - b).max() > BROKEN * size)
 
     def _mapped(self, answer: dict[str, Any], status: Status) -> QPSolution:
-        n = self.qp.n
-        x = np.array(answer["x"]).ravel()
-        low, high = _bounded(self.qp)
+        x, y, z = (np.array(answer[part]).ravel() for part in ("x", "y", "z"))
         m = 0 if self.qp.h is None else len(self.qp.h)
-        z = np.array(answer["z"]).ravel()
-        z_box = np.zeros(n)
-        z_box[low] -= z[m : m + len(low)]
-        z_box[high] += z[m + len(low) : m + len(low) + len(high)]
-        p = 0 if self.qp.b is None else len(self.qp.b)
-        y = np.array(answer["y"]).ravel()[:p]
-        return self._answer(
-            status, self._reported(answer["status"]), answer["iterations"], x[:n], y=y, z=z[:m], box=z_box
-        )
+        z_box = _box(*self.qp.bounds)[0].T @ z[m:]
+        return self._answer(status, self._reported(answer["status"]), answer["iterations"], x, y=y, z=z[:m], box=z_box)

@@ -175,13 +175,13 @@ def linear_rows(svm: SVMDual) -> LinearRows:
     if intercept is None and isinstance(source, WithOnes):  # the weight of a feature of ones
         source, intercept = source.source, "penalised"
     losses = folded or RowLosses(per_row(svm.upper), per_row(svm.level), curvature=per_row(svm.curvature))
-    factor = svm.team.most(_unit_of(svm)) if svm.groups else 1.0
+    factor = svm.comm.max(_unit_of(svm)) if svm.groups else 1.0
     total = svm.groups[0].total / factor if svm.groups else 0.0
     return LinearRows(source, sign, losses, intercept, folded is not None, total, factor)
 
 
 def _unit_of(svm: SVMDual) -> float:
-    """`LinearRows.factor` as the first of these rows says; −∞ where a member of a team has none."""
+    """`LinearRows.factor` as the first of these rows says; −∞ where a member of a communicator has none."""
     return float(svm.groups[0].column[0] * svm.sign[0]) if svm.m else -np.inf
 
 
@@ -200,15 +200,12 @@ def _folded(svm: SVMDual) -> RowLosses | None:
         return None
     n = svm.n
     width = -0.5 * (svm.level[:n] + svm.level[n:])
-    team = svm.team
-    high, low = team.most(float(width.max(initial=-np.inf))), team.least(float(width.min(initial=np.inf)))
-    if high - low <= SAME * team.most(float(np.abs(svm.level).max(initial=0.0))):  # t − ε and −t − ε are rounded
-        width = repeated(max(float(np.median(width)) if team.alone else 0.5 * (low + high), 0.0), n)
-    if team.any(bool((width < 0.0).any()) or bool((svm.curvature[:n] != svm.curvature[n:]).any())):
+    comm = svm.comm
+    high, low = comm.max(float(width.max(initial=-np.inf))), comm.min(float(width.min(initial=np.inf)))
+    if high - low <= SAME * comm.max(float(np.abs(svm.level).max(initial=0.0))):  # t − ε and −t − ε are rounded
+        width = repeated(max(float(np.median(width)) if comm.serial else 0.5 * (low + high), 0.0), n)
+    if comm.any(bool((width < 0.0).any()) or bool((svm.curvature[:n] != svm.curvature[n:]).any())):
         return None
     target = 0.5 * (svm.level[:n] - svm.level[n:])
     upper, lower, bend = per_row(svm.upper[:n]), per_row(-svm.upper[n:]), per_row(svm.curvature[:n])
     return RowLosses(upper, per_row(target), lower, per_row(width), bend)
-
-
-__all__ = ["Intervals"]

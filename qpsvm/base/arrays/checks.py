@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.doubles import refuse_rounded
 from qpsvm.base.arrays.frozen import frozen, read_only
+from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import shown
@@ -32,6 +32,9 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
 
     Shapes: X (n, d) → (n, d). Raises DataTypeError, DataError.
     """
+    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size and columns in (None, X.shape[1]):
+        _check_finite(X, name, None)
+        return read_only(X)
     labels = column_names(X)
     if sp.issparse(X):
         _check_numeric(X.dtype, name)
@@ -142,10 +145,7 @@ def refuse_masked(values: Any, name: str) -> None:
 
 
 def raw_array(values: Any, name: str) -> NDArray[Any]:
-    """The values as an array, of whatever type.
-
-    Raises DataError.
-    """
+    """The values as an array, of whatever type. Raises DataError."""
     refuse_masked(values, name)
     try:
         return np.asarray(values)
@@ -207,7 +207,7 @@ def _column(column: int, labels: Sequence[Any] | None) -> str:
 
 def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
     """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows them all in one pass."""
-    values = matrix.data if sp.issparse(matrix) else matrix
+    values = matrix if isinstance(matrix, np.ndarray) else matrix.data
     flat = values.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):  # np.dot would wake BLAS's threads, which spin for 40 ms
         few = len(flat) <= FEW_VALUES
@@ -216,19 +216,31 @@ def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> No
     good = np.abs(values) < LARGEST_VALUE  # false for NaN too
     if good.all():  # many large numbers, whose squares overflow only together
         good = np.abs(values) < np.abs(values).max()
-    if sp.issparse(matrix):
-        bad = int(np.flatnonzero(~good)[0])
-        row, column = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1, int(matrix.indices[bad])
-        value = values[bad]
-    else:
-        row, column = (int(k) for k in np.argwhere(~good)[0])
-        value = matrix[row, column]
-    count = int((~good).sum())
-    more = "" if count == 1 else f" (and {count - 1} more)"
-    if np.isfinite(value):
-        raise DataError(f"{name} has {value:.1e} in {_at(row, column, labels)}{more}, whose square overflows: rescale")
-    kind = "NaN" if np.isnan(value) else "an infinite value"
-    raise DataError(f"{name} has {kind} in {_at(row, column, labels)}{more}; impute or drop such rows first")
+    raise bad_number(matrix, good, lambda row, column, what: f"{name} has {what} in {_at(row, column, labels)}")
+
+
+def bad_number(
+    matrix: Matrix, good: NDArray[np.bool_], said: Callable[[int, int, str], str], where: str = ""
+) -> DataError:
+    """The error about the first number, row by row, that is not good; `said` puts row, column and number into words.
+
+    `where` says of what part of the samples the others are.
+    """
+    values: NDArray[Any] = matrix.data if sp.issparse(matrix) else matrix
+    place = int(np.argmin(good.ravel()))
+    value, count = float(values.ravel()[place]), int((~good).sum())
+    what = "NaN" if math.isnan(value) else "an infinite value" if math.isinf(value) else f"{value:.1e}"
+    more = "" if count == 1 else f" (and {count - 1} more{where})"
+    advice = ", whose square overflows: rescale" if math.isfinite(value) else "; impute or drop such rows first"
+    return DataError(f"{said(*index_of(matrix, place), what)}{more}{advice}")
+
+
+def index_of(X: Matrix, place: int) -> tuple[int, int]:
+    """Row and column of a number by its place among those stored, row by row."""
+    if sp.issparse(X):
+        return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+    row, column = np.unravel_index(place, X.shape)
+    return int(row), int(column)
 
 
 def all_finite(values: FloatArray) -> bool:
@@ -238,10 +250,7 @@ def all_finite(values: FloatArray) -> bool:
 
 
 def as_real_vector(values: Any, name: str) -> FloatArray:
-    """Check an array of real numbers, of any shape, and return a copy as float64.
-
-    Raises DataTypeError, DataError.
-    """
+    """Check an array of real numbers, of any shape, and return a copy as float64. Raises DataTypeError, DataError."""
     raw = raw_array(values, name)
     if raw.dtype.kind not in "biuf":
         raise DataTypeError(f"{name} must hold real numbers, got {raw.dtype}")
@@ -252,10 +261,7 @@ def as_real_vector(values: Any, name: str) -> FloatArray:
 
 
 def as_finite_vector(values: Any, name: str, n: int) -> FloatArray:
-    """Check n finite numbers and return them as float64, (n,).
-
-    Raises DataTypeError, DataError.
-    """
+    """Check n finite numbers and return them as float64, (n,). Raises DataTypeError, DataError."""
     vector = as_real_vector(values, name)
     if vector.shape != (n,):
         raise DataError(f"{name} must be {n} finite numbers, got shape {vector.shape}")
@@ -266,10 +272,7 @@ def as_finite_vector(values: Any, name: str, n: int) -> FloatArray:
 
 
 def as_positive(value: Any, name: str) -> float:
-    """Check a finite number above zero.
-
-    Raises ParameterTypeError, ParameterError.
-    """
+    """Check a finite number above zero. Raises ParameterTypeError, ParameterError."""
     number = as_real(value, name)
     if not number > 0:
         raise ParameterError(f"{name} must be positive, got {value!r}")
@@ -277,10 +280,7 @@ def as_positive(value: Any, name: str) -> float:
 
 
 def as_tolerance(value: Any) -> float:
-    """Check a relative gap that is asked for.
-
-    Raises ParameterTypeError, ParameterError.
-    """
+    """Check a relative gap that is asked for. Raises ParameterTypeError, ParameterError."""
     number = as_positive(value, "tol")
     if not number < 1.0:
         raise ParameterError(
@@ -291,10 +291,7 @@ def as_tolerance(value: Any) -> float:
 
 
 def as_real(value: Any, name: str) -> float:
-    """Check a finite real number.
-
-    Raises ParameterTypeError, ParameterError.
-    """
+    """Check a finite real number. Raises ParameterTypeError, ParameterError."""
     if type(value) is float and math.isfinite(value):
         return value
     truth = isinstance(value, (bool, np.bool_, np.timedelta64))  # Python or NumPy call these numbers; we do not
@@ -314,10 +311,7 @@ def as_real(value: Any, name: str) -> float:
 
 
 def as_flag(value: Any, name: str) -> bool:
-    """Check True or False, for which 1 or 0 may stand.
-
-    Raises ParameterTypeError.
-    """
+    """Check True or False, for which 1 or 0 may stand. Raises ParameterTypeError."""
     if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
         raise ParameterTypeError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
@@ -350,17 +344,14 @@ LISTED = 3
 
 def feature_names(X: Any) -> tuple[str, ...] | None:
     """The names of a data frame's columns, where all are text and no two are the same; else None."""
-    names = column_names(X)
+    names = None if type(X) is np.ndarray else column_names(X)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
     return tuple(str(name) for name in names)
 
 
 def column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
-    """Where in X the columns with the known names are.
-
-    Returns (d,) or None. Raises DataError.
-    """
+    """Where in X the columns with the known names are. Returns (d,) or None. Raises DataError."""
     names = column_names(X) or []
     if known is None or not any(isinstance(name, str) for name in names):
         return None

@@ -72,10 +72,7 @@ def run_apart(
     grace: float = 0.0,
     start: Callable[[Callable[..., Any], tuple[Any, ...]], Child] | None = None,
 ) -> Any:
-    """Call a function in a child process, until it returns or is stopped.
-
-    Raises SolverError, OSError, Exception.
-    """
+    """Call a function in a child process, until it returns or is stopped. Raises SolverError, OSError, Exception."""
     child = (start or (Forked if sys.platform == "linux" else Fresh))(function, arguments)
     try:
         while not child.ready(LOOK):

@@ -1,4 +1,4 @@
-"""What is made of numbers of which each member of a team has some: their sum in twice the precision, and a quantile.
+"""What is made of numbers of which each of several processes has some: their sum in double-double, and a quantile.
 
     (OVER.1)  the sum of all is that of the members' sums, each told as two doubles, so that no digit is lost on the way
     (OVER.2)  where Rt + the weights of the points up to t rise to a level:  a joined sample of the points brackets the
@@ -11,19 +11,20 @@ Several processes that run the same solve, each over rows of its own: what they 
 
     (TEAM.1)  Σ_i g_i = Σ_p Σ_{i of p} g_i:  every sum over rows is that of the members' own sums, in their order
 
-Each member of a team has some of the rows, and with them all that belongs to a row: label, α, slack, kind. Vectors over
+Each of its members has some of the rows, and all that belongs to a row: label, α, slack, kind. Vectors over
 the columns, multipliers and decisions are the same numbers on every member, because each is made from the same sums in
-the same way. So a solver is written once. Where it adds up over rows it asks its team for the sum, and it is the same
-solver for one process, `ALONE`, and for many. What is looked at one by one, over rows, never leaves its member.
+the same way. So a solver is written once. Where it adds up over rows it asks its communicator, and is the same
+solver for one process, `SERIAL`, and for many. What is looked at one by one, over rows, never leaves its member.
 
 Members must ask for the same things in the same order: whoever makes a decision that the others do not make has to ask
-them (`agreed`). A team of several processes checks the order, and stops the solve where it differs.
+them (`broadcast`). A communicator of several processes checks the order, and stops the solve where it differs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from operator import ge, gt
 from typing import Any, Literal, TypeVar, cast, overload
 
@@ -32,20 +33,20 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.rounding import UNIT, exact_sum, total, total_in_two
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import BRACKET, EPS, SAMPLE, quantile_interval
+from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.arrays.vectors import total as total_where
 
 T = TypeVar("T")
 S = TypeVar("S", bound=np.generic)
 
 #: What is made of what the members say: their sum, the largest or least, all behind each other, or the first one's.
-Way = Literal["sum", "most", "least", "joined", "first"]
+Way = Literal["sum", "max", "min", "allgather", "broadcast"]
 
 
-class Team:
+class Communicator:
     """One process alone; the base of those that are several.
 
-    A team of several overrides `_told` and nothing else.
+    A communicator of several overrides `_told` and nothing else.
 
     size, rank: How many members there are, and which of them this one is.
     """
@@ -53,8 +54,8 @@ class Team:
     size: int = 1
     rank: int = 0
 
-    @property
-    def alone(self) -> bool:
+    @cached_property
+    def serial(self) -> bool:
         """Whether nobody else has rows."""
         return self.size == 1
 
@@ -64,41 +65,41 @@ class Team:
     def sum(self, value: FloatArray) -> FloatArray: ...
     def sum(self, value: float | FloatArray) -> float | FloatArray:
         """The sum over the members, of a number or of an array."""
-        if self.alone:
+        if self.serial:
             return value
         return cast("float | FloatArray", self._told("sum", [value])[0])
 
     def sums(self, *values: Any) -> tuple[Any, ...]:
         """The sums of several numbers or arrays, in one message."""
-        return values if self.alone else tuple(self._told("sum", list(values)))
+        return values if self.serial else tuple(self._told("sum", list(values)))
 
     def count(self, value: int) -> int:
         """The sum of whole numbers."""
-        return int(value) if self.alone else int(self._told("sum", [int(value)])[0])
+        return int(value) if self.serial else int(self._told("sum", [int(value)])[0])
 
-    def most(self, value: float) -> float:
+    def max(self, value: float) -> float:
         """The largest number; NaN where any is."""
-        return value if self.alone else float(self._told("most", [value])[0])
+        return value if self.serial else float(self._told("max", [value])[0])
 
-    def least(self, value: float) -> float:
+    def min(self, value: float) -> float:
         """The least number; NaN where any is."""
-        return value if self.alone else float(self._told("least", [value])[0])
+        return value if self.serial else float(self._told("min", [value])[0])
 
     def any(self, value: bool) -> bool:
         """Whether it is true of any member."""
-        return bool(value) if self.alone else bool(self._told("most", [float(value)])[0])
+        return bool(value) if self.serial else bool(self._told("max", [float(value)])[0])
 
     def all(self, value: bool) -> bool:
         """Whether it is true of all members."""
-        return bool(value) if self.alone else bool(self._told("least", [float(value)])[0])
+        return bool(value) if self.serial else bool(self._told("min", [float(value)])[0])
 
-    def joined(self, values: NDArray[S]) -> NDArray[S]:
+    def allgather(self, values: NDArray[S]) -> NDArray[S]:
         """The members' arrays behind each other, in the order of the members: for few numbers."""
-        return values if self.alone else cast("NDArray[S]", self._told("joined", [values])[0])
+        return values if self.serial else cast("NDArray[S]", self._told("allgather", [values])[0])
 
-    def agreed(self, value: T) -> T:
+    def broadcast(self, value: T) -> T:
         """What the first member says: of clocks, and of whatever else need not be the same everywhere."""
-        return value if self.alone else cast("T", self._told("first", [value])[0])
+        return value if self.serial else cast("T", self._told("broadcast", [value])[0])
 
     def note(self, state: Mapping[str, Any]) -> None:
         """Keep a small state, the same on all members, for whoever waits for them; nobody does for one alone."""
@@ -108,8 +109,8 @@ class Team:
         raise NotImplementedError(f"{type(self).__name__} has {self.size} members and no way to tell them {way}")
 
 
-#: The team of a process that has all rows.
-ALONE = Team()
+#: The communicator of a process that has all rows.
+SERIAL = Communicator()
 
 
 def combined(way: Way, said: Sequence[Sequence[Any]]) -> list[Any]:
@@ -118,18 +119,18 @@ def combined(way: Way, said: Sequence[Sequence[Any]]) -> list[Any]:
     Sums are made in that order, so that they are the same numbers for the same members.
     """
     columns = list(zip(*said, strict=True))
-    if way == "first":
+    if way == "broadcast":
         return [column[0] for column in columns]
-    if way == "joined":
+    if way == "allgather":
         return [np.concatenate(column) for column in columns]
     return [_of_all(way, column) for column in columns]
 
 
 def _of_all(way: Way, column: tuple[Any, ...]) -> Any:
     """The sum, largest or least of one value of each member."""
-    if way == "most":
+    if way == "max":
         return float(np.max(column))
-    if way == "least":
+    if way == "min":
         return float(np.min(column))
     total = column[0] + column[1] if len(column) > 1 else column[0]
     for value in column[2:]:
@@ -137,42 +138,59 @@ def _of_all(way: Way, column: tuple[Any, ...]) -> Any:
     return total
 
 
-#: So few points are told as they are.
-JOINED = 4096
+#: So few points are told as they are; of more, a crossing is bracketed by a sample of SAMPLE, BRACKET to each side.
+JOINED, SAMPLE, BRACKET = 4096, 4096, 200
+EPS = float(np.finfo(float).eps)
 #: A few roundings of a sum of sizes.
 FEW = 1.0 + 8.0 * UNIT
 
 
-def total_over(values: FloatArray, team: Team, *added: float) -> tuple[float, float]:
+def total_over(values: FloatArray, comm: Communicator, *added: float) -> tuple[float, float]:
     """The sum of the members' vectors, (n,) each, plus more numbers, and how far it may be off, (OVER.1)."""
-    if team.alone:
+    if comm.serial:
         return total(np.append(values, added) if added else values)
-    told = team.joined(np.array([total_in_two(values)]))
+    told = comm.allgather(np.array([total_in_two(values)]))
     s = exact_sum([*told[:, :2].ravel().tolist(), *added])
     return s, (UNIT * abs(s) + exact_sum(told[:, 2].tolist())) * FEW
 
 
-def quantile_over(points: FloatArray, weights: FloatArray, level: float, team: Team) -> tuple[float, float]:
-    """`quantile_interval` of the points of all members, (n,) each."""
-    if team.alone:
-        return quantile_interval(points, weights, level)
-    count, mass = team.sums(len(points), float(weights.sum()))
+def quantile_interval(
+    points: FloatArray, weights: FloatArray, level: float, comm: Communicator = SERIAL
+) -> tuple[float, float]:
+    """All minimisers t of Σ weights_i (t − points_i)₊ − level·t: the weighted quantile of the points at a level.
+
+    Shapes: points, weights (n,) of each member.
+    """
+    common = common_value(weights)
+    if comm.serial and common is not None and 0.0 < common < math.inf:
+        return _order_statistics(points, level / common)
+    count, mass = comm.sums(len(points), float(weights.sum()))
     slack = 4 * count * EPS * mass
-    low = crossing(points, weights, level - slack, team)
+    low = crossing(points, weights, level - slack, comm)
     if not low < math.inf:
-        return team.most(float(points.max(initial=-math.inf))), math.inf
+        return comm.max(float(points.max(initial=-math.inf))), math.inf
     above = points > low
-    passed = team.sum(total_where(weights, ~above))
+    passed = comm.sum(total_where(weights, ~above))
     if passed > level + slack:
         return low, low
-    return low, crossing(points[above], weights[above], level + slack, team, before=passed, strict=True)
+    return low, crossing(points[above], weights[above], level + slack, comm, before=passed, strict=True)
+
+
+def _order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
+    """`quantile_interval` for weights that are all 1: two order statistics, and nothing has to be sorted."""
+    n = len(points)
+    slack = 4 * n * EPS * n
+    first = min(max(math.ceil(level - slack) - 1, 0), n - 1)
+    last = math.floor(level + slack)
+    ordered = np.partition(points, (first, min(last, n - 1)))
+    return float(ordered[first]), float(ordered[last]) if last < n else float("inf")
 
 
 def crossing(
     points: FloatArray,
     weights: FloatArray,
     level: float,
-    team: Team,
+    comm: Communicator,
     before: float = 0.0,
     ridge: float = 0.0,
     strict: bool = False,
@@ -183,13 +201,13 @@ def crossing(
     """
     reached, end = gt if strict else ge, math.inf
     while True:
-        count, mass = team.sums(len(points), float(weights.sum()))
+        count, mass = comm.sums(len(points), float(weights.sum()))
         if count <= JOINED:
             break
-        low, high = _bracket(points, weights, level - before, ridge, (count, mass), team)
+        low, high = _bracket(points, weights, level - before, ridge, (count, mass), comm)
         below, inside = points < low, (points > low) & (points < high)
         at_low, at_high = points == low, (points == high) & (high > low)
-        masses = team.sum(np.array([total_where(weights, part) for part in (below, at_low, inside, at_high)]))
+        masses = comm.sum(np.array([total_where(weights, part) for part in (below, at_low, inside, at_high)]))
         to_low, with_low, to_high, with_high = (before + np.cumsum(masses)).tolist()
         if reached(ridge * low + to_low, level):
             kept, end = below, low
@@ -202,18 +220,18 @@ def crossing(
         else:
             kept, before = points > high, with_high
         points, weights = points[kept], weights[kept]
-    return _crossing_of_few(team.joined(np.column_stack([points, weights])), level, before, ridge, strict, end)
+    return _crossing_of_few(comm.allgather(np.column_stack([points, weights])), level, before, ridge, strict, end)
 
 
 def _bracket(
-    points: FloatArray, weights: FloatArray, level: float, ridge: float, whole: tuple[int, float], team: Team
+    points: FloatArray, weights: FloatArray, level: float, ridge: float, whole: tuple[int, float], comm: Communicator
 ) -> tuple[float, float]:
     """Two points between which the crossing is in all likelihood, from a sample of all members' points.
 
     `whole` is how many there are, and their weight.
     """
     step = -(-whole[0] // SAMPLE)
-    told = team.joined(np.column_stack([points[::step], weights[::step]]))
+    told = comm.allgather(np.column_stack([points[::step], weights[::step]]))
     sample, mass = told[np.argsort(told[:, 0], kind="stable")].T
     mass = np.cumsum(mass)
     share = whole[1] / mass[-1] if mass[-1] > 0.0 else 0.0
@@ -232,4 +250,4 @@ def _crossing_of_few(told: FloatArray, level: float, before: float, ridge: float
     return min((level - (float(passed[k - 1]) if k else before)) / ridge, knot)
 
 
-__all__ = ["ALONE", "Team", "Way", "combined", "crossing", "quantile_over", "total_over"]
+__all__ = ["SERIAL", "Communicator", "Way", "combined", "crossing", "quantile_interval", "total_over"]

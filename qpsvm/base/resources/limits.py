@@ -72,10 +72,7 @@ def address_space() -> float:
 
 
 def check_memory(n: int, m: int, what: str, instead: str = SMALLER) -> None:
-    """Refuse a dense (n, m) matrix that would take too much of this machine's memory.
-
-    Raises TooLargeError.
-    """
+    """Refuse a dense (n, m) matrix that would take too much of this machine's memory. Raises TooLargeError."""
     size, total = 8.0 * n * m, total_memory()
     if size <= LITTLE:
         return

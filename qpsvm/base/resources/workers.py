@@ -74,10 +74,7 @@ def cores() -> int:
 
 
 def in_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -> None:
-    """Call `task` once for each tile, in several threads where that pays.
-
-    Raises BaseException.
-    """
+    """Call `task` once for each tile, in several threads where that pays. Raises BaseException."""
     helpers = 0
     if seconds >= 2.0 * SETTINGS.worth and len(tiles) > 1 and not _here.works and not _Pool.refused:
         helpers = min(spare_threads(), cores() - 1, len(tiles) - 1, int(seconds / SETTINGS.worth) - 1)

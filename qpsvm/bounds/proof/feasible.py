@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.exactly import sum_of
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, two_product
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import repeated

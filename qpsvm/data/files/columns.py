@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.checks import index_of
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError
 from qpsvm.data.files.sheet import MISSING, Sheet, numbers
@@ -85,11 +86,15 @@ class Columns:
         """Where the cell of row i stands in the file, in words, and its text."""
         return self.sheet.place(int(self.rows[i]), name)
 
-    def without_missing(self, names: Sequence[str], drop_missing: bool) -> tuple[Columns, int]:
-        """Drop the rows with a missing value in one of the columns named, or refuse them.
+    def odd(self, name: str) -> tuple[str, str, bool]:
+        """Where the first cell that is no number stands, its text, and whether commas are all that is wrong."""
+        cells, used = self.cells[name], self.cells[name].used()
+        words = {text: 1.0 for text in used if numbers([text]) is None}
+        commas = numbers([text.replace(",", ".") for text in used]) is not None
+        return *self.place(int(cells.looked_up(words, 0.0).argmax()), name), commas
 
-        Raises DataError.
-        """
+    def without_missing(self, names: Sequence[str], drop_missing: bool) -> tuple[Columns, int]:
+        """Drop the rows with a missing value in one of the columns named, or refuse them. Raises DataError."""
         holes = {name: self.cells[name].missing for name in names}
         counts = Counter({name: int(mask.sum()) for name, mask in holes.items() if mask is not None})
         if not counts.total():
@@ -112,10 +117,7 @@ class Columns:
 
 
 def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = ()) -> Columns:
-    """Read the columns named. Those in `as_text` are read as text, whatever they look like.
-
-    Raises FileFormatError.
-    """
+    """Read the columns named. Those in `as_text` are read as text, whatever they look like. Raises FileFormatError."""
     most_rows = sheet.most_rows
     growing = {name: _Growing(most_rows, name in as_text) for name in names}
     n = _grow(sheet, growing)
@@ -256,10 +258,7 @@ class Encoding:
 
     @classmethod
     def from_json(cls, text: str) -> Encoding:
-        """Read what `to_json` wrote.
-
-        Raises FileFormatError.
-        """
+        """Read what `to_json` wrote. Raises FileFormatError."""
         try:
             fields = json.loads(text)
             columns = (Column(c["name"], c["categories"] and tuple(c["categories"])) for c in fields["columns"])
@@ -304,10 +303,7 @@ class Table:
 
 
 def as_dense(X: Matrix, path: FilePath) -> FloatArray:
-    """X (n, d) as an array, for standardising.
-
-    Raises ParameterError.
-    """
+    """X (n, d) as an array, for standardising. Raises ParameterError."""
     n, d = X.shape
     if sp.issparse(X) and n * d > DENSE_LIMIT:
         raise ParameterError(
@@ -327,20 +323,21 @@ def moments(X: Matrix, path: FilePath) -> tuple[FloatArray, FloatArray]:
 def standardised(table: Table, path: FilePath) -> Table:
     """The table with its encoding's mean and scale applied, or itself where there are none.
 
-    A dense X is changed in place.
-
-    Raises DataError, ParameterError.
+    A dense X that may be written to is changed in place. Raises DataError, ParameterError.
     """
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table
     with np.errstate(over="ignore"):
         if sp.issparse(table.X) and not mean.any():
-            return replace(table, X=divided(table.X, scale))
-        X = as_dense(table.X, path)
-        X -= mean
-        X /= scale
-    if not np.isfinite(X).all():
-        name = table.names[int(np.argwhere(~np.isfinite(X))[0, 1])]
+            X = divided(table.X, scale)
+        else:
+            X = as_dense(table.X, path)
+            X = X if X.flags.writeable else X.copy()
+            X -= mean
+            X /= scale
+    values = X.data if sp.issparse(X) else X
+    if not np.isfinite(values).all():
+        name = table.names[index_of(X, int(np.argmin(np.isfinite(values).ravel())))[1]]
         raise DataError(f"{path}: feature {name!r} has values too large to be standardised; divide them by a constant")
     return replace(table, X=X)

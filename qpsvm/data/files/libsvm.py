@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.doubles import reaches
+from qpsvm.base.arrays.rounding import reaches
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, FileFormatError
 from qpsvm.data.files.columns import Encoding
@@ -130,10 +130,7 @@ def parsed(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix, Fl
 def read_libsvm(
     path: FilePath, content: bytes, drop_missing: bool, encoding: Encoding | None = None
 ) -> tuple[Matrix, NDArray[Any], int, int, NDArray[Any]]:
-    """Read a LIBSVM text.
-
-    Raises FileFormatError, DataError.
-    """
+    """Read a LIBSVM text. Raises FileFormatError, DataError."""
     raw, y, qid = parsed(path, content)
     n, indices = len(y), raw.indices
     if encoding is not None:

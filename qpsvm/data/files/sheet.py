@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.doubles import check_texts
+from qpsvm.base.arrays.rounding import check_texts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, nearest
 from qpsvm.data.files.source import FilePath
@@ -97,10 +97,7 @@ class Sheet:
         return min(self.content.count(b"\n"), len(self.content) // len(self.header)) + 1
 
     def blocks(self) -> Iterator[list[list[str]]]:
-        """The rows below the header, some at a time. Blanks around the cells are kept.
-
-        Raises FileFormatError.
-        """
+        """The rows below the header, some at a time. Blanks around the cells are kept. Raises FileFormatError."""
         width = len(self.header)
         reader = _reader(self.content, self.delimiter)
         next(record for record in reader if not _blank(record))
@@ -169,10 +166,7 @@ def _records(content: bytes, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def parse(path: FilePath, content: bytes) -> Sheet:
-    """Find the delimiter and the header.
-
-    Raises FileFormatError.
-    """
+    """Find the delimiter and the header. Raises FileFormatError."""
     sheet, first = headed(path, content)
     if first is None:
         raise FileFormatError(f"{path} has a header line and no rows below it{sheet.hint}")

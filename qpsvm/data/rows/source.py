@@ -6,8 +6,8 @@ Each is a sum or a sequence over blocks. They are written once, in `RowSource`, 
 that a product is one call of the BLAS) and for rows that are made as they are needed. Operators, certificates and
 linear solvers use these and nothing else; only the rows of a working set, or the support vectors, are ever gathered.
 
-Where members of a team have some rows each, the sums are those of all members, (TEAM.1); what is called `own_…` is this
-member's part of one, for those who put several sums into one message.
+Where several processes have some rows each, the sums are those of all of them, (TEAM.1); what is called `own_…` is
+this member's part of one, for those who put several sums into one message.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.base.resources.workers import in_tiles, parts_of
 from qpsvm.data.rows.blocks import ALL, READ_SECONDS, Block, Moments, Places, added
@@ -42,7 +42,7 @@ class RowSource(ABC):
 
     n, d: Rows and columns.
     is_sparse: Whether the blocks are.
-    team: Whoever has the other rows. `n`, indices and vectors over the rows are this member's own; sums over
+    comm: Whoever has the other rows. `n`, indices and vectors over the rows are this member's own; sums over
         the rows, and what is the largest among them, are those of all members.
     feature_names or None: What the columns are called, where that is known.
     """
@@ -50,7 +50,7 @@ class RowSource(ABC):
     n: int
     d: int
     is_sparse: bool
-    team: Team = ALONE
+    comm: Communicator = SERIAL
     feature_names: tuple[str, ...] | None = None
 
     @abstractmethod
@@ -79,6 +79,13 @@ class RowSource(ABC):
 
     def check(self) -> None:  # noqa: B027 - most know of nothing that could change
         """Raise a `DataError` where what the rows come from is known to have changed since it was opened."""
+
+    def begin(self) -> None:
+        """The same before anything is worked out of the rows."""
+        self.check()
+
+    def end(self) -> None:  # noqa: B027 - most keep nothing of a run
+        """The end of what began there."""
 
     def __getitem__(self, rows: IntArray | slice) -> Matrix:
         """`take`, so that some samples of a problem are asked for in one way, wherever they are."""
@@ -113,47 +120,47 @@ class RowSource(ABC):
     @remembered
     def total_rows(self) -> int:
         """Rows of all members."""
-        return self.team.count(self.n)
+        return self.comm.count(self.n)
 
     @remembered
     def total_entries(self) -> int:
         """Numbers stored by all members."""
-        return self.team.count(self.entries)
+        return self.comm.count(self.entries)
 
     def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """Xᵀβ for β (n,) or (n, r); or X_Jᵀβ for J = rows (j,) and β (j,): (d,) or (d, r)."""
-        return self.team.sum(self.own_weights(beta, rows))
+        return self.comm.sum(self.own_weights(beta, rows))
 
     def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
         """One pass for two products: Xᵀβ, (d,), for the weights β that the visitor answers to X w, block by block.
 
-        The visitor may be called for several blocks at once, in any order. It asks the team nothing.
+        The visitor may be called for several blocks at once, in any order. It asks the communicator nothing.
         """
-        return self.team.sum(self.own_scan(w, visit))
+        return self.comm.sum(self.own_scan(w, visit))
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
         """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
-        S, s = self.team.sums(*self.own_moments(rows, scale))
+        S, s = self.comm.sums(*self.own_moments(rows, scale))
         return S, s
 
     def sum_of_squares(self) -> float:
         """Σ ‖x_i‖²."""
-        return self.team.sum(self.own_sum_of_squares())
+        return self.comm.sum(self.own_sum_of_squares())
 
     def means(self) -> FloatArray:
         """The means of the columns: (d,)."""
-        sums, n = self.team.sums(*added(((block.column_sums(),) for block in self.blocks()), (self.d,)), self.n)
+        sums, n = self.comm.sums(*added(((block.column_sums(),) for block in self.blocks()), (self.d,)), self.n)
         means: FloatArray = sums / n
         return means
 
     def column_squares(self) -> FloatArray:
         """The diagonal of XᵀX: (d,)."""
-        return self.team.sum(self.own_column_squares())
+        return self.comm.sum(self.own_column_squares())
 
     @remembered
     def longest_row(self) -> int:
         """The most numbers that one row stores: the terms of a product with it."""
-        return int(self.team.most(max((block.longest_row for block in self.blocks()), default=0)))
+        return int(self.comm.max(max((block.longest_row for block in self.blocks()), default=0)))
 
     # --- this member's part of them ---
 

@@ -5,7 +5,7 @@ what a block of the source becomes.
 
     (STD.1)  x̃_ij = (x_ij − μ_j)/s_j,   s_j² = (1/n) Σ_i (x_ij − μ_j)²
 
-The two passes that find μ and s are sums over blocks, and over the members of a team. Sparse rows stay sparse: they are
+The two passes that find μ and s are sums over blocks, and over the processes. Sparse rows stay sparse: they are
 divided by s, and no μ is subtracted.
 
 Features φ(x_i) that a map makes cost as much as kernel values, and passes over the rows are many. So all are made once
@@ -22,11 +22,11 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock, MadeBlock, OnesBlock, Places, rows_at_a_time
+from qpsvm.data.rows.blocks import Block, DenseBlock, MadeBlock, OnesBlock, Places, rows_at_a_time, with_ones
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.rows.source import Found, RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
@@ -45,7 +45,7 @@ class Derived(RowSource):
     """
 
     def __init__(self, source: RowSource, d: int | None = None) -> None:
-        self.source, self.team, self.is_sparse = source, source.team, source.is_sparse
+        self.source, self.comm, self.is_sparse = source, source.comm, source.is_sparse
         self.n, self.d = source.n, source.d if d is None else d
 
     def made(self, block: Block) -> Block:
@@ -112,7 +112,7 @@ class WithOnes(Derived):
         super().__init__(source, source.d + 1)
 
     def made(self, block: Block) -> Block:
-        return OnesBlock(block)
+        return SparseBlock(with_ones(block.matrix), block.rows.start) if self.is_sparse else OnesBlock(block)
 
     @property
     def entries(self) -> int:
@@ -151,13 +151,13 @@ class SomeRows(Derived):
 class Stacked(RowSource):
     """The rows of the first source, then those of the second, and so on, without a copy of any.
 
-    sources: Of the same width, all dense or all sparse; of one team.
+    sources: Of the same width, all dense or all sparse; of one communicator.
     """
 
     def __init__(self, sources: Sequence[RowSource]) -> None:
         self.sources, first = tuple(sources), sources[0]
         self.n, self.d = sum(source.n for source in sources), first.d
-        self.team, self.is_sparse = first.team, first.is_sparse
+        self.comm, self.is_sparse = first.comm, first.is_sparse
 
     def blocks(self) -> Iterator[Block]:
         """The blocks of each, moved to their place."""
@@ -240,7 +240,7 @@ class Mapped(RowSource):
 
     def __init__(self, source: RowSource, row_map: RowMap, keep: bool | None = None) -> None:
         self.source, self.row_map = source, row_map
-        self.n, self.d, self.team = source.n, row_map.width, source.team
+        self.n, self.d, self.comm = source.n, row_map.width, source.comm
         self._keep = keep
 
     @remembered
@@ -350,7 +350,7 @@ def standardised(source: RowSource) -> Standardised:
     peak = np.maximum(np.abs(low), np.abs(high))  # squares of what is divided by it stay in range
     peak[peak == 0.0] = 1.0
     mean = total / n
-    shift, squares = source.team.sums(*_deviations(source, mean, peak))
+    shift, squares = source.comm.sums(*_deviations(source, mean, peak))
     shift = (shift - zeros * (mean / peak)) / n
     squares = squares + zeros * (mean / peak) ** 2
     scale = peak * np.sqrt(np.maximum(squares / n - shift * shift, 0.0))
@@ -367,8 +367,8 @@ def _ends(source: RowSource) -> tuple[FloatArray, FloatArray, FloatArray, FloatA
         low, high = np.minimum(low, _flat(X.min(axis=0))), np.maximum(high, _flat(X.max(axis=0)))
         total += _flat(X.sum(axis=0))
         stored += np.bincount(X.indices, minlength=source.d) if sp.issparse(X) else X.shape[0]
-    ends = source.team.joined(np.concatenate([low, -high])[None, :]).min(axis=0)
-    total, stored, n = source.team.sums(total, stored, float(source.n))
+    ends = source.comm.allgather(np.concatenate([low, -high])[None, :]).min(axis=0)
+    total, stored, n = source.comm.sums(total, stored, float(source.n))
     return ends[: source.d], -ends[source.d :], total, n - stored, n
 
 

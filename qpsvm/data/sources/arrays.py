@@ -27,9 +27,8 @@ from qpsvm.data.kinds import is_mapped
 from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock, is_plain
 from qpsvm.data.rows.memory import Seal
 from qpsvm.data.rows.sparse_block import SparseBlock
-from qpsvm.data.sources.column_roles import chosen
 from qpsvm.data.sources.decoding.batches import check_source, check_values
-from qpsvm.data.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows, Watch
+from qpsvm.data.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows, Watch, chosen
 
 
 class SparseMap(StoredRows):
@@ -76,20 +75,14 @@ class SparseMap(StoredRows):
 
 
 def width_of(path: str) -> int:
-    """The columns of a .npy file.
-
-    Raises FileFormatError, DataError, DataTypeError.
-    """
+    """The columns of a .npy file. Raises FileFormatError, DataError, DataTypeError."""
     array = mapped(path)
     _check_shape(array, path)
     return int(array.shape[1])
 
 
 def mapped(path: str) -> NDArray[Any]:
-    """The array of a .npy file, as a map of it.
-
-    Raises FileFormatError.
-    """
+    """The array of a .npy file, as a map of it. Raises FileFormatError."""
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
@@ -156,10 +149,7 @@ def _rows(
 
 
 def _refuse_rounded(source: MemoryMap) -> None:
-    """Look at stored integers and long doubles before they become doubles.
-
-    Raises DataError.
-    """
+    """Look at stored integers and long doubles before they become doubles. Raises DataError."""
     start = 0
     for part in source.parts:
         if part.dtype != np.float64 and part.dtype.itemsize >= 8:
@@ -251,6 +241,13 @@ class MemoryMap(StoredRows):
     def check(self) -> None:
         self.origin.watch.check()
         self._seal.check()
+
+    def begin(self) -> None:
+        self.origin.watch.check()
+        self._seal.begin()
+
+    def end(self) -> None:
+        self._seal.end()
 
     @property
     def entries(self) -> int:

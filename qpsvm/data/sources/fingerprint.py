@@ -5,7 +5,7 @@
 u turns the 64 bits of a double into a whole number, without loss, and the a_j are odd. So a row that differs in one
 number has another sum, and rows that differ in several have the same by chance only. `mix` (Steele, Lea & Flood, *Fast
 splittable pseudorandom number generators*, OOPSLA 2014) scatters the sums before they are added up. Zeros count for
-nothing, stored or not, so that dense and sparse rows agree. F is made twice, of other a_j: 128 bits. Members of a team
+nothing, stored or not, so that dense and sparse rows agree. F is made twice, of other a_j: 128 bits. Several processes
 add up theirs.
 
 It is no signature: who wants to find another data set of the same number can.
@@ -41,13 +41,10 @@ COST = 6.0
 
 
 def fingerprint(source: Any, target: Any = None, weight: Any = None) -> str:
-    """The fingerprint of samples, as 32 hexadecimal digits.
-
-    Shapes: source (n, d), target (n,), weight (n,).
-    """
+    """The fingerprint of samples, as 32 hexadecimal digits. Shapes: source (n, d), target (n,), weight (n,)."""
     rows = as_row_source(source)
-    team = rows.team
-    return of_lanes(team.joined(lanes_of(rows, target, weight)), team.count(rows.n), rows.d)
+    comm = rows.comm
+    return of_lanes(comm.allgather(lanes_of(rows, target, weight)), comm.count(rows.n), rows.d)
 
 
 def of_lanes(lanes: Whole, n: int, d: int) -> str:

@@ -26,9 +26,8 @@ from qpsvm.data.rows import RowSource, Standardised
 from qpsvm.data.rows import standardised as by_blocks
 from qpsvm.data.sources.arrays import width_of
 from qpsvm.data.sources.decoding.arrow import files
-from qpsvm.data.sources.decoding.delimited import head_of
-from qpsvm.data.sources.decoding.libsvm import LibsvmRows
 from qpsvm.data.sources.decoding.spool import Place, spooled
+from qpsvm.data.sources.decoding.text import LibsvmRows, head_of
 from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, with_content
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.faces.cli.terminal import Ticker
@@ -66,10 +65,7 @@ class Stored:
     form: str
 
     def names(self) -> list[str]:
-        """The columns: by name, or of an array by place from 0.
-
-        Raises FileFormatError, MissingExtraError.
-        """
+        """The columns: by name, or of an array by place from 0. Raises FileFormatError, MissingExtraError."""
         if self.form == "npy":
             return [str(j) for j in range(width_of(self.paths[0]))]
         if self.form == "csv":
@@ -117,10 +113,7 @@ def _is_store(name: str) -> bool:
 
 
 def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
-    """The samples of some files, with the target and weights that options name.
-
-    Raises ParameterError, QPSVMError.
-    """
+    """The samples of some files, with the target and weights that options name. Raises ParameterError, QPSVMError."""
     if options.drop_missing:
         raise ParameterError(
             f"--drop-missing is of a text file that is read into memory, and {found.name} is read in blocks: leave "
@@ -219,10 +212,7 @@ def _is_array(name: str, found: Stored) -> bool:
 
 
 def _name_in(name: str, names: list[str], found: Stored) -> str:
-    """The name of a column: of an array its place, which may be counted from the end.
-
-    Raises UnknownOptionError.
-    """
+    """The name of a column: of an array its place, which may be counted from the end. Raises UnknownOptionError."""
     if found.form != "npy":
         return name
     place = name.removeprefix("-")
@@ -240,10 +230,7 @@ def _place(name: str | None) -> str | int | None:
 
 
 def _target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> NDArray[Any] | None:
-    """The target as text files have it: integers where all are whole.
-
-    Raises DataTypeError.
-    """
+    """The target as text files have it: integers where all are whole. Raises DataTypeError."""
     if y is None:
         return None
     if VARIANTS[options.variant].target == "numbers" and y.dtype.kind not in "iufb":

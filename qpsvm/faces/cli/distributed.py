@@ -101,10 +101,7 @@ def cluster(name: str, verbose: bool = False) -> Iterator[None]:
 
 
 def read_spread(options: argparse.Namespace) -> Spread:
-    """The files of a command as collections, of which nothing is read yet.
-
-    Raises ParameterError, QPSVMError.
-    """
+    """The files of a command as collections, of which nothing is read yet. Raises ParameterError, QPSVMError."""
     for option, what in HERE.items():
         if getattr(options, option):
             flag = f"--{option.replace('_', '-')}"

@@ -18,7 +18,6 @@ from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.spaces import BallSpace
 from qpsvm.data.rows import RowSource, as_row_source
-from qpsvm.machines.problem.constraints import Constraints
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 
 
@@ -83,12 +82,12 @@ def row_levels(problem: Any) -> Exactly:
     found: list[Fraction] = []
     for item in problem.constraints:
         bounds = [Fraction(h) for h in item.h.tolist()]
-        if own and not isinstance(item, Constraints):
+        if own and not item.over_w:
             value, A = _own_values(problem), sp.csr_array(item.A)
             for k, row in enumerate(np.split(np.arange(A.nnz), A.indptr[1:-1])):
                 parts = zip(A.data[row].tolist(), A.indices[row].tolist(), strict=True)
                 bounds[k] -= Fraction(own) * sum((Fraction(a) * value(first + j) for a, j in parts), Fraction(0))
-        first += (item.G if isinstance(item, Constraints) else item.Z).shape[0]
+        first += item.points.shape[0]
         found += [-bound / size for bound in bounds]
     if size == 1:
         return floats(np.array([float(value) for value in found]))
@@ -99,12 +98,10 @@ def exact_sums(problem: Any) -> dict[int, Fraction]:
     """c_k = Σ_l A_kl of the user's rows by number, where it is no float."""
     found, first = {}, 0
     for item in problem.constraints:
-        if not isinstance(item, Constraints):
-            A = sp.csr_array(item.A)
-            for k, row in enumerate(np.split(A.data, A.indptr[1:-1])):
-                value = sum(map(Fraction, row.tolist()), Fraction(0))
-                if value != Fraction(float(item.sums[k])):
-                    found[first + k] = value
+        for k, row in enumerate([] if item.over_w else np.split(item.A.data, item.A.indptr[1:-1])):
+            value = sum(map(Fraction, row.tolist()), Fraction(0))
+            if value != Fraction(float(item.c[k])):
+                found[first + k] = value
         first += len(item.h)
     return found
 

@@ -46,8 +46,8 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
     Raises ParameterTypeError, DataError, UnsupportedError.
     """
     check_result(problem.samples, result)
-    if not problem.samples.team.alone:
-        raise UnsupportedError("a member of a team knows its own samples only: verify(problem) where all of them are")
+    if not problem.samples.comm.serial:
+        raise UnsupportedError("a process knows its own samples only: verify(problem) where all of them are")
     check_point(problem, result)
     space, held = points_and_numbers(problem, result)
     program = stated(problem, space.levels if isinstance(space, BallSpace) else None)

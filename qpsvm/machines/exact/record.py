@@ -13,7 +13,6 @@ from qpsvm.bounds.proof.checker import SEVERAL
 from qpsvm.bounds.proof.file import Recorded
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.machines.exact.constraints import coefficients
-from qpsvm.machines.problem.constraints import ValueConstraints
 from qpsvm.machines.problem.replaced import kernel_parameters, own_parameters
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.saving.archive import as_json
@@ -65,7 +64,7 @@ def _rows(problem: Any) -> dict[str, Any]:
     """The user's rows as the user wrote them: their points, and of each the factors, c (None is their sum) and h."""
     rows = problem._textbook_rows
     mix = sp.eye_array(rows.p, format="csr") if rows.mix is None else rows.mix
-    sums = np.concatenate([np.full(len(item.h), isinstance(item, ValueConstraints)) for item in problem.constraints])
+    sums = np.concatenate([np.full(len(item.h), not item.over_w) for item in problem.constraints])
     each = []
     for k in range(rows.p):
         row = mix[[k]]

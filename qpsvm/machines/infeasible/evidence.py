@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.frozen import bare
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import (
@@ -30,8 +31,6 @@ from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.restoration import infeasible, room_of
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
-from qpsvm.machines.problem.constraints import Constraints
-from qpsvm.machines.problem.replaced import bare
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
@@ -67,7 +66,7 @@ def without_margin(problem: Any, u: FloatArray, v: FloatArray, distance: float) 
     """
     from qpsvm.bounds.proof.infeasible.hulls import meet
 
-    known = meet(_meeting(problem, u + v)) if problem.team.alone else None
+    known = meet(_meeting(problem, u + v)) if problem.comm.serial else None
     if isinstance(known, Mapping):  # where other points were measured
         weights = np.array([float(known.get(number, 0)) for number in problem.rows.tolist()])
         u, v, distance = (*(np.where(problem.labels * side > 0.0, weights, 0.0) for side in (1.0, -1.0)), 0.0)
@@ -111,7 +110,7 @@ def with_feasible_rows(problem: Any, svm: SVMDual) -> SVMDual:
 
 def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
     """The error with what proves it: the sums of the weights of both classes."""
-    if problem.samples.team.alone:
+    if problem.samples.comm.serial:
         error._evidence = partial(_balance, error.nu, problem.samples.weight, problem.samples.target, _labels(problem))
     return error
 
@@ -120,7 +119,7 @@ def _hulls(problem: Any, weights: FloatArray) -> Proof:
     from qpsvm.bounds.proof.infeasible.hulls import meeting
     from qpsvm.machines.exact.record import recorded
 
-    if not problem.team.alone:
+    if not problem.comm.serial:
         raise UnsupportedError("a proof needs all samples in one process: solve the problem in one")
     proof = meeting(_meeting(problem, weights))
     return replace(proof, record={**proof.record, "stated": partial(recorded, problem)})
@@ -275,12 +274,12 @@ def _user_rows(
         names.append(name)
 
     for item in problem.constraints:
-        called = item.names or [f"row {seen + k}" for k in range(len(item.h))]
-        seen += len(item.h)
+        called = item.called(seen)
+        seen += len(called)
         for k, name in enumerate(called):
             if name not in weights:
                 continue
-            if isinstance(item, Constraints):
+            if item.over_w:
                 add(name, item.G[[k]], [1.0], Fraction(float(item.c[k])), float(item.h[k]), exact=True)
             else:
                 stored = slice(*item.A.indptr[k : k + 2])

@@ -30,7 +30,6 @@ a covariance with a group that is to be small, an order of f at given points.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,43 +37,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_positive, as_real_vector, feature_names
-from qpsvm.base.arrays.frozen import frozen, is_ours
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.checks import as_matrix, as_positive, feature_names
+from qpsvm.base.arrays.frozen import frozen
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError, ParameterError
+from qpsvm.machines.problem.linear_constraints import Rows, one_each, own_matrix
 
 
-def _names(names: Sequence[str] | None, p: int) -> tuple[str, ...] | None:
-    """Checked names of p rows."""
-    if names is None:
-        return None
-    found = (names,) if isinstance(names, str) else tuple(str(name) for name in names)
-    if len(found) != p:
-        raise DataError(f"names has {len(found)} entries for {p} rows")
-    return found
-
-
-def _vector(values: ArrayLike, name: str, p: int) -> FloatArray:
-    """One number for all rows, or one each: (p,)."""
-    return (
-        np.full(p, float(as_real_vector(values, name))) if np.ndim(values) == 0 else as_finite_vector(values, name, p)
-    )
-
-
-def _own(matrix: Matrix) -> Matrix:
-    """A matrix that is no caller's: a copy, which is small beside the samples."""
-    return matrix if is_ours(matrix) else frozen(matrix.copy())
-
-
-def _checked(h: FloatArray, name: str) -> FloatArray:
-    if not np.isfinite(h).all():
-        raise DataError(f"{name} has a value that is not finite")
-    return frozen(h)
-
-
-class Constraints:
+class Constraints(Rows):
     """Rows over the weights of a linear machine: G w + c b ≤ h.
 
     Parameters
@@ -114,14 +84,14 @@ class Constraints:
     """
 
     def __init__(self, G: Any, h: ArrayLike, c: ArrayLike = 0.0, names: Sequence[str] | None = None) -> None:
-        self.G: Matrix = _own(as_matrix(G, "G"))
-        p = self.G.shape[0]
-        self.h = _checked(_vector(h, "h", p), "h")
-        self.c = _checked(_vector(c, "c", p), "c")
-        self.names = _names(names, p)
+        self.G: Matrix = own_matrix(G, "G")
+        super().__init__(h, names, self.G.shape[0])
+        self.c = one_each(c, "c", self.G.shape[0])
 
-    def __repr__(self) -> str:
-        return outline("Constraints", **vars(self))
+    @classmethod
+    def _of_values(cls, Z: Matrix, a: FloatArray, h: float, names: Sequence[str]) -> Constraints:
+        g = np.asarray(Z.T @ a).ravel()
+        return cls(np.array([g, -g]), h, names=names)
 
     @classmethod
     def equal(cls, G: Any, h: ArrayLike, c: ArrayLike = 0.0, names: Sequence[str] | None = None) -> Constraints:
@@ -129,12 +99,8 @@ class Constraints:
 
         Parameters
         ----------
-        G : array_like or SciPy sparse, shape (p, d)
-            As for `Constraints`.
-        h, c : float or array_like, shape (p,)
-            As for `Constraints`.
-        names : sequence of str, optional
-            As for `Constraints`; the rows are called "name ≤" and "name ≥".
+        G, h, c, names : as for `Constraints`
+            The rows are called "name ≤" and "name ≥".
 
         Returns
         -------
@@ -179,14 +145,10 @@ class Constraints:
         [[-1.  0.  0.]
          [ 0.  0.  1.]] ('w[0] ≥ 0', 'w[2] ≤ 0')
         """
-        width, names = _columns(X)
-        G, called = np.zeros((len(signs), width)), []
-        for k, (column, sign) in enumerate(signs.items()):
+        for column, sign in signs.items():
             if sign not in (-1, 1):
                 raise ParameterError(f"the sign of column {column!r} must be +1 or -1, got {sign!r}")
-            G[k, _place(column, width, names)] = -float(sign)
-            called.append(f"w[{column}] {'≥' if sign > 0 else '≤'} 0")
-        return cls(G, 0.0, names=called)
+        return cls.bounds(X, {column: (0.0, None) if sign > 0 else (None, 0.0) for column, sign in signs.items()})
 
     @classmethod
     def monotone(cls, X: Any, increasing: Sequence[Any] = (), decreasing: Sequence[Any] = ()) -> Constraints:
@@ -244,7 +206,7 @@ class Constraints:
                     row = np.zeros(width)
                     row[_place(column, width, names)] = sign
                     rows.append(row)
-                    limits.append(sign * end)
+                    limits.append(0.0 + sign * end)
                     called.append(f"w[{column}] {'≤' if sign > 0 else '≥'} {end:g}")
         return cls(np.array(rows).reshape(-1, width), np.array(limits), names=called)
 
@@ -274,44 +236,8 @@ class Constraints:
         """
         return cls(np.atleast_2d(np.asarray(costs, dtype=float)), limit, names=[name])
 
-    @classmethod
-    def covariance(cls, X: Any, group: ArrayLike, limit: float, name: str = "covariance") -> Constraints:
-        """|cov(group, f)| ≤ limit over samples: a linear notion of fairness between groups.
 
-        Parameters
-        ----------
-        X : array_like or SciPy sparse, shape (n, d)
-            Samples, those of training for example.
-        group : array_like, shape (n,)
-            A number for each sample; True and False count as 1 and 0.
-        limit : float
-            Not negative; 0 is an equality.
-        name : str
-            The rows are called "name ≤" and "name ≥".
-
-        Returns
-        -------
-        Constraints
-            Two rows, in which b has no part.
-
-        References
-        ----------
-        Zafar, Valera, Gomez Rodriguez & Gummadi, *Fairness constraints*, AISTATS (2017).
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> rows = qpsvm.Constraints.covariance([[0.0, 1.0], [2.0, 1.0]], [False, True], 0.1)
-        >>> print(rows.G, rows.h)
-        [[ 0.5  0. ]
-         [-0.5 -0. ]] [0.1 0.1]
-        """
-        matrix = as_matrix(X)
-        g = np.asarray(matrix.T @ _centred(group, matrix.shape[0])).ravel()
-        return cls(np.array([g, -g]), _limit(limit), names=[f"{name} ≤", f"{name} ≥"])
-
-
-class ValueConstraints:
+class ValueConstraints(Rows):
     """Rows over values of f at points: A f(Z) ≤ h, for any kernel.
 
     Parameters
@@ -348,21 +274,14 @@ class ValueConstraints:
     """
 
     def __init__(self, Z: Any, A: Any, h: ArrayLike, names: Sequence[str] | None = None) -> None:
-        self.Z: Matrix = _own(as_matrix(Z, "Z"))
+        self.Z: Matrix = own_matrix(Z, "Z")
         q = self.Z.shape[0]
         self.A = frozen(sp.csr_array(sp.eye_array(q)) if A is None else sp.csr_array(as_matrix(A, "A", q), copy=True))
-        p = self.A.shape[0]
-        self.h = _checked(_vector(h, "h", p), "h")
-        self.names = _names(names, p)
+        super().__init__(h, names, self.A.shape[0])
 
-    def __repr__(self) -> str:
-        return outline("ValueConstraints", **vars(self))
-
-    @remembered
-    def sums(self) -> FloatArray:
-        """What b counts in each row, Σ_l A_kl, rounded once: (p,)."""
-        A = self.A
-        return np.array([math.fsum(A.data[i:j].tolist()) for i, j in zip(A.indptr[:-1], A.indptr[1:], strict=True)])
+    @classmethod
+    def _of_values(cls, Z: Matrix, a: FloatArray, h: float, names: Sequence[str]) -> ValueConstraints:
+        return cls(Z, np.array([a, -a]), h, names)
 
     @classmethod
     def ordered(cls, lower: Any, upper: Any, by: float = 0.0, names: Sequence[str] | None = None) -> ValueConstraints:
@@ -434,37 +353,6 @@ class ValueConstraints:
         return cls.ordered(*((dense, moved) if increasing else (moved, dense)), names=names)
 
     @classmethod
-    def covariance(cls, X: Any, group: ArrayLike, limit: float, name: str = "covariance") -> ValueConstraints:
-        """|cov(group, f)| ≤ limit over samples, for any kernel.
-
-        Parameters
-        ----------
-        X : array_like or SciPy sparse, shape (n, d)
-            Samples.
-        group : array_like, shape (n,)
-            A number for each.
-        limit : float
-            Not negative; 0 is an equality.
-        name : str
-            The rows are called "name ≤" and "name ≥".
-
-        Returns
-        -------
-        ValueConstraints
-            Two rows.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> print(qpsvm.ValueConstraints.covariance([[0.0], [2.0]], [0, 1], 0.1).A.toarray())
-        [[-0.25  0.25]
-         [ 0.25 -0.25]]
-        """
-        matrix = as_matrix(X)
-        a = _centred(group, matrix.shape[0])
-        return cls(matrix, np.array([a, -a]), _limit(limit), names=[f"{name} ≤", f"{name} ≥"])
-
-    @classmethod
     def between(cls, Z: Any, low: float | None = None, high: float | None = None) -> ValueConstraints:
         """low ≤ f(z) ≤ high at every point.
 
@@ -494,28 +382,6 @@ class ValueConstraints:
         A = sp.vstack([sign * sp.eye_array(q) for sign, _ in ends])
         names = [f"f(z[{k}]) {'≤' if sign > 0 else '≥'} {end:g}" for sign, end in ends for k in range(q)]
         return cls(points, A, np.repeat([sign * end for sign, end in ends], q), names)
-
-
-#: Bits of the largest share of a group's covariance: so many rows can be added up without rounding besides.
-GRID = 40
-
-
-def _limit(limit: float) -> float:
-    if not (np.isfinite(limit) and limit >= 0.0):
-        raise ParameterError(f"limit must be finite and not negative, got {limit!r}")
-    return float(limit)
-
-
-def _centred(group: ArrayLike, n: int) -> FloatArray:
-    """(group − its mean)/n: (n,)."""
-    values = as_finite_vector(np.asarray(group, dtype=float), "group", n)
-    shares: FloatArray = (values - values.mean()) / n
-    largest = int(np.abs(shares).argmax())
-    if shares[largest]:  # on a grid whose sums are exact, so that b has no part in a row, not even by rounding
-        grid = 2.0 ** (math.frexp(shares[largest])[1] - GRID)
-        shares = np.round(shares / grid) * grid
-        shares[largest] -= math.fsum(shares.tolist())
-    return shares
 
 
 def _columns(X: Any) -> tuple[int, tuple[str, ...] | None]:

@@ -25,12 +25,11 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, nearest
-from qpsvm.base.resources.communicator import Team
+from qpsvm.base.resources.communicator import Communicator
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.statement import Statement
-from qpsvm.program.svm_dual import SVMDual
+from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 Form = Literal["dual", "primal"]
@@ -79,15 +78,15 @@ def alpha_unit(svm: SVMDual, kappa: float) -> float:
     Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
     """
     finite = svm.upper[np.isfinite(svm.upper)] if common_value(svm.upper) is None else svm.upper
-    if not svm.team.alone:
-        largest = _mean(svm.upper[np.isfinite(svm.upper)], svm.team, np.inf)
+    if not svm.comm.serial:
+        largest = _mean(svm.upper[np.isfinite(svm.upper)], svm.comm, np.inf)
     else:
         largest = float(finite.mean() if common_value(finite) is None else finite[0]) if len(finite) else np.inf
     if svm.homogeneous:
         sizes = [size for size in (largest, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
         return max(min(sizes, default=1.0), SMALLEST_UNIT)
     bend = (
-        (float(svm.curvature.mean()) if svm.team.alone else _mean(svm.curvature, svm.team, 0.0)) if svm.curved else 0.0
+        (float(svm.curvature.mean()) if svm.comm.serial else _mean(svm.curvature, svm.comm, 0.0)) if svm.curved else 0.0
     )
     unit = min(level_size(svm) / (kappa + bend), largest)
     return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
@@ -96,12 +95,12 @@ def alpha_unit(svm: SVMDual, kappa: float) -> float:
 def level_size(svm: SVMDual) -> float:
     """The size of the levels: their common value, else the largest."""
     common = svm.common_level
-    return abs(common) if common is not None else svm.team.most(float(np.abs(svm.level).max(initial=0.0)))
+    return abs(common) if common is not None else svm.comm.max(float(np.abs(svm.level).max(initial=0.0)))
 
 
-def _mean(values: FloatArray, team: Team, default: float) -> float:
+def _mean(values: FloatArray, comm: Communicator, default: float) -> float:
     """The mean of all members' numbers; the default where there are none."""
-    added, count = team.sums(float(values.sum()), len(values))
+    added, count = comm.sums(float(values.sum()), len(values))
     return float(added) / count if count else default
 
 

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.interrupts import noted
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.progress import Clock, noted
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.certify import certify
@@ -100,10 +99,10 @@ def polished(
     Whoever asks for less than the default gets just that: far from the exact split, polishing would cost more than a
     solver that is asked for more.
     """
-    judge, team = problem.judge, problem.team
-    svm, space, n, alpha = judge.svm, judge.space, team.count(judge.svm.m), certificate.alpha
+    judge, comm = problem.judge, problem.comm
+    svm, space, n, alpha = judge.svm, judge.space, comm.count(judge.svm.m), certificate.alpha
     free = (alpha > 0) & (alpha < svm.upper)
-    cheap = n <= FEW_ROWS or (n <= MANY_ROWS and team.count(int(np.count_nonzero(free))) <= FEW_FREE)
+    cheap = n <= FEW_ROWS or (n <= MANY_ROWS and comm.count(int(np.count_nonzero(free))) <= FEW_FREE)
     enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
     if not certificate.gap <= enough:
         return polish(svm, certificate, judge.certify, clock=clock, each=each)
@@ -112,7 +111,7 @@ def polished(
         certificate = own if own.gap <= FINISHED else certificate
     if n <= FEW_ROWS:
         return swept(judge, certificate)
-    late = team.agreed(clock is not None and clock.stopped())
+    late = comm.broadcast(clock is not None and clock.stopped())
     if space.is_linear and not late:  # a certificate is a pass over X
         return swept(judge, certificate, max(SWEPT * tol, FINISHED))
     return certificate
@@ -162,8 +161,8 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     """
     svm = certificate.svm
     kind = split(certificate.alpha, svm.upper)
-    inside, team = (kind == 1).nonzero()[0], svm.team
-    if not team.any(len(inside) > 0):
+    inside, comm = (kind == 1).nonzero()[0], svm.comm
+    if not comm.any(len(inside) > 0):
         return kind
     alpha, upper, margin = certificate.alpha[inside], svm.upper[inside], certificate.margin[inside]
     own = svm.matrix.diagonal()[inside] if svm.mix is not None else space.curvature(svm.samples_of(inside))
@@ -181,7 +180,7 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
         way = np.maximum(way, np.where(clear & (upper < np.inf), NOTHING * upper, 0.0))
     slack *= way
     price = SMALL * np.minimum(
-        upper, team.most(float(certificate.alpha.max(initial=0.0)))
+        upper, comm.max(float(certificate.alpha.max(initial=0.0)))
     )  # of C, or of a hard margin, the largest α
     at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
     kind[inside] = np.where(at_zero, 0, np.where(full, 2, free))
@@ -209,7 +208,7 @@ def swept(judge: Judge, certificate: Certificate, enough: float = FINISHED) -> C
     if svm.curved:
         full &= svm.curvature == 0.0
     at_bounds = np.where(kind == 0, 0.0, np.where(full, svm.upper, alpha))
-    if svm.team.all(bool((at_bounds == alpha).all())):
+    if svm.comm.all(bool((at_bounds == alpha).all())):
         return certificate.changed(kind=kind)  # which the result asks for again
     clean = judge.certify(feasible_start(svm, at_bounds))
     return clean if clean.gap <= max(certificate.gap, enough) else certificate

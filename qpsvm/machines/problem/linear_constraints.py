@@ -15,19 +15,23 @@ f may be a multiple of that of the dual and have −K(x, x) besides, as in an SV
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_real_vector
+from qpsvm.base.arrays.frozen import frozen, is_ours, remembered
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.data.rows import RowSource, Stacked, as_row_source
-from qpsvm.machines.problem.constraints import Constraints, ValueConstraints
 from qpsvm.program.svm_dual import Group, SVMDual, Users
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.operators import Diagonal, Operator
@@ -40,6 +44,112 @@ NO_LENGTH = 1e-7
 COMPARED = 10_000_000
 #: The largest power of two that a row is multiplied or divided by.
 LARGEST_EXPONENT = 300
+#: Bits of the largest share of a group's covariance: so many rows can be added up without rounding besides.
+GRID = 40
+
+
+class Rows:
+    """Linear inequalities of a user's, p rows over q points of d features: `Constraints`, or `ValueConstraints`.
+
+    h, c (p,): Their bounds, and what b counts in each.
+    """
+
+    G: Matrix
+    Z: Matrix
+    A: sp.csr_array
+    names: tuple[str, ...] | None
+
+    def __init__(self, h: ArrayLike, names: Sequence[str] | None, p: int) -> None:
+        self.h = one_each(h, "h", p)
+        self.names = None if names is None else (names,) if isinstance(names, str) else tuple(map(str, names))
+        if self.names is not None and len(self.names) != p:
+            raise DataError(f"names has {len(self.names)} entries for {p} rows")
+
+    def __repr__(self) -> str:
+        return outline(type(self).__name__, **{name: part for name, part in vars(self).items() if name[0] != "_"})
+
+    @property
+    def over_w(self) -> bool:
+        """Whether the rows are over w, and not over values of f."""
+        return "G" in vars(self)
+
+    @property
+    def points(self) -> Matrix:
+        """The points of the values, or the rows themselves where they are over w: (q, d)."""
+        return self.G if self.over_w else self.Z
+
+    @remembered
+    def c(self) -> FloatArray:
+        """What b counts in each row of values, Σ_l A_kl, rounded once: (p,)."""
+        return np.array([math.fsum(row.tolist()) for row in np.split(self.A.data, self.A.indptr[1:-1])])
+
+    def called(self, first: int) -> tuple[str, ...]:
+        """The names of the rows, which so many others come before: (p,)."""
+        return self.names or tuple(f"row {first + k}" for k in range(len(self.h)))
+
+    @classmethod
+    def _of_values(cls, Z: Matrix, a: FloatArray, h: float, names: Sequence[str]) -> Self:
+        """±Σ a_l f(z_l) ≤ h, for an f whose constant part has no share in it."""
+        raise NotImplementedError
+
+    @classmethod
+    def covariance(cls, X: Any, group: ArrayLike, limit: float, name: str = "covariance") -> Self:
+        """|cov(group, f)| ≤ limit over samples: a linear notion of fairness between groups.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (n, d)
+            Samples, those of training for example.
+        group : array_like, shape (n,)
+            A number for each sample; True and False count as 1 and 0.
+        limit : float
+            Not negative; 0 is an equality.
+        name : str
+            The rows are called "name ≤" and "name ≥".
+
+        Returns
+        -------
+        Constraints or ValueConstraints
+            Two rows, in which b has no part.
+
+        References
+        ----------
+        Zafar, Valera, Gomez Rodriguez & Gummadi, *Fairness constraints*, AISTATS (2017).
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> rows = qpsvm.Constraints.covariance([[0.0, 1.0], [2.0, 1.0]], [False, True], 0.1)
+        >>> print(rows.G, rows.h)
+        [[ 0.5  0. ]
+         [-0.5 -0. ]] [0.1 0.1]
+        >>> print(qpsvm.ValueConstraints.covariance([[0.0], [2.0]], [0, 1], 0.1).A.toarray())
+        [[-0.25  0.25]
+         [ 0.25 -0.25]]
+        """
+        if not (np.isfinite(limit) and limit >= 0.0):
+            raise ParameterError(f"limit must be finite and not negative, got {limit!r}")
+        Z = as_matrix(X)
+        values = as_finite_vector(np.asarray(group, dtype=float), "group", Z.shape[0])
+        a: FloatArray = (values - values.mean()) / len(values)
+        largest = int(np.abs(a).argmax())
+        if a[largest]:  # on a grid whose sums are exact, so that b has no part in a row, not even by rounding
+            grid = 2.0 ** (math.frexp(a[largest])[1] - GRID)
+            a = np.round(a / grid) * grid
+            a[largest] -= math.fsum(a.tolist())
+        return cls._of_values(Z, a, float(limit), [f"{name} ≤", f"{name} ≥"])
+
+
+def one_each(values: ArrayLike, name: str, p: int) -> FloatArray:
+    """One finite number for all rows, or one each: (p,)."""
+    found = as_real_vector(values, name)
+    return frozen(as_finite_vector(np.full(p, float(found)) if found.ndim == 0 else values, name, p))
+
+
+def own_matrix(values: Any, name: str) -> Matrix:
+    """A matrix that is no caller's: a copy, which is small beside the samples."""
+    matrix = as_matrix(values, name)
+    return matrix if is_ours(matrix) else frozen(matrix.copy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,75 +273,64 @@ def _picked(rows: IntArray, n: int) -> sp.csr_array:
     return sp.csr_array((np.ones(m), rows, np.arange(m + 1)), shape=(m, n))
 
 
-def as_list(constraints: Any) -> tuple[Constraints | ValueConstraints, ...]:
-    """What `constraints=` was given as a tuple: empty for None.
+def as_list(constraints: Any) -> tuple[Rows, ...]:
+    """What `constraints=` was given as a tuple.
 
     Raises ParameterError.
     """
-    if constraints is None:
-        return ()
     items = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for item in items:
-        if not isinstance(item, (Constraints, ValueConstraints)):
+        if not isinstance(item, Rows):
             raise ParameterError(
                 f"constraints must be Constraints, ValueConstraints, or a list of them, got {type(item).__name__}"
             )
     return tuple(items)
 
 
-def user_rows(
-    items: tuple[Constraints | ValueConstraints, ...], kernel: Kernel, d: int, size: float, diagonal: float
-) -> UserRows:
+def user_rows(items: tuple[Rows, ...], kernel: Kernel, d: int, size: float, diagonal: float) -> UserRows:
     """(USER.1) of what a user has asked for.
 
     Raises UnsupportedError, DataError, ParameterError.
     """
     if isinstance(kernel, Precomputed):
         raise UnsupportedError("rows of your own need the samples: they are not there with a precomputed kernel")
-    found: dict[str, list[Any]] = {name: [] for name in ("points", "mixes", "c", "h", "radius", "counts")}
     names: list[str] = []
-    plain = all(isinstance(item, Constraints) for item in items)
+    mixes, bounds, radii, counts = [], [], [], []
     for item in items:
-        Z: Matrix
-        if isinstance(item, Constraints):
-            if not isinstance(kernel, Linear):
-                raise UnsupportedError(
-                    f"Constraints are rows over w, which is no vector for the kernel {kernel}; ValueConstraints are "
-                    "rows over values of f, for any kernel"
-                )
-            Z, A, own = item.G, sp.eye_array(len(item.h)), item.c  # (OWN.1)
-            bound, off, counts = item.h / size, np.zeros(len(item.h)), item.c
-        else:
-            Z, A = item.Z, item.A  # (OWN.2)
-            own, bound, off = item.sums, item.h / size, np.zeros(len(item.h))
-            counts = np.ones(Z.shape[0])
-            if diagonal:
-                K = kernel.diagonal(Z)
-                bound = (item.h - diagonal * (A @ K)) / size
-                off = gamma(d + Z.shape[0] + 8) * (np.abs(item.h) + abs(diagonal) * (abs(A) @ np.abs(K))) / size
+        Z, A, bound, off = item.points, sp.eye_array(len(item.h)), item.h, np.zeros(len(item.h))
+        if item.over_w and not isinstance(kernel, Linear):
+            raise UnsupportedError(
+                f"Constraints are rows over w, which is no vector for the kernel {kernel}; ValueConstraints are "
+                "rows over values of f, for any kernel"
+            )
         if Z.shape[1] != d:
-            what = "G" if isinstance(item, Constraints) else "Z"
+            what = "G" if item.over_w else "Z"
             raise DataError(f"{what} of the constraints has {Z.shape[1]} columns, X has {d}")
-        for kept, part in zip(found.values(), (Z, A, own, bound, off, counts), strict=True):
-            kept.append(part)
-        names += item.names or [f"row {len(names) + k}" for k in range(len(item.h))]
+        if not item.over_w:
+            A = item.A  # (OWN.2)
+        if diagonal and not item.over_w:
+            K = kernel.diagonal(Z)
+            bound = item.h - diagonal * (A @ K)
+            off = gamma(d + Z.shape[0] + 8) * (np.abs(item.h) + abs(diagonal) * (abs(A) @ np.abs(K)))
+        mixes.append(A)
+        bounds.append(bound / size)
+        radii.append(off / size)
+        counts.append(item.c if item.over_w else np.ones(Z.shape[0]))
+        names += item.called(len(names))
     twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     if twice:
         raise ParameterError(f"the name {sorted(twice)[0]!r} stands for several rows; give each row a name of its own")
-    points = found["points"]
+    points = [item.points for item in items]
     sparse = any(sp.issparse(Z) for Z in points)
-    joined = sp.csr_array(sp.vstack([sp.csr_array(Z) for Z in points])) if sparse else np.concatenate(points)
-    mix = None if plain else sp.csr_array(sp.block_diag(found["mixes"]))
-    off = np.concatenate(found["radius"])
     return UserRows(
         tuple(names),
-        joined,
-        mix,
-        np.concatenate(found["c"]),
-        np.concatenate(found["h"]),
-        off,
+        sp.csr_array(sp.vstack([sp.csr_array(Z) for Z in points])) if sparse else np.concatenate(points),
+        None if all(item.over_w for item in items) else sp.csr_array(sp.block_diag(mixes)),
+        np.concatenate([item.c for item in items]),  # (OWN.1)
+        np.concatenate(bounds),
+        np.concatenate(radii),
         np.ones(len(names)),
-        np.concatenate(found["counts"]),
+        np.concatenate(counts),
         np.concatenate([item.h for item in items]),
     )
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, g
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.frozen import freeze_all, read_only
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import PLAIN, freeze_all, read_only, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import AbsentError, DataError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.base.html import Cell, table
-from qpsvm.base.resources.communicator import Team
+from qpsvm.base.resources.communicator import Communicator
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.forms import Form, check_form
@@ -26,7 +25,7 @@ from qpsvm.machines.problem.linear_constraints import UserRows, as_list, lengths
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
 from qpsvm.program.qp import QP
-from qpsvm.program.scaled import ScaledQP
+from qpsvm.program.solution import ScaledQP
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -59,11 +58,11 @@ class Machine(ABC, Generic[R]):
     def __init__(
         self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None
     ) -> None:
-        self.constraints = as_list(constraints)
+        self.constraints = () if constraints is None else as_list(constraints)
         self._take(samples, kernel, intercept, psd)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, read_only(value))
+        object.__setattr__(self, name, value if type(value) in PLAIN else read_only(value))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -171,9 +170,9 @@ class Machine(ABC, Generic[R]):
         return self.samples.rows
 
     @property
-    def team(self) -> Team:
+    def comm(self) -> Communicator:
         """Whoever has the other samples."""
-        return self.samples.team
+        return self.samples.comm
 
     @property
     def takes_all(self) -> bool:
@@ -204,9 +203,9 @@ class Machine(ABC, Generic[R]):
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The labels in sort order: two, or (k,) of several in one program; UnsupportedError without classes."""
+        """The labels in sort order: two, or (k,) of several in one program; AbsentError without classes."""
         if self.samples.classes is None:
-            raise UnsupportedError(f"{type(self).__name__} has no classes: its target is a number")
+            raise AbsentError(f"{type(self).__name__} has no classes: its target is a number")
         return self.samples.classes
 
     @property
@@ -268,12 +267,15 @@ class Machine(ABC, Generic[R]):
     @property
     def _row_scale(self) -> FloatArray:
         """What the linear constraints are divided by: (p,)."""
-        assert self.user_rows is not None
+        if self.user_rows is None:
+            raise AbsentError(f"{type(self).__name__} has no linear constraints")
         return self.user_rows.scale
 
     @property
     def _textbook_rows(self) -> UserRows:
         """The same as the user wrote them."""
+        if not self.constraints:
+            raise AbsentError(f"{type(self).__name__} has no linear constraints")
         return user_rows(self.constraints, self.kernel, self.X.shape[1], self.size_of_f, self.diagonal)
 
     @remembered

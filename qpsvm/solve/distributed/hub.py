@@ -1,4 +1,4 @@
-"""Where the members of a team meet: on the first member's worker, in the event loop of that worker's server.
+"""Where the members of a communicator meet: on the first member's worker, in the event loop of that worker's server.
 
 A member says, in one message, which of its questions this is, what is to be made of the values, and the values. The hub
 waits for all, combines them in the order of the members, and answers each. Whatever else ends a solve is noticed here:
@@ -40,7 +40,7 @@ Reason = Literal["closed", "silent", "mismatch", "failed", "cancelled", "interru
 
 @dataclass(frozen=True)
 class Stop:
-    """Why a team has no answer, and which members it is about."""
+    """Why a communicator has no answer, and which members it is about."""
 
     reason: Reason
     ranks: tuple[int, ...]
@@ -81,7 +81,7 @@ async def beating(patience: float, beat: Callable[[bool], bool]) -> None:
 
 
 class Hub:
-    """The meeting place of one team. Everything here runs in the event loop of its worker.
+    """The meeting place of one communicator. Everything here runs in the event loop of its worker.
 
     size: Members.
     patience: Seconds after which a process that says nothing counts as lost.

@@ -1,4 +1,4 @@
-"""A member of a team on a Dask worker: its line to the hub, and the team that its program sees.
+"""A member of a communicator on a Dask worker: its line to the hub, and the communicator that its program sees.
 
 The program runs in a thread of the worker, the line in the event loop of the worker's server, and messages go through
 Dask's own connections. So encryption and whatever else the cluster has set for them holds, and no address is kept.
@@ -15,21 +15,21 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.errors import QPSVMError
-from qpsvm.base.resources.communicator import Team, Way
+from qpsvm.base.resources.communicator import Communicator, Way
 from qpsvm.solve.distributed.hub import MEMBERS, Hub, Message, Silence, Stop, beating, hubs_of
 
 #: Seconds between two looks whether the worker that a thread waits on is still there.
 LOOK = 1.0
 
 
-class TeamStopped(QPSVMError, RuntimeError):
+class SolveStopped(QPSVMError, RuntimeError):
     """Why a member gets no answer. It stays within the cluster; the client makes of it what the caller sees."""
 
     def __init__(self, why: Stop) -> None:
         super().__init__(why.words)
         self.why = why
 
-    def __reduce__(self) -> tuple[type[TeamStopped], tuple[Stop]]:
+    def __reduce__(self) -> tuple[type[SolveStopped], tuple[Stop]]:
         return type(self), (self.why,)
 
 
@@ -63,15 +63,12 @@ class Line:
         self._wait(asyncio.run_coroutine_threadsafe(self._open(), self.loop))
 
     def ask(self, message: Message) -> Message:
-        """The hub's answer.
-
-        Raises TeamStopped.
-        """
+        """The hub's answer. Raises SolveStopped."""
         answer: concurrent.futures.Future[Message] = concurrent.futures.Future()
         self.loop.call_soon_threadsafe(self._ask, message, answer)
         told: Message = self._wait(answer)
         if told["kind"] == "stop":
-            raise TeamStopped(_stop_of(told))
+            raise SolveStopped(_stop_of(told))
         return told
 
     def say(self, message: Message) -> None:
@@ -79,7 +76,7 @@ class Line:
         self.loop.call_soon_threadsafe(self._say, message)
 
     def close(self, failed: bool) -> None:
-        """Leave the team."""
+        """Leave the communicator."""
         self._wait(asyncio.run_coroutine_threadsafe(self._close(failed), self.loop))
 
     def _wait(self, answer: concurrent.futures.Future[Any]) -> Any:
@@ -90,7 +87,7 @@ class Line:
                 if answer.done():
                     return answer.result()
                 if self.loop.is_closed() or not self.loop.is_running():
-                    raise TeamStopped(Stop("closed", (self.rank,), "the worker has ended")) from None
+                    raise SolveStopped(Stop("closed", (self.rank,), "the worker has ended")) from None
 
     # --- called in the event loop ---
 
@@ -98,7 +95,7 @@ class Line:
         if self.worker.address == self.address:
             self.hub = hubs_of(self.worker).get(self.run)
             if self.hub is None:
-                raise TeamStopped(Stop("cancelled", (), "this run has ended"))
+                raise SolveStopped(Stop("cancelled", (), "this run has ended"))
             self.hub.join(self.rank, self._heard)
         else:
             from distributed.comm import connect
@@ -109,7 +106,7 @@ class Line:
                 self.sent_bytes += await self.comm.write(hello)
             except OSError as error:
                 words = f"member {self.rank} does not reach member 0: {error}"
-                raise TeamStopped(Stop("closed", (0,), words)) from None
+                raise SolveStopped(Stop("closed", (0,), words)) from None
             self.tasks.append(asyncio.ensure_future(self._listen()))
         self.tasks.append(asyncio.ensure_future(beating(self.patience, self._beat)))
 
@@ -182,8 +179,8 @@ class Line:
             await self.comm.close()
 
 
-class ClusterTeam(Team):
-    """One member of a team whose members are tasks on the workers of a Dask cluster.
+class ClusterCommunicator(Communicator):
+    """One member of a communicator whose members are tasks on the workers of a Dask cluster.
 
     messages: How many questions this member has asked.
     """
@@ -200,11 +197,11 @@ class ClusterTeam(Team):
     def note(self, state: Mapping[str, Any]) -> None:
         """Keep a small state, the same on all members, for the client: what a run begins with that follows a fault.
 
-        Raises TeamStopped.
+        Raises SolveStopped.
         """
-        if self.alone and self.line.stopped is not None:
-            raise TeamStopped(self.line.stopped)
-        if self.alone and self.line.hub is not None and self.line.hub.interrupted:
+        if self.serial and self.line.stopped is not None:
+            raise SolveStopped(self.line.stopped)
+        if self.serial and self.line.hub is not None and self.line.hub.interrupted:
             self.press()
         if self.rank == 0:
             self.line.say({"kind": "note", "state": pickle.dumps(dict(state), pickle.HIGHEST_PROTOCOL)})
@@ -227,7 +224,7 @@ def _stop_of(message: Message) -> Stop:
 
 def _form(way: Way, value: Any) -> str:
     """What has to be the same of the members' values for them to be combined, in short words."""
-    if way == "first":
+    if way == "broadcast":
         return "any"
     shape = np.shape(value)
-    return f"{shape[1:] if way == 'joined' else shape}"
+    return f"{shape[1:] if way == 'allgather' else shape}"

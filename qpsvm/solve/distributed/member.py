@@ -1,6 +1,6 @@
-"""What each member of a team runs: the machine over its own rows, the solver, and the certificate.
+"""What each member of a communicator runs: the machine over its own rows, the solver, and the certificate.
 
-It is the same `attempt` as in one process. The rows say who their team is, so that whatever is added up over rows is
+It is the same `attempt` as in one process. The rows know their communicator, so that whatever is added up over rows is
 added up over all members. What every member then has is the same plane, the same values and the same gap; what belongs
 to a row stays with its member.
 
@@ -26,10 +26,9 @@ from qpsvm.backends.contract import built_in_version
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import DataError, QPSVMError
-from qpsvm.base.resources.communicator import Team
-from qpsvm.base.resources.interrupts import for_another
+from qpsvm.base.resources.communicator import Communicator
 from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.progress import Clock, for_another
 from qpsvm.data.rows.memory import ChunkRows
 from qpsvm.data.samples import Samples, coded, weighed_by_class
 from qpsvm.machines.problem.replaced import Outline
@@ -38,7 +37,7 @@ from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.attempt import Request, attempt
 from qpsvm.solve.distributed.hub import Hub, Stop, hubs_of
-from qpsvm.solve.distributed.line import ClusterTeam, Line, TeamStopped
+from qpsvm.solve.distributed.line import ClusterCommunicator, Line, SolveStopped
 
 #: What a result has for each row, or for each α.
 ROW_BY_ROW = frozenset({"alpha", "coef", "kind", "yf", "margin", "upper", "curvature", "target"})
@@ -74,10 +73,7 @@ class SpreadResult(SVMResult):
 
 
 def cut(values: NDArray[Any], lengths: list[int]) -> list[NDArray[Any]]:
-    """A vector over the rows of one member as one for each of its partitions, (sides, k).
-
-    Shapes: values (n,).
-    """
+    """A vector over the rows of one member as one for each of its partitions, (sides, k). Shapes: values (n,)."""
     sides = values.reshape(-1, sum(lengths))
     return np.split(sides, np.cumsum(lengths)[:-1], axis=1)
 
@@ -170,11 +166,11 @@ def member(
     try:
         line.open()
         with for_another() as press:
-            team = ClusterTeam(line, rank, run.size, press)
+            comm = ClusterCommunicator(line, rank, run.size, press)
             chunks = [_chunk(*place, *part) for place, part in zip(where, parts, strict=True)]
-            found = program(team, chunks, *args, begun=begun)
+            found = program(comm, chunks, *args, begun=begun)
         failed = False
-    except TeamStopped as error:
+    except SolveStopped as error:
         return Outcome(stop=error.why)
     except KeyboardInterrupt:  # which the worker would take for its own
         return Outcome(stop=Stop("interrupted", (rank,), "interrupted"))
@@ -183,14 +179,11 @@ def member(
     finally:
         line.close(failed)
     returned = found if isinstance(found, Returned) else Returned(found)
-    return Outcome(returned, None, None, team.messages, team.sent_bytes, time.perf_counter() - start)
+    return Outcome(returned, None, None, comm.messages, comm.sent_bytes, time.perf_counter() - start)
 
 
 def _chunk(number: int, first: int, rows: int, X: Any, y: Any, weight: Any) -> Chunk:
-    """A partition, if it has as many rows as it had.
-
-    Raises DataError.
-    """
+    """A partition, if it has as many rows as it had. Raises DataError."""
     if X.shape[0] != rows:
         raise DataError(f"partition {number} has {X.shape[0]} rows, and had {rows}: its source has changed")
     return Chunk(number, first, X, y, weight)
@@ -233,9 +226,9 @@ class Order:
     options: dict[str, Any]
 
 
-def samples_of(chunks: Sequence[Chunk], order: Order, team: Team) -> Samples:
+def samples_of(chunks: Sequence[Chunk], order: Order, comm: Communicator) -> Samples:
     """The member's own samples."""
-    rows = ChunkRows([chunk.X for chunk in chunks], team, order.d)
+    rows = ChunkRows([chunk.X for chunk in chunks], comm, order.d)
     target = weight = repeated(1.0, rows.n)
     if chunks and chunks[0].y is not None:
         target = coded(np.concatenate([chunk.y for chunk in chunks]), order.classes)
@@ -246,15 +239,17 @@ def samples_of(chunks: Sequence[Chunk], order: Order, team: Team) -> Samples:
     return Samples(rows, target, weight, order.classes, order.feature_names)
 
 
-def solve_share(team: Team, chunks: Sequence[Chunk], order: Order, begun: Mapping[str, Any] | None = None) -> Returned:
+def solve_share(
+    comm: Communicator, chunks: Sequence[Chunk], order: Order, begun: Mapping[str, Any] | None = None
+) -> Returned:
     """Solve with the other members, and certify."""
-    problem = order.outline.over(samples_of(chunks, order, team))
-    options = {**order.options, "keep": team.note, **({} if begun is None else {"begun": begun})}
+    problem = order.outline.over(samples_of(chunks, order, comm))
+    options = {**order.options, "keep": comm.note, **({} if begun is None else {"begun": begun})}
     clock = Clock(order.time_limit)
     request = Request(order.tol, True, False, order.time_limit, order.max_iter, options, None, clock)
     with np.errstate(all="ignore"), one_thread():
         result = _certified(problem, request)
-    counts = team.sum(np.bincount(result.kind, minlength=3).astype(np.float64))
+    counts = comm.sum(np.bincount(result.kind, minlength=3).astype(np.float64))
     record = {name: value for name, value in vars(result).items() if name not in {*ROW_BY_ROW, "problem"}}
     record["counts"] = tuple(int(count) for count in counts)
     rows = {name: getattr(result, name) for name in ROW_BY_ROW}

@@ -25,7 +25,7 @@ and B = 0 at every W. So σ begins where little is missing to that. In (ALM.5) 1
 of b is a bound on what restoring yᵀα = 0 may cost; `_certified` restores it and measures. All rows have α at a bound,
 or at 0, but the few of J, so that a step costs one pass over the data (ZΔW) and work on J.
 
-Where a team has the rows, a step sends the gradient with all that (ALM.5) sums, the half of the Newton system, and the
+Over processes a step sends the gradient with all that (ALM.5) sums, the half of the Newton system, and the
 slopes of the line search: three or four messages, the longest of (d + 1)(d + 2)/2 numbers. What each member makes of
 the sums is the same but for rounding, as machines differ: all go on from the W of the first one.
 
@@ -92,7 +92,7 @@ class AugmentedLagrangian:
             if self._stage == "rows" and self._budget.keep is not None:
                 self._budget.keep(point.W, 0.0, sigma, point.relative_gap, self._stage)
             reason = self._budget.spent()
-            if reason is None and (stalled >= SETTINGS.stalled or not np.isfinite(point.gap)):
+            if reason is None and (stalled >= SETTINGS.patience or not np.isfinite(point.gap)):
                 reason = "numerical_error"
             if reason is None and not (self._next_outer(solved) and (solved or patient)):
                 reason = "numerical_error"
@@ -105,7 +105,7 @@ class AugmentedLagrangian:
 
     def _inner(self, aim: float) -> bool:
         """Newton steps (ALM.4) until (ALM.6); False if there are too many."""
-        for step in range(SETTINGS.inner_steps + 1):
+        for step in range(SETTINGS.patience + 1):
             self._inner_steps = step
             self._evaluate()
             if step and self._residual <= self._complementarity:
@@ -115,16 +115,16 @@ class AugmentedLagrangian:
                 return True
             if self._budget.spent() or not np.isfinite(self._residual):
                 return True
-            if step == SETTINGS.inner_steps or not self._newton_step():
+            if step == SETTINGS.patience or not self._newton_step():
                 break
         return self._residual <= self._complementarity
 
     def _evaluate(self) -> None:
         """Evaluate (ALM.3) and (ALM.5) at the present t."""
-        problem, losses, team = self._problem, self._losses, self._problem.rows.team
+        problem, losses, comm = self._problem, self._losses, self._problem.rows.comm
         self._answer()
-        first = self._W if team.rank == 0 else np.zeros_like(self._W)  # members may round a step in different ways
-        self._W, pull, mismatch, worth, signs = team.sums(
+        first = self._W if comm.rank == 0 else np.zeros_like(self._W)  # members may round a step in different ways
+        self._W, pull, mismatch, worth, signs = comm.sums(
             first, self._own_pull, losses.mismatch(self._alpha, self._slack), losses.worth(self._alpha),
             self._budget.signs(),
         )  # fmt: skip
@@ -161,7 +161,7 @@ class AugmentedLagrangian:
         constant = float(direction @ (problem.ridge * self._W - problem.offset))
         slope = Slope(
             constant, float(direction @ weighted), self._t, change, response.steepness, losses.high, losses.low,
-            response.threshold, problem.rows.team,
+            response.threshold, problem.rows.comm,
         )  # fmt: skip
         length = find_step(slope, first)
         if not np.isfinite(length):
@@ -183,7 +183,7 @@ class AugmentedLagrangian:
             sigma *= SETTINGS.fast_growth if self._inner_steps <= 1 and not self._shrinks else SETTINGS.growth
         else:
             self._shrinks += 1
-            sigma *= SETTINGS.shrink
+            sigma /= SETTINGS.fast_growth
             self._slack = self._residuals()
         self._newton.forget()
         self._alpha = np.empty(0)
@@ -203,7 +203,7 @@ class AugmentedLagrangian:
         found = certified(self._problem, pair)
         if not self._losses.hinges or self._problem.offset[-1]:
             return found
-        depth = self._problem.rows.team.most(float(self._slack.max(initial=-np.inf)))
+        depth = self._problem.rows.comm.max(float(self._slack.max(initial=-np.inf)))
         if not found.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:
             return found
         growth = (1.0 + SETTINGS.separation) / (1.0 - depth)

@@ -11,26 +11,25 @@ and updated by the rows that entered or left J. (Where D has a number a row it i
 Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients, preconditioned by the diagonal of H, as exact as
 the outer step deserves.
 
-Where a team has the rows, each member makes its own part of H, or of H times a vector, as it likes; the sum is sent,
-and every member solves the same system. (NEWTON.2) needs inner products of rows of different members: the first member
-gathers these rows, which are few, and says what the step is.
+Over processes, each member makes its own part of H, or of H times a vector, as it likes; the sum is sent,
+and every member solves the same system. (NEWTON.2) needs inner products of rows of different members: there it is
+conjugate gradients.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.communicator import Team
+from qpsvm.base.resources.communicator import Communicator
 from qpsvm.program.losses import PerRow, at
 from qpsvm.solvers.linear.row_problem import mean_over
 from qpsvm.solvers.linear.settings import SETTINGS
-from qpsvm.solvers.linear.signed_rows import GatheredRows, SignedRows
-from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble
+from qpsvm.solvers.linear.signed_rows import SignedRows
+from qpsvm.solvers.shared.cholesky import Cholesky
 
 Mask = NDArray[np.bool_]
 
@@ -74,10 +73,10 @@ class CholeskyNewton:
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:  # noqa: ARG002
         """ΔW by Cholesky."""
         factor, weights = (steepness, None) if isinstance(steepness, float) else (1.0, steepness)
-        H, self.free_count = _added(self._rows.team, factor * self._updated_gram(free, weights), free)
+        H, self.free_count = _added(self._rows.comm, factor * self._updated_gram(free, weights), free)
         diagonal = H.diagonal() + self._ridge
         if self._ridge[-1] == 0.0:
-            typical = 0.0 if diagonal[-1] > 0.0 else mean_over(steepness, self._rows.team)
+            typical = 0.0 if diagonal[-1] > 0.0 else mean_over(steepness, self._rows.comm)
             diagonal[-1] += typical or SETTINGS.intercept_share * diagonal[-1]
         H.flat[:: len(q) + 1] = diagonal
         return Cholesky(H, SETTINGS.least_ridge).solve(-q)
@@ -112,11 +111,6 @@ class WideNewton:
         self._pool = np.empty(0, dtype=np.intp)
         self._kernel = np.empty((0, 0))
         self._direct_rows = SETTINGS.direct_rows
-        self._most = SETTINGS.pool_rows
-        self._gathered: GatheredRows | None = None
-        if not rows.team.alone:
-            self._most = min(self._most, int(SETTINGS.gathered_numbers / max(1.0, rows.row_numbers)))
-            self._gathered = GatheredRows(rows, self._most)
         self.free_count = 0
 
     def forget(self) -> None:
@@ -128,26 +122,11 @@ class WideNewton:
         D = at(steepness, index)
         members = self._rows.select(index)
         self.free_count = members.total
-        if 0 < self.free_count <= min(self._direct_rows, self._most):
-            if self._gathered is not None:
-                return self._told_step(self._gathered, index, D, q)
+        if 0 < self.free_count <= self._direct_rows and self._rows.comm.serial:
             return _step_by_rows(members, self._pooled(index), self._ridge, D, q)
-        step, iterations = _step_by_cg(members, self._ridge, D, mean_over(steepness, members.team), q, W)
+        step, iterations = _step_by_cg(members, self._ridge, D, mean_over(steepness, members.comm), q, W)
         if iterations > SETTINGS.cg_patience:
-            self._direct_rows = self._most
-        return step
-
-    def _told_step(self, gathered: GatheredRows, index: IntArray, D: PerRow, q: FloatArray) -> FloatArray:
-        """The step that the first member of a team finds, for the free rows J of which this one has some."""
-        team = self._rows.team
-        D = D if isinstance(D, float) else team.joined(D)
-        found, step = gathered.gathered(index), None
-        if found is not None:
-            with suppress(NumericalTrouble):
-                step = _step_by_rows(*found, self._ridge, D, q)
-        step = team.agreed(step)
-        if step is None:
-            raise NumericalTrouble("the rows that are free have no Cholesky factor")
+            self._direct_rows = SETTINGS.pool_rows
         return step
 
     def _pooled(self, index: IntArray) -> FloatArray:
@@ -178,13 +157,13 @@ def _curved(members: SignedRows, D: PerRow, p: FloatArray) -> FloatArray:
     return D * members.gradient(m) if isinstance(D, float) else members.gradient(D * m)
 
 
-def _added(team: Team, S: FloatArray, free: Mask) -> tuple[FloatArray, int]:
+def _added(comm: Communicator, S: FloatArray, free: Mask) -> tuple[FloatArray, int]:
     """The sum of the members' symmetric matrices (d + 1, d + 1), of which a half is sent, and of their free rows."""
     count = int(np.count_nonzero(free))
-    if team.alone:
+    if comm.serial:
         return S, count
     upper = np.triu_indices(len(S))
-    half, total = team.sums(S[upper], count)
+    half, total = comm.sums(S[upper], count)
     H = np.empty_like(S)
     H[upper] = half
     H.T[upper] = half

@@ -1,4 +1,4 @@
-"""What the linear solver asks of a loss besides: how far α moves, over the rows of a whole team.
+"""What the linear solver asks of a loss besides: how far α moves, over the rows of a whole communicator.
 
     (LOSSES.4)  the augmented Lagrangian asks for the a that maximises ar − φ*(a) − (a − a₀)²/2σ:
                 a = clip(S_{dε}(t), lo, hi),  t = d(a₀/σ + r),  d = 1/(1/σ + δ)
@@ -6,7 +6,7 @@
 A hinge has lo = ε = 0. In a regression row i is x_i itself, a_i = α⁺_i − α⁻_i, and one row does for the two of the
 dual: both see the same residual. Its levels t − ε and −t − ε are t and ε here.
 
-What is typical of them (`scale`, `jump`, …) is so of the rows of all members of a team, which each member has to ask
+What is typical of them (`scale`, `jump`, …) is so of the rows of all processes, which each member has to ask
 for; sums over residuals are this member's own.
 
 The problem (ALM.1) that the linear solvers pass around, a pair of primal and dual points, and its gap (ALM.5).
@@ -22,17 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import relative_gap
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.program.losses import Loss, PerRow, is_zero, soft
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows
 
-#: A loss that bends over at least this share of the scale is smooth; σ then begins at so many 1/δ. Measured: where
-#: samples overlap, a larger σ saves one step of ten; where a squared hinge of large C separates them, it ends nowhere.
-BENT, SMOOTH = 1.0, 100.0
+#: A loss that bends over the scale is smooth; σ then begins at so many 1/δ. Measured: where samples overlap, a larger σ
+#: saves one step of ten; where a squared hinge of large C separates them, it ends nowhere.
+SMOOTH = 100.0
 #: The largest bound that σ is made of.
 LARGEST = 1e100
 #: Rows from which a typical size of the levels is estimated.
@@ -44,11 +44,11 @@ def mean(values: PerRow) -> float:
     return values if isinstance(values, float) else float(values.mean())
 
 
-def mean_over(values: PerRow, team: Team) -> float:
+def mean_over(values: PerRow, comm: Communicator) -> float:
     """The mean over the rows of all members, who all have one number or all have one a row."""
-    if team.alone or isinstance(values, float):
+    if comm.serial or isinstance(values, float):
         return mean(values)
-    total, count = team.sums(float(values.sum()), len(values))
+    total, count = comm.sums(float(values.sum()), len(values))
     return float(total / count) if count else 0.0
 
 
@@ -57,38 +57,38 @@ class RowLosses(Loss):
     """A loss of every row, as the linear solver needs it.
 
     unit: What residuals are measured in, where the levels do not say.
-    team: Whoever has the other rows.
+    comm: Whoever has the other rows.
     """
 
     unit: float | None = None
-    team: Team = ALONE
+    comm: Communicator = SERIAL
 
-    def over(self, team: Team, n: int) -> RowLosses:
-        """The same losses, of n rows, as part of a team's: what is one number here is so on all members, or on none.
+    def over(self, comm: Communicator, n: int) -> RowLosses:
+        """The same losses, of n rows, as part of all: what is one number here is so on all members, or on none.
 
         All that is decided by how they are stored is then decided in the same way by all.
         """
-        if team.alone:
+        if comm.serial:
             return self
         names = [field.name for field in fields(Loss)]
         values: list[PerRow] = [getattr(self, name) for name in names]
         numbers = [value if isinstance(value, float) else np.nan for value in values]
-        told = team.joined(np.array([numbers] if n else []).reshape(-1, len(names)))
+        told = comm.allgather(np.array([numbers] if n else []).reshape(-1, len(names)))
         stored: dict[str, Any] = {}
         for k, (name, value) in enumerate(zip(names, values, strict=True)):
             alike = len(told) > 0 and bool((told[:, k] == told[0, k]).all())
             stored[name] = float(told[0, k]) if alike else np.full(n, value) if isinstance(value, float) else value
-        return replace(self, team=team, **stored)
+        return replace(self, comm=comm, **stored)
 
     def part(self, rows: IntArray) -> RowLosses:
         """Those of some rows, for a problem of its own: all members' scale is taken as theirs."""
         part = self.of(rows)
-        return part if self.team.alone else replace(part, unit=self.scale)
+        return part if self.comm.serial else replace(part, unit=self.scale)
 
     @remembered
     def endless(self) -> bool:
         """Whether some bound is infinite, so that far rows never come to rest at one."""
-        return self.team.any(self._own_endless)
+        return self.comm.any(self._own_endless)
 
     @remembered
     def _own_endless(self) -> bool:
@@ -117,11 +117,11 @@ class RowLosses(Loss):
     def _some_levels(self) -> FloatArray:
         """Enough of the levels to know where they are: (k,)."""
         level = np.asarray(self.level)
-        return self.team.joined(level[:: max(1, self.team.count(len(level)) // SAMPLE)])
+        return self.comm.allgather(level[:: max(1, self.comm.count(len(level)) // SAMPLE)])
 
     def _mean(self, values: PerRow) -> float:
         """The mean over the rows of all members."""
-        return mean_over(values, self.team)
+        return mean_over(values, self.comm)
 
     @remembered
     def jump(self) -> float:
@@ -138,7 +138,7 @@ class RowLosses(Loss):
     def bent(self) -> bool:
         """Whether they are smooth on the scale of the residuals: δ times the bound is no small share of it."""
         bend = self.mean_curvature
-        return bend > 0.0 and (self.endless or bend * self.jump >= BENT * self.scale)
+        return bend > 0.0 and (self.endless or bend * self.jump >= self.scale)
 
     @remembered
     def first_sigma(self) -> float:
@@ -296,7 +296,7 @@ def certified(problem: RowProblem, pair: Point) -> Point:
     W, alpha = pair.W, pair.alpha
     if problem.free_intercept:
         alpha = balanced(alpha, problem.rows.y, problem.losses, float(problem.offset[-1]))
-    pull, mismatch, worth = problem.rows.team.sums(
+    pull, mismatch, worth = problem.rows.comm.sums(
         problem.rows.own_gradient(alpha), problem.losses.mismatch(alpha, pair.slack), problem.losses.worth(alpha)
     )
     pull = pull + problem.offset
@@ -314,7 +314,7 @@ def balanced(alpha: FloatArray, y: FloatArray, losses: RowLosses, rest: float = 
     members = losses.of(free)
     for _ in range(BALANCINGS):
         room = members.room(alpha[free])
-        total, surplus = losses.team.sums(float(room.sum()), float(y @ alpha))
+        total, surplus = losses.comm.sums(float(room.sum()), float(y @ alpha))
         if not 0.0 < total < np.inf:
             break
         surplus += rest

@@ -9,12 +9,8 @@ A vector in the space of the columns is W = (w, b), (d + 1,). With a free interc
 on μ, and w is that of the data as they came; b belongs to x − μ. X is a `RowSource`: products with all rows take μ off
 their result, which costs nothing a row; rows that are gathered are a copy, in which it is subtracted.
 
-Where a team has the rows, n, y and vectors over the rows are this member's own, and sums are the team's; `own_…` is
+Where processes share the rows, n, y and vectors over the rows are this member's own, and sums are of all; `own_…` is
 this member's part of one.
-
-Few rows of all members of a team in the memory of the first one, with their inner products: for (NEWTON.2).
-
-Each row travels once, while the pool has room: who has it sends it when it is free for the first time.
 """
 
 from __future__ import annotations
@@ -22,11 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.sparse as sp
 
 from qpsvm.base.arrays.checks import short_indices
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.resources.communicator import Team
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.data.rows import Centred, RowSource, SomeRows, as_row_source
 from qpsvm.data.rows.source import Visitor, in_order
 
@@ -47,13 +41,13 @@ class SignedRows:
     """The rows Z of (ROWS.1), or some of them.
 
     n, d: Rows and features; Z is (n, d + 1).
-    team: Whoever has the other rows.
+    comm: Whoever has the other rows.
     passes: How often all rows have been gone through.
     """
 
     def __init__(self, source: RowSource, y: FloatArray, unit: float, mean: FloatArray | None = None) -> None:
         self.source, self.y, self.unit, self.mean = source, y, unit, mean
-        self.n, self.d, self.team = source.n, source.d, source.team
+        self.n, self.d, self.comm = source.n, source.d, source.comm
         self.passes = 0
         self._centred = source if mean is None else Centred(source, mean)
 
@@ -79,7 +73,7 @@ class SignedRows:
 
     def gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
         """Z_Jᵀ a, (d + 1,), for the rows J = index (k,) with a (k,), or for all with a (n,)."""
-        return self.team.sum(self.own_gradient(a, index))
+        return self.comm.sum(self.own_gradient(a, index))
 
     def own_gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
         """This member's part of `gradient`."""
@@ -89,7 +83,7 @@ class SignedRows:
 
     def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
         """One pass over the data, a block of rows at a time: Zᵀa, (d + 1,), for the weights that it answers."""
-        return self.team.sum(self.own_scan(W, visit))
+        return self.comm.sum(self.own_scan(W, visit))
 
     def own_scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
         """This member's part of `scan`."""
@@ -124,7 +118,7 @@ class SignedRows:
 
     def gram(self, index: IntArray, weights: FloatArray | None = None) -> FloatArray:
         """Z_JᵀDZ_J for J = index (k,) and D = diag(weights), or the identity: (d + 1, d + 1)."""
-        return self.team.sum(self.own_gram(index, weights))
+        return self.comm.sum(self.own_gram(index, weights))
 
     def own_gram(self, index: IntArray, weights: FloatArray | None = None) -> FloatArray:
         """This member's part of `gram`."""
@@ -145,7 +139,7 @@ class SignedRows:
     def select(self, index: IntArray) -> SignedRows:
         """The rows J = index (k,), ascending: gathered in memory, centred there; or, of a source beyond it, if few."""
         many = self.source.whole is None and not self.gathers_cheaply(len(index))
-        part = SomeRows(self._centred, index) if many else as_row_source(self._centred.take(index), self.team)
+        part = SomeRows(self._centred, index) if many else as_row_source(self._centred.take(index), self.comm)
         return SignedRows(part, self.y[index], self.unit)
 
     def selections(self, indices: Sequence[IntArray]) -> list[SignedRows]:
@@ -158,7 +152,7 @@ class SignedRows:
 
     def column_squares(self) -> FloatArray:
         """The diagonal of ZᵀZ: (d + 1,)."""
-        squares, n = self.team.sums(self.source.own_column_squares(), self.n)
+        squares, n = self.comm.sums(self.source.own_column_squares(), self.n)
         if self.mean is not None:
             squares = np.maximum(squares - n * self.mean**2, 0.0)
         return np.append(squares, self.unit**2 * n)
@@ -180,7 +174,7 @@ def signed_rows(source: RowSource, y: FloatArray, unit: float, centred: bool) ->
     offset = np.abs(mean)
     if ((offset > LARGE_OFFSET * spread) & (spread > CONSTANT_SPREAD * offset)).any():
         whole = source.whole
-        near = Centred(source, mean) if whole is None else as_row_source(whole - mean, source.team)
+        near = Centred(source, mean) if whole is None else as_row_source(whole - mean, source.comm)
         return SignedRows(near, y, unit), mean
     return SignedRows(source, y, unit, mean), mean
 
@@ -191,84 +185,21 @@ def _stored_well(source: RowSource) -> RowSource:
     if whole is None or not source.is_sparse:
         return source
     if source.total_entries > DENSE_SHARE * source.total_rows * source.d:
-        return as_row_source(whole.toarray(), source.team)
+        return as_row_source(whole.toarray(), source.comm)
     short = short_indices(whole.tocsr())
-    return source if short is whole else as_row_source(short, source.team)
+    return source if short is whole else as_row_source(short, source.comm)
 
 
 def _middle(source: RowSource) -> tuple[FloatArray, FloatArray]:
     """A point in the middle of the rows, or near it, as (ROWS.1) is exact for every μ, and their spread: (d,) each."""
-    team, stride = source.team, max(1, source.total_rows // OFFSET_SAMPLE)
-    if source.whole is None and stride == 1 and team.alone:  # so few rows may be read twice, but not gathered
+    comm, stride = source.comm, max(1, source.total_rows // OFFSET_SAMPLE)
+    if source.whole is None and stride == 1 and comm.serial:  # so few rows may be read twice, but not gathered
         mean = source.means()
         return mean, np.sqrt(Centred(source, mean).column_squares() / source.n)
     sample = source.take(slice(None, None, stride))
-    if team.alone:
+    if comm.serial:
         return sample.mean(axis=0), sample.std(axis=0)
-    sums, count = team.sums(sample.sum(axis=0), len(sample))
+    sums, count = comm.sums(sample.sum(axis=0), len(sample))
     mean = sums / count
     away = sample - mean  # a new array: the sample may be a view of rows that somebody keeps
-    return mean, np.sqrt(team.sum(np.einsum("ij,ij->j", away, away)) / count)
-
-
-class GatheredRows:
-    """A pool of the rows of all members. Every member knows which they are, the first one has them.
-
-    rows: This member's.
-    most: Rows that there is room for; beyond, the pool is begun anew.
-    """
-
-    def __init__(self, rows: SignedRows, most: int) -> None:
-        self._rows, self._most, self._team = rows, most, rows.team
-        counts = self._team.joined(np.array([rows.n]))
-        self._first = int(counts[: self._team.rank].sum())  # rows are counted through, member by member
-        self._forget()
-
-    def _forget(self) -> None:
-        self._ids = np.empty(0, dtype=np.intp)
-        self._held: SignedRows | None = None
-        self._kernel = np.empty((0, 0))
-
-    def gathered(self, index: IntArray) -> tuple[SignedRows, FloatArray] | None:
-        """The rows J of which this member has some, index (j,), and Z_JZ_Jᵀ; None but for the first member."""
-        ids = self._team.joined(self._first + index)
-        if len(np.union1d(self._ids, ids)) > self._most:
-            self._forget()
-        new = np.setdiff1d(ids, self._ids)
-        if len(new):
-            self._fetch(new)
-        if self._held is None:
-            return None
-        order = np.argsort(self._ids)
-        places = order[np.searchsorted(self._ids, ids, sorter=order)]
-        return self._held.select(places), self._kernel.take(places, axis=0).take(places, axis=1)
-
-    def _fetch(self, new: IntArray) -> None:
-        """Rows that the pool has not, (k,) ascending: they come in this order."""
-        own = new[(new >= self._first) & (new < self._first + self._rows.n)] - self._first
-        sent = self._rows.select(own)
-        X, y = _joined(sent.source.matrix(), self._team), self._team.joined(sent.y)
-        self._ids = np.concatenate([self._ids, new])
-        if self._team.rank:
-            return
-        if self._held is not None:
-            before = self._held.source.matrix()
-            X = sp.vstack([before, X], format="csr") if sp.issparse(X) else np.vstack([before, X])
-            y = np.concatenate([self._held.y, y])
-        self._held = SignedRows(as_row_source(X), y, self._rows.unit)
-        old, size = len(self._kernel), len(y)
-        fresh = self._held.kernel(np.arange(old, size), np.arange(size))
-        kernel = np.empty((size, size))
-        kernel[:old, :old], kernel[old:], kernel[:old, old:] = self._kernel, fresh, fresh[:, :old].T
-        self._kernel = kernel
-
-
-def _joined(X: Matrix, team: Team) -> Matrix:
-    """The members' rows (k, d) below each other."""
-    if not sp.issparse(X):
-        return team.joined(np.ascontiguousarray(X))
-    rows = sp.csr_array(X)
-    lengths = team.joined(np.diff(rows.indptr).astype(np.intp))
-    columns, values = team.joined(rows.indices.astype(np.intp)), team.joined(rows.data)
-    ends = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(lengths)])
-    return sp.csr_array((values, columns, ends), shape=(len(lengths), X.shape[1]))
+    return mean, np.sqrt(comm.sum(np.einsum("ij,ij->j", away, away)) / count)

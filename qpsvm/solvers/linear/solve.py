@@ -5,7 +5,7 @@
 With a free intercept dense columns are centred inside, and so are the levels of a regression, whose y_i are 1; the
 intercept is mapped back: b = b_centred − μᵀw, and the middle of the levels is added.
 
-A source may be one of a team's (`RowSource.team`). Then every member calls `solve_linear` with its own rows, y, C and α
+A source may be one of several (`RowSource.comm`). Then every member calls `solve_linear` with its own rows, y, C and α
 of the start, and all else alike: w, b, the gap and the reason are those of the whole, and the same on each.
 
 What a run of the linear solver has reached, in so few numbers that they can be kept: it goes on from there.
@@ -203,15 +203,15 @@ def solve_linear(
     with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run
         y = np.asarray(y, dtype=np.float64)
         source, unit = as_row_source(X), 0.0 if intercept is None else 1.0
-        budget, team = Budget(max_iter, time_limit, verbose, source.team), source.team
+        budget, comm = Budget(max_iter, time_limit, verbose, source.comm), source.comm
         centred = intercept == "free" and not total
-        narrow = reduced(source.whole, centred) if team.alone else None
+        narrow = reduced(source.whole, centred) if comm.serial else None
         if narrow is None:
             rows, mean = signed_rows(source, y, unit, centred)
         else:
             rows, mean = SignedRows(as_row_source(narrow.L), y, unit), narrow.mean
-        losses = (C if isinstance(C, RowLosses) else RowLosses(per_row(C))).over(team, rows.n)
-        origin = losses.middle if centred and team.all(bool((y > 0.0).all())) else 0.0
+        losses = (C if isinstance(C, RowLosses) else RowLosses(per_row(C))).over(comm, rows.n)
+        origin = losses.middle if centred and comm.all(bool((y > 0.0).all())) else 0.0
         problem = _problem(rows, losses.shifted(origin) if origin else losses, intercept)
         if total:
             problem, first = _summed(problem, total)
@@ -226,8 +226,8 @@ def solve_linear(
             band = Estimate(first.W, begun.tau) if begun.tau else None
             point, reason, used = _by_newton(problem, first, tol, budget, band, bands=begun.tau > 0.0)
         else:
-            wished = engine == "auto" and start is None and team.alone
-            by_coordinates = (engine == "coordinate" and team.alone) or (wished and goes_first(problem))
+            wished = engine == "auto" and start is None and comm.serial
+            by_coordinates = (engine == "coordinate" and comm.serial) or (wished and goes_first(problem))
             point, reason, used = _run(problem, first, tol, budget, by_coordinates)
     w, b = frame.outer(point.W)
     return LinearSolution(w, b, point.alpha, budget.steps, reason, used, point.relative_gap)
@@ -245,21 +245,21 @@ def _summed(problem: RowProblem, total: float) -> tuple[RowProblem, Start]:
 
     The levels may all be 0: then what r is measured in follows from the margins that this gives.
     """
-    rows, losses, team = problem.rows, problem.losses, problem.rows.team
+    rows, losses, comm = problem.rows, problem.losses, problem.rows.comm
     offset = problem.offset.copy()
     offset[-1] = -total
     W, alpha = np.zeros(rows.d + 1), np.zeros(rows.n)
-    positive = team.any(bool((rows.y[:1] > 0.0).all() and rows.n))
+    positive = comm.any(bool((rows.y[:1] > 0.0).all() and rows.n))
     bound = np.broadcast_to(losses.high if (total > 0.0) == positive else losses.low, rows.n)
-    most = team.sum(float(bound @ rows.y))
+    most = comm.sum(float(bound @ rows.y))
     if most and np.isfinite(most):
         share = min(total / most, 1.0)
         alpha = share * bound
         W = rows.gradient(alpha)
         W[-1] = 0.0
         short = rows.y * losses.residuals(rows.margins(W))
-        if not team.alone:
-            short = team.joined(short[:: max(1, rows.total // SAMPLE)])
+        if not comm.serial:
+            short = comm.allgather(short[:: max(1, rows.total // SAMPLE)])
         low, W[-1], high = np.quantile(short, [0.25, 1.0 - share if positive else share, 0.75])
         losses = replace(losses, unit=float(high - low) or float(np.abs(short).max()) or None)
     summed = replace(problem, losses=losses, offset=offset)
@@ -297,7 +297,7 @@ def _first(problem: RowProblem, intercept: Intercept) -> Start:
     rows, losses = problem.rows, problem.losses
     W = np.zeros(rows.d + 1)
     if losses.one_sided and intercept is not None:
-        W[-1] = mean_over(losses.level * rows.y, rows.team)
+        W[-1] = mean_over(losses.level * rows.y, rows.comm)
     return Start(W, None, losses.first_sigma)
 
 

@@ -7,7 +7,7 @@
 The mean in (SUB.2) is over the rows of the subsamples, so that neither needs a pass over all rows. (SUB.3) is the τ
 that (WORK.3) would leave as it is. N_τ, the number of rows at most τ from a kink, is estimated from a sample.
 
-Of a team each member draws its share of each class, so that all have the rows that one of them alone could have drawn.
+Of several processes each draws its share of each class, so that all have the rows that one alone could have drawn.
 
 Large n: guess from subsamples which rows can be near a kink, solve for those, check all rows, repeat.
 
@@ -23,7 +23,7 @@ Large n: guess from subsamples which rows can be near a kink, solve for those, c
 hand. The first band and each check cost one pass over all rows, the rest is work on the
 band; n-vectors are made a block of rows at a time, because with few columns they are what costs memory and time.
 
-Where a team has the rows, each member has a part of the band, which may be empty; counts and sums are the team's.
+Where processes share the rows, each member has a part of the band, which may be empty; counts and sums are of all.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.communicator import Team
+from qpsvm.base.resources.communicator import Communicator
 from qpsvm.data.rows.source import in_order
 from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.newton_step import Mask
-from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified
+from qpsvm.solvers.linear.row_problem import SAMPLE, Point, RowProblem, Start, certified
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.stopping import Budget, StopReason
+
+#: A goal at which rounding is all that is left.
+EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +64,15 @@ def estimate(problem: RowProblem, first: Start, budget: Budget) -> Estimate:
     rows = problem.rows
     n0 = sample_size(rows.total, rows.d)
     parts, found = [], []
-    drawn = _subsamples(rows.y, n0, rows.team)
+    drawn = _subsamples(rows.y, n0, rows.comm)
     for (index, weight), selected in zip(drawn, rows.selections([index for index, _ in drawn]), strict=True):
-        losses = problem.losses.part(index).times(per_row(weight) if rows.team.alone else weight)
+        losses = problem.losses.part(index).times(per_row(weight) if rows.comm.serial else weight)
         part = RowProblem(selected, losses, problem.ridge, problem.offset)
         run = AugmentedLagrangian(part, Start(first.W, None, losses.first_sigma), budget, "subsample")
         found.append(run.run(SETTINGS.sample_goal, certify=False)[0].W)
         parts.append(part.rows)
     changes = np.concatenate([part.margins(found[0] - found[1]) for part in parts])
-    squares, count = rows.team.sums(float(changes @ changes), len(changes))
+    squares, count = rows.comm.sums(float(changes @ changes), len(changes))
     tau = SETTINGS.standard_errors * 0.5 * float(np.sqrt(squares / count))
     return Estimate(0.5 * (found[0] + found[1]), tau)
 
@@ -78,7 +81,7 @@ def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
     """(SUB.3), in one pass."""
     found: dict[int, tuple[FloatArray, float]] = {}
     rows = problem.rows
-    step = max(1, rows.total // SETTINGS.counted_rows)
+    step = max(1, rows.total // SAMPLE)
 
     def visit(block: slice, m: FloatArray) -> FloatArray:
         losses, a = problem.losses.of(block), alpha[block].copy()
@@ -88,29 +91,29 @@ def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
 
     own = rows.own_scan(W, visit)
     distances = np.concatenate([np.empty(0), *(distance for distance, _ in in_order(found))])
-    pull, mismatch = rows.team.sums(own, sum(mismatch for _, mismatch in in_order(found)))
+    pull, mismatch = rows.comm.sums(own, sum(mismatch for _, mismatch in in_order(found)))
     pull = pull + problem.offset
     residual, complementarity, _ = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, mismatch)
-    sample = np.sort(rows.team.joined(distances))
+    sample = np.sort(rows.comm.allgather(distances))
     capacity = problem.losses.jump * rows.total / len(sample) * np.arange(1, len(sample) + 1) * sample
     wanted = SETTINGS.capacity * (residual + complementarity)
     return Estimate(W, float(sample[min(int(np.searchsorted(capacity, wanted)), len(sample) - 1)]))
 
 
-def _subsamples(y: FloatArray, n0: int, team: Team) -> list[tuple[IntArray, FloatArray]]:
+def _subsamples(y: FloatArray, n0: int, comm: Communicator) -> list[tuple[IntArray, FloatArray]]:
     """Two disjoint index sets (n₀/2,) with the classes in proportion, and the factor of C for each of their rows.
 
-    Where a team has the rows, these are the places of this member's part of them.
+    Where a communicator has the rows, these are the places of this member's part of them.
     """
-    generator = np.random.default_rng(team.rank)
+    generator = np.random.default_rng(comm.rank)
     halves: list[list[IntArray]] = [[], []]
     weights: list[list[FloatArray]] = [[], []]
     positive = y > 0
     classes = [np.flatnonzero(positive), np.flatnonzero(~positive)]
-    counts = team.joined(np.array([[len(members) for members in classes]]))  # (members of the team, 2)
+    counts = comm.allgather(np.array([[len(members) for members in classes]]))  # (members of the communicator, 2)
     total = int(counts.sum())
     for members, before in zip(classes, _before(counts), strict=True):
-        here, everyone = slice(team.rank, team.rank + 2), int(before[-1])
+        here, everyone = slice(comm.rank, comm.rank + 2), int(before[-1])
         size = min(everyone, max(n0 * everyone // total, SETTINGS.sample_per_class))
         first, last = (size * before[here] // max(1, everyone)).tolist()  # of the rows drawn, those of this member
         drawn = members[generator.choice(len(members), last - first, replace=False)]
@@ -184,7 +187,7 @@ class _Bands:
 
     def __init__(self, problem: RowProblem, guess: Estimate, goal: float, budget: Budget) -> None:
         self._problem, self._goal, self._budget = problem, goal, budget
-        self._losses, self._team = problem.losses, problem.rows.team
+        self._losses, self._comm = problem.losses, problem.rows.comm
         self._W, self._tau, self._sigma = guess.W, guess.tau, 1.0
         self._slack, self._alpha = np.empty(problem.rows.n), np.empty(problem.rows.n)
         self._inside = np.zeros(problem.rows.n, dtype=bool)
@@ -204,7 +207,7 @@ class _Bands:
         self._begin()
         self._offer(self._W, np.inf, "subsample")
         goal = self._goal
-        for _ in range(SETTINGS.rounds):
+        for _ in range(SETTINGS.patience):
             self._gather()
             if self._wrong_guesses >= SETTINGS.guesses:
                 return None
@@ -240,7 +243,7 @@ class _Bands:
 
     def _gather(self) -> None:
         """What the fixed rows of all members add to h and κ, and how many rows are in the band."""
-        self._pull, self._fixed_total, self._size, signs = self._team.sums(
+        self._pull, self._fixed_total, self._size, signs = self._comm.sums(
             self._own_pull, self._own_total, len(self._index), self._budget.signs()
         )
         self._budget.agree(signs)
@@ -265,13 +268,13 @@ class _Bands:
             following = self._next_band(check, inner)
             self._offer(inner.W, check.relative_gap, "band")
             limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
-            count = self._team.count(int(np.count_nonzero(following)))
+            count = self._comm.count(int(np.count_nonzero(following)))
             if limited_by_band or count < SETTINGS.much_smaller * self._size:
                 self._W, self._sigma = inner.W, min(inner.sigma, self._losses.jump / self._depth(check))
                 self._move_to(following)
                 return None, max(self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
             goal = SETTINGS.reduction * min(goal, check.band_gap)
-            if goal < SETTINGS.smallest_goal:
+            if goal < EPS:
                 return None, self._widened(goal)
 
     def _offer(self, W: FloatArray, gap: float, stage: str) -> None:
@@ -296,7 +299,7 @@ class _Bands:
         self._problem.rows.own_scan(inner.W, visit)
         found = in_order(checked)
         violators = np.concatenate([np.empty(0, dtype=np.intp), *(wrong for wrong, _, _ in found)])
-        missed, near, violations, signs = self._team.sums(
+        missed, near, violations, signs = self._comm.sums(
             sum(missed for _, missed, _ in found), sum(near for _, _, near in found), len(violators),
             self._budget.signs(),
         )  # fmt: skip
@@ -334,7 +337,7 @@ class _Bands:
         """How far the violators are on the wrong side at the most; a tiny number where there are none."""
         wrong = check.violators
         depths = self._losses.of(wrong).distance(self._slack[wrong])
-        return self._team.most(max(float(depths.max(initial=0.0)), float(np.finfo(float).tiny)))
+        return self._comm.max(max(float(depths.max(initial=0.0)), float(np.finfo(float).tiny)))
 
     def _move_to(self, band: Mask) -> None:
         """Take the rows of a mask (n,) as the band; who leaves it is fixed where its margin says."""

@@ -24,7 +24,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.base.resources.child_process import run_apart
-from qpsvm.base.resources.communicator import ALONE, Team
+from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.progress import Clock, heard, say_step
 
 #: The most iterations that LIBSVM and LIBLINEAR can count, in 32 bits.
@@ -51,13 +51,17 @@ class Budget:
     """
 
     def __init__(
-        self, most: int | None = None, time_limit: float | None = None, verbose: bool = False, team: Team = ALONE
+        self,
+        most: int | None = None,
+        time_limit: float | None = None,
+        verbose: bool = False,
+        comm: Communicator = SERIAL,
     ) -> None:
         if most is not None and most < 1:
             raise ParameterError(f"max_iter must be at least 1, got {most}")
         self.most, self.verbose, self.steps = most, verbose, 0
-        self.talks = heard(verbose, logging.DEBUG) and team.rank == 0
-        self.clock, self.team = Clock(time_limit), team
+        self.talks = heard(verbose, logging.DEBUG) and comm.rank == 0
+        self.clock, self.comm = Clock(time_limit), comm
         self._agreed: Literal["time_limit", "interrupted"] | None = None
         self.keep: Keep | None = None
         self.tell: Tell | None = None
@@ -65,12 +69,12 @@ class Budget:
     def spent(self, coming: float = 0.0) -> StopReason | None:
         """The limit that is reached, or would be by a step of `coming` seconds; or the interrupt key."""
         used_up = self.most is not None and self.steps >= self.most
-        stopped = self.clock.stopped(coming) if self.team.alone else self._agreed
+        stopped = self.clock.stopped(coming) if self.comm.serial else self._agreed
         return stopped or ("iteration_limit" if used_up else None)
 
     def signs(self) -> FloatArray:
         """What this member's clock says, (2,), to be put into a message: the sum over the members goes to `agree`."""
-        stopped = None if self.team.alone else self.clock.stopped()
+        stopped = None if self.comm.serial else self.clock.stopped()
         return np.array([stopped == "time_limit", stopped == "interrupted"], dtype=np.float64)
 
     def agree(self, signs: FloatArray) -> None:
@@ -199,6 +203,3 @@ class _Apart:
             self._said = now
             say_step(f"{'loop':>12}  has been running for {now - self._began:.1f} s", self.verbose)
         return self.clock.stopped() is not None
-
-
-__all__ = ["Budget", "Clock", "StopReason"]

@@ -288,10 +288,7 @@ FUNCTIONS = {name: tuple(inspect.signature(kind).parameters) for name, kind in K
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """Turn a kernel object, a name or a callable into a `Kernel`.
-
-    Raises UnknownOptionError, ParameterError.
-    """
+    """Turn a kernel object, a name or a callable into a `Kernel`. Raises UnknownOptionError, ParameterError."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
@@ -344,7 +341,7 @@ def gamma_of(gamma: Gamma, X: Matrix | RowSource) -> float:
     if gamma != "scale":
         return float(gamma)
     variance = variance_of(X)
-    if variance == 0.0 and (X.team.count(X.n) if isinstance(X, RowSource) else X.shape[0]) == 1:
+    if variance == 0.0 and (X.comm.count(X.n) if isinstance(X, RowSource) else X.shape[0]) == 1:
         return 1.0
     product = X.shape[1] * variance
     if not (product > 0 and np.isfinite(product) and np.isfinite(1.0 / product)):

@@ -17,7 +17,8 @@ from qpsvm.data.rows import RowSource
 
 def inner(X: Matrix, Z: Matrix) -> FloatArray:
     """Inner products x_iᵀz_j, as a dense array: (n, m)."""
-    return as_dense(X @ Z.T)
+    product = X @ Z.T
+    return product if isinstance(product, np.ndarray) else as_dense(product)
 
 
 def squared_norms(X: Matrix) -> FloatArray:
@@ -76,9 +77,9 @@ def variance_of(X: Matrix | RowSource) -> float:
         return _moments(X)[2]
     found = [_moments(piece.matrix) for block in X.blocks() for piece in block.pieces()]
     counts, means, variances = np.array(found).reshape(-1, 3).T
-    total, added = X.team.sums(float(counts.sum()), float(counts @ means))
+    total, added = X.comm.sums(float(counts.sum()), float(counts @ means))
     mean = added / total
-    return float(X.team.sum(float(counts @ (variances + (means - mean) ** 2)))) / float(total)
+    return float(X.comm.sum(float(counts @ (variances + (means - mean) ** 2)))) / float(total)
 
 
 def _moments(X: Matrix) -> tuple[float, float, float]:

@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
-from qpsvm.base.arrays.frozen import frozen
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import frozen, remembered
 from qpsvm.base.arrays.rounding import UNIT, dot
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import times
@@ -34,13 +33,13 @@ from qpsvm.space.kernels.gram import (
     CACHE_ROWS,
     Intercept,
     KernelGram,
+    PositivePart,
     PSDRule,
     Treated,
     check_symmetric,
     doubly_centred,
     is_psd,
 )
-from qpsvm.space.kernels.positive_part import PositivePart
 from qpsvm.space.kernels.products import squared_norms
 from qpsvm.space.operators import Dense, LowRank, Operator
 
@@ -101,16 +100,16 @@ class FeatureSpace:
         samples = self.samples
         if not self.is_linear or not (self.affine or self.intercept == "free") or samples.is_sparse:
             return None
-        team = samples.team
+        comm = samples.comm
         if samples.total_entries > LARGE_SIZE:  # a second copy of many, only where an offset would cost digits
             sample = samples.take(slice(None, None, samples.total_rows // SAMPLED_ROWS or 1))
-            count = team.count(len(sample))
-            offset = team.sum(sample.sum(axis=0)) / count
-            spread = team.sum(np.square(sample - offset).sum(axis=0)) / count
+            count = comm.count(len(sample))
+            offset = comm.sum(sample.sum(axis=0)) / count
+            spread = comm.sum(np.square(sample - offset).sum(axis=0)) / count
             if (offset * offset <= SMALL_OFFSET * spread).all():
                 return None
         means, whole = samples.means(), samples.whole
-        if not self.affine or not team.alone or whole is None:
+        if not self.affine or not comm.serial or whole is None:
             return means
         return np.asarray(np.clip(means, whole.min(axis=0), whole.max(axis=0)))  # equal samples are then 0, every digit
 
@@ -123,7 +122,7 @@ class FeatureSpace:
         if self.origin is None:
             return self.samples
         whole = self.samples.whole
-        if whole is None or not self.samples.team.alone:
+        if whole is None or not self.samples.comm.serial:
             return Centred(self.samples, self.origin)
         return as_row_source(whole - self.origin)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import scipy.sparse as sp
-from teams import together
+from communicators import together
 
 from qpsvm.data.rows import as_row_source
 from qpsvm.data.sources import open_rows
@@ -64,8 +64,8 @@ def test_few_values_do_not_collide():
 def test_members_of_a_team_add_theirs():
     cuts = [slice(0, 100), slice(100, 100), slice(100, N)]
 
-    def program(team):
-        rows = cuts[team.rank]
-        return fingerprint(as_row_source(X[rows], team), Y[rows], S[rows])
+    def program(comm):
+        rows = cuts[comm.rank]
+        return fingerprint(as_row_source(X[rows], comm), Y[rows], S[rows])
 
     assert set(together(3, program)) == {PRINT}

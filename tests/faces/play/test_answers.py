@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import re
 from contextlib import redirect_stdout
 
@@ -316,18 +315,14 @@ def test_the_program_makes_the_pages_result_to_the_last_digit(seed):
 
 @pytest.mark.filterwarnings("error")
 def test_numbers_that_overflow_are_null_without_a_warning():
-    """The parameters at the ends of what is accepted."""
+    """The parameters at the ends of what is accepted, and an α at the end of what may be held."""
+    held = {"points": [[i, 2 * i] for i in range(8)], "labels": [1, -1] * 4, "machine": "squared-hinge"}
     kernel = {"name": "polynomial", "degree": 20, "gamma": 1e12, "coef0": 1e6}
-    held = {
-        "points": [[i, 2 * i] for i in range(8)],
-        "labels": [1, -1] * 4,
-        "machine": "squared-hinge",
-        "parameters": {"C": 1e12},
-    }
-    answer = ask("solve", {**held, "kernel": kernel}, grid=8)
+    answer = ask("solve", {**held, "parameters": {"C": 1e12}, "kernel": kernel}, grid=8)
     assert answer["status"] != "optimal"
-    numbers = [answer["norm"], *answer["samples"]["slack_product"], *answer["samples"]["margin_product"]]
-    assert all(number is None or math.isfinite(number) for number in numbers)
+    answer = ask("solve", {**held, "kernel": {**kernel, "degree": 18, "gamma": 1e6}}, grid=8, alpha=[1e15] * 8)
+    assert answer["status"] != "optimal"
+    assert None in [answer["norm"], *answer["samples"]["slack_product"], *answer["samples"]["margin_product"]]
 
 
 def test_the_program_says_so_where_there_is_no_solution():

@@ -72,7 +72,7 @@ def test_pictures_and_derivations_cope():
     result = qpsvm.solve(problem)
     assert math.isnan(result.radius)
     axes = pytest.importorskip("matplotlib.figure").Figure().add_subplot()
-    qpsvm.faces.plotting.novelty(problem, result, ax=axes, resolution=5)
+    qpsvm.plotting.novelty(problem, result, ax=axes, resolution=5)
     assert not any("radius" in text.get_text() for text in axes.get_legend().get_texts())
     assert not any(residual > 1e-8 for residual in qpsvm.derive(problem, result).residuals().values())
 

@@ -1,4 +1,4 @@
-"""Machines over a Dask cluster, solved where their rows are; and the same as a team of threads."""
+"""Machines over a Dask cluster, solved where their rows are; and the same as a communicator of threads."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from communicators import together
 from spread_programs import slow_share
-from teams import together
 
 import qpsvm
 from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
@@ -43,15 +43,15 @@ MACHINES = {
 
 
 def shares(problem, cuts, Z=X, weight=None):
-    """What members of a team of threads return, each with the rows between two cuts."""
+    """What members of a communicator of threads return, each with the rows between two cuts."""
     classes = problem.samples.classes
     target = problem.samples.target if classes is None else np.where(problem.samples.target > 0, *classes[::-1])
     order = Order(outlined(problem), D, classes, None, None, 1e-6, None, None, {})
 
-    def program(team):
-        a, b = cuts[team.rank], cuts[team.rank + 1]
-        part = Chunk(team.rank, a, Z[a:b], target[a:b], None if weight is None else weight[a:b])
-        return solve_share(team, [part], order)
+    def program(comm):
+        a, b = cuts[comm.rank], cuts[comm.rank + 1]
+        part = Chunk(comm.rank, a, Z[a:b], target[a:b], None if weight is None else weight[a:b])
+        return solve_share(comm, [part], order)
 
     return together(len(cuts) - 1, program)
 

@@ -9,7 +9,7 @@ import pytest
 from spread_programs import every_way, faulty, messages, rounds, until_pressed
 
 from qpsvm.base.errors import ClusterError, DataError
-from qpsvm.base.resources.interrupts import noted
+from qpsvm.base.resources.progress import noted
 from qpsvm.solve.distributed.placing import Placed, place
 from qpsvm.solve.distributed.run import Settings
 from qpsvm.solve.distributed.solving import spread
@@ -33,7 +33,7 @@ def test_members_are_told_what_all_have_said(placed):
     found = spread(placed, every_way)
     assert len(found) == 2
     first, second = (member.small for member in found)
-    firsts = first.pop("joined"), second.pop("joined")
+    firsts = first.pop("allgather"), second.pop("allgather")
     assert sorted(firsts[0]) == list(range(0, 1000, 100))
     assert (firsts[0] == firsts[1]).all()
     assert first["types"] == {"float32"}
@@ -46,7 +46,7 @@ def test_members_are_told_what_all_have_said(placed):
         assert told["ends"][:2] == (0.0, 1.0)
         assert np.isnan(told["ends"][2])
         assert told["truth"] == (True, False)
-        assert told["agreed"] == ("from", 0)
+        assert told["broadcast"] == ("from", 0)
     norms = np.zeros(1000)
     for member in found:
         assert member.names == ("norms",)
@@ -84,7 +84,7 @@ def test_what_is_sent_does_not_depend_on_the_rows(placed):
 
 @pytest.mark.parametrize("kind", ["ways", "shapes", "leaves"])
 def test_members_that_differ_are_found_out(placed, kind):
-    with pytest.raises(ClusterError, match="internal error: the members of the team differ"):
+    with pytest.raises(ClusterError, match="internal error: the members differ; please report it"):
         spread(placed, faulty, kind)
 
 

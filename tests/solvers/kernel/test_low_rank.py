@@ -24,10 +24,10 @@ from qpsvm.bounds import points as spanned
 from qpsvm.bounds.points import Span
 from qpsvm.solvers.kernel import low_rank
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.portfolio import solve_kernel
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.pivoted import pivoted_factor
+from qpsvm.space.kernels.pivoted_cholesky import pivoted_factor
 from qpsvm.space.kernels.space import FeatureSpace
 
 EPS = float(np.finfo(float).eps)

@@ -22,14 +22,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import Matrix, as_dense
 from qpsvm.base.errors import DataError, FileAccessError, TooLargeError
 from qpsvm.base.resources.limits import in_words
 from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.sources.arrays import MemoryMap, SparseMap
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels, Tally, ahead, said, tallied
+from qpsvm.data.sources.decoding.batches import Batch, Decoder, Tally, ahead, as_labels, said, tallied
 from qpsvm.data.sources.stored import StoredRows
 
 #: Room that is left on the disk of scratch files: others need some.
@@ -53,10 +53,7 @@ class Place:
         return cls(folder)
 
     def check(self, needed: float, what: str) -> None:
-        """Refuse what there is no room for.
-
-        Raises TooLargeError.
-        """
+        """Refuse what there is no room for. Raises TooLargeError."""
         free = shutil.disk_usage(self.folder).free
         if needed + LEFT_BYTES > free:
             raise TooLargeError(
@@ -79,10 +76,7 @@ class Scratch:
         self._place, self._file = place, file
 
     def add(self, values: NDArray[Any], what: str) -> None:
-        """Write numbers behind the others.
-
-        Raises TooLargeError, FileAccessError.
-        """
+        """Write numbers behind the others. Raises TooLargeError, FileAccessError."""
         self._place.check(values.nbytes, what)
         try:
             rest = np.ascontiguousarray(values).data.cast("B") if values.size else memoryview(b"")
@@ -115,10 +109,7 @@ class Scratch:
 
 
 def spooled(decoder: Decoder, place: Place, sparse: bool, block_rows: int | None = None) -> StoredRows:
-    """Decode everything once, check it, and map it.
-
-    Raises DataError, TooLargeError.
-    """
+    """Decode everything once, check it, and map it. Raises DataError, TooLargeError."""
     if sparse:
         return _sparse(decoder, place, block_rows)
     known = decoder.shape()
@@ -174,7 +165,7 @@ class Stored(Decoder):
             for start in range(first, end, rows.block_rows):
                 some = slice(start, min(start + rows.block_rows, end))
                 y, s = rows.target, rows.weight
-                labels = None if y is None else Labels.of(y[some])
+                labels = None if y is None else as_labels(y[some])
                 yield Batch(rows.take(some), labels, None if s is None else s[some], name, start - first)
             first = end
 
@@ -192,10 +183,7 @@ class Decoded(StoredRows):
         self.is_sparse = decoder.is_sparse
 
     def blocks(self) -> Iterator[Block]:
-        """What the decoder hands out.
-
-        Raises DataError.
-        """
+        """What the decoder hands out. Raises DataError."""
         start = 0
         self._decoder.watch.check()
         for batch in ahead(self._decoder.batches()):
@@ -220,7 +208,7 @@ class Decoded(StoredRows):
     @remembered
     def longest_row(self) -> int:
         """The most numbers stored in a row, which the first pass has found."""
-        return int(self.team.most(self._longest))
+        return int(self.comm.max(self._longest))
 
     @property
     def nbytes(self) -> int:

@@ -23,10 +23,7 @@ FORMATS = ("text", "csv", "json", "latex")
 
 
 def names(text: str) -> list[str]:
-    """Names with commas between them.
-
-    Raises ArgumentTypeError.
-    """
+    """Names with commas between them. Raises ArgumentTypeError."""
     found = [part.strip() for part in text.split(",")]
     if not all(found):
         raise argparse.ArgumentTypeError(f"expected names with commas between them, got {text!r}")
@@ -34,10 +31,7 @@ def names(text: str) -> list[str]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare on a data file.
-
-    Raises ParameterError.
-    """
+    """Compare on a data file. Raises ParameterError."""
     settle(options)
     as_text = options.format == "text"
     if options.verbose and not as_text:

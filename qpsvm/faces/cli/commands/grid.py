@@ -24,10 +24,7 @@ SHARES = "0.1,0.2,0.5"
 
 
 def numbers(text: str) -> list[float]:
-    """Numbers with commas between them.
-
-    Raises ArgumentTypeError.
-    """
+    """Numbers with commas between them. Raises ArgumentTypeError."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
@@ -80,10 +77,7 @@ def run_cross_validate(options: argparse.Namespace) -> int:
 
 
 def _asked(options: argparse.Namespace) -> tuple[Problem, dict[str, Any], Sample]:
-    """The problem, the values of each parameter, and the data.
-
-    Raises ParameterError.
-    """
+    """The problem, the values of each parameter, and the data. Raises ParameterError."""
     names = [bound.option for bound in BOUND if bound.option not in WORDS]
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     one = copy.copy(options)

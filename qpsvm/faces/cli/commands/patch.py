@@ -69,10 +69,7 @@ def run(options: argparse.Namespace) -> Callable[[], int]:
 
 
 def _program(words: Sequence[str]) -> Callable[[], object]:
-    """What runs the program that the command line names.
-
-    Raises MissingFileError, FileAccessError, ParameterError.
-    """
+    """What runs the program that the command line names. Raises MissingFileError, FileAccessError, ParameterError."""
     if not words:
         raise ParameterError("name the program to run: a script, -m MODULE or -c CODE (python -m qpsvm patch --help)")
     first, *arguments = words

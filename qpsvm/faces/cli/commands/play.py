@@ -28,10 +28,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _start(options: argparse.Namespace) -> Start:
-    """What the page shows first.
-
-    Raises ParameterError.
-    """
+    """What the page shows first. Raises ParameterError."""
     if options.file is None:
         ignored = next((name for name in ABOUT_DATA if getattr(options, name)), None)
         if ignored is not None:

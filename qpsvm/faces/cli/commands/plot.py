@@ -75,10 +75,7 @@ def _columns(names: Sequence[str], axes: Sequence[str]) -> tuple[int, ...]:
 
 
 def write_picture(ax: Axes, path: str) -> None:
-    """Write the figure of some axes: whole, or not at all.
-
-    Raises FileAccessError.
-    """
+    """Write the figure of some axes: whole, or not at all. Raises FileAccessError."""
     from matplotlib import pyplot
 
     content = io.BytesIO()

@@ -22,10 +22,7 @@ UNREAD = (".parquet", ".feather", ".arrow")
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Refuse what a proof could not be of.
-
-    Raises ParameterError.
-    """
+    """Refuse what a proof could not be of. Raises ParameterError."""
     if options.proof is None:
         return
     if options.test_size is not None:

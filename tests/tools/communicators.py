@@ -1,4 +1,4 @@
-"""A team of threads: what several processes would do, in one, with the same messages in the same order."""
+"""A communicator of threads: what several processes would do, in one, with the same messages in the same order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from qpsvm.base.resources.communicator import Team, Way, combined
+from qpsvm.base.resources.communicator import Communicator, Way, combined
 
 T = TypeVar("T")
 
@@ -22,8 +22,8 @@ class _Table:
         self.numbers = 0
 
 
-class ThreadTeam(Team):
-    """One member of a team of threads; it checks that all ask for the same thing."""
+class ThreadCommunicator(Communicator):
+    """One member of a communicator of threads; it checks that all ask for the same thing."""
 
     def __init__(self, table: _Table, rank: int, size: int) -> None:
         self.table, self.rank, self.size = table, rank, size
@@ -43,7 +43,7 @@ class ThreadTeam(Team):
         return told
 
 
-def together(size: int, program: Callable[[Team], T]) -> list[T]:
+def together(size: int, program: Callable[[Communicator], T]) -> list[T]:
     """What a program returns on each of so many members; the first error of any."""
     table = _Table(size)
     found: list[Any] = [None] * size
@@ -51,7 +51,7 @@ def together(size: int, program: Callable[[Team], T]) -> list[T]:
 
     def run(rank: int) -> None:
         try:
-            found[rank] = program(ThreadTeam(table, rank, size))
+            found[rank] = program(ThreadCommunicator(table, rank, size))
         except BaseException as error:
             if not isinstance(error, threading.BrokenBarrierError):
                 errors.append(error)

@@ -1,4 +1,4 @@
-"""The certificate over a team: the numbers of one process, the same for all members, and none that is too good."""
+"""The certificate over processes: the numbers of one process, the same for all members, and none that is too good."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ import exact_dual
 import exact_novelty
 import numpy as np
 import pytest
+from communicators import together
 from shared import certificates, joined, member
-from teams import together
 
 import qpsvm
-from qpsvm.base.arrays.remembered import remembered
-from qpsvm.base.arrays.vectors import quantile_interval
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.base.resources.communicator import ALONE, Team, quantile_over, total_over
-from qpsvm.bounds.levels import Pieces, _ridged
+from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_interval, total_over
+from qpsvm.bounds.levels import Pieces
 from qpsvm.bounds.repair import capped_simplex
 from qpsvm.data.rows import ArrayRows
 from qpsvm.space.operators import LowRank, gathered
 
-#: Every machine that a team takes: its class, what it learns, and how. With weights, some of which are 0, where the
+#: Every machine that several processes take: its class, what it learns, and how. With weights, some 0, where the
 #: name says so.
 MACHINES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "csvm": (qpsvm.CSVM, "y", {"C": 2.0}),
@@ -79,8 +78,8 @@ def shares(seed: int, n: int, members: int) -> list[Any]:
 
 
 def among(parts: list[Any], ask: Callable[..., Any], *vectors: Any) -> list[Any]:
-    """What a function of a team answers on each member, of that member's parts of some vectors."""
-    return together(len(parts), lambda team: ask(team, *(vector[parts[team.rank]] for vector in vectors)))
+    """What a function of a communicator answers on each member, of that member's parts of some vectors."""
+    return together(len(parts), lambda comm: ask(comm, *(vector[parts[comm.rank]] for vector in vectors)))
 
 
 def same_everywhere(found: list[Any]) -> Any:
@@ -109,13 +108,13 @@ def test_the_certificate_of_a_team_is_that_of_one_process(name):
         parts = shares(seed, problem.n, members)
         for alpha, w in points[: 2 if name == BALL else 3]:
             found, one = certificates(problem, parts, alpha, w), problem.certify(alpha, w)
-            team = same_everywhere(found)
-            assert team.gap <= one.gap * (1.0 + 1e-6) + 1e-13
+            comm = same_everywhere(found)
+            assert comm.gap <= one.gap * (1.0 + 1e-6) + 1e-13
             size = max(abs(one.primal), abs(one.dual))
-            assert abs(team.primal - one.primal) <= 1e-12 * size
-            assert abs(team.dual - one.dual) <= 1e-12 * size
+            assert abs(comm.primal - one.primal) <= 1e-12 * size
+            assert abs(comm.dual - one.dual) <= 1e-12 * size
         if name != BALL:
-            assert team.gap >= exact_gap(problem, joined(problem, parts, found))
+            assert comm.gap >= exact_gap(problem, joined(problem, parts, found))
 
 
 @pytest.mark.parametrize("seed", range(26))
@@ -148,7 +147,7 @@ def test_the_ball_of_a_team_is_no_worse_than_it_says(seed):
     problem, parts = qpsvm.SVDD(X, nu=0.4, kernel="linear"), shares(seed, n, 2 + seed // 3)
     for alpha in (qpsvm.solve(problem, "interior_point", check=False).alpha, np.random.default_rng(seed).random(n)):
         found = together(
-            len(parts), lambda team, a=alpha: member(problem, parts[team.rank], team).at(a[parts[team.rank]])
+            len(parts), lambda comm, a=alpha: member(problem, parts[comm.rank], comm).at(a[parts[comm.rank]])
         )
         assert len({(one.gap, one.primal, one.dual, one.radius, tuple(one.centre)) for one in found}) == 1
         whole = np.empty(n)
@@ -177,10 +176,10 @@ def test_a_team_of_many_rows_finds_the_multipliers_of_one_process(name):
     X[: len(X) // 2] = np.round(X[: len(X) // 2])  # many of the same
     problem, alpha = machine(name, (X, y, t, s)), np.random.default_rng(0).uniform(0.0, 2.0, len(X))
     for seed in (0, 2):
-        team = same_everywhere(certificates(problem, shares(seed, len(X), 3), alpha))
+        comm = same_everywhere(certificates(problem, shares(seed, len(X), 3), alpha))
         one = problem.certify(alpha)
-        np.testing.assert_allclose([team.primal, team.dual, team.gap], [one.primal, one.dual, one.gap], rtol=1e-10)
-        np.testing.assert_allclose([team.b, team.rho], [one.b, one.rho], rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose([comm.primal, comm.dual, comm.gap], [one.primal, one.dual, one.gap], rtol=1e-10)
+        np.testing.assert_allclose([comm.b, comm.rho], [one.b, one.rho], rtol=1e-8, atol=1e-10)
 
 
 def test_what_has_to_be_in_one_process_is_refused_by_all_members():
@@ -188,23 +187,23 @@ def test_what_has_to_be_in_one_process_is_refused_by_all_members():
     hard = qpsvm.HardMargin(np.arange(8.0)[:, None], np.arange(8) > 3)
     bound = qpsvm.CSVM(X, y, constraints=qpsvm.Constraints([[1.0, 0.0]], [1.0]))
     asked = [
-        lambda team: member(hard, np.arange(4) + 4 * team.rank, team).svm.hard,
-        lambda team: replace(bound.svm, team=team),
-        lambda team: replace(qpsvm.Ranking(X, np.arange(8)).svm, team=team),
+        lambda comm: member(hard, np.arange(4) + 4 * comm.rank, comm).svm.hard,
+        lambda comm: replace(bound.svm, comm=comm),
+        lambda comm: replace(qpsvm.Ranking(X, np.arange(8)).svm, comm=comm),
     ]
     for ask in asked:
-        assert all("one process" in message for message in together(2, lambda team, ask=ask: refusal(ask, team)))
+        assert all("one process" in message for message in together(2, lambda comm, ask=ask: refusal(ask, comm)))
 
 
-def refusal(ask: Callable[[Team], Any], team: Team) -> str:
+def refusal(ask: Callable[[Communicator], Any], comm: Communicator) -> str:
     """What a member is told."""
     with pytest.raises(UnsupportedError) as refused:
-        ask(team)
+        ask(comm)
     return str(refused.value)
 
 
 @pytest.mark.parametrize("kind", ["distinct", "ties", "steps", "weights of 0"])
-def test_a_quantile_over_a_team_is_that_of_all_points(kind):
+def test_a_quantile_over_processes_is_that_of_all_points(kind):
     rng = np.random.default_rng(5)
     n = 25_000
     points, weights = rng.normal(size=n), rng.uniform(0.5, 1.0, n)
@@ -218,11 +217,11 @@ def test_a_quantile_over_a_team_is_that_of_all_points(kind):
     parts = shares(2, n, 3)
     ties = float(np.sort(points).searchsorted(0.25))
     for level in (0.0, 1e-9, 0.3 * whole, 0.61 * whole, ties, whole * (1 - 1e-12), whole):
-        found = among(parts, lambda team, p, w, at=level: quantile_over(p, w, at, team), points, weights)
+        found = among(parts, lambda comm, p, w, at=level: quantile_interval(p, w, at, comm), points, weights)
         assert found[0] == found[1] == found[2] == quantile_interval(points, weights, level)
     for ridge in (1e-3, 1e2):
-        found = among(parts, lambda team, p, w, R=ridge: _ridged(p, w, 0.4 * whole, R, team), points, weights)
-        np.testing.assert_allclose(found, _ridged(points, weights, 0.4 * whole, ridge, ALONE), rtol=1e-11)
+        found = among(parts, lambda comm, p, w, R=ridge: crossing(p, w, 0.4 * whole, comm, ridge=R), points, weights)
+        np.testing.assert_allclose(found, crossing(points, weights, 0.4 * whole, SERIAL, ridge=ridge), rtol=1e-11)
 
 
 def test_levels_of_curved_rows_and_a_mass_are_found_without_sorting_all():
@@ -232,16 +231,16 @@ def test_levels_of_curved_rows_and_a_mass_are_found_without_sorting_all():
     upper, curvature = np.where(rng.random(n) < 0.5, np.inf, 0.7), np.full(n, 0.3)
     parts = shares(1, n, 2)
 
-    def lowest(team: Team, *rows: Any) -> float:
-        return Pieces(*rows, 3.0, 0.0, team).first()
+    def lowest(comm: Communicator, *rows: Any) -> float:
+        return Pieces(*rows, 3.0, 0.0, comm).first()
 
     found = among(parts, lowest, points, column, upper, curvature)
     assert found[0] == found[1]
-    assert found[0] == pytest.approx(lowest(ALONE, points, column, upper, curvature), rel=1e-12)
+    assert found[0] == pytest.approx(lowest(SERIAL, points, column, upper, curvature), rel=1e-12)
     a, caps = rng.normal(size=n), rng.uniform(0.0, 2.0, n)
     for mass in (1e-12, 0.4 * n, float(caps.sum()) * 0.999):
         x = np.empty(n)
-        found = among(parts, lambda team, *of, m=mass: capped_simplex(*of, m, team), a, caps)
+        found = among(parts, lambda comm, *of, m=mass: capped_simplex(*of, m, comm), a, caps)
         for rows, part in zip(parts, found, strict=True):
             x[rows] = part
         np.testing.assert_allclose(x, capped_simplex(a, caps, mass), rtol=1e-9, atol=1e-12 * mass)
@@ -255,7 +254,7 @@ def test_a_sum_over_a_team_keeps_every_digit():
         values = np.concatenate([values, -values[:60]])
         parts = shares(0, len(values), 3)
         exact = sum(map(Fraction, values.tolist()), Fraction(1))
-        for found, radius in among(parts, lambda team, part: total_over(part, team, 1.0), values):
+        for found, radius in among(parts, lambda comm, part: total_over(part, comm, 1.0), values):
             assert abs(Fraction(found) - exact) <= Fraction(radius)
             assert radius <= 1e-15 * abs(float(exact)) + 1e-31 * np.abs(values).sum()
 
@@ -263,9 +262,9 @@ def test_a_sum_over_a_team_keeps_every_digit():
 def test_rows_that_samples_share_are_those_of_a_team_with_an_empty_member():
     X = np.arange(6.0).reshape(3, 2)
 
-    def doubled(team: Team) -> tuple[float, int]:
-        n = 3 * team.rank
-        operator = gathered(LowRank(ArrayRows(X[:n], team)), np.tile(np.arange(n), 2))
+    def doubled(comm: Communicator) -> tuple[float, int]:
+        n = 3 * comm.rank
+        operator = gathered(LowRank(ArrayRows(X[:n], comm)), np.tile(np.arange(n), 2))
         return operator.mean_diagonal(), operator.source.times  # type: ignore[attr-defined]
 
     assert together(2, doubled) == [(np.square(X).sum() / 3, 2)] * 2
@@ -275,14 +274,14 @@ def test_a_remembered_value_is_computed_once_and_by_threads_that_wait_for_each_o
     class Asked:
         times = 0
 
-        def __init__(self, team: Team) -> None:
-            self.team = team
+        def __init__(self, comm: Communicator) -> None:
+            self.comm = comm
 
         @remembered
         def total(self) -> float:
             self.times += 1
-            return self.team.sum(self.team.rank + 1.0)
+            return self.comm.sum(self.comm.rank + 1.0)
 
     asked = together(2, Asked)
-    assert together(2, lambda team: (setattr(asked[team.rank], "team", team), asked[team.rank].total)[1]) == [3.0, 3.0]
+    assert together(2, lambda comm: (setattr(asked[comm.rank], "comm", comm), asked[comm.rank].total)[1]) == [3.0, 3.0]
     assert [one.total + one.times for one in asked] == [4.0, 4.0]

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from teams import ThreadTeam, together
+from communicators import ThreadCommunicator, together
 
 from qpsvm.base.errors import DataError, ParameterError
 from qpsvm.data.rows import Centred, ChunkRows, SomeRows, Tiled, WithOnes, as_row_source
@@ -69,13 +69,13 @@ def shares(n, size):
 def spread(X, y, losses, size, start=None, **options):
     """`solve_linear` by so many members; and α of all rows."""
 
-    def program(team):
-        part = shares(len(y), size)[team.rank]
+    def program(comm):
+        part = shares(len(y), size)[comm.rank]
         begin, end = part.start, part.stop
         middle = (begin + end) // 2
         chunks = [X[begin:middle], X[middle:end]] if end > begin else []
         own = {"start": (start.w, start.b, start.alpha[part])} if start is not None else {}
-        source = ChunkRows(chunks, team, X.shape[1])
+        source = ChunkRows(chunks, comm, X.shape[1])
         return solve_linear(source, y[part], of(losses, part), **{"tol": TOL, **options}, **own)
 
     answers = together(size, program)
@@ -96,7 +96,7 @@ def gap_by_hand(X, y, losses, intercept, answer, alpha, total=0.0):
 
 
 def check(X, y, losses, intercept, size, total=0.0, **options):
-    """Solved by one process and by a team: both certified, by the same numbers on each member."""
+    """Solved by one process and by a communicator: both certified, by the same numbers on each member."""
     alone = solve_linear(X, y, losses, intercept=intercept, tol=TOL, total=total)
     answers, alpha = spread(X, y, losses, size, intercept=intercept, total=total, **options)
     first = answers[0]
@@ -136,13 +136,10 @@ def test_members_find_it_by_bands(name):
     assert gap_by_hand(X, sign, LOSSES[name](t), "free", answers[0], alpha)[0] <= TOL
 
 
-@pytest.mark.parametrize("gathered", [True, False])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("intercept", ["free", "penalised"])
-def test_more_columns_than_rows(sparse, gathered, intercept, monkeypatch):
-    """By rows that the first member gathers; and by conjugate gradients."""
-    few = replace(SETTINGS, gathered_numbers=SETTINGS.gathered_numbers if gathered else 0.0)
-    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.SETTINGS", few)
+def test_more_columns_than_rows(sparse, intercept):
+    """By conjugate gradients."""
     X, y, t = samples(45, 110)
     X = sp.csr_array(np.where(X > 3.0, X - 3.0, 0.0)) if sparse else X
     check(X, y, RowLosses(1.0), intercept, 3)
@@ -181,7 +178,7 @@ def test_it_goes_on_from_each_state_that_was_kept():
         solve_linear(X, sign, losses, begun=replace(states[0], w=np.zeros(2)))
 
 
-class Counted(ThreadTeam):
+class Counted(ThreadCommunicator):
     """It writes down how many numbers each of its messages has."""
 
     lengths: list[int]
@@ -198,10 +195,10 @@ def test_messages_do_not_grow_with_the_rows():
         X, y, _ = samples(n, d)
         lengths: dict[int, list[int]] = {}
 
-        def program(team, X=X, y=y, lengths=lengths):
-            counted = Counted(team.table, team.rank, team.size)
-            counted.lengths = lengths.setdefault(team.rank, [])
-            part = shares(len(y), 2)[team.rank]
+        def program(comm, X=X, y=y, lengths=lengths):
+            counted = Counted(comm.table, comm.rank, comm.size)
+            counted.lengths = lengths.setdefault(comm.rank, [])
+            part = shares(len(y), 2)[comm.rank]
             heard = []
             answer = solve_linear(ChunkRows([X[part]], counted), y[part], 1.0, progress=heard.append)
             assert heard[-1].rows == len(y)
@@ -218,10 +215,10 @@ def test_messages_do_not_grow_with_the_rows():
 def test_the_clock_of_one_member_stops_all():
     X, y, _ = samples(300)
 
-    def program(team):
-        part = shares(300, 2)[team.rank]
-        limit = 0.0 if team.rank else None
-        return solve_linear(ChunkRows([X[part]], team), y[part], 100.0, time_limit=limit).reason
+    def program(comm):
+        part = shares(300, 2)[comm.rank]
+        limit = 0.0 if comm.rank else None
+        return solve_linear(ChunkRows([X[part]], comm), y[part], 100.0, time_limit=limit).reason
 
     assert together(2, program) == ["time_limit", "time_limit"]
 
@@ -232,9 +229,9 @@ def test_a_line_search_over_members_meets_its_promise(scale, shift):
     change, t = scale * random.standard_normal(50), shift * random.standard_normal(50)
     constant = float(change @ np.clip(t, 0, shift)) - scale * shift
 
-    def program(team):
-        part = slice(0, 17) if team.rank == 0 else slice(17, 50)
-        slope = Slope(constant, 1e-3 * scale**2, t[part], change[part], 1.0, shift, team=team)
+    def program(comm):
+        part = slice(0, 17) if comm.rank == 0 else slice(17, 50)
+        slope = Slope(constant, 1e-3 * scale**2, t[part], change[part], 1.0, shift, comm=comm)
         first = slope(0.0)
         step = find_step(slope, first)
         return abs(slope(step)) / abs(first), step
@@ -263,10 +260,10 @@ def test_sums_over_rows_are_those_of_all_members(made, kind):
     A = array(X)
     w, s = np.linspace(1.0, 2.0, A.shape[1]), np.cos(np.arange(len(A)))
 
-    def program(team):
-        part = shares(25, 3)[team.rank]
-        chunks = [stored[part][:2], stored[part][2:]] if team.rank != 1 else []
-        source = make(ChunkRows(chunks, team, 3))
+    def program(comm):
+        part = shares(25, 3)[comm.rank]
+        chunks = [stored[part][:2], stored[part][2:]] if comm.rank != 1 else []
+        source = make(ChunkRows(chunks, comm, 3))
         where = np.arange(25)[part]
         places = np.concatenate([where, where + 25]) if made == "twice" else where
         beta, seen = s[places], np.empty(source.n)
@@ -301,9 +298,9 @@ def test_sums_over_rows_are_those_of_all_members(made, kind):
 
 
 def test_chunks_of_other_widths_are_refused_by_every_member():
-    def program(team):
+    def program(comm):
         with pytest.raises(DataError, match="3 and 4 columns"):
-            ChunkRows([np.zeros((2, 3 + team.rank))], team)
+            ChunkRows([np.zeros((2, 3 + comm.rank))], comm)
         return True
 
     assert together(2, program) == [True, True]
@@ -318,16 +315,16 @@ def test_chunks_of_other_widths_are_refused_by_every_member():
 def test_every_field_of_the_losses_is_agreed_on():
     """A member without rows takes the others' numbers; where numbers differ, each member has one a row."""
 
-    def program(team):
-        n = 3 * team.rank
-        losses = RowLosses(1.0 + (team.rank == 2), 5.0 if n else 7.0, -1.0).over(team, n)
+    def program(comm):
+        n = 3 * comm.rank
+        losses = RowLosses(1.0 + (comm.rank == 2), 5.0 if n else 7.0, -1.0).over(comm, n)
         assert losses.jump == pytest.approx(0.5 * (5.0 / 3.0 + 1.0))
         return losses
 
     found = together(3, program)
     assert {type(losses.high) for losses in found} == {np.ndarray}
     assert [losses.level for losses in found] == [5.0, 5.0, 5.0]
-    assert {field.name for field in fields(RowLosses)} - {"unit", "team"} == {
+    assert {field.name for field in fields(RowLosses)} - {"unit", "comm"} == {
         "high", "level", "low", "tube", "curvature",
     }  # fmt: skip
-    assert as_row_source(np.zeros((2, 2))).team.alone
+    assert as_row_source(np.zeros((2, 2))).comm.serial

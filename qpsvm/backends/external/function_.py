@@ -1,0 +1,151 @@
+"""A user's function x, y, z = f(P, q, G, h, A, b, lb, ub) as a backend, in whatever language it goes on from there.
+
+Its answer is looked at: whether it has the right shapes. Whether it is right, the certificate says.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.backends.abilities import ALL, Abilities, Form, Wish
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Compiled, Limits, SolverData, without_point
+from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import ParameterTypeError, SolverError
+from qpsvm.program.costs import Cost, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.space.operators import Diagonal, Operator
+
+#: What such a function is called with, in this order.
+ARGUMENTS = ("P", "q", "G", "h", "A", "b", "lb", "ub")
+#: Keywords that it is called with where it names them.
+SHARED = ("tol", "max_iter", "time_limit", "verbose", "start")
+
+
+class FunctionBackend(Backend):
+    """A function of (P, q, G, h, A, b, lb, ub), as `register_backend` describes it.
+
+    sparse: Whether P, G and A are handed over as CSC matrices.
+    peers: The backends that there are.
+    """
+
+    def __init__(self, function: Callable[..., Any], sparse: bool, peers: Callable[[], Iterable[Backend]]) -> None:
+        super().__init__(peers)
+        self.function = function
+        self.sparse = sparse
+        named = keywords_of(function)
+        limits: tuple[Wish, ...] = ("max_iter", "time_limit")
+        self.passed = frozenset(named) & frozenset(SHARED)
+        self.settings = frozenset(named) - frozenset(SHARED)
+        self.abilities = Abilities(
+            needs=f"any QP{'' if sparse else ', dense'}; registered from outside", dual=ALL, primal=ALL, any_qp=True,
+            keeps=frozenset(limit for limit in limits if limit in named), starts="start" in named,
+            linear_form="primal" if sparse else "dual",
+        )  # fmt: skip
+
+    def options(self) -> frozenset[str]:
+        """Its keywords but those that all backends share."""
+        return self.settings
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """That of CVXOPT, for want of a better: a factorisation of the whole matrix an iteration."""
+        from qpsvm.backends.external.cvxopt_ import PRICES
+
+        return PRICES.cost(size, form) if self.sparse else PRICES.matrices(size, form)
+
+    def compile(self, qp: QP) -> FunctionCompiled:
+        """P, q, G, h, A, b, lb, ub."""
+        lb, ub = qp.bounds
+        P = _sparse(qp.P) if self.sparse else qp.P.dense()
+        data = SolverData(P=P, q=qp.q, G=self._rows(qp.G), h=qp.h, A=self._rows(qp.A), b=qp.b, lb=lb, ub=ub)
+        return FunctionCompiled(self, qp, data)
+
+    def _rows(self, matrix: Matrix | None) -> Matrix | None:
+        if matrix is None:
+            return None
+        return sp.csc_matrix(matrix) if self.sparse else as_dense(matrix)
+
+
+class FunctionCompiled(Compiled):
+    """P, q, G, h, A, b, lb, ub: the arguments, in their order."""
+
+    backend: FunctionBackend
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        shared = {word: getattr(limits, word) for word in self.backend.passed}
+        given = {word: value for word, value in shared.items() if value is not None}
+        own = (None if part is None else part.copy() for part in self.data)  # P may be what the answer is judged by
+        return self._read(self.backend.function(*own, **given, **options))
+
+    def _read(self, answer: Any) -> QPSolution:
+        name, qp = self.backend.name, self.qp
+        rows, equalities = (0 if side is None else len(side) for side in (qp.h, qp.b))
+        solver = Solver(name, "?", "returned a point")
+        x, y, z = answer if isinstance(answer, tuple) and len(answer) == 3 else (answer, None, None)
+        if x is None:
+            return without_point(qp, solver._replace(status="returned no point"))
+        if isinstance(x, (tuple, Mapping, str)):
+            raise broken(name, f"it has to return x, or (x, y, z), and returned {type(x).__name__}")
+        if z is None and rows:
+            raise broken(
+                name, f"it returned no z, and this QP has {rows} rows Gx <= h, whose multipliers are wanted: "
+                "return (x, y, z)",
+            )  # fmt: skip
+        found: dict[str, Any] = {
+            "x": as_vector(name, x, "x", qp.n),
+            "y": np.zeros(equalities) if y is None else as_vector(name, y, "y", equalities),
+            "z": np.zeros(0) if z is None else as_vector(name, z, "z", rows),
+        }
+        return QPSolution(qp, Status.OPTIMAL, solver, **found)
+
+
+def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters behind the eight, all of which have to have defaults.
+
+    Raises ParameterTypeError.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C, without a signature: the first call will show
+        return ()
+    try:
+        bound = signature.bind(*ARGUMENTS)
+    except TypeError as error:
+        raise ParameterTypeError(
+            f"a solver is called as f({', '.join(ARGUMENTS)}), and {getattr(function, '__name__', 'this one')}"
+            f"{signature} cannot be: {error}"
+        ) from None
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(p.name for p in signature.parameters.values() if p.kind in kinds and p.name not in bound.arguments)
+
+
+def _sparse(P: Operator) -> Matrix:
+    return sp.csc_matrix(sp.diags_array(P.d)) if isinstance(P, Diagonal) else sp.csc_matrix(P.dense())
+
+
+def as_vector(name: str, values: Any, part: str, size: int) -> FloatArray:
+    """A copy of what a solver returned, (size,): a row or a column is a vector too.
+
+    Raises SolverError.
+    """
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:  # rows of different lengths; tensors of another device
+        raise broken(name, f"its {part} is no array of numbers, but {shown(values)}") from error
+    if array.dtype.kind not in "fiu":
+        raise broken(name, f"its {part} holds no numbers, but {shown(values)}")
+    if array.size != size or (size and max(array.shape, default=1) != size):
+        raise broken(name, f"its {part} has shape {array.shape} where ({size},) is needed")
+    return np.array(array, dtype=np.float64).reshape(size)
+
+
+def broken(name: str, why: str) -> SolverError:
+    """What is raised where a function does not keep the protocol."""
+    return SolverError(f"the registered backend {name!r} does not keep the protocol of qpsvm.register_backend: {why}")
