@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,18 +29,17 @@ ALL_BUT_SEPARATED, ROOM = 1e-10, 4e-16
 
 
 def certify(
-    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0
-) -> Certificate:
-    """Certify α for a machine.
-
-    Shapes: alpha (m,).
-    """
+    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0,
+    restored: Callable[..., list[Measured]] | None = None,
+) -> Certificate:  # fmt: skip
+    """Certify α (m,) for a machine; beside linear constraints with primal points that are `restored` to keep them."""
     a = feasible(svm, alpha)
-    if svm.all_hard and svm.scalable:
+    if svm.all_hard and svm.scalable and restored is None:
         return hard_certificate(space, svm, a, w)
     beta = svm.beta(a)
     slopes, over_few = penalised_multipliers(svm, a), w is not None and not space.is_linear
-    far = None if over_few or space.is_linear else far_rows(space, svm, a, beta)
+    quick = not (over_few or space.is_linear or restored is not None)
+    far = far_rows(space, svm, a, beta) if quick else None
     if far is None:
         moved = None
         if w is None and space.is_linear and np.isfinite(a).all():
@@ -52,7 +51,7 @@ def certify(
     curvature = 0.5 * svm.comm.sum(float(svm.curvature @ (a * a))) if svm.curved else 0.0
     best: Measured | None = None
     for point in points:
-        for measured in _measure(svm, a, point, slopes, own + curvature):
+        for measured in (restored or _measure)(svm, a, point, slopes, own + curvature):
             if best is None or measured.gap < best.gap:
                 best = measured
             if best.gap <= enough:
@@ -60,6 +59,8 @@ def certify(
         if best is not None and best.gap <= enough:
             break
     assert best is not None  # w(α) is always a candidate
+    if restored is not None and best.primal == 0.0 and a.any() and not any(group.total for group in svm.groups):
+        return certify(space, svm, np.zeros(svm.m), best.point.w, enough, restored)  # the best there is: α = 0 says so
     penalties = sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
     return certificate_of(space, svm, a, beta, best, own + curvature + penalties)
 

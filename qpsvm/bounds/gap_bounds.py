@@ -38,7 +38,7 @@ from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, length_above, two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value
-from qpsvm.base.resources.communicator import SERIAL, Communicator, total_over
+from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import BLOCK, Certificate
 from qpsvm.bounds.screening import row_radii
@@ -279,7 +279,7 @@ class Bounds:
     def apart(self, point: Certificate, group: Group) -> tuple[float, float]:
         """How far a penalised multiplier may be from that of α, (CERT.2), and its size from below."""
         mu, products = multiplier(point, group), point.alpha * group.column
-        slope, error = surplus(products, group.total, self.comm)
+        slope, error = total_over(products, self.comm, -group.total)
         error += 0.0 if self._units(group.column) else 2.0 * UNIT * self.comm.sum(float(np.abs(products).sum()))
         apart = abs(mu - slope / group.ridge) + 4.0 * UNIT * abs(mu) + error / group.ridge + point.level_radius
         return apart * FEW, max(abs(mu) - point.level_radius, 0.0)
@@ -380,7 +380,7 @@ class Bounds:
             tiny = (products == 0.0) | (np.abs(products) < NEXT_TO_NOTHING)
             error = UNDERFLOW * comm.count(int(np.count_nonzero(tiny & (point.alpha > 0.0) & (column != 0.0))))
             products = np.concatenate([products, low])
-        excess, off = surplus(products, part.total, comm)
+        excess, off = total_over(products, comm, -part.total)
         bound = (abs(excess) + off + error) * FEW
         if bound == 0.0:
             return 0.0, 0.0
@@ -437,11 +437,6 @@ class Bounds:
         if point.value_radius is not None:
             error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))
-
-
-def surplus(products: FloatArray, amount: float, comm: Communicator = SERIAL) -> tuple[float, float]:
-    """Eᵀα − e of one column, from its products with α (m,) and e, and how far that may be off."""
-    return total_over(products, comm, -amount)
 
 
 def multiplier(point: Certificate, group: Group) -> float:

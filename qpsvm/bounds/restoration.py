@@ -34,11 +34,11 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import InfeasibleConstraintsError
 from qpsvm.bounds import certify
 from qpsvm.bounds.certificate import Certificate, gap_sums
-from qpsvm.bounds.certify import Levels, Measured, best_levels, certificate_of, lowest_levels, penalised_multipliers
+from qpsvm.bounds.certify import Levels, Measured, best_levels, lowest_levels
 from qpsvm.bounds.gap_bounds import FEW, KEPT, Bounds
 from qpsvm.bounds.hard_margin import Room, hard_intercept, room
-from qpsvm.bounds.points import PrimalPoint, primal_points
-from qpsvm.bounds.repair import beside, feasible
+from qpsvm.bounds.points import PrimalPoint
+from qpsvm.bounds.repair import beside
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import pivoted_cholesky
 
@@ -93,33 +93,18 @@ class Held:
 
         Shapes: alpha (m,).
         """
-        svm = self.svm
-        a = feasible(svm, alpha)
-        beta, slopes = svm.beta(a), penalised_multipliers(svm, a)
-        own, points = primal_points(self.space, beta, w if self.space.is_linear else None)
-        cost = own + (0.5 * float(svm.curvature @ (a * a)) if svm.curved else 0.0)
-        best: Measured | None = None
-        for point in points:
-            measured = self._measured(a, beta, point, slopes, cost)
-            if best is None or measured.gap < best.gap:
-                best = measured
-            if best.gap <= enough:
-                break
-        assert best is not None  # w(α) is always a candidate
-        if best.primal == 0.0 and a.any() and not any(group.total for group in svm.groups):
-            return self.certify(np.zeros(svm.m), best.point.w, enough)  # the best there is, and α = 0 says so
-        penalties = sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
-        return certificate_of(self.space, svm, a, beta, best, cost + penalties)
+        explicit = w if self.space.is_linear else None
+        return certify.certify(self.space, self.svm, alpha, explicit, enough, self._measured)
 
     def _measured(
-        self, a: FloatArray, beta: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], cost: float
-    ) -> Measured:
-        kept = self._kept(a, beta, point, slopes)
+        self, svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], cost: float
+    ) -> list[Measured]:
+        kept = self._kept(a, svm.beta(a), point, slopes)
         if kept is None:
-            nothing = {group.multiplier: 0.0 for group in self.svm.groups}
-            return certify._measured(self.svm, point, 0.0, nothing, {}, np.inf, np.inf, slopes, cost)
-        sums = gap_sums(self.svm, a, kept[0].u, 0.0, self.svm.margin(kept[1]))
-        return certify._measured(self.svm, kept[0], 0.0, *kept[1:], *sums, slopes, cost)
+            nothing = {group.multiplier: 0.0 for group in svm.groups}
+            return [certify._measured(svm, point, 0.0, nothing, {}, np.inf, np.inf, slopes, cost)]
+        sums = gap_sums(svm, a, kept[0].u, 0.0, svm.margin(kept[1]))
+        return [certify._measured(svm, kept[0], 0.0, *kept[1:], *sums, slopes, cost)]
 
     # --- (HELD.1): multipliers ---
 

@@ -26,7 +26,7 @@ from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds import levels
 from qpsvm.bounds.accuracy import AFFORDABLE
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.bounds.gap_bounds import Bounds, surplus
+from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.program.svm_dual import Group
 from qpsvm.space.kernels.functions import Precomputed
 
@@ -148,16 +148,13 @@ class Vanishing:
             return alpha
         Z = as_dense(self.space.samples.take(self.svm.samples_of(free))) * self.svm.sign[free][:, None]
         columns = np.concatenate([Z.T, *(part.column[free][None, :] for part in self.svm.parts)])
-        held = np.concatenate([exact[0], self._surpluses(alpha)])
+        surpluses = [total_over(part.column * alpha, self.comm, -part.total)[0] for part in self.svm.parts]
+        held = np.concatenate([exact[0], surpluses])
         before = int(comm.allgather(np.array([len(free)]))[: comm.rank].sum())
         step = np.linalg.lstsq(comm.allgather(columns.T).T, -held, rcond=None)[0][before : before + len(free)]
         moved = alpha.copy()
         moved[free] += step
         return moved if comm.all(bool(((moved >= 0.0) & (moved <= upper)).all())) else alpha
-
-    def _surpluses(self, alpha: FloatArray) -> FloatArray:
-        """Eᵀα − e of the parts: (q,)."""
-        return np.array([surplus(part.column * alpha, part.total, self.comm)[0] for part in self.svm.parts])
 
     def _one_sample(self, beta: FloatArray) -> bool:
         """Whether all rows of the support are the same sample, so that 1ᵀβ = 0 makes w(α) = 0."""

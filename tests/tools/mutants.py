@@ -39,6 +39,7 @@ CHECKER = "tests/bounds/proof/test_checker.py"
 MACHINES = "tests/bounds/proof/test_machines_proof.py::test_what_is_proven_of_a_kernel_machine_is_true"
 HOSTILE = "tests/bounds/proof/test_hostile_proof.py"
 JOINT = "tests/bounds/proof/test_joint_proof.py"
+JUDGED = "tests/bounds/proof/test_judged.py"
 
 
 class Mutant(NamedTuple):
@@ -90,6 +91,7 @@ MUTANTS = [
     Mutant("program/losses.py", "beyond = np.where(hard, np.inf,", "beyond = np.where(hard, 0.0,", TERMS),
     # --- how exactly a kernel value is known
     Mutant("bounds/accuracy.py", "(self.epsilon + gamma(len(support) + 6))", "gamma(len(support))", COUNTED),
+    Mutant("bounds/accuracy.py", "length_above(beta),", "float(np.linalg.norm(beta)),", JUDGED),
     Mutant("bounds/accuracy.py", "rounded = math.expm1(min(error, 1.0))", "rounded = 0.0", COUNTED),
     Mutant("bounds/screening.py", "radii = radii + terms * plain", "radii = terms * plain", COUNTED),
     # --- proofs

@@ -93,20 +93,6 @@ class ExactDual:
         box = "its bounds, α_ic ≥ 0 and Σ_c α_ic ≤ C_i," if self.shared else "its box"
         return " and ".join(dict.fromkeys([box, *equalities]))
 
-    def at_rows(self, values: FloatArray) -> FloatArray:
-        """Floats at the points, (n,), as floats at the rows, (m,); of a combination rounded."""
-        if self.mix is not None:
-            combined: FloatArray = self.mix @ values
-            return combined
-        return values if self.rows is None else values[self.rows]
-
-    def sizes_at_rows(self, sizes: FloatArray) -> FloatArray:
-        """Radii at the points, (n,), as radii at the rows, (m,), but for the rounding of a sum."""
-        if self.mix is not None:
-            combined: FloatArray = abs(self.mix) @ sizes
-            return combined
-        return sizes if self.rows is None else sizes[self.rows]
-
     def hard(self) -> Any:
         """Rows that nothing may violate, a mask (m,): U = ∞ and δ = 0."""
         return self.upper.infinite & (self.curvature.bounds[1] == 0.0)

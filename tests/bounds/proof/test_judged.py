@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import qpsvm
+from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.proof import checker
 
 X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, -1.0], [3.0, 0.25], [1.5, 1.0], [0.5, -2.0]])
@@ -127,3 +128,14 @@ def test_a_gap_counts_the_rounding_of_alpha_that_have_no_square(seed):
     proof = result.verify()
     assert proof.least_gap <= 1.01 * result.gap
     assert proof.gap <= 1.01 * result.gap
+
+
+def test_a_length_is_known_where_its_square_underflows():
+    """The rounding of w(α) is a share of ‖β‖ and of the lengths of samples, whatever the size of either."""
+    rng = np.random.default_rng(0)
+    problem = qpsvm.EpsilonSVR(rng.standard_normal((6, 3)) * 1e116, rng.standard_normal(6))
+    accuracy, beta, Z = Accuracy(problem.space), rng.standard_normal(6) * 1e-209, problem.space.rows.take(np.arange(6))
+    found, weights = problem.space.weights(beta), [Fraction(v) for v in beta.tolist()]
+    exact = [sum(w * Fraction(v) for w, v in zip(weights, column, strict=True)) for column in np.asarray(Z).T.tolist()]
+    off = max(abs(float(Fraction(float(one)) - other)) for one, other in zip(found, exact, strict=True))
+    assert 0.0 < off <= accuracy.weight_radius(np.abs(beta)) < 1e-9 * np.abs(found).max()

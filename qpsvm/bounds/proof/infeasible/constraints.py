@@ -187,11 +187,15 @@ def _written(used: Sequence[tuple[str, Fraction]]) -> str:
     return " + ".join(f"{_short(w)}·({name})" for name, w in largest[:NAMED]) + (" + …" if len(used) > NAMED else "")
 
 
-def _short(value: Fraction) -> str:
+def _short(value: Fraction, most: int = SHORT, digits: int = 6) -> str:
     """A fraction where it is short, and else about what it is."""
-    if max(abs(value.numerator), value.denominator) < SHORT:
+    if max(abs(value.numerator), value.denominator) < most:
         return str(value)
-    return f"about {above(value):.6g}"
+    return f"about {above(value):.{digits}g}"
+
+
+def _plain(value: Fraction) -> str:
+    return _short(value, SHORT_NU, 17)
 
 
 #: Fractions that are written as such.
@@ -228,9 +232,3 @@ def share(nu: float, feasible: bool) -> Proof:
     claims = [Claim("limit", "proven", why), Claim("feasible" if not feasible else "refused", "proven", what)]
     record = {"kind": "nu", "nu": Fraction(nu), "limit": Fraction(1)}
     return nothing_feasible(f"ν = {nu:g}", claims, record, not feasible)
-
-
-def _plain(value: Fraction) -> str:
-    """A fraction where it is short, and else about what it is."""
-    short = value.denominator < SHORT_NU and abs(value.numerator) < SHORT_NU
-    return str(value) if short else f"about {float(value):.17g}"
