@@ -103,9 +103,8 @@ if TYPE_CHECKING:
     from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
     from qpsvm.many.grid.path import Path, path, solve_path
     from qpsvm.program.dualise import dualise
-    from qpsvm.result.all_in_one_model import JointModel
     from qpsvm.result.all_in_one_result import JointResult
-    from qpsvm.result.pairs_model import PairsModel
+    from qpsvm.result.decision_functions import JointModel, PairsModel
     from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
     from qpsvm.space.kernels.sampled_maps import Nystroem, RandomFourier
 else:
@@ -122,11 +121,10 @@ else:
             "qpsvm.estimators.patch.patching": ("patch_sklearn", "unpatch_sklearn"),
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
-            "qpsvm.result.all_in_one_model": ("JointModel",),
             "qpsvm.result.all_in_one_result": ("JointResult",),
+            "qpsvm.result.decision_functions": ("JointModel", "PairsModel"),
             "qpsvm.space.kernels.sampled_maps": ("Nystroem", "RandomFourier"),
             "qpsvm.space.kernels.pivoted_cholesky": ("PivotedCholesky",),
-            "qpsvm.result.pairs_model": ("PairsModel",),
             "qpsvm.faces.play.widget": ("Playground",),
             "qpsvm.machines.crammer_singer": ("CrammerSinger",),
             "qpsvm.machines.epsilon_svr": ("EpsilonSVR",),

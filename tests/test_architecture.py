@@ -426,11 +426,13 @@ def all_names() -> frozenset[str]:
 
 @cache
 def homes(owner: str) -> list[Path]:
-    """The files of a module, by the end of its dotted name; or the files that define a class."""
+    """The files of a module, by the end of its dotted name; or the files that define a class or what it inherits."""
     found = [path for name, path in MODULES.items() if f".{name}".endswith(f".{owner}")]
     where, _, kind = owner.rpartition(".")
     files = homes(where) if where else FILES
-    return found or [p for p in files if any(isinstance(n, ast.ClassDef) and n.name == kind for n in parsed(p).body)]
+    classes = {p: n for p in files for n in parsed(p).body if isinstance(n, ast.ClassDef) and n.name == kind}
+    bases = [base.id for each in classes.values() for base in each.bases if isinstance(base, ast.Name)]
+    return found or [*classes, *(path for base in bases if base != kind for path in homes(base))]
 
 
 def exists(name: str) -> bool:

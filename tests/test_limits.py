@@ -169,7 +169,7 @@ def test_sparse_rows_of_many_columns_are_not_refused_for_a_matrix_of_the_columns
     text = Size(10**6, 10**5, 4 * 10**7, sparse=True, linear=True)
     samples = 8.0 * (text.entries + text.rows)
     assert backends.get("augmented_lagrangian").cost(text, "dual").bytes < 2.0 * samples
-    narrow = replace(text, features=1000, sparse=False)
+    narrow = text._replace(features=1000, sparse=False)
     assert backends.get("augmented_lagrangian").cost(narrow, "dual").bytes >= 8.0 * narrow.features**2
 
 

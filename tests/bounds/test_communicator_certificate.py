@@ -17,7 +17,7 @@ from communicators import together
 from shared import certificates, joined, member
 
 import qpsvm
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_interval, total_over
 from qpsvm.bounds.levels import Pieces

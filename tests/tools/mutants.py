@@ -105,9 +105,16 @@ MUTANTS = [
     Mutant("bounds/proof/terms.py", "room * t[1], 0.0)", "room * t[0], 0.0)", HOSTILE),
     Mutant("bounds/proof/terms.py", "room * T_high, 0.0)", "room * T_low, 0.0)", JOINT),
     Mutant("bounds/proof/terms.py", "np.maximum(_others(t_high), 0.0) - t_low", "-t_low", JOINT),
-    Mutant("bounds/proof/classes.py", "if (sums > most).any():", "if False:", JOINT),
+    Mutant(
+        "bounds/proof/classes.py", "range(first, first + width)) > U:", "range(first, first + width)) > 2 * U:", JOINT
+    ),
     Mutant("bounds/proof/classes.py", "any(missing(group, point)", "any(0", JOINT),
-    Mutant("bounds/proof/feasible.py", "integers -= integers * q > most", "pass", HOSTILE),
+    Mutant(
+        "bounds/proof/feasible.py",
+        "if Fraction(float(a[k])) > (U := program.upper[k])",
+        "if not (U := program.upper[k])",
+        HOSTILE,
+    ),
     # --- the checker
     Mutant("bounds/proof/checker.py", "difference[1] / least if", "difference[1] / least / 2 if", CHECKER),
     Mutant("bounds/proof/checker.py", "H(a) <= price for own", "True for own", JOINT),

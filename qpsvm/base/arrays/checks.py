@@ -32,6 +32,9 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
 
     Shapes: X (n, d) → (n, d). Raises DataTypeError, DataError.
     """
+    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size and columns in (None, X.shape[1]):
+        _check_finite(X, name, None)
+        return read_only(X)
     labels = column_names(X)
     if sp.issparse(X):
         _check_numeric(X.dtype, name)
@@ -204,7 +207,7 @@ def _column(column: int, labels: Sequence[Any] | None) -> str:
 
 def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
     """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows them all in one pass."""
-    values = matrix.data if sp.issparse(matrix) else matrix
+    values = matrix if isinstance(matrix, np.ndarray) else matrix.data
     flat = values.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):  # np.dot would wake BLAS's threads, which spin for 40 ms
         few = len(flat) <= FEW_VALUES
@@ -341,7 +344,7 @@ LISTED = 3
 
 def feature_names(X: Any) -> tuple[str, ...] | None:
     """The names of a data frame's columns, where all are text and no two are the same; else None."""
-    names = column_names(X)
+    names = None if type(X) is np.ndarray else column_names(X)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
     return tuple(str(name) for name in names)

@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import UNIT, two_product, two_sum
+from qpsvm.base.arrays.rounding import IN_CACHE, UNIT, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import common_value, repeated
 
@@ -240,8 +240,9 @@ def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Ex
     if other is not None:
         return floats(a, factor * Fraction(other))
     for each in (a, b):
-        sizes = np.abs(each[each != 0.0])
-        if len(sizes) and not (sizes.min() > SMALLEST and sizes.max() < LARGEST):
+        usual = len(each) == 0 or (each.min() > SMALLEST and each.max() < LARGEST)  # as weights and penalties are
+        sizes = np.abs(each[each != 0.0]) if not usual else each
+        if len(sizes) and not usual and not (sizes.min() > SMALLEST and sizes.max() < LARGEST):
             return rationals([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
     return Exactly(*two_product(a, b), factor)
 
@@ -283,6 +284,10 @@ def as_floats(values: Exactly) -> FloatArray:
     one = common_value(values.high)
     if one is not None and common_value(values.low) is not None:
         return repeated(one if math.isinf(one) else nearest_float(values[0]), len(values))
+    whole = nearest_float(1 / values.factor) if values.factor and not values.inverse else 0.0
+    if TINY < abs(whole) < GREAT and Fraction(whole) * values.factor == 1 and not values.low.any():
+        quotient: FloatArray = values.high / whole  # 1/Σs of weights whose sum is a float
+        return quotient
     factor = nearest_float(values.factor)
     if values.factor and not TINY < abs(factor) < GREAT:  # which its products with the sums need not be
         power = values.factor.numerator.bit_length() - values.factor.denominator.bit_length()
@@ -326,6 +331,8 @@ def sum_of(values: FloatArray) -> Fraction:
             left.append(-part)
             total += Fraction(part)
         return total
+    if len(values) > IN_CACHE:
+        return sum((sum_of(values[start : start + IN_CACHE]) for start in range(0, len(values), IN_CACHE)), total)
     mantissa, exponents = np.frexp(values)
     whole = np.ldexp(mantissa, DIGITS).astype(np.int64)
     least = int(exponents.min(initial=0))

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -61,6 +61,8 @@ HUGE = 2.0**900
 CHUNK = 256
 #: A sum of at most this many terms is exact but for its last rounding.
 EXACT = 4096
+#: Numbers of a vector that is worked on in one piece.
+IN_CACHE = 16_384
 #: How often a longer vector is cut before what is left is added in any order.
 CUTS = 6
 
@@ -78,8 +80,21 @@ def lengths_above(squares: FloatArray, k: int) -> FloatArray:
     return lengths
 
 
+def length_above(v: FloatArray) -> float:
+    """‖v‖ from above, in units of its largest entry: squares may underflow, or overflow."""
+    largest = float(np.abs(v).max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    if not math.isfinite(largest):
+        return math.inf
+    scaled = v / largest
+    return largest * math.sqrt(float(scaled @ scaled)) * (1.0 + gamma(len(v) + 8))
+
+
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(ROUND.2): the sum of two arrays of one shape, and its error."""
+    if a.ndim == 1 and len(a) > IN_CACHE:
+        return _in_blocks(two_sum, a, b)
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
@@ -90,6 +105,8 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     The two are exact for |a|, |b| < 2⁹⁹⁵ where nothing underflows.
     """
+    if a.ndim == 1 and len(a) > IN_CACHE:
+        return _in_blocks(two_product, a, b)
     p = a * b
     t = SPLITTER * a
     a_high = t - (t - a)
@@ -97,6 +114,15 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     b_high = t - (t - b)
     a_low, b_low = a - a_high, b - b_high
     return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+def _in_blocks(pair: Callable[..., tuple[FloatArray, FloatArray]], *given: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What makes two vectors of two, a block at a time: fresh memory takes longer than the arithmetic."""
+    first, second = np.empty(len(given[0])), np.empty(len(given[0]))
+    for start in range(0, len(first), IN_CACHE):
+        part = slice(start, start + IN_CACHE)
+        first[part], second[part] = pair(*(vector[part] for vector in given))
+    return first, second
 
 
 def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:

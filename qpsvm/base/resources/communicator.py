@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from operator import ge, gt
 from typing import Any, Literal, TypeVar, cast, overload
 
@@ -53,7 +54,7 @@ class Communicator:
     size: int = 1
     rank: int = 0
 
-    @property
+    @cached_property
     def serial(self) -> bool:
         """Whether nobody else has rows."""
         return self.size == 1

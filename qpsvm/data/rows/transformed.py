@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.base.resources.workers import in_tiles, strips

@@ -242,6 +242,13 @@ class MemoryMap(StoredRows):
         self.origin.watch.check()
         self._seal.check()
 
+    def begin(self) -> None:
+        self.origin.watch.check()
+        self._seal.begin()
+
+    def end(self) -> None:
+        self._seal.end()
+
     @property
     def entries(self) -> int:
         return self.n * self.d

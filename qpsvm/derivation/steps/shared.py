@@ -30,7 +30,7 @@ from qpsvm.derivation.terms import Terms
 from qpsvm.machines import Problem
 from qpsvm.machines.problem import judge
 from qpsvm.program.svm_dual import intercept_group
-from qpsvm.result.model import Model
+from qpsvm.result.decision_functions import DecisionFunctions
 from qpsvm.result.svm_result import kkt_table
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -160,7 +160,7 @@ def weights_recovered(
         "prediction needs. It is measured at samples half way between those trained on.",
         f
         or rf"\begin{{align*}}f(x)&=\langle w,\varphi(x)\rangle{b}\\ &=\sum_i{coef}\,K(x_i,x){b}\end{{align*}}",
-        Model.decision_function, measures.decision_function_recovered, general="DUAL.4",
+        DecisionFunctions._values, measures.decision_function_recovered, general="DUAL.4",
         construction="" if problem.space.is_linear else "the decision function is this sum",
     )  # fmt: skip
 

@@ -50,10 +50,7 @@ ARRIVED = 1e-8
 
 
 def run(problem: Problem, name: str) -> dict[str, Any]:
-    """The certified values of a solver at increasing counts of iterations.
-
-    Raises QPSVMError.
-    """
+    """The certified values of a solver at increasing counts of iterations. Raises QPSVMError."""
     best = solve(problem, check=False, time_limit=SOLVING)
     if best.error is not None:
         raise best.error

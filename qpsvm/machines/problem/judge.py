@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.progress import Clock, noted
 from qpsvm.bounds.accuracy import Accuracy

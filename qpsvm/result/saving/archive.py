@@ -111,10 +111,7 @@ class Archive:
         return Member(dtype, shape, line[2] == b"True", START.size + length, info)
 
     def read(self, name: str) -> NDArray[Any]:
-        """Unpack one array, in the byte order of this machine.
-
-        Raises FileFormatError.
-        """
+        """Unpack one array, in the byte order of this machine. Raises FileFormatError."""
         member = self.members[name]
         raw = np.empty(member.info.file_size, np.uint8)
         end = 0
@@ -235,10 +232,7 @@ def map_of(
     kernel: Callable[[Any], Kernel],
     points_of: Callable[[Mapping[str, NDArray[Any]], int], Matrix],
 ) -> FeatureMap:
-    """The map of a record and its arrays.
-
-    Raises DataError, ParameterError, UnknownOptionError, UnsupportedError.
-    """
+    """The map of a record and its arrays. Raises DataError, ParameterError, UnknownOptionError, UnsupportedError."""
     named = {name.removeprefix(PREFIX): values for name, values in arrays.items()}
     known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
     if not known or set(named) not in (DENSE, SPARSE):

@@ -106,10 +106,7 @@ class Checkpoint:
 
     @staticmethod
     def _header(archive: Archive) -> dict[str, Any]:
-        """The header, if it is one of a checkpoint.
-
-        Raises FileFormatError.
-        """
+        """The header, if it is one of a checkpoint. Raises FileFormatError."""
         member = archive.members.get("header")
         if member is None or member.dtype.kind != "U" or member.shape != ():
             raise FileFormatError("it has no header")
@@ -129,10 +126,7 @@ class Checkpoint:
         return header
 
     def _compare(self, header: Mapping[str, Any]) -> None:
-        """That the file is of the same machine over the same data.
-
-        Raises DataError, ParameterError.
-        """
+        """That the file is of the same machine over the same data. Raises DataError, ParameterError."""
         elsewhere = "delete it, or give another path"
         if header["fingerprint"] != self.fingerprint:
             raise DataError(f"the checkpoint {self.path} belongs to other data: {elsewhere}")

@@ -27,13 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.backends import RESUMABLE, get
-from qpsvm.base.arrays.types import made
+from qpsvm.base.arrays.frozen import bare, made
 from qpsvm.base.errors import ClusterError
 from qpsvm.base.resources.progress import held, noted, say, say_progress
 from qpsvm.data.samples import Samples, SpreadSamples
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.forms import Form
-from qpsvm.machines.problem.replaced import bare, outlined
+from qpsvm.machines.problem.replaced import outlined
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.attempt import Request
 from qpsvm.solve.choice import machine_traits

@@ -21,7 +21,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import in_tiles, strips
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.newton_step import moving_rows
 from qpsvm.solvers.kernel.nystrom import SingleArray
 from qpsvm.space.kernels.blocks import KernelBlocks, entry_seconds
@@ -170,6 +170,3 @@ def _direction(K: SingleArray, r: FloatArray, total: float, rows: IntArray, effo
         before, energy = energy, float(residual @ residual)
         p = residual + (energy / before) * p
     return d
-
-
-__all__ = ["dense_point"]

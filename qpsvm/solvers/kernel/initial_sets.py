@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.nystrom import Estimate
 from qpsvm.space.kernels.blocks import KernelBlocks
 
@@ -257,17 +257,3 @@ def streamed(
         part = slice(start, start + step)
         total += blocks.product(support[part], weights[part], rows, rough=True)
     return total
-
-
-__all__ = [
-    "InitialSet",
-    "all_rows",
-    "at_point",
-    "estimated_band",
-    "in_band",
-    "outlying",
-    "rough_margin",
-    "streamed",
-    "subsample",
-    "with_room",
-]

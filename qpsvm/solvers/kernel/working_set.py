@@ -35,12 +35,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.bordered import SETTINGS as BORDERED
-from qpsvm.solvers.kernel.bordered import bordered_point
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, at_point, rough_margin, streamed, with_room
-from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, most_moving, newton_polish, product
+from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.newton_step import (
+    BORDERED,
+    LARGEST_FREE_SET,
+    bordered_point,
+    most_moving,
+    newton_polish,
+    product,
+)
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 #: Rows and columns that K has for z₊ and z₋.
@@ -396,6 +401,3 @@ def solve_from(
         if effort.iterations - before > plan.wearisome * problem.n:
             break
     return best
-
-
-__all__ = ["EXTRA_ROWS", "LARGEST", "STEPS", "Plan", "Stage", "WorkingSet", "loop_with_fixed_rows", "solve_from"]

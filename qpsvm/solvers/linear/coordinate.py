@@ -38,10 +38,11 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.vectors import repeated, total
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.base.resources.limits import LITTLE, available_memory
+from qpsvm.base.resources.progress import Clock
 from qpsvm.solvers.linear.row_problem import Point, RowLosses, RowProblem, Start, certified, mean
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.working_set import is_large
-from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Budget, Clock, run_sliced
+from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Budget, run_sliced
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
 OWN_FEATURE = 1e-9

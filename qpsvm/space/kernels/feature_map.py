@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_real
-from qpsvm.base.arrays.frozen import freeze_parts
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import freeze_parts, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterError, UnsupportedError

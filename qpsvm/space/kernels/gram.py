@@ -27,8 +27,7 @@ import numpy as np
 from scipy.linalg import eigh, lapack
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE
-from qpsvm.base.arrays.frozen import frozen, read_only
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import frozen, read_only, remembered
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import times

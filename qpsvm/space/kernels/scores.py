@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import one_thread

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import Matrix, as_dense
 from qpsvm.base.errors import DataError, FileAccessError, TooLargeError
 from qpsvm.base.resources.limits import in_words
