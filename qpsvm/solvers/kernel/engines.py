@@ -58,13 +58,11 @@ from qpsvm.solvers.kernel.initial_sets import (
 from qpsvm.solvers.kernel.libsvm import Effort, plain
 from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, paying_prices, stalled_prices
-from qpsvm.solvers.kernel.newton_step import moving_rows, newton_polish, product
+from qpsvm.solvers.kernel.newton_step import EXACT_ROWS, most_moving, moving_rows, newton_polish, product
 from qpsvm.solvers.kernel.nystrom import Estimate, nystrom_estimate
-from qpsvm.solvers.kernel.working_set import LARGEST, STEPS, Plan, Stage, WorkingSet, solve_from
+from qpsvm.solvers.kernel.working_set import LARGEST, LOOP_TOL, STEPS, Plan, Stage, WorkingSet, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
 
-#: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
-LOOP_TOL = 1e-3
 #: All rows: the loop stops early, because Newton steps get the last digits with one factorisation as soon as the split
 #: is right; what they cannot do from there a tighter loop may. It keeps its matrix in single precision: less than the
 #: last tolerance has no meaning.
@@ -83,8 +81,6 @@ class Settings:
     gram_rows: int = 2000
     #: From this many rows on a subsample costs less than it saves, on the average.
     few_from: int = 800
-    #: Below so many rows the certificate makes the whole matrix anyhow.
-    outlying_from: int = 600
     #: `dense` is given up after this share of the seconds of the dearest other way.
     waste: float = 0.3
     #: A start is taken for an estimate where its relative gap is below the first. Where it is below the second, Newton
@@ -93,25 +89,21 @@ class Settings:
     useful: float = 0.3
     #: A ν-SVR of which at most this share of the rows can be outside is LIBSVM's first: it begins with those.
     few_outside: float = 0.03
-    #: They do where at most so many rows, and at most this share, are not at a bound, and as long as every so many
-    #: steps bring the gap to this share.
-    start_rows: int = 1500
+    #: They do where at most this share of the rows is not at a bound, and as long as every so many steps bring the gap
+    #: to this share.
     start_share: float = 0.35
     start_steps: int = 3
     start_gain: float = 0.3
     #: A ν-SVR's steps that stall are made again on rows so far inside their right side, too.
     start_reach: float = 0.005
-    #: Where the whole Gram matrix is there, as along a path, they are made on all rows where at most so many move, a
-    #: free row of the start and besides: else LIBSVM's loop is sooner. At most so many, until the gap is this share of
-    #: the target: what is left of it grows from point to point.
-    path_moving: float = 4.0
-    path_besides: int = 100
-    path_steps: int = 8
+    #: Where the whole Gram matrix is there, as along a path, they are made on all rows where few move (`most_moving`):
+    #: else LIBSVM's loop is sooner. Until the gap is this share of the target: what is left of it grows from point to
+    #: point.
     path_aim: float = 0.01
-    #: The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
+    #: The last resort: rows up to this far inside their right side are in W, so many at most, in so many steps.
     last_reach: float = 0.3
     last_rows: int = 5000
-    last_steps: int = 60
+    last_steps: int = 30
 
 
 SETTINGS = Settings()
@@ -250,7 +242,7 @@ class Engines:
 
     def _outlying(self) -> bool:
         """Of a novelty machine of not so few rows, those that are farthest out, where few can be."""
-        if self.problem.n <= SETTINGS.outlying_from:
+        if self.problem.n <= EXACT_ROWS:  # the certificate makes the whole matrix anyhow
             return False
         initial = outlying(self.blocks, self.problem)
         return initial is not None and self._done("few", self._solve_from(initial, FEW))
@@ -339,7 +331,7 @@ class Engines:
         """A feasible β, and Newton steps from it where few rows are not at a bound and the steps gain."""
         if self.blocks.whole is not None:
             return self._along_path(self.blocks.whole, beta)
-        point, most = self.measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
+        point, most = self.measured(beta), int(SETTINGS.start_share * self.problem.n)
         most = most if point.gap < SETTINGS.useful else 0
         if self.problem.mass is not None:  # no band with a tube of its own
             if self._newton("start", point, rough_margin(beta), most) or not most:
@@ -351,12 +343,11 @@ class Engines:
         """A feasible β, and Newton steps from it where not many more rows move than it has free ones."""
         problem, effort = self.problem, self.effort
         point = problem.point(beta, product(K, beta, np.flatnonzero(beta)))
-        free = int(np.count_nonzero(problem.free(beta)))
-        most = int(SETTINGS.path_moving * free) + SETTINGS.path_besides
-        if self._done("start", point) or not 0 < len(moving_rows(problem, point, self.target)) <= most:
+        few = 0 < len(moving_rows(problem, point, self.target)) <= most_moving(problem, beta)
+        if self._done("start", point) or not few:
             return self.best.gap <= self.target
         aim = SETTINGS.path_aim * self.target
-        polished = newton_polish(K, problem, beta, aim, SETTINGS.path_steps, point.u, effort.late, patient=False)
+        polished = newton_polish(K, problem, beta, aim, STEPS, point.u, effort.late, patient=False)
         effort.newton_steps += polished.steps
         return self._done("start", polished.point)
 

@@ -41,6 +41,8 @@ KNOWN: dict[str, tuple[list[float], list[float], list[float], dict[str, float], 
     "NuSVR": ([1, 1, 1], [-1, 0, 1], [1, 1, 1], {"nu": 1.0 / 3.0}, [-0.5, 0.0, 0.5]),
     "OneClassSVM": ([1, 1, 1], [-1, 0, 1], [1, 1, 1], {"nu": 0.5}, [0.5, 0.5, 0.5]),
 }
+#: Entries of K between two looks at the clock: a tenth of a second, or two.
+ENTRIES = 5e7
 #: Megabytes of kernel rows (float32) that the loop may keep when it evaluates the kernel itself: SVC's own default.
 CACHE_MEGABYTES = 200.0
 #: Cache for a Gram matrix that exists already: room for all its rows in float32, up to this many megabytes.
@@ -185,6 +187,7 @@ class _Run:
             "cache_size": cache_size, "shrinking": True, **self.settings,
         }  # fmt: skip
         width = self.data.shape[1] if own else None
+        compiled_loop(kind)  # imported here: each child process would do it anew
         busy = min(int(SUPPORTING * begins) + 1, n) if begins else n  # an iteration moves one of these
         raw = run_sliced(
             _fitted, (kind, np.ascontiguousarray(self.data), target, np.empty(0) if alike else upper, settings), busy,

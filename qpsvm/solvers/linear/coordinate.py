@@ -277,7 +277,7 @@ def goes_first(problem: RowProblem) -> bool:
     most = most_reach(rows.n)
     if wide:
         crowded = rows.n > SETTINGS.coordinate_rows_per_column * rows.d
-        most = SETTINGS.coordinate_crowded_reach if crowded else np.inf
+        most = SETTINGS.coordinate_few_reach if crowded else np.inf
     return least <= reach <= most and fits(X) and compiled_train() is not None
 
 
@@ -298,14 +298,13 @@ def coordinate_point(problem: RowProblem, tol: float, budget: Budget) -> Point |
     if X is None or not fits(X) or not _takes(problem):
         return None
     limit = None if budget.clock.limit is None else max(SETTINGS.coordinate_share * budget.clock.left, 0.0)
-    squared = problem.losses.endless
-    most = SETTINGS.coordinate_squared_passes if squared else SETTINGS.coordinate_passes
-    eps = SETTINGS.coordinate_squared_eps * float(np.sqrt(tol)) if squared else SETTINGS.coordinate_eps * tol
-    if not squared and not problem.losses.one_sided:
-        eps = SETTINGS.coordinate_tube_eps * tol
+    squared, most = problem.losses.endless, SETTINGS.coordinate_passes
+    eps = SETTINGS.coordinate_eps * tol if problem.losses.one_sided else tol
+    if squared:
+        eps = SETTINGS.coordinate_squared_eps * float(np.sqrt(tol))
     found = descend(
         X, rows.y, problem.losses, rows.unit > 0.0, mean=rows.mean, clock=Clock(limit), verbose=budget.verbose,
-        eps=float(np.clip(eps, *SETTINGS.coordinate_eps_limits)),
+        eps=eps,
         most=most if budget.most is None else min(most, budget.most - budget.steps),
     )  # fmt: skip
     budget.steps += found.iterations
