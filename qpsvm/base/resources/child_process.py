@@ -20,7 +20,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from qpsvm.base.errors import SolverError
 
@@ -49,28 +49,12 @@ def when_hurried(action: Callable[[], None]) -> None:
     _Here.hurry = action
 
 
-class Child(Protocol):
-    """A call that runs in another process."""
-
-    def ready(self, seconds: float) -> bool:
-        """Whether it has ended, after waiting for so long at most."""
-
-    def hurry(self) -> None:
-        """Ask it to end with what it has."""
-
-    def answer(self) -> bytes:
-        """The pickled outcome, once `ready`; empty where the child died."""
-
-    def end(self) -> None:
-        """Kill it, if it still runs, and give back what it holds."""
-
-
 def run_apart(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
     stopped: Callable[[], bool],
     grace: float = 0.0,
-    start: Callable[[Callable[..., Any], tuple[Any, ...]], Child] | None = None,
+    start: type[Forked | Fresh] | None = None,
 ) -> Any:
     """Call a function in a child process, until it returns or is stopped. Raises SolverError, OSError, Exception."""
     child = (start or (Forked if sys.platform == "linux" else Fresh))(function, arguments)
@@ -116,7 +100,11 @@ def _write(pipe: int, answer: bytes) -> None:
 
 
 class Forked:
-    """A fork of this process that calls the function and nothing else."""
+    """A fork of this process that calls the function and nothing else.
+
+    `ready(seconds)`: whether it has ended, after waiting for so long at most. `hurry`: it is to end with what it has.
+    `answer`: the pickled outcome, once it is ready; empty where the child died. `end`: kill it, if it still runs.
+    """
 
     _ended = True  # there is nothing to end yet
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from qpsvm.base.errors import DataError, FileFormatError, ParameterError
+from qpsvm.base.errors import DataError, FileFormatError
 from qpsvm.data.files.columns import Column, Encoding, Table, Target, moments, read_columns, standardised
 from qpsvm.data.files.features import check_index, column_of, encode, groups_of, labels_of, numbers_of
-from qpsvm.data.files.libsvm import read_libsvm
+from qpsvm.data.files.libsvm import read_libsvm, refuse_named
 from qpsvm.data.files.sheet import MISSING, UNNAMED, feature_columns, format_of, no_target, parse
 from qpsvm.data.files.source import FilePath, StandardInput, read_bytes, within_memory
 
@@ -55,13 +55,7 @@ def _libsvm_table(
     path: FilePath, content: bytes, target: str | None, drop: Sequence[str], drop_missing: bool, groups: str | None,
     weights: str | None,
 ) -> Table:  # fmt: skip
-    for option, given in (("target", target is not None), ("drop", bool(drop))):
-        if given:
-            raise ParameterError(f"{path} is a LIBSVM file, whose lines begin with the label: leave out {option}")
-    if groups is not None:
-        raise ParameterError(f"{path} is a LIBSVM file, whose groups are the qid of its lines: leave out groups")
-    if weights is not None:
-        raise ParameterError(f"{path} is a LIBSVM file, whose lines have no weights: leave out weights")
+    refuse_named(path, {"target": target, "drop": drop, "groups": groups, "weights": weights}.get)
     X, y, first, dropped, qid = read_libsvm(path, content, drop_missing)
     encoding = Encoding("libsvm", None, (), X.shape[1], first_index=first)
     if len(qid) == len(y):

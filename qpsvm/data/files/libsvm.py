@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import re
 import reprlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.rounding import reaches
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.errors import DataError, FileFormatError
+from qpsvm.base.errors import DataError, FileFormatError, ParameterError
 from qpsvm.data.files.columns import Encoding
 from qpsvm.data.files.sheet import numbers, whole
 from qpsvm.data.files.source import FilePath
@@ -29,8 +30,22 @@ BLANK, COLON, LINE = b" :\n"
 ONE_A_LINE = bytes.maketrans(b" :", b"\n\n")
 #: Indices from here on are too large for the format.
 LARGEST_INDEX = 2**31 - 1
+#: What of a LIBSVM file cannot be named, and why.
+GIVEN = {
+    "target": "whose lines begin with the label", "drop": "whose features have numbers",
+    "columns": "whose features have numbers", "groups": "whose groups are the qid of its lines",
+    "weights": "whose lines have no weights", "weight": "whose lines have no weights",
+}  # fmt: skip
 #: From 10 on a whole number has two digits, from 100 on three, …
 TENS = 10.0 ** np.arange(1, 11)
+
+
+def refuse_named(path: object, option: Callable[[str], Any], flag: str = "") -> None:
+    """Refuse options that name what a LIBSVM file has in its place. Raises ParameterError."""
+    for name, why in GIVEN.items():
+        given = option(name)
+        if given is not None and not (isinstance(given, (list, tuple)) and not given):
+            raise ParameterError(f"{path} is a LIBSVM file, {why}: leave out {flag}{name}")
 
 
 def plain_rows(text: bytes) -> tuple[Matrix, FloatArray] | None:

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from qpsvm.base.errors import DataTypeError, FileFormatError, MissingFileError, ParameterError
+from qpsvm.data.files.libsvm import refuse_named
 from qpsvm.data.files.sheet import format_of
 from qpsvm.data.files.source import HEAD_BYTES, readable, refuse_device, unpacked
 from qpsvm.data.kinds import is_arrow, is_path
@@ -140,11 +141,7 @@ def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | N
     if form == "csv":
         return CsvRows(paths, target, columns, weight)
     if form == "libsvm":
-        for option, given in (("target", target), ("columns", columns), ("weight", weight)):
-            if given is not None:
-                raise ParameterError(
-                    f"{paths[0]} is a LIBSVM file, whose lines are a label and features by number: leave out {option}"
-                )
+        refuse_named(paths[0], {"target": target, "columns": columns, "weight": weight}.get)
         return LibsvmRows(paths)
     return arrow.ArrowRows(arrow.files(paths, form), True, form.capitalize(), target, columns, weight)
 

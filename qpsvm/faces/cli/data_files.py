@@ -21,6 +21,7 @@ from qpsvm.base.errors import DataTypeError, ParameterError, UnknownOptionError
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.data.files import Column, Encoding, StandardInput, Table
 from qpsvm.data.files.columns import moments, standardised
+from qpsvm.data.files.libsvm import refuse_named
 from qpsvm.data.files.sheet import Sheet, feature_columns, no_target, whole
 from qpsvm.data.rows import RowSource, Standardised
 from qpsvm.data.rows import standardised as by_blocks
@@ -40,12 +41,6 @@ TEXT_SHARE = 0.25
 HELD = 1 << 25
 #: Endings of files that are no text.
 ENDINGS = (".npy", ".parquet", ".feather", ".arrow")
-#: What of a LIBSVM file cannot be named.
-LIBSVM_HAS = {
-    "target": "whose lines begin with the label", "drop": "whose features have numbers",
-    "groups": "whose groups are the qid of its lines", "weights": "whose lines have no weights",
-}  # fmt: skip
-
 #: What is said of sparse rows that are read in blocks.
 SCALED = "sparse columns are divided by their deviations, and their means are not subtracted"
 #: What a command is given as its data.
@@ -158,9 +153,7 @@ def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str
 
 
 def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
-    for option, why in LIBSVM_HAS.items():
-        if getattr(options, option):
-            raise ParameterError(f"{found.name} is a LIBSVM file, {why}: leave out --{option}")
+    refuse_named(found.name, vars(options).get, "--")
     decoder = LibsvmRows(found.paths)
     source = spooled(decoder, Place.of(None), True)
     return source, Encoding("libsvm", None, (), source.d, first_index=decoder.first_index)

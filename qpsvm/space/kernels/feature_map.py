@@ -170,10 +170,7 @@ class FeatureMap(Kernel):
         features = self.features(X)
         return np.asarray(np.einsum("ij,ij->i", features, features))
 
-    @property
-    def is_psd(self) -> bool:
-        """Always: it is a product of features."""
-        return True
+    is_psd = True  # always: it is a product of features
 
     def resolve(self, X: Matrix | RowSource) -> Self:
         """Return the map fitted to samples: itself where it is.

@@ -59,10 +59,7 @@ class Linear(Kernel):
         """Squared norms: (n,)."""
         return squared_norms(X)
 
-    @property
-    def is_psd(self) -> bool:
-        """Always."""
-        return True
+    is_psd = True  # always
 
 
 class _Scaled(Kernel):
@@ -203,10 +200,7 @@ class RBF(_Scaled):
         """Ones: (n,)."""
         return np.ones(X.shape[0])
 
-    @property
-    def is_psd(self) -> bool:
-        """Always (Bochner)."""
-        return True
+    is_psd = True  # always (Bochner)
 
 
 @dataclass(frozen=True)
@@ -240,10 +234,7 @@ class Sigmoid(_OfProducts):
     def _of(self, products: FloatArray) -> FloatArray:
         return np.tanh(products, out=products)
 
-    @property
-    def is_psd(self) -> bool:
-        """Never by construction."""
-        return False
+    is_psd = False  # never by construction
 
 
 @dataclass(frozen=True)
@@ -269,10 +260,7 @@ class Precomputed(Kernel):
         diagonal: FloatArray = np.array(X.diagonal())
         return diagonal
 
-    @property
-    def is_psd(self) -> bool:
-        """Unknown, so tested."""
-        return False
+    is_psd = False  # unknown, so tested
 
 
 #: The kernels of the library, by their names: what `as_kernel`, files, proofs, the command line and the page know.
