@@ -22,8 +22,6 @@ from qpsvm.many.grid.scoring import SEEDS, Fold
 
 #: Of the draw of rows, where no seed is given: the same command prints the same.
 SEED = 0
-#: A whole part of a hundred that is taken for a share is meant as per cent.
-PER_CENT = 100.0
 
 
 def share(text: str) -> float:
@@ -34,7 +32,7 @@ def share(text: str) -> float:
         value = float("nan")
     if 0.0 < value < 1.0:
         return value
-    hint = f"; {text} per cent are {value / PER_CENT:g}" if 1.0 < value < PER_CENT else ""
+    hint = f"; {text} per cent are {value / 100.0:g}" if 1.0 < value < 100.0 else ""
     raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, such as 0.25, got {text!r}{hint}")
 
 
