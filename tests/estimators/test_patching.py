@@ -328,4 +328,4 @@ def test_a_module_ends_as_it_says(tmp_path: Path):
 
 def run(where: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "qpsvm", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=where, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=where, check=False)

@@ -135,6 +135,7 @@ class LibsvmCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, statement = self.data, self._statement
         kind, settings = self._machine(limits, options)
+        quiet(kind)  # imported here: each child process would do it anew, within the limit of time
         clock, n, most = Clock(limits.time_limit), len(data.y), limits.max_iter or self._enough()
         arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
