@@ -18,12 +18,10 @@ from qpsvm.base.errors import DataError
 from qpsvm.data.files import Table
 from qpsvm.faces.cli.data import Sample, rows_of, source
 from qpsvm.faces.cli.data_files import in_words, moments_of, standardised_by
-from qpsvm.many.grid.scoring import SEEDS, Fold
+from qpsvm.many.grid.scoring import SEEDS, Fold, drawn, smallest, taking_part
 
 #: Of the draw of rows, where no seed is given: the same command prints the same.
 SEED = 0
-#: A whole part of a hundred that is taken for a share is meant as per cent.
-PER_CENT = 100.0
 
 
 def share(text: str) -> float:
@@ -34,7 +32,7 @@ def share(text: str) -> float:
         value = float("nan")
     if 0.0 < value < 1.0:
         return value
-    hint = f"; {text} per cent are {value / PER_CENT:g}" if 1.0 < value < PER_CENT else ""
+    hint = f"; {text} per cent are {value / 100.0:g}" if 1.0 < value < 100.0 else ""
     raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, such as 0.25, got {text!r}{hint}")
 
 
@@ -77,24 +75,9 @@ def folds(sample: Sample, count: int, seeded: int) -> Iterator[Fold]:
 
     Raises DataError.
     """
-    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
-
     rows, labels, groups = _drawn_from(sample)
-    what, fewest = f"the file has {_rows(len(rows))}", len(rows)
-    if groups is not None:
-        fewest = len(np.unique(groups))
-        what = f"there are {fewest} groups"
-    elif labels is not None:
-        label, fewest = _smallest(labels)
-        what = f"the class {label} has {_rows(fewest)}"
-    if fewest < count:
-        more = f"; {fewest} folds are the most" if fewest >= 2 else ""
-        raise DataError(f"{what}, too few for {count} folds, each of which needs one{more}")
-    if groups is not None:
-        splitter = GroupKFold(count)
-    else:
-        splitter = (KFold if labels is None else StratifiedKFold)(count, shuffle=True, random_state=seeded)
-    return (Fold(rows[train], rows[test]) for train, test in splitter.split(rows, labels, groups))
+    found = drawn(len(rows), labels, groups, count, True, seeded, "row")
+    return (Fold(rows[fold.train], rows[fold.test]) for fold in found)
 
 
 def parts(sample: Sample, split: Fold, options: argparse.Namespace) -> tuple[Sample, Sample]:
@@ -126,22 +109,14 @@ def _drawn_from(sample: Sample) -> tuple[IntArray, NDArray[Any] | None, NDArray[
     return rows, labels, None if groups is None else groups[rows]
 
 
-def _smallest(labels: NDArray[Any]) -> tuple[Any, int]:
-    classes, counts = np.unique(labels, return_counts=True)
-    k = int(counts.argmin())
-    return classes[k], int(counts[k])
-
-
-def _rows(count: int) -> str:
-    return "1 row that takes part" if count == 1 else f"{count} rows that take part"
-
-
 def _check_share(labels: NDArray[Any] | None, groups: NDArray[Any] | None, part: float, n: int) -> None:
     """That both sides get a row, or one of each class, or a group."""
     if labels is not None:
-        label, fewest = _smallest(labels)
+        label, fewest = smallest(labels)
         if fewest < 2:
-            raise DataError(f"the class {label} has {_rows(fewest)}, and one is to train and another to be tested")
+            raise DataError(
+                f"the class {label} has {taking_part(fewest, 'row')}, and one is to train and another to be tested"
+            )
     least = 1 if labels is None else 2
     units, what = (n, "rows") if groups is None else (len(np.unique(groups)), "groups")
     tested = int(np.ceil(part * units))
@@ -159,6 +134,6 @@ def _check_classes(labels: NDArray[Any], train: IntArray, test: IntArray, part: 
         for rows, done, way in ((train, "trains", "smaller"), (test, "is tested", "larger")):
             if not (labels[rows] == label).any():
                 raise DataError(
-                    f"the class {label} has {_rows(count)}, and with a share of {part:g} none of them {done}: take a "
-                    f"{way} share, or --cv {min(count, 5)}"
+                    f"the class {label} has {taking_part(count, 'row')}, and with a share of {part:g} none of them "
+                    f"{done}: take a {way} share, or --cv {min(count, 5)}"
                 )

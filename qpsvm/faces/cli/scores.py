@@ -13,8 +13,6 @@ from qpsvm.faces.cli.data import Sample
 
 #: Letters before what is said of a result, as in its summary.
 INDENT = 14
-#: What a machine without a target predicts.
-OUTSIDE, INSIDE = -1, 1
 
 
 def figures(sample: Sample, predicted: NDArray[Any], quantile: float | None = None) -> dict[str, float]:
@@ -30,7 +28,7 @@ def figures(sample: Sample, predicted: NDArray[Any], quantile: float | None = No
 def known_sides(sample: Sample) -> NDArray[Any] | None:
     """The target of a machine that needs none, (n,), where it is −1 (outside) and 1 (inside)."""
     y = sample.y
-    if sample.learnt != "none" or y is None or y.dtype.kind not in "iuf" or not np.isin(y, (OUTSIDE, INSIDE)).all():
+    if sample.learnt != "none" or y is None or y.dtype.kind not in "iuf" or not np.isin(y, (-1, 1)).all():
         return None
     return y.astype(int)
 

@@ -37,9 +37,6 @@ from qpsvm.machines import (
 from qpsvm.many.grid.parameters import LETTERS
 from qpsvm.space.kernels.functions import Kernel
 
-#: What a positive parameter may be, far beyond what a slider shows.
-POSITIVE = (1e-12, 1e12)
-
 
 @dataclass(frozen=True)
 class Parameter:
@@ -58,7 +55,7 @@ class Parameter:
     default: Any = None
     low: float | None = None
     high: float | None = None
-    accepts: tuple[float, float] = POSITIVE
+    accepts: tuple[float, float] = (1e-12, 1e12)
     step: float | None = None
     choices: tuple[Any, ...] | None = None
 

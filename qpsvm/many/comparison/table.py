@@ -218,6 +218,16 @@ class Comparison(Sequence[ComparisonRow]):
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """The same as JSON: an object with the problem, and its `rows`; null for None and for what is not finite.
 
+        Parameters
+        ----------
+        path : str or path-like, optional
+            A file to write to.
+
+        Returns
+        -------
+        str or None
+            The text, where no file is named.
+
         See Also
         --------
         to_csv : The same parameter, result and errors.
@@ -235,6 +245,16 @@ class Comparison(Sequence[ComparisonRow]):
 
     def to_latex(self, path: str | os.PathLike[str] | None = None) -> str | None:
         r"""What is printed as a LaTeX table, for a document that has `\usepackage{booktabs}`.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            A file to write to.
+
+        Returns
+        -------
+        str or None
+            The text, where no file is named.
 
         See Also
         --------

@@ -8,7 +8,7 @@ these and the tested ones. So testing evaluates no kernel value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -223,21 +223,50 @@ def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> l
 
 
 def _numbered(labels: NDArray[Any], stratified: bool, folds: int, shuffle: bool, seed: int | None) -> list[Fold]:
-    from sklearn.model_selection import KFold, StratifiedKFold
-
     if folds < 2:
         raise ParameterError(f"folds must be at least 2, got {folds}")
     if seed is not None and not shuffle:
         raise ParameterError("a seed has no effect without shuffle=True")
     if seed is not None and (not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEEDS):
         raise ParameterError(f"seed must be a whole number from 0 to 2³² − 1, got {shown(seed)}")
-    smallest = int(np.unique(labels, return_counts=True)[1].min()) if stratified else len(labels)
-    if smallest < folds:
-        whose = "the smaller class has" if stratified else "there are"
-        raise DataError(f"{whose} {smallest} samples that take part, too few for {folds} folds")
-    kind = StratifiedKFold if stratified else KFold
-    split = kind(folds, shuffle=shuffle, random_state=seed).split(np.zeros((len(labels), 1)), labels)
-    return [Fold(train, test) for train, test in split]
+    return list(drawn(len(labels), labels if stratified else None, None, folds, shuffle, seed))
+
+
+def drawn(
+    n: int, labels: NDArray[Any] | None, groups: NDArray[Any] | None, folds: int, shuffle: bool, seed: int | None,
+    unit: str = "sample",
+) -> Iterator[Fold]:  # fmt: skip
+    """Scikit-learn's folds of n rows: with labels each class in proportion, else with groups whole groups.
+
+    Raises DataError.
+    """
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
+    what, fewest = f"there are {taking_part(n, unit)}", n
+    if groups is not None:
+        fewest = len(np.unique(groups))
+        what = f"there are {fewest} groups"
+    elif labels is not None:
+        label, fewest = smallest(labels)
+        what = f"the class {label} has {taking_part(fewest, unit)}"
+    if fewest < folds:
+        more = f"; {fewest} folds are the most" if fewest >= 2 else ""
+        raise DataError(f"{what}, too few for {folds} folds, each of which needs one{more}")
+    kind, how = (KFold if labels is None else StratifiedKFold), {"shuffle": shuffle, "random_state": seed}
+    splitter = kind(folds, **how) if groups is None else GroupKFold(folds)
+    return (Fold(train, test) for train, test in splitter.split(np.zeros((n, 1)), labels, groups))
+
+
+def smallest(labels: NDArray[Any]) -> tuple[Any, int]:
+    """The class of the fewest rows, and how many they are."""
+    classes, counts = np.unique(labels, return_counts=True)
+    k = int(counts.argmin())
+    return classes[k], int(counts[k])
+
+
+def taking_part(count: int, unit: str) -> str:
+    """So many rows, or samples, in words."""
+    return f"1 {unit} that takes part" if count == 1 else f"{count} {unit}s that take part"
 
 
 def _given(problem: Problem, pair: Any) -> Fold:

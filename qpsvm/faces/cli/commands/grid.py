@@ -17,8 +17,6 @@ from qpsvm.machines.problem.replaced import parameters
 from qpsvm.many.grid.cross_validation import cross_validate
 from qpsvm.many.grid.path import path
 
-#: Parameters whose scores a picture shows.
-MOST_DRAWN = 2
 #: An example of values of ν.
 SHARES = "0.1,0.2,0.5"
 
@@ -55,7 +53,7 @@ def run_cross_validate(options: argparse.Namespace) -> int:
     require_writable(options.save)
     require_picture(options.plot)
     problem, axes, sample = _asked(options)
-    if options.plot is not None and len(axes) > MOST_DRAWN:
+    if options.plot is not None and len(axes) > 2:
         raise ParameterError(
             f"--plot shows scores over one parameter or two, and {', '.join(f'--{axis}' for axis in axes)} are "
             f"{len(axes)}: leave --plot out, or vary two"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 ENDINGS = (".png", ".svg", ".pdf")
 #: Dots an inch of a PNG file.
 SHARPNESS = 150
-#: Features that a picture of the plane shows.
-PLANE = 2
 
 
 def require_picture(path: str | None) -> None:
@@ -59,7 +57,7 @@ def picture_of(problem: Problem, names: Sequence[str], axes: Sequence[str] | Non
             raise ParameterError("--axes shows a plane of two features, and a regression is drawn over one feature, or "
                                  "over its predictions: leave --axes out")  # fmt: skip
         return lambda result: plotting.tube(problem, result, names=names)
-    if axes is not None or d <= PLANE:
+    if axes is not None or d <= 2:
         features = None if axes is None else _columns(names, axes)
         return lambda result: plotting.boundary(problem, result, features=features, names=names)
     return lambda result: plotting.decisions(problem, result)

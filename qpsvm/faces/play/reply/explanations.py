@@ -17,7 +17,8 @@ from qpsvm.result.svm_result import SVMResult
 
 #: What a sample of α = 0 means at an optimum, where no sample's bound depends on how many there are; and elsewhere.
 IDLE, HELD = "Without this sample, nothing would change.", "It has no part in w."
-#: A product counts as violated from this share of the objective on: the gap of an optimal result is smaller.
+#: What is worth telling: a product from this share of the objective on, as the gap of an optimal result is smaller; a
+#: change of α from this share of its bound on, and the width of an interval from this share of its ends on.
 NOTICED = 1e-6
 
 
@@ -131,10 +132,6 @@ def _of_novelty(result: SVMResult, machine: Machine, i: int, beyond: float, slac
     return f"α = {bound} and f ≤ 0: both products are 0. It is outside and pays for it."
 
 
-#: The width of an interval, as a share of its ends, that is worth telling.
-SEEN = 1e-6
-
-
 def sentence(result: SVMResult, machine: Machine, norm: float) -> str:
     """What a solved result means; `norm` is ‖w‖."""
     if result.status is not Status.OPTIMAL:
@@ -171,7 +168,7 @@ def _meaning_of_regression(result: SVMResult, machine: Machine, norm: float) -> 
         return "The samples pull w both ways, and it is 0: f is constant."
     if result.extras.get("epsilon", 1.0) <= 0.0:
         return "ε is 0, so the tube is f itself: a smaller ν gives it a width."
-    if not machine.curved and not len(result.on_margin) and high - low > SEEN * (abs(low) + abs(high)):
+    if not machine.curved and not len(result.on_margin) and high - low > NOTICED * (abs(low) + abs(high)):
         return f"No sample holds the curve: any b from {low:.4g} to {high:.4g} is as good."
     if machine.tube and len(result.at_bound) > len(result.kind) / 2:
         return "More than half of the samples are beyond the tube: raise C, or ε, or choose a kernel that bends."

@@ -30,7 +30,7 @@ from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.finite import number, numbers, run
 from qpsvm.faces.play.machines import MACHINES, Machine
 from qpsvm.faces.play.reply.checks import RequestError
-from qpsvm.faces.play.reply.explanations import sentence, verdict_on_yours
+from qpsvm.faces.play.reply.explanations import NOTICED, sentence, verdict_on_yours
 from qpsvm.faces.play.reply.parts import (
     counted,
     equations,
@@ -172,8 +172,6 @@ def _two_sided(result: SVMResult, epsilon: float) -> list[Point]:
 
 #: Seconds that a solve may take, the imports of the first one among them, and the relative gap to reach.
 SECONDS, TOL = 4.0, 1e-6
-#: From this share of its bound on, α counts as changed.
-CHANGED = 1e-6
 #: What a fault of this library may be. The page gets a sentence, and the log the rest.
 FAULTS = (
     ArithmeticError,
@@ -277,7 +275,7 @@ def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
     answer |= {
         "yours": held is not None,
         "sentence": sentence(result, machine, norm) if held is None
-        else verdict_on_yours(result, machine, changed > CHANGED),
+        else verdict_on_yours(result, machine, changed > NOTICED),
         "repaired": number(changed),
         "sum": number(_balance(state, result.alpha if held is None else held)),
         "alpha": numbers(result.alpha), "pair": path(problem, result, machine),
