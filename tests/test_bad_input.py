@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, Linear, NuSVM, Polynomial, Precomputed, PrimalHinge, Sigmoid
@@ -826,8 +827,8 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", [CSVM, HardMargin, NuSVM, PrimalHinge])
-@pytest.mark.parametrize("kernel", [Linear(), RBF(), RBF(1.0), Polynomial(), Polynomial(3, 1.0), Sigmoid()], ids=str)
-@pytest.mark.parametrize("factor", [1e100, 1e160, 1e307, 1e-100, 1e-160, 1e-320])
+@for_each("kernel", [Linear(), RBF(), RBF(1.0), Polynomial(), Polynomial(3, 1.0), Sigmoid()])
+@for_each("factor", [1e100, 1e160, 1e307, 1e-100, 1e-160, 1e-320])
 def test_absurd_scales_are_refused_or_answered_honestly(factor: float, kernel: Any, variant: Any) -> None:
     refused_or_honest(lambda: variant(X * factor, Y, kernel=kernel))
 

@@ -45,7 +45,7 @@ def by_turns(**cases: Iterable[Any]) -> pytest.MarkDecorator:
     rows = [
         (*case, *WAYS[(k + far) % 5]) for k, case in enumerate(itertools.product(*cases.values())) for far in (0, 2)
     ]
-    return pytest.mark.parametrize((*cases, "backend", "form"), rows, ids=lambda value: str(value))
+    return pytest.mark.parametrize((*cases, "backend", "form"), rows, ids=str)
 
 
 def solved(

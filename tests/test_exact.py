@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from dyadic import Dyadic
+from each import for_each
 from exact import deserved, faults, judge
 from exact_space import gram
 from hunt import examined, problem
@@ -102,7 +103,7 @@ def test_dyadic_numbers_are_those_of_fractions():
         Dyadic.of([0.0, np.inf])
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_the_judge_says_what_plain_fractions_say(seed):
     task, result = random_point(np.random.default_rng(seed))
     verdict = judge(task, result)
@@ -113,7 +114,7 @@ def test_the_judge_says_what_plain_fractions_say(seed):
     assert verdict.gap >= 0
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_no_point_beats_weak_duality(seed):
     """Any α is repaired to a feasible one; P ≥ D at every primal point then, which is a theorem."""
     rng = np.random.default_rng(seed)

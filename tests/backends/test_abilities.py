@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import for_each
 from matrix import FORMS, SAMPLES
 
 import qpsvm
@@ -48,7 +49,7 @@ TRAITS = {
 
 @pytest.mark.parametrize("name", REGISTRY)
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("machine", MACHINES)
+@for_each("machine", MACHINES)
 def test_a_backend_takes_what_it_says_and_nothing_else(machine, kernel, name):
     """By compiling: `compile` looks at the QP's numbers, and knows nothing of what is said."""
     backend, problem = get(name), MACHINES[machine](KERNELS[kernel])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import for_each
 from scipy.optimize import linprog
 
 import qpsvm
@@ -98,7 +99,7 @@ def tied(seed: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
     return rng.integers(0, 4, m).astype(float), rng.integers(1, 4, m).astype(float), rng
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_quantile_interval_is_the_set_of_minimisers(seed):
     """Σ w_i (t − p_i)₊ − level·t is convex and piecewise linear: its minimisers lie between breakpoints."""
     points, weights, rng = tied(seed)
@@ -122,7 +123,7 @@ def test_quantile_interval_is_the_set_of_minimisers(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_hinge_intercepts_solve_the_linear_program(seed):
     """All b that minimise Σ C_i (1 − y_i(u_i + b))₊, weighted and tied: the value is the LP's, outside it is larger."""
     u, C, rng = tied(seed)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import for_each
 from exact_dual import (
     Stated,
     dot,
@@ -105,7 +106,7 @@ def exact_terms(svm: SVMDual, X: Any, alpha: list[Fraction], w: list[Fraction], 
 
 
 @pytest.mark.parametrize("kind", GROUPS)
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_the_gap_is_a_sum_of_terms_that_are_not_negative(seed: int, kind: str) -> None:
     svm, X, _ = drawn_dual(seed, kind)
     rng = np.random.default_rng(seed)
@@ -136,7 +137,7 @@ def counted(svm: SVMDual, space: FeatureSpace, alpha: Any, tol: float = 0.0) -> 
 
 
 @pytest.mark.parametrize("kind", GROUPS)
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_any_alpha_becomes_a_pair_whose_gap_is_no_less_than_the_exact_one(seed: int, kind: str) -> None:
     size = (1.0, 1e-6, 1e6)[seed % 3]
     svm, X, space = drawn_dual(seed, kind, size)
@@ -295,7 +296,7 @@ def knots(svm: SVMDual, u: Any) -> list[Fraction]:
     return sorted(found)
 
 
-@pytest.mark.parametrize("seed", range(120))
+@for_each("seed", range(120))
 def test_the_interval_of_a_multiplier_is_the_set_of_its_minimisers(seed: int) -> None:
     svm, part, u = one_part(seed)
     found = levels.interval(svm, part, levels.reaches(svm, part, u))
@@ -369,7 +370,7 @@ def test_averaging_leaves_out_rows_that_the_group_has_no_part_in() -> None:
 
 
 @pytest.mark.parametrize("kind", GROUPS)
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_repair_ends_in_the_set_and_stays_there(seed: int, kind: str) -> None:
     svm, _, _ = drawn_dual(seed, kind)
     rng = np.random.default_rng(seed)

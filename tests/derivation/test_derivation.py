@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from each import for_each
 from full_disk import fill_the_disk
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 
@@ -396,7 +397,7 @@ CASES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("variant", "kernel", "tag"), CASES)
+@for_each("variant, kernel, tag", CASES)
 def test_every_equation_fails_where_it_is_violated(variant, kernel, tag):
     problem, result = solved(variant, kernel)
     step = qpsvm.derive(problem)[tag]

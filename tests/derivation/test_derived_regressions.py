@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm.derivation.source import statements
@@ -126,7 +127,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "tag", "spoil"), CASES)
+@for_each("name, tag, spoil", CASES)
 def test_every_equation_fails_where_it_is_violated(name: str, tag: str, spoil: Any) -> None:
     problem, result = solved(name, "linear")
     step = qpsvm.derive(problem)[tag]

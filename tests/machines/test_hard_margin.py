@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 
 import qpsvm
 from qpsvm import RBF, HardMargin, NotSeparableError
@@ -145,9 +146,9 @@ def test_both_bounds_hold_whatever_the_data_are():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["auto", "cvxopt", "osqp", "interior_point", "kernel_newton"])
-@pytest.mark.parametrize("psd", ["raise", "clip", "shift"])
-@pytest.mark.parametrize("value", [-1.0, -2.0, 0.0, 3.0])
-@pytest.mark.parametrize("n", [2, 6])
+@for_each("psd", ["raise", "clip", "shift"])
+@for_each("value", [-1.0, -2.0, 0.0, 3.0])
+@for_each("n", [2, 6])
 def test_a_constant_kernel_matrix_separates_nothing(n, value, psd, backend):
     """Every sample is the same point of the feature space, on whatever side of zero the constant is."""
     K, y = np.full((n, n), value), np.where(np.arange(n) % 2, 1, -1)

@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from exact_novelty import drawn, examined, faults, judge
 from hostile import SPOILERS, STORAGE, stored
 from hostile import samples as spoilt
@@ -322,7 +323,7 @@ def test_a_certificate_takes_the_w_of_a_result():
         assert problem.certify(result.alpha, result.w).gap <= 1e-9
 
 
-@pytest.mark.parametrize("seed", range(100))
+@for_each("seed", range(100))
 def test_no_claim_is_false(seed):
     """Hostile rows with any ν, judged in rational numbers: `exact_novelty` hunts through thousands of them."""
     assert examined(seed)[1] == []

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm.base.arrays.exactly import as_floats, nearest_float
@@ -107,7 +108,7 @@ def points(own: Any, k: int) -> list[tuple[int, Fraction]]:
     return sorted((int(i), Fraction(float(a))) for i, a in zip(row.indices, row.data, strict=True) if a)
 
 
-@pytest.mark.parametrize(("name", "intercept", "weights"), CASES)
+@for_each("name, intercept, weights", CASES)
 def test_the_floats_of_the_dual_are_the_record_rounded_once(name: str, intercept: Any, weights: Any) -> None:
     problem = problem_of(name, intercept, weights)
     record, svm = problem._record(), problem.svm

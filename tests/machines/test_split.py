@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import for_each
 
 from qpsvm import CSVM, HardMargin, NuSVM, PrimalHinge, solve
 
@@ -29,9 +30,9 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("backend", ["auto", "cvxopt", "osqp"])
 @pytest.mark.parametrize("form", ["dual", "primal"])
+@for_each("name", PROBLEMS)
 def test_support_is_where_alpha_is_positive(name, kernel, backend, form):
     result = solve(PROBLEMS[name](kernel), backend, form=form)
     np.testing.assert_array_equal(result.support, np.flatnonzero(result.alpha > 0.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from matrix import KERNELS, SAMPLES, VARIANTS, Cell, reference
@@ -85,9 +86,9 @@ def test_the_dual_of_the_dual_is_the_primal_number_for_number(cell):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reduced", [False, True])
-@pytest.mark.parametrize("form", ["primal", "dual"])
 @pytest.mark.parametrize("cell", CELLS, ids=str)
+@for_each("reduced", [False, True])
+@for_each("form", ["primal", "dual"])
 def test_the_dual_of_the_dual_has_the_optimum(cell, form, reduced):
     qp = cell.problem().qp(form)
     again = dualise(dualise(qp, reduced=reduced), reduced=reduced)

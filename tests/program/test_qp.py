@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from matrix import CELLS, FORMS, Cell
 
 import qpsvm
@@ -227,7 +228,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("cell", AT_SCALE_1, ids=str)
+@for_each("cell", AT_SCALE_1)
 def test_print_shows_names_sizes_structure_and_memory(cell, form):
     qp = cell.problem().qp(form)
     text = str(qp)
@@ -342,7 +343,7 @@ def stationarity(solution: QPSolution) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("cell", CELLS, ids=str)
+@for_each("cell", CELLS)
 def test_unscaling_keeps_qp_1(cell, form):
     """A stationary point of the scaled QP becomes one of the original: values, rows and multipliers in its units."""
     scaled = cell.problem().solver_qp(form)

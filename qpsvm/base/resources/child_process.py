@@ -36,6 +36,7 @@ class _Here:
     """This process, if it is a child."""
 
     is_child = False
+    hurried = False
     hurry: Callable[[], None] | None = None
 
 
@@ -45,8 +46,13 @@ def is_child() -> bool:
 
 
 def when_hurried(action: Callable[[], None]) -> None:
-    """In a child: what to do, in another thread, when the parent wants the call to end now, with what it has."""
+    """In a child: what to do, in another thread, when the parent wants the call to end now, with what it has.
+
+    At once where that is wanted already; an action that is done twice does no more than once.
+    """
     _Here.hurry = action
+    if _Here.hurried:
+        action()
 
 
 def run_apart(
@@ -88,6 +94,7 @@ def _obey(parent: int) -> None:
     """Hurry when a byte comes from the parent; leave when its end of the pipe is closed, by itself or by its death."""
     with suppress(OSError):
         while os.read(parent, 1):
+            _Here.hurried = True
             if _Here.hurry is not None:
                 _Here.hurry()
     os._exit(0)
@@ -133,7 +140,7 @@ class Forked:
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             os.close(self._held)
-            _Here.is_child, _Here.hurry = True, None
+            _Here.is_child, _Here.hurried, _Here.hurry = True, False, None
             threading.Thread(target=_obey, args=(watched,), daemon=True).start()
             _write(writes, _outcome(function, arguments))
         finally:

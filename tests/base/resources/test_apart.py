@@ -76,6 +76,17 @@ def test_a_press_in_the_meantime_leaves_no_child():
 
 
 @pytest.mark.slow
+def late(seconds: float) -> str:
+    """A call that is not ready to be hurried when that comes."""
+    time.sleep(0.3)
+    return patient(seconds)
+
+
+@linux
+def test_a_hurry_that_comes_too_early_is_not_lost():
+    assert run_apart(late, (20.0,), lambda: True, grace=15.0) == "hurried"
+
+
 @linux
 def test_the_child_ends_with_its_parent():
     code = (

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 
 import qpsvm
 from qpsvm.base.arrays.frozen import parts_of_array
@@ -108,13 +109,17 @@ MADE = {
 CASES = [(stored, made) for stored in STORED for made in MADE]
 
 
-@pytest.fixture(params=CASES, ids=" ".join)
-def case(request, monkeypatch):
-    monkeypatch.setattr(tiles, "CACHED_NUMBERS", 30)  # several pieces of what is small
+@pytest.fixture
+def pieces(monkeypatch):
+    """Several of what is small."""
+    monkeypatch.setattr(tiles, "CACHED_NUMBERS", 30)
     monkeypatch.setattr(tiles, "LEAST_ROWS", 3)
     monkeypatch.setattr(blocks_module, "TILED_NUMBERS", 60)
-    store, X = STORED[request.param[0]]
-    return MADE[request.param[1]](store(X), X)
+
+
+def source_of(stored, made):
+    store, X = STORED[stored]
+    return MADE[made](store(X), X)
 
 
 def close(values, expected):
@@ -129,8 +134,10 @@ def some_rows(n):
 
 
 @pytest.mark.slow
-def test_blocks_are_the_rows_in_order_again_and_again(case):
-    source, X = case
+@pytest.mark.usefixtures("pieces")
+@for_each("stored, made", CASES)
+def test_blocks_are_the_rows_in_order_again_and_again(stored, made):
+    source, X = source_of(stored, made)
     for _ in range(2):
         parts, end = [], 0
         for block in source.blocks():
@@ -143,8 +150,10 @@ def test_blocks_are_the_rows_in_order_again_and_again(case):
 
 
 @pytest.mark.slow
-def test_maps_and_sums_are_those_of_the_array(case):
-    source, X = case
+@pytest.mark.usefixtures("pieces")
+@for_each("stored, made", CASES)
+def test_maps_and_sums_are_those_of_the_array(stored, made):
+    source, X = source_of(stored, made)
     n, d = X.shape
     w, W = RNG.standard_normal(d), RNG.standard_normal((d, 3))
     beta, several = RNG.standard_normal(n), RNG.standard_normal((n, 3))
@@ -166,8 +175,10 @@ def test_maps_and_sums_are_those_of_the_array(case):
 
 
 @pytest.mark.slow
-def test_some_rows_are_those_of_the_array(case):
-    source, X = case
+@pytest.mark.usefixtures("pieces")
+@for_each("stored, made", CASES)
+def test_some_rows_are_those_of_the_array(stored, made):
+    source, X = source_of(stored, made)
     J, L = some_rows(len(X)), np.arange(len(X))[: max(len(X) // 3, 1)]
     beta, D = RNG.standard_normal(len(J)), RNG.random(len(J))
     close(source.take(J), X[J])
@@ -182,16 +193,20 @@ def test_some_rows_are_those_of_the_array(case):
         close(s, scaled.sum(axis=0))
 
 
-def test_no_rows_are_an_empty_sum(case):
-    source, X = case
+@pytest.mark.usefixtures("pieces")
+@for_each("stored, made", CASES)
+def test_no_rows_are_an_empty_sum(stored, made):
+    source, X = source_of(stored, made)
     none = np.zeros(0, dtype=np.intp)
     assert source.take(none).shape == (0, X.shape[1])
     close(source.weights(np.zeros(0), none), np.zeros(X.shape[1]))
     close(source.moments(none)[0], np.zeros((X.shape[1], X.shape[1])))
 
 
-def test_a_scan_is_two_products_in_one_pass(case):
-    source, X = case
+@pytest.mark.usefixtures("pieces")
+@for_each("stored, made", CASES)
+def test_a_scan_is_two_products_in_one_pass(stored, made):
+    source, X = source_of(stored, made)
     w, beta = RNG.standard_normal(X.shape[1]), RNG.standard_normal(len(X))
     seen = np.full(len(X), np.nan)
 
@@ -205,8 +220,10 @@ def test_a_scan_is_two_products_in_one_pass(case):
     close(pulled, X[first.n :].T @ beta[first.n :])
 
 
-def test_what_is_gathered_belongs_to_the_caller(case):
-    source, X = case
+@pytest.mark.usefixtures("pieces")
+@for_each("stored, made", CASES)
+def test_what_is_gathered_belongs_to_the_caller(stored, made):
+    source, X = source_of(stored, made)
     gathered = source.take(some_rows(len(X)))
     (gathered.data if sp.issparse(gathered) else gathered)[...] = np.nan
     assert np.isfinite(source.margins(np.ones(X.shape[1]))).all()

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm.solve.choice import choices
@@ -178,7 +179,7 @@ def test_the_loop_on_a_part_takes_the_others_into_account(kind):
 
 @pytest.mark.parametrize("kernel", [RBF(0.4), Polynomial(2, 1.0, 1.0)])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [1, 2, 3, 10, 150])
+@for_each("n", [1, 2, 3, 10, 150])
 def test_every_kind_is_solved(n, kind, kernel: Kernel):
     X, t = table(n, n)
     problem = stated(kind, t, n)

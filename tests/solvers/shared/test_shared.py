@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm import backends
@@ -65,9 +66,9 @@ def positive(k: int, span: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("k", [0, 1, 5, 80])
-@pytest.mark.parametrize("span", [1.0, 1e12])
-@pytest.mark.parametrize("unit", [1e-50, 1.0, 1e50])
 @pytest.mark.parametrize("options", [{}, {"ridge": 1e-14}, {"single": True}, {"ridge": 1e-14, "single": True}])
+@for_each("span", [1.0, 1e12])
+@for_each("unit", [1e-50, 1.0, 1e50])
 def test_solutions_whatever_the_units(k, span, unit, options):
     M = unit * positive(k, span)
     x = RNG.standard_normal((k, 3)) / np.sqrt(np.maximum(M.diagonal(), 1e-300))[:, None]
