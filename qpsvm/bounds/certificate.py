@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import freeze_each
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.vectors import common_value, quantile_interval, total
+from qpsvm.base.arrays.vectors import common_value, total
 from qpsvm.base.arrays.words import outline
+from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.program.losses import gap_term, loss
 from qpsvm.program.svm_dual import SVMDual
 

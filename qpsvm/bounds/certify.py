@@ -40,7 +40,7 @@ def certify(
         return hard_certificate(space, svm, a, w)
     beta = svm.beta(a)
     slopes, over_few = penalised_multipliers(svm, a), w is not None and not space.is_linear
-    far = None if over_few else far_rows(space, svm, a, beta)
+    far = None if over_few or space.is_linear else far_rows(space, svm, a, beta)
     if far is None:
         moved = None
         if w is None and space.is_linear and np.isfinite(a).all():

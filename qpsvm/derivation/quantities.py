@@ -171,9 +171,15 @@ class Letters(Generic[P]):
         return self.svm.margin(self.multipliers)
 
     @cached_property
+    def hard(self) -> NDArray[np.bool_]:
+        """Which rows may have no slack: (m,)."""
+        hard: NDArray[np.bool_] = np.isinf(self.C) & (self.svm.curvature == 0.0)
+        return hard
+
+    @cached_property
     def xi(self) -> FloatArray:
-        """Slacks ξ: (m,)."""
-        return self.problem._gather(self.result.xi) / self.problem.size_of_f
+        """Slacks ξ: (m,); 0 where a row may have none, whatever it violates."""
+        return np.where(self.hard, 0.0, self.problem._gather(self.result.xi) / self.problem.size_of_f)
 
     @cached_property
     def zeta(self) -> FloatArray:
@@ -193,8 +199,7 @@ class Letters(Generic[P]):
 
     def cost(self, slack: FloatArray) -> float:
         """What slacks (m,) cost, Σ ψ_k of (LOSS.1): Σ C_i ξ_i where the loss is not curved. Hard rows have none."""
-        hard = np.isinf(self.C) & (self.svm.curvature == 0.0)
-        return float(loss(np.where(hard, 0.0, slack), self.C, self.svm.curvature).sum())
+        return float(loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature).sum())
 
     @property
     def levels_cost(self) -> float:
@@ -327,8 +332,7 @@ class Letters(Generic[P]):
     def primal_value(self) -> float:
         """P(w, b, ξ) with the ξ that (w, b) needs: infinite where a sample may have none and is behind its margin."""
         short = np.maximum(self.margin - self.y * self.f, 0)
-        hard = np.isinf(self.C) & (self.svm.curvature == 0.0)
-        if (short[hard] > HOLDS * self.level).any():
+        if (short[self.hard] > HOLDS * self.level).any():
             return np.inf
         return float(self.unit * (self.half_norm + self.cost(short) + self.levels_cost))
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from qpsvm.machines import OneClass, PrimalHinge, Problem
-from qpsvm.program.svm_dual import Group
+from qpsvm.machines import SVDD, OneClass, PrimalHinge, Problem, QuantileSVR
 
 
 class Words:
@@ -40,12 +39,31 @@ class Words:
         """What s f of a row is to reach."""
         if self.two_class or self.problem.svm.common_level == 1.0:
             return self.rho or "1"
+        if self.problem.svm.mirrored:
+            return "±t" if isinstance(self.problem, QuantileSVR) else "±t − ε"
         return "0" if self.problem.svm.homogeneous else "its level"
 
     @property
     def yf(self) -> str:
         """s f of a row."""
-        return "y f" if self.two_class else "s f" if self.problem.svm.mirrored else "f"
+        return "y f" if self.two_class else "±f" if self.problem.svm.mirrored else "f"
+
+    @property
+    def reached(self) -> str:
+        """What f is to be where a row is on its level, of which u and b are the parts."""
+        if self.problem.svm.mirrored:
+            return "t" if isinstance(self.problem, QuantileSVR) else "t ∓ ε"
+        return "y(1 − δα)" if self.problem.svm.curved else "y"
+
+    @property
+    def on_margin(self) -> str:
+        """The samples that are on their level."""
+        return "margin vectors" if self.two_class else f"samples {self.problem.kinds.words[1]}"
+
+    @property
+    def w(self) -> str:
+        """The weights."""
+        return "c" if isinstance(self.problem, SVDD) else "w"
 
     @property
     def coef(self) -> str:
@@ -58,8 +76,3 @@ class Words:
         if isinstance(self.problem, OneClass):
             return "s"
         return "a" if self.rho else "p/λ" if isinstance(self.problem, PrimalHinge) else "C"
-
-    def sides_of(self, group: Group) -> tuple[str, str]:
-        """Both sides of the equality of a group."""
-        left, _, right = group.formula.partition(" = ")
-        return left, right

@@ -22,7 +22,14 @@ from typing import Any, TypedDict, TypeVar, cast
 from qpsvm import backends
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_real, as_tolerance
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, did_you_mean
+from qpsvm.base.errors import (
+    ParameterError,
+    ParameterTypeError,
+    UnknownOptionError,
+    UnsupportedError,
+    did_you_mean,
+    nearest,
+)
 from qpsvm.space.kernels.functions import Kernel
 
 try:
@@ -279,12 +286,21 @@ def constructor(defaults: Mapping[str, Any], positional: int = 0) -> Callable[..
     positional: How many may be given without their names.
     """
     kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * positional + [inspect.Parameter.KEYWORD_ONLY] * len(defaults)
-    shown = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-    shown += [inspect.Parameter(*each, default=defaults[each[0]]) for each in zip(defaults, kinds, strict=False)]
-    signature = inspect.Signature(shown)
+    types = {name: kind.__forward_arg__ for name, kind in Settings.__annotations__.items()}
+    signature = inspect.Signature([
+        inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+        *(inspect.Parameter(name, kind, default=defaults[name], annotation=types[name])
+          for name, kind in zip(defaults, kinds, strict=False)),
+    ])  # fmt: skip
 
     def __init__(self: Any, *first: Any, **named: Any) -> None:
-        for name, value in {**defaults, **signature.bind(self, *first, **named).arguments}.items():
+        try:
+            given = signature.bind(self, *first, **named).arguments
+        except TypeError as error:  # an unknown name, with the nearest one
+            unknown = next((name for name in named if name not in defaults), None)
+            near = "" if unknown is None else f"; {nearest(unknown, defaults)}"
+            raise ParameterTypeError(f"{type(self).__name__}() {error}{near}") from None
+        for name, value in {**defaults, **given}.items():
             if name != "self":
                 setattr(self, name, value)
 

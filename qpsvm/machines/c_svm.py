@@ -45,7 +45,7 @@ from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.samples import ClassWeight, original_labels, two_classes
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, upper_bounds
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.program.record import Record
 from qpsvm.result.svm_result import SVMResult
@@ -58,30 +58,8 @@ class CSVM(Problem):
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like of shape (n,), or str
-        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
     C : float or array_like, shape (n,), default=1
         Price of a unit of slack, positive; one for all samples or one each.
-    kernel : Kernel, str or callable, default=Linear()
-        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
-    sample_weight : array_like, shape (n,), optional
-        C_i = C · s_i.
-    psd : "raise", "clip" or "shift", default="raise"
-        What to do where the Gram matrix is indefinite.
-    constraints : Constraints, ValueConstraints, or a list of them, optional
-        Rows of your own that w, b and f have to keep.
-    intercept : "free", "penalised" or None, default="free"
-        Outside the norm, inside it, or absent.
-    class_weight : dict or "balanced", optional
-        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
-        `sample_weight`.
-
-    Raises
-    ------
-    DataError, DataTypeError, ParameterError
-        See `Problem`.
 
     See Also
     --------
@@ -136,7 +114,7 @@ class CSVM(Problem):
         return f"C-SVM, C = {price_in_words(self.C)}{intercept}, kernel {self.kernel}"
 
     def _record(self) -> Record:
-        return Record(self.labels, 1.0, taking_prices(self.C, self.samples))  # (CSVM.2), (CSVM.10)
+        return Record(self.labels, 1.0, upper_bounds(self.C, self.samples))  # (CSVM.2), (CSVM.10)
 
     def equivalent_nu_svm(self, result: SVMResult) -> Problem:
         """The ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).

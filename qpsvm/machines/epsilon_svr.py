@@ -75,26 +75,12 @@ class EpsilonSVR(Regression):
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
-    t : array_like of shape (n,), or str
-        Targets: any finite numbers. Of a file also the name of a column.
     C : float or array_like of shape (n,), default=1.0
         Price of a unit beyond the tube, positive.
     epsilon : float, default=0.1
         Half the width of the tube, not negative; in units of t.
     loss : "absolute" or "squared", default="absolute"
         What is beyond the tube costs C ξ, or C ξ².
-    kernel : Kernel, str or callable, default=Linear()
-        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
-    sample_weight : array_like, shape (n,), optional
-        C_i = C · s_i.
-    psd : "raise", "clip" or "shift", default="raise"
-        What to do where the Gram matrix is indefinite.
-    intercept : "free", "penalised" or None, default="free"
-        Outside the norm, inside it, or absent.
-    constraints : Constraints, ValueConstraints, or a list of them, optional
-        Rows of your own that w, b and f have to keep.
 
     Raises
     ------

@@ -64,32 +64,10 @@ class HuberHinge(Problem):
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like of shape (n,), or str
-        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
     C : float or array_like of shape (n,), default=1.0
         Price of a unit of slack beyond the width, positive.
     width : float, default=0.5
         Slack h, positive, up to which its price grows with it.
-    kernel : Kernel, str or callable, default=Linear()
-        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
-    sample_weight : array_like, shape (n,), optional
-        C_i = C · s_i.
-    psd : "raise", "clip" or "shift", default="raise"
-        What to do where the Gram matrix is indefinite.
-    intercept : "free", "penalised" or None, default="free"
-        Outside the norm, inside it, or absent.
-    constraints : Constraints, ValueConstraints, or a list of them, optional
-        Rows of your own that w, b and f have to keep.
-    class_weight : dict or "balanced", optional
-        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
-        `sample_weight`.
-
-    Raises
-    ------
-    DataError, DataTypeError, ParameterError
-        See `Problem`.
 
     See Also
     --------

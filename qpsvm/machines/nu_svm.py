@@ -70,24 +70,11 @@ class NuSVM(Problem):
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like of shape (n,), or str
-        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
     nu : float, default=0.5
         In (0, ν_max], ν_max = 2·min(S₊, S₋)/S ≤ 1: at most this share of the weights has y f < ρ, at least this share
         belongs to support vectors.
-    kernel : Kernel, str or callable, default=Linear()
-        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     sample_weight : array_like, shape (n,), optional
         A sample counts with its share a_i = s_i/Σs; 1/n without weights.
-    psd : "raise", "clip" or "shift", default="raise"
-        What to do where the Gram matrix is indefinite.
-    constraints : Constraints, ValueConstraints, or a list of them, optional
-        Rows of your own that w, b and f have to keep.
-    class_weight : dict or "balanced", optional
-        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
-        `sample_weight`.
 
     Raises
     ------
@@ -229,7 +216,7 @@ class NuSVM(Problem):
 
 
 def largest_nu(s: FloatArray, y: FloatArray, comm: Communicator = SERIAL) -> Fraction:
-    """ν_max of (NUSVM.16) for weights and labels, (n,) each, of all members of a group; exactly where there is one."""
+    """ν_max of (NUSVM.16) for weights and labels, (n,) each, of all processes; exactly where there is one."""
     if common_value(s) is not None and comm.serial:
         positive = int(np.count_nonzero(y > 0))
         return Fraction(2 * min(positive, len(y) - positive), len(y))

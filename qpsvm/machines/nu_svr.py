@@ -63,22 +63,10 @@ class NuSVR(Regression):
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
-    t : array_like of shape (n,), or str
-        Targets: any finite numbers. Of a file also the name of a column.
     C : float or array_like of shape (n,), default=1.0
         Price of a unit beyond the tube, positive.
     nu : float, default=0.5
         In (0, 1]: of ΣC_i, what samples beyond the tube may have at most.
-    kernel : Kernel, str or callable, default=Linear()
-        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
-    sample_weight : array_like, shape (n,), optional
-        C_i = C · s_i.
-    psd : "raise", "clip" or "shift", default="raise"
-        What to do where the Gram matrix is indefinite.
-    constraints : Constraints, ValueConstraints, or a list of them, optional
-        Rows of your own that w, b and f have to keep.
 
     Raises
     ------

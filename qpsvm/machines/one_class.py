@@ -64,18 +64,12 @@ class OneClass(Enclosing):
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
     nu : float, default=0.5
         In (0, 1]: at most this share of the weights is outside, at least this share belongs to support vectors.
     kernel : Kernel, str or callable, default=RBF()
         A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     sample_weight : array_like, shape (n,), optional
         A unit outside costs s_i.
-    psd : "raise", "clip" or "shift", default="raise"
-        What to do where the Gram matrix is indefinite.
-    constraints : Constraints, ValueConstraints, or a list of them, optional
-        Rows of your own that w, b and f have to keep.
 
     Raises
     ------

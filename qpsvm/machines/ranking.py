@@ -64,8 +64,6 @@ class Ranking(Problem):
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
     y : array_like, shape (n,), optional
         How good each sample is: every two of a group with different y are a pair. May be absent where pairs are given.
     C : float, default=1.0
@@ -75,14 +73,8 @@ class Ranking(Problem):
     pairs : array_like of int, shape (m, 2), optional
         Pairs (better, worse) of row numbers, instead of those made from y. A pair may stand there twice, which counts
         double, and both ways round.
-    kernel : Kernel, str or callable, default=Linear()
-        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     sample_weight : array_like, shape (n,), optional
         A pair costs C_k = C s_i s_j.
-    psd : "raise", "clip" or "shift", default="raise"
-        What to do where the Gram matrix is indefinite.
-    constraints : Constraints, ValueConstraints, or a list of them, optional
-        Rows of your own that w, b and f have to keep.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -216,19 +216,31 @@ def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> No
     good = np.abs(values) < LARGEST_VALUE  # false for NaN too
     if good.all():  # many large numbers, whose squares overflow only together
         good = np.abs(values) < np.abs(values).max()
-    if sp.issparse(matrix):
-        bad = int(np.flatnonzero(~good)[0])
-        row, column = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1, int(matrix.indices[bad])
-        value = values[bad]
-    else:
-        row, column = (int(k) for k in np.argwhere(~good)[0])
-        value = matrix[row, column]
-    count = int((~good).sum())
-    more = "" if count == 1 else f" (and {count - 1} more)"
-    if np.isfinite(value):
-        raise DataError(f"{name} has {value:.1e} in {_at(row, column, labels)}{more}, whose square overflows: rescale")
-    kind = "NaN" if np.isnan(value) else "an infinite value"
-    raise DataError(f"{name} has {kind} in {_at(row, column, labels)}{more}; impute or drop such rows first")
+    raise bad_number(matrix, good, lambda row, column, what: f"{name} has {what} in {_at(row, column, labels)}")
+
+
+def bad_number(
+    matrix: Matrix, good: NDArray[np.bool_], said: Callable[[int, int, str], str], where: str = ""
+) -> DataError:
+    """The error about the first number, row by row, that is not good; `said` puts row, column and number into words.
+
+    `where` says of what part of the samples the others are.
+    """
+    values: NDArray[Any] = matrix.data if sp.issparse(matrix) else matrix
+    place = int(np.argmin(good.ravel()))
+    value, count = float(values.ravel()[place]), int((~good).sum())
+    what = "NaN" if math.isnan(value) else "an infinite value" if math.isinf(value) else f"{value:.1e}"
+    more = "" if count == 1 else f" (and {count - 1} more{where})"
+    advice = ", whose square overflows: rescale" if math.isfinite(value) else "; impute or drop such rows first"
+    return DataError(f"{said(*index_of(matrix, place), what)}{more}{advice}")
+
+
+def index_of(X: Matrix, place: int) -> tuple[int, int]:
+    """Row and column of a number by its place among those stored, row by row."""
+    if sp.issparse(X):
+        return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+    row, column = np.unravel_index(place, X.shape)
+    return int(row), int(column)
 
 
 def all_finite(values: FloatArray) -> bool:

@@ -7,7 +7,7 @@ for whole objects: frozen dataclasses, and properties that are computed once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -17,8 +17,8 @@ from qpsvm.base.arrays.types import Matrix
 
 T = TypeVar("T")
 V = TypeVar("V", covariant=True)
-#: What most values are that hold no array.
-PLAIN = frozenset((float, int, bool, str, type(None), np.float64))
+#: Types of values that hold no array: the usual ones, and those of this library that were met.
+PLAIN: set[type] = {float, int, bool, str, type(None), np.float64}
 
 
 def parts_of_array(array: Matrix) -> list[Any]:
@@ -40,11 +40,13 @@ def frozen(value: T) -> T:
         return value
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
-    elif kind is tuple or kind is list:
-        freeze_each(value)  # type: ignore[arg-type]
+    elif isinstance(value, (tuple, list)):
+        freeze_each(value)
     elif _compressed(value):
         value.sum_duplicates()  # type: ignore[attr-defined]  # as SciPy would when it is first used
         freeze_each(parts_of_array(value))
+    elif kind.__module__.startswith("qpsvm."):
+        PLAIN.add(kind)
     return value
 
 
@@ -146,7 +148,21 @@ class remembered(cached_property[V]):
         return value
 
 
+def bare(thing: Any) -> Any:
+    """A copy without what was remembered, such as the Gram matrix of a problem."""
+    computed = _computed(thing.__class__)
+    twin = object.__new__(thing.__class__)
+    twin.__dict__.update({name: value for name, value in thing.__dict__.items() if name not in computed})
+    return twin
+
+
+@cache
+def _computed(kind: Any) -> frozenset[str]:
+    """The names of what objects of a class compute once and keep."""
+    return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
+
+
 __all__ = [
-    "freeze_all", "freeze_each", "freeze_parts", "frozen", "is_ours", "made", "parts_of_array", "read_only",
+    "bare", "freeze_all", "freeze_each", "freeze_parts", "frozen", "is_ours", "made", "parts_of_array", "read_only",
     "remembered",
 ]  # fmt: skip

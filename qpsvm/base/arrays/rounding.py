@@ -80,6 +80,17 @@ def lengths_above(squares: FloatArray, k: int) -> FloatArray:
     return lengths
 
 
+def length_above(v: FloatArray) -> float:
+    """‖v‖ from above, in units of its largest entry: squares may underflow, or overflow."""
+    largest = float(np.abs(v).max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    if not math.isfinite(largest):
+        return math.inf
+    scaled = v / largest
+    return largest * math.sqrt(float(scaled @ scaled)) * (1.0 + gamma(len(v) + 8))
+
+
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(ROUND.2): the sum of two arrays of one shape, and its error."""
     if a.ndim == 1 and len(a) > IN_CACHE:
@@ -159,9 +170,7 @@ def column_sums(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatA
     """Sums of numbers that belong to n columns, each as a sum of two doubles.
 
     Each number is cut in two, the first part a multiple of one power of 2 that is so large that these parts are added
-    without rounding (Rump).
-
-    Shapes: columns (k,), products (k,) → high, low, radii (n,).
+    without rounding (Rump). Shapes: columns (k,), products (k,) → high, low, radii (n,).
     """
     most = int(np.bincount(columns, minlength=n).max(initial=0))
     largest = float(np.abs(products).max(initial=0.0))

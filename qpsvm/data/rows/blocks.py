@@ -331,12 +331,14 @@ class DenseBlock(MadeBlock):
             return self.X[at]  # some columns of an array, or one that came in a message: `take` would copy it first
         if not flags.c_contiguous:
             return self.X.T.take(at, axis=1).T
+        if len(at) <= (step := rows_at_a_time(self.d)):
+            return self.X.take(at, axis=0)
         out = np.empty((len(at), self.d))
 
         def gather(tile: slice) -> None:
             self.X.take(at[tile], axis=0, out=out[tile], mode="wrap")  # to raise in time NumPy would buffer the output
 
-        in_tiles(gather, strips(len(at), rows_at_a_time(self.d)), GATHER_SECONDS * out.size)
+        in_tiles(gather, strips(len(at), step), GATHER_SECONDS * out.size)
         return out
 
     def sum_of_squares(self) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from qpsvm.derivation.all_in_one_quantities import JointLetters
 from qpsvm.derivation.residual import Relation, Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps import shared
+from qpsvm.derivation.steps.latex import lines
 from qpsvm.machines import CrammerSinger
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp
@@ -42,7 +42,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             f"{tag}.2", "Primal",
             f"Small weights are weighed against slack: {'one for all rivals of a sample' if one else 'one a rival'}. "
             + ("Only differences of f count, and only differences of b." if free else "Only differences of f count."),
-            shared.lines(
+            lines(
                 rf"\min_{{{'w,b' if of_b else 'w'},\xi}}\ {norm}+{price}",
                 rf"\text{{subject to}}\ {APART}\ge 1-{xi},\ {xi}\ge 0\quad (c\ne y)",
             ),
@@ -85,13 +85,13 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
         Step(
             f"{tag}.8", "Complementary slackness",
             "A row that has room costs nothing, and slack is there only where its whole price is used.",
-            shared.lines(rf"\alpha_{{ic}}\bigl({APART}-1+{xi}\bigr)=0", rf"\bigl(C_i-{used}\bigr){xi}=0"),
+            lines(rf"\alpha_{{ic}}\bigl({APART}-1+{xi}\bigr)=0", rf"\bigl(C_i-{used}\bigr){xi}=0"),
             JointDual.terms, complementary_slackness, general="JOINT.6",
         ),
         Step(
             f"{tag}.9", "Dual",
             "Put w(α) and η into L: ξ drops out, and only kernel values are left. It is written as a minimisation.",
-            shared.lines(
+            lines(
                 rf"\min_{{\alpha}}\ {quadratic}{'+' if square else ''}{square}-\sum_{{ic}}\alpha_{{ic}}",
                 rf"\text{{subject to}}\ \alpha\ge 0,\ {used}\le C_i"
                 + (r",\ \sum_i\beta_{ic}=0" if free else ""),
@@ -103,7 +103,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             f"Products of features are kernel values, so {'β and b are' if of_b else 'β is'} all that the decision "
             f"functions "
             "need. What a class gains another one loses: the w_c add up to 0.",
-            shared.lines(r"f_c(x)=\sum_i\beta_{ic}K(x_i,x)" + ("+b_c" if of_b else ""), r"\sum_c w_c=0"),
+            lines(r"f_c(x)=\sum_i\beta_{ic}K(x_i,x)" + ("+b_c" if of_b else ""), r"\sum_c w_c=0"),
             DecisionFunctions._values, f_recovered, general="JOINT.1",
         ),
         Step(
@@ -111,7 +111,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "What α says of a row is what f says of it"
             + (": the rivals that share a price are equally near." if one else ".")
             + " It is measured at the rows of each kind.",
-            shared.lines(*(
+            lines(*(
                 (rf"\alpha_{{ic}}=0\ \Rightarrow\ {APART}\ge 1-\xi_i",
                  rf"0<\alpha_{{ic}},\ {used}<C_i\ \Rightarrow\ {APART}=1",
                  rf"0<\alpha_{{ic}},\ {used}=C_i\ \Rightarrow\ {APART}=1-\xi_i") if one else
@@ -142,7 +142,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the price, whose "
             "f is "
             "f₂ − f₁.",
-            shared.lines(
+            lines(
                 "v=w_2-w_1",
                 r"2P=\tfrac12" + (r"\bigl(\|v\|^2+(b_2-b_1)^2\bigr)" if penalised else r"\|v\|^2")
                 + rf"+\sum_{rows} 2C_i{xi}",

@@ -2,154 +2,87 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+from typing import Any
 
 from qpsvm.bounds import hard_margin as hard
-from qpsvm.bounds import repair
 from qpsvm.derivation import measures
 from qpsvm.derivation.quantities import Letters
-from qpsvm.derivation.residual import Sides, worst
+from qpsvm.derivation.residual import Sides
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps import shared
+from qpsvm.derivation.steps.latex import cases, lines, numbered
+from qpsvm.derivation.steps.shared import YF, Argument
 from qpsvm.machines import HardMargin
-from qpsvm.machines.problem import judge
-from qpsvm.program import losses
+from qpsvm.program.losses import gap_term
 
-At = Letters[HardMargin]
+At = Letters[Any]
 
 
 def steps(problem: HardMargin) -> tuple[Step, ...]:
     """All steps, in order."""
-    return (
-        shared.margin("HARD.1"),
-        Step(
-            "HARD.2", "Primal",
+    hull = Argument(problem, "", rf"{YF}\ge 1", rows=(f"{YF}-1",), slacks=(), etas=())
+    return numbered(
+        "HARD",
+        hull.margin(),
+        hull.primal(
             "Maximising 2/‖w‖ is minimising ½‖w‖², a convex function, under one linear constraint a sample. The "
-            "levels ±1 fix the scale of w.",
-            shared.lines(r"\min_{w,b}\ \tfrac12\|w\|^2", r"\text{subject to}\ y_i f(x_i)\ge 1"),
-            HardMargin._record, primal,
+            "levels ±1 fix the scale of w."
         ),
-        Step(
-            "HARD.3", "Lagrangian",
-            "Every constraint gets a multiplier, the price of a unit of it. At the solution nothing is to be paid, so "
-            "L is the primal value.",
-            r"L=\tfrac12\|w\|^2-\sum_i\alpha_i\bigl(y_i f(x_i)-1\bigr),\qquad \alpha\ge 0",
-            lagrangian, lagrangian,
+        hull.lagrangian(first="Every constraint gets a multiplier, the price of a unit of it."),
+        hull.stationarity_in_w(),
+        hull.stationarity_in_b(),
+        replace(
+            hull.dual_feasibility(),
+            text="Multipliers of inequalities are not negative. Nothing bounds them above: a constraint that must not "
+            "be violated may cost any price.",
         ),
-        shared.stationarity_in_w("HARD.4", problem),
-        shared.stationarity_in_b("HARD.5"),
-        Step(
-            "HARD.6", "Dual feasibility",
-            "Multipliers of inequalities are not negative. Nothing bounds them above: a constraint that must not be "
-            "violated may cost any price.",
-            r"\alpha_i\ge 0",
-            repair.boxed, dual_feasibility,
-        ),
-        Step(
-            "HARD.7", "Complementary slackness",
-            "A sample beyond its margin has no price: only those on the margin, the support vectors, hold the "
+        replace(
+            hull.complementary_slackness(), function=gap_term,
+            text="A sample beyond its margin has no price: only those on the margin, the support vectors, hold the "
             "hyperplane.",
-            r"\alpha_i\bigl(y_i f(x_i)-1\bigr)=0",
-            losses.gap_term, complementary_slackness,
         ),
-        Step(
-            "HARD.8", "Substitution",
-            "Put w(α) and yᵀα = 0 into L: b drops out, half of the quadratic term cancels, and only kernel values are "
-            "left.",
-            shared.algebra(
-                r"\tfrac12\|w\|^2-\sum_i\alpha_i\bigl(y_i f(x_i)-1\bigr)",
-                r"\tfrac12\|w\|^2-\sum_i\alpha_i y_i\langle w,\varphi(x_i)\rangle\\ &\quad"
-                r"-b\,y^{\top}\alpha+\sum_i\alpha_i",
-                r"\tfrac12\|w\|^2-\|w\|^2-0+\sum_i\alpha_i",
-                r"\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
-            ),
-            substitution, substitution,
-        ),
-        Step(
-            "HARD.9", "Dual",
-            "The best lower bound, written as a minimisation. At its solution a projected gradient step goes nowhere.",
-            shared.lines(
-                r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha",
-                r"\text{subject to}\ y^{\top}\alpha=0,\ \alpha\ge 0",
-            ),
-            HardMargin._record, measures.dual_optimum,
-        ),
-        shared.weights_recovered("HARD.10", problem),
-        Step(
-            "HARD.11", "Recovering b",
+        hull.substitution("b drops out, half of the quadratic term cancels, and only kernel values are left", ""),
+        hull.dual("one variable a sample, and one equality"),
+        hull.weights_recovered(),
+        hull.step(
+            "Recovering b",
             "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "
             "are on the margin, where f(x_i) = y_i, so the mean of y_i − u_i over all such samples is the same b.",
-            shared.lines(
+            lines(
                 r"b=-\tfrac12\bigl(\min_{+}u+\max_{-}u\bigr)",
                 r"\phantom{b}=\frac{1}{|M|}\sum_{i\in M}\Bigl(y_i-\sum_j\alpha_j y_j K(x_j,x_i)\Bigr)",
                 r"M=\{i:\alpha_i>0\}",
             ),
             hard.hard_intercept, intercept_recovered,
         ),
-        Step(
-            "HARD.12", "Two kinds of samples",
+        hull.kinds_of_samples(
+            cases((r"\alpha_i=0", rf"{YF}\ge 1"), (r"\alpha_i>0", f"{YF}=1")), "Two kinds of samples",
             "Complementary slackness leaves two cases. The library tells them apart by comparing the slack with its "
             "multiplier, not by a cut like 1e-5.",
-            r"\begin{align*}\alpha_i=0 &\;\Rightarrow\; y_i f(x_i)\ge 1\\ \alpha_i>0 &\;\Rightarrow\; y_i f(x_i)=1"
-            r"\end{align*}",
-            judge.split, measures.kinds_of_samples,
         ),
-        Step(
-            "HARD.13", "Strong duality",
+        hull.step(
+            "Strong duality",
             "Both optimal values are the same number. As ½αᵀQα = ½‖w‖², the sum of α gives the margin without w.",
-            shared.lines(
+            lines(
                 r"\tfrac12\|w\|^2=\sum_i\alpha_i-\tfrac12\|w\|^2",
                 r"\Longrightarrow\quad\frac{2}{\|w\|}=\frac{2}{\sqrt{\sum_i\alpha_i}}",
             ),
-            strong_duality, strong_duality,
+            strong_duality,
         ),
-        Step(
-            "HARD.14", "Certificate",
+        hull.step(
+            "Certificate",
             "A direction w(α) that separates the classes becomes feasible when it is divided by δ. A feasible α stays "
             "feasible when it is stretched, and the best factor is known. The two values that follow enclose the "
             "optimum.",
-            shared.lines(
+            lines(
                 r"\delta=\tfrac12\bigl(\min_{+}u-\max_{-}u\bigr)>0",
                 r"\frac{(1^{\top}\alpha)^2}{2\|w(\alpha)\|^2}\le\tfrac12\|w^*\|^2\le\frac{\|w(\alpha)\|^2}{2\delta^2}",
             ),
             hard.stretched, certificate,
         ),
-        shared.linear_weights("HARD.15", problem),
-        shared.weak_duality(
-            "HARD.16", "w,b", r"\tfrac12\|w-w(\alpha)\|^2+\sum_i\alpha_i\bigl(y_i f(x_i)-1\bigr)", hard.stretched
-        ),
+        hull.linear_weights(),
+        hull.weak_duality(hard.stretched),
     )  # fmt: skip
-
-
-def primal(at: At) -> tuple[Sides, ...]:
-    """½‖w‖² has the value claimed, and y_i f(x_i) ≥ 1."""
-    return (
-        Sides(at.half_norm, "=", at.result.primal, "½‖w‖², and the value claimed", at.size),
-        worst(at.y * at.f, "≥", 1.0, "y f of {i}, and 1", 1.0, at.say.row),
-    )
-
-
-def lagrangian(at: At) -> Sides:
-    """At the solution all penalties vanish: L(w, b, α) = ½‖w‖²."""
-    L = at.half_norm - float(at.alpha @ (at.y * at.f - 1))  # (HARD.3)
-    return Sides(L, "=", at.half_norm, "L, and ½‖w‖²", at.size)
-
-
-def dual_feasibility(at: At) -> Sides:
-    """α_i ≥ 0."""
-    return worst(at.alpha, "≥", 0.0, "α of {i}, and 0", at.largest, at.say.row)
-
-
-def complementary_slackness(at: At) -> Sides:
-    """α_i (y_i f(x_i) − 1) = 0, summed over the samples."""
-    products = float(np.abs(at.alpha * (at.y * at.f - 1)).sum())
-    return Sides(products, "=", 0.0, "all products, added up by size, and 0", at.size)
-
-
-def substitution(at: At) -> Sides:
-    """L at w(α) = Σ α_i y_i φ(x_i) is the dual's value at α, whatever b is."""
-    L = at.half_norm_of_alpha - float(at.alpha @ (at.y * (at.u + at.b) - 1))  # (HARD.8)
-    return Sides(L, "=", at.dual_value, "L at w(α), and the dual's value at α", at.size)  # (HARD.8)
 
 
 def intercept_recovered(at: At) -> tuple[Sides, ...]:
@@ -166,10 +99,8 @@ def intercept_recovered(at: At) -> tuple[Sides, ...]:
 
 def strong_duality(at: At) -> tuple[Sides, ...]:
     """½‖w‖² = Σ α_i − ½‖w‖², hence ‖w‖² = Σ α_i."""
-    return (  # (HARD.13)
-        Sides(at.half_norm, "=", at.dual_value, "½‖w‖², and the dual's value", at.size),
-        Sides(2 * at.half_norm, "=", float(at.alpha.sum()), "‖w‖², and Σ α_i", at.size),
-    )
+    total = float(at.alpha.sum())  # (HARD.13)
+    return measures.strong_duality(at), Sides(2 * at.half_norm, "=", total, "‖w‖², and Σ α_i", at.size)  # (HARD.13)
 
 
 def certificate(at: At) -> Sides:

@@ -15,8 +15,7 @@ from qpsvm.derivation import measures
 from qpsvm.derivation.constraint_quantities import RowLetters
 from qpsvm.derivation.residual import Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps import shared
-from qpsvm.derivation.steps import shared as soft
+from qpsvm.derivation.steps.latex import lines
 from qpsvm.machines import (
     SVDD,
     Constraints,
@@ -63,12 +62,12 @@ def rows_kept(at: RowLetters[Problem]) -> tuple[Sides, ...]:
 
 def primal(at: RowLetters[Problem]) -> tuple[Sides, ...]:
     """The machine's objective has the value claimed, its own constraints hold, and so do the rows."""
-    return (*soft.primal(at), *rows_kept(at))
+    return (*measures.primal(at), *rows_kept(at))
 
 
 def lagrangian(at: RowLetters[Problem]) -> Sides:
     """L = L₀ + Σ λ_j (⟨g_j, w⟩ + c_j b − h_j) = P at the solution."""
-    own = soft.lagrangian(at)
+    own = measures.lagrangian(at)
     L = own.left + at.unit * float(at.prices @ (at.left - at.rows.h))  # (OWN.4)
     return Sides(L, "=", own.right, "L with the terms of the rows, and the primal's value", at.size)
 
@@ -266,7 +265,7 @@ def steps(problem: Problem) -> tuple[Step, ...]:
             f"{_named(problem, ValueConstraints)}. As f is linear in w and b, that is a row over w "
             "too, of g = Σ A φ(z) and c = Σ A"
             + (", whose bound is h and the K(z, z) that f lacks." if t.ball else "."),
-            shared.lines(
+            lines(
                 r"Af(Z)\le h", r"g_j=\sum_l A_{jl}\,\varphi(z_l)" + (r",\quad c_j=\sum_l A_{jl}" if t.has_b else "")
             ),
             user_rows, rows_kept, "" if values else "all rows are over w, (OWN.1)",
@@ -275,7 +274,7 @@ def steps(problem: Problem) -> tuple[Step, ...]:
             "OWN.3", "Primal with the rows",
             "The objective and the constraints of the machine stay as they are, and the rows stand beside them. No "
             "slack is allowed in a row.",
-            shared.lines(rf"\min_{{{t.over}}}\ P({t.over})", rf"\text{{subject to}}\ {t.row}\le {t.bound}",
+            lines(rf"\min_{{{t.over}}}\ P({t.over})", rf"\text{{subject to}}\ {t.row}\le {t.bound}",
                          r"\text{and what the machine asks for}"),
             primal_with_rows, primal,
         ),
@@ -326,7 +325,7 @@ def steps(problem: Problem) -> tuple[Step, ...]:
             "OWN.10", "Dual with prices",
             "The dual of the machine with a block of prices: each row is one more sample, of sign −1 and level −h, "
             "whose α has no upper bound. At the solution a projected gradient step goes nowhere.",
-            shared.lines(
+            lines(
                 rf"\min_{{\alpha,\lambda}}\ {t.minimised}", r"\text{subject to}\ " + r",\ ".join(subject),
                 *([r"\text{and the other equalities of the machine}"] if t.others else []),
             ),

@@ -2,59 +2,53 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from qpsvm.bounds import certify
 from qpsvm.derivation import measures
 from qpsvm.derivation.quantities import Letters
 from qpsvm.derivation.residual import Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps import shared
-from qpsvm.derivation.steps import shared as soft
+from qpsvm.derivation.steps.latex import lines, numbered
+from qpsvm.derivation.steps.shared import Argument
 from qpsvm.machines import Ranking
 from qpsvm.space.kernels.feature_map import FeatureMap
 
-#: The upper bound of α_k, the coefficient of a sample, and what is to be 1.
-UPPER, COEF, APART = "C_k", r"\beta_i", "f(x_i)-f(x_j)"
+#: What is to be 1.
+APART = "f(x_i)-f(x_j)"
 
-At = Letters[Ranking]
+At = Letters[Any]
 
 
 def steps(problem: Ranking) -> tuple[Step, ...]:
     """All steps, in order."""
-    return (
-        Step(
-            "RANK.1", "Order",
+    order = Argument(
+        problem, r"\sum_k C_k\xi_k", rf"{APART}\ge 1-\xi_k,\ \xi_k\ge 0", rows=(f"{APART}-1+ξ",), row="k",
+        reach=APART, alphas=(r"\alpha_k",), slacks=(r"\xi_k",), etas=(r"\eta_k",), uppers=("C_k",),
+        plus=r"\sum_k\alpha_k", quadratic=r"\tfrac12\,\alpha^{\top}AKA^{\top}\alpha", coef=r"\beta_i", coef_words="β_i",
+        double=r"\tfrac12\sum_{i,j}\beta_i\beta_j", matrix=r"X^{\top}A^{\top}\alpha",
+    )  # fmt: skip
+    return numbered(
+        "RANK",
+        order.step(
+            "Order",
             "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
             "w: this is the margin. It is measured at the pairs that are just in order.",
-            r"\xi_k=0\ \Rightarrow\ \frac{\langle "
-            r"w,\,\varphi(x_i)-\varphi(x_j)\rangle}{\|w\|}=\frac{f(x_i)-f(x_j)}{\|w\|}\ \ge\ "
-            r"\frac{1}{\|w\|}",
-            apart_along_w, apart_along_w,
+            r"\xi_k=0\ \Rightarrow\ \frac{\langle w,\,\varphi(x_i)-\varphi(x_j)\rangle}{\|w\|}"
+            r"=\frac{f(x_i)-f(x_j)}{\|w\|}\ \ge\ \frac{1}{\|w\|}",
+            apart_along_w,
         ),
-        Step(
-            "RANK.2", "Primal",
+        order.primal(
             "Pairs far apart are weighed against slack. ξ_k is what is missing to 1 in pair k, and C_k is the price of "
-            "a unit of it.",
-            shared.lines(
-                r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
-                r"\text{subject to}\ f(x_i)-f(x_j)\ge 1-\xi_k,\ \xi_k\ge 0",
-            ),
-            Ranking._record, soft.primal,
+            "a unit of it."
         ),
-        Step(
-            "RANK.3", "Lagrangian",
-            "Every constraint gets a multiplier, the price of a unit of it: α_k for the order of a pair and η_k for "
-            "ξ_k ≥ 0. At the solution nothing is to be paid, so L is the primal value.",
-            r"\begin{align*}L={}&\tfrac12\|w\|^2+\sum_k C_k\xi_k\\ &-\sum_k\alpha_k\bigl(f(x_i)-f(x_j)-1+\xi_k\bigr)\\ "
-            r"&-\sum_k\eta_k\xi_k,\qquad \alpha,\eta\ge 0\end{align*}",
-            soft.lagrangian, soft.lagrangian,
-        ),
-        Step(
-            "RANK.4", "Stationarity in w",
+        order.lagrangian("α_k for the order of a pair and η_k for ξ_k ≥ 0"),
+        order.step(
+            "Stationarity in w",
             "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sample by sample it is "
             "what it wins as the better one less what it loses as the worse one.",
-            shared.lines(
+            lines(
                 r"\frac{\partial L}{\partial w}=0\ \Longrightarrow\ w=\sum_k\alpha_k\bigl(\varphi(x_i)-\varphi(x_j)"
                 r"\bigr)",
                 r"\phantom{\frac{\partial L}{\partial w}=0\ \Longrightarrow\ w}=\sum_i\beta_i\,\varphi(x_i),\quad "
@@ -63,72 +57,28 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             Ranking._record, stationarity_in_w,
             construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
         ),
-        shared.stationarity_in_xi("RANK.5", r"\eta_k=C_k-\alpha_k", "k"),
-        shared.dual_feasibility(
-            "RANK.6", UPPER,
-            r"\alpha_k\ge 0,\quad \eta_k\ge 0\quad\Longrightarrow\quad 0\le\alpha_k\le C_k",
-        ),
-        shared.complementary_slackness(
-            "RANK.7", UPPER,
-            latex=shared.lines(rf"\alpha_k\bigl({APART}-1+\xi_k\bigr)=0", r"\bigl(C_k-\alpha_k\bigr)\,\xi_k=0"),
-        ),
-        Step(
-            "RANK.8", "Substitution",
-            "Put w(α) and η = C − α into L: ξ drops out, half of the quadratic term cancels, and only kernel values "
-            "are left.",
-            shared.algebra(
-                r"\tfrac12\|w\|^2+\sum_k C_k\xi_k\\ &\quad-\sum_k\alpha_k\bigl(f(x_i)-f(x_j)-1+\xi_k\bigr)"
-                r"-\sum_k(C_k-\alpha_k)\xi_k",
-                r"\tfrac12\|w\|^2-\|w\|^2+\sum_k\alpha_k",
-                r"\sum_k\alpha_k-\tfrac12\,\alpha^{\top}AKA^{\top}\alpha",
-            ),
-            soft.substitution, soft.substitution,
-        ),
-        Step(
-            "RANK.9", "Dual",
-            "The best lower bound, written as a minimisation: a variable for each pair, in a box, and no equality. At "
-            "its solution a projected gradient step goes nowhere.",
-            shared.lines(
-                r"\min_{\alpha}\ \tfrac12\alpha^{\top}AKA^{\top}\alpha-1^{\top}\alpha",
-                r"\text{subject to}\ 0\le\alpha_k\le C_k",
-            ),
-            Ranking._record, measures.dual_optimum,
-        ),
-        Step(
-            "RANK.10", "Recovering f",
+        order.stationarity_in_xi(),
+        order.dual_feasibility(),
+        order.complementary_slackness(),
+        order.substitution("ξ drops out, half of the quadratic term cancels, and only kernel values are left"),
+        order.dual("a variable for each pair, in a box, and no equality"),
+        order.step(
+            "Recovering f",
             "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
             "needs. What one sample wins another one loses, so β adds up to 0.",
-            shared.lines(r"f(x)=\langle w,\varphi(x)\rangle=\sum_i\beta_i K(x_i,x)", r"\sum_i\beta_i=0"),
+            lines(r"f(x)=\langle w,\varphi(x)\rangle=\sum_i\beta_i K(x_i,x)", r"\sum_i\beta_i=0"),
             Ranking._record, f_recovered,
             construction="" if problem.space.is_linear else "the decision function is this sum",
         ),
-        shared.kinds_of_samples(
-            "RANK.11", UPPER,
-            latex=rf"\begin{{align*}}\alpha_k=0 &\;\Rightarrow\; {APART}\ge 1\\"
-            rf" 0<\alpha_k<C_k &\;\Rightarrow\; {APART}=1\\"
-            rf" \alpha_k=C_k &\;\Rightarrow\; {APART}\le 1\end{{align*}}",
-        ),
-        Step(
-            "RANK.12", "Strong duality",
-            "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
-            "certifies how far the two values found are apart, as a sum over the pairs.",
-            r"\tfrac12\|w\|^2+\sum_k C_k\xi_k=\sum_k\alpha_k-\tfrac12\alpha^{\top}AKA^{\top}\alpha",
-            soft.strong_duality, soft.strong_duality,
-        ),
-        shared.linear_weights(
-            "RANK.13", problem, shared.lines(r"w=\sum_i\beta_i x_i=X^{\top}A^{\top}\alpha", r"f(x)=w^{\top}x"), "β_i"
-        ),
-        shared.weak_duality(
-            "RANK.14", r"w,\xi",
-            r"\tfrac12\|w-w(\alpha)\|^2+\sum_k\bigl(C_k-\alpha_k\bigr)\xi_k\\ &\quad"
-            rf"+\sum_k\alpha_k\bigl({APART}-1+\xi_k\bigr)",
-            certify._measured,
-        ),
-        Step(
-            "RANK.15", "The same as a C-SVM of differences",
+        order.kinds_of_samples(),
+        order.strong_duality("pairs"),
+        order.linear_weights(),
+        order.weak_duality(),
+        order.step(
+            "The same as a C-SVM of differences",
             "A difference is a sample of class +1, and a hyperplane through the origin is to have all of them on one "
             "side. Turned round it is a sample of class −1. Both say the same, and so does the value.",
-            shared.lines(
+            lines(
                 r"z_k=\varphi(x_i)-\varphi(x_j),\quad y_k=+1",
                 r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
                 r"\text{subject to}\ y_k\langle w,z_k\rangle\ge 1-\xi_k",

@@ -6,7 +6,6 @@ argparse as this command line wants it: it takes no abbreviations, and refuses w
 from __future__ import annotations
 
 import argparse
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +14,7 @@ from typing import Any, NoReturn
 
 from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
 from qpsvm.faces.cli.variants import VARIANTS, takers
+from qpsvm.machines import registry
 from qpsvm.space.kernels.functions import FUNCTIONS
 
 #: Negative numbers: argparse takes them for values, though they begin as options do.
@@ -150,13 +150,8 @@ WORDS = ("loss", "intercept")
 OF_KERNELS = {"gamma": "scale", "degree": 3.0, "coef0": 0.0}
 
 
-def _default(option: str) -> Any:
-    """That of the first machine that has the parameter."""
-    return inspect.signature(VARIANTS[takers(option)[0]].machine).parameters[option].default
-
-
 BOUND = (
-    *(Bound(option, _default(option), "variant", takers(option)) for option in (*PARAMETERS, *WORDS)),
+    *(Bound(option, registry.default(option), "variant", takers(option)) for option in (*PARAMETERS, *WORDS)),
     *(Bound(option, default, "kernel", tuple(name for name, own in FUNCTIONS.items() if option in own))
       for option, default in OF_KERNELS.items()),
 )  # fmt: skip
@@ -250,7 +245,9 @@ def add_parameters(
     `number` and `rule` read a parameter, and γ, from its text.
     """
     for option, what in PARAMETERS.items():
-        group.add_argument(f"--{option}", type=number, help=f"{what} ({_of(option)}; default {_default(option):g})")
+        group.add_argument(
+            f"--{option}", type=number, help=f"{what} ({_of(option)}; default {registry.default(option):g})"
+        )
     group.add_argument("--loss", **among(("absolute", "squared")), help=f"{_of('loss')}; default absolute")
     group.add_argument("--intercept", **among(("free", "penalised", "none")), help=f"{_of('intercept')}; default free")
     group.add_argument("--kernel", **among(tuple(FUNCTIONS)), help="default: linear; of one-class rbf")

@@ -34,6 +34,7 @@ from qpsvm.machines import (
     SquaredHinge,
     registry,
 )
+from qpsvm.many.grid.parameters import LETTERS
 from qpsvm.space.kernels.functions import Kernel
 
 #: What a positive parameter may be, far beyond what a slider shows.
@@ -44,7 +45,7 @@ POSITIVE = (1e-12, 1e12)
 class Parameter:
     """A parameter of a machine or kernel.
 
-    name, symbol: The name of the library's argument, and how it is written in an equation.
+    name: The library's argument.
     scale: How a control moves through its values.
     low, high: The ends of the control.
     accepts: What a request may ask for, which is more than a control shows.
@@ -53,9 +54,8 @@ class Parameter:
     """
 
     name: str
-    symbol: str
     scale: Literal["log", "linear", "choice"]
-    default: Any
+    default: Any = None
     low: float | None = None
     high: float | None = None
     accepts: tuple[float, float] = POSITIVE
@@ -72,8 +72,9 @@ class Parameter:
 
     def to_json(self) -> dict[str, Any]:
         """For the page."""
+        shown = {name: value for name, value in asdict(self).items() if name != "accepts"}
         choices = None if self.choices is None else list(self.choices)
-        return {name: value for name, value in asdict(self).items() if name != "accepts"} | {"choices": choices}
+        return shown | {"symbol": LETTERS.get(self.name, self.name), "choices": choices}
 
 
 def settings(parameters: tuple[Parameter, ...], given: Any, where: str) -> dict[str, Any]:
@@ -213,18 +214,18 @@ SENT = (
     "title", "bound", "share", "level", "eta", "learnt", "value", "path", "against", "width", "correct", "balance",
     "tube",
 )  # fmt: skip
-#: The parameters of the machines, with the ranges of their controls.
+#: The parameters of the machines, with the ranges of their controls; their defaults are those of the constructors.
 PARAMETERS = {
-    each.name: each
+    each.name: replace(each, default=registry.default(each.name))
     for each in (
-        Parameter("C", "C", "log", 1.0, 0.01, 1000.0),
-        Parameter("nu", "ν", "linear", 0.5, 0.01, 1.0, accepts=(1e-12, 1.0)),
-        Parameter("lam", "λ", "log", 0.01, 1e-5, 10.0),
-        Parameter("width", "h", "log", 0.5, 0.01, 10.0),
-        Parameter("epsilon", "ε", "linear", 0.1, 0.0, 2.0, accepts=(0.0, 1e12)),
-        Parameter("quantile", "τ", "linear", 0.5, 0.01, 0.99, accepts=(1e-9, 1.0 - 1e-9)),
-        Parameter("loss", "loss", "choice", "absolute", choices=("absolute", "squared")),
-        Parameter("intercept", "b", "choice", "free", choices=("free", "penalised", "none")),
+        Parameter("C", "log", low=0.01, high=1000.0),
+        Parameter("nu", "linear", low=0.01, high=1.0, accepts=(1e-12, 1.0)),
+        Parameter("lam", "log", low=1e-5, high=10.0),
+        Parameter("width", "log", low=0.01, high=10.0),
+        Parameter("epsilon", "linear", low=0.0, high=2.0, accepts=(0.0, 1e12)),
+        Parameter("quantile", "linear", low=0.01, high=0.99, accepts=(1e-9, 1.0 - 1e-9)),
+        Parameter("loss", "choice", choices=("absolute", "squared")),
+        Parameter("intercept", "choice", choices=("free", "penalised", "none")),
     )
 }
 

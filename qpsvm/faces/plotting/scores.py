@@ -17,8 +17,6 @@ from qpsvm.many.grid.parameters import LETTERS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Letters of kernel parameters.
-GREEK = {"gamma": "γ", "coef0": "r", "degree": "p"}
 #: Numbers beside an axis: more are left out.
 MOST_TICKS = 8
 
@@ -76,7 +74,7 @@ def _unsolved(found: CrossValidation) -> NDArray[np.bool_]:
 
 
 def _name(parameter: str) -> str:
-    return {**LETTERS, **GREEK}.get(parameter, parameter)
+    return LETTERS.get(parameter, parameter)
 
 
 def _curve(ax: Axes, found: CrossValidation) -> list[Any]:

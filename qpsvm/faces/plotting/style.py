@@ -187,11 +187,7 @@ CURVES = (
 SAMPLE, RING, EDGE = 34, 120, 1.2
 
 
-#: Inches of a picture over one feature.
-FIGURE = (6.4, 5.2)
-
-
-def new_axes(ax: Axes | None, size: tuple[float, float] = FIGURE) -> Axes:
+def new_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
     """The axes given, or those of a new figure that makes room for a legend below them.
 
     Raises MissingExtraError, ParameterTypeError.
@@ -204,7 +200,7 @@ def new_axes(ax: Axes | None, size: tuple[float, float] = FIGURE) -> Axes:
             f"qpsvm.plotting needs Matplotlib, which is not installed; run: {install('plot')}"
         ) from error
     if ax is None:
-        created: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
+        created: Axes = pyplot.subplots(figsize=size or (6.4, 5.2), layout="constrained")[1]
         return created
     if not isinstance(ax, Kind):
         raise ParameterTypeError(f"ax must be a Matplotlib Axes, got {type(ax).__name__}; of several pass one, axes[0]")

@@ -11,7 +11,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
-from qpsvm.faces.plotting.style import FIGURE, plain, set_labels
+from qpsvm.faces.plotting.style import plain, set_labels
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
@@ -75,10 +75,10 @@ class View:
         return 1 / SLIVER <= self.shape <= SLIVER
 
     @property
-    def size(self) -> tuple[float, float]:
-        """A figure into which the plane fits, in inches; over one feature the usual one."""
+    def size(self) -> tuple[float, float] | None:
+        """A figure into which the plane fits, in inches; None over one feature."""
         if not self.is_plane:
-            return FIGURE
+            return None
         least, most = HEIGHTS
         return WIDTH, (min(max(PLANE * self.shape, least), most) if self.equal else 0.6 * PLANE) + AROUND
 

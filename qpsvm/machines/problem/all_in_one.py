@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector
 from qpsvm.base.arrays.exactly import as_floats
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import bare, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
@@ -29,7 +29,6 @@ from qpsvm.machines.problem.judge import note
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
 from qpsvm.machines.problem.reading import concluded
-from qpsvm.machines.problem.replaced import bare
 from qpsvm.program.all_in_one import JointDual
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status

@@ -33,6 +33,7 @@ from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.data.rows import RowSource, Stacked, as_row_source
 from qpsvm.program.svm_dual import Group, SVMDual, Users
+from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.operators import Diagonal, Operator
 
@@ -274,11 +275,11 @@ def _picked(rows: IntArray, n: int) -> sp.csr_array:
 
 
 def as_list(constraints: Any) -> tuple[Rows, ...]:
-    """What `constraints=` was given as a tuple: empty for None.
+    """What `constraints=` was given as a tuple.
 
     Raises ParameterError.
     """
-    items = constraints if isinstance(constraints, (list, tuple)) else () if constraints is None else (constraints,)
+    items = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for item in items:
         if not isinstance(item, Rows):
             raise ParameterError(
@@ -294,6 +295,11 @@ def user_rows(items: tuple[Rows, ...], kernel: Kernel, d: int, size: float, diag
     """
     if isinstance(kernel, Precomputed):
         raise UnsupportedError("rows of your own need the samples: they are not there with a precomputed kernel")
+    if isinstance(kernel, FeatureMap):
+        raise UnsupportedError(
+            f"constraints are about features or values of a kernel, and {kernel} has features of its own: make these "
+            "by its `features` and take them as samples, with a linear kernel"
+        )
     names: list[str] = []
     mixes, bounds, radii, counts = [], [], [], []
     for item in items:

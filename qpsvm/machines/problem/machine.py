@@ -7,25 +7,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.frozen import PLAIN, freeze_all, read_only, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import AbsentError, DataError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
 from qpsvm.base.html import Cell, table
 from qpsvm.base.resources.communicator import Communicator
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.forms import Form, check_form
 from qpsvm.machines.problem.linear_constraints import UserRows, as_list, lengths_of, user_rows
+from qpsvm.machines.problem.parameters import as_psd, described
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
 from qpsvm.program.qp import QP
-from qpsvm.program.scaled import ScaledQP
+from qpsvm.program.solution import ScaledQP
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -58,8 +58,12 @@ class Machine(ABC, Generic[R]):
     def __init__(
         self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None
     ) -> None:
-        self.constraints = as_list(constraints)
+        self.constraints = () if constraints is None else as_list(constraints)
         self._take(samples, kernel, intercept, psd)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        described(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value if type(value) in PLAIN else read_only(value))
@@ -70,8 +74,6 @@ class Machine(ABC, Generic[R]):
 
     def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
         """Check and keep what every machine has."""
-        if not isinstance(psd, str) or psd not in get_args(PSDRule):
-            raise UnknownOptionError(f"unknown psd {shown(psd)}; {nearest(psd, get_args(PSDRule))}")
         kernel = as_kernel(kernel)
         if isinstance(samples.X, RowSource) and not isinstance(kernel, (Linear, FeatureMap)):
             samples = samples.gathered()
@@ -82,12 +84,7 @@ class Machine(ABC, Generic[R]):
             raise DataError(f"a precomputed kernel matrix must be square, got shape {self.X.shape}")
         self.kernel: Kernel = kernel.resolve(samples.taken if isinstance(kernel, FeatureMap) else self.X)
         self.intercept: Intercept = intercept
-        self.psd: PSDRule = psd
-        if self.constraints and isinstance(kernel, FeatureMap):
-            raise UnsupportedError(
-                f"constraints are about features or values of a kernel, and {kernel} has features of its own: make "
-                "these by its `features` and take them as samples, with a linear kernel"
-            )
+        self.psd: PSDRule = as_psd(psd)
         if self.constraints:
             user_rows(self.constraints, self.kernel, d, self.size_of_f, self.diagonal)  # only checked
 

@@ -6,14 +6,13 @@ imports this file, so a problem is any object here.)
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.frozen import bare, frozen
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.errors import UnknownOptionError, UnsupportedError, nearest
@@ -156,19 +155,6 @@ def in_space(problem: Any, space: FeatureSpace) -> Any:
     new = bare(problem)
     new.__dict__["space"] = space
     return new
-
-
-def bare(problem: Any) -> Any:
-    """The problem without what was computed of it, such as its Gram matrix."""
-    twin, computed = object.__new__(type(problem)), _computed(problem.__class__)
-    twin.__dict__.update({name: value for name, value in problem.__dict__.items() if name not in computed})
-    return twin
-
-
-@cache
-def _computed(kind: Hashable) -> frozenset[str]:
-    """The names of what a machine computes once and keeps."""
-    return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
 
 
 def _of(value: Any, n: int, rows: IntArray) -> Any:

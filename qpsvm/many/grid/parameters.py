@@ -23,8 +23,11 @@ from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionEr
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.replaced import kernel_parameters, parameters
 
-#: The letters of the machines' own parameters, for people.
-LETTERS = {"C": "C", "lam": "λ", "nu": "ν", "epsilon": "ε", "quantile": "τ", "width": "h"}
+#: The letters of the machines' own parameters and of the kernels', for people; of others the name.
+LETTERS = {
+    "lam": "λ", "nu": "ν", "epsilon": "ε", "quantile": "τ", "width": "h", "intercept": "b", "gamma": "γ", "coef0": "r",
+    "degree": "p",
+}  # fmt: skip
 #: Those that may be 0.
 FROM_ZERO = ("epsilon",)
 #: How much slack costs grows along the first and falls along the second: a path is walked towards dearer slack.

@@ -187,6 +187,7 @@ class _Run:
             "cache_size": cache_size, "shrinking": True, **self.settings,
         }  # fmt: skip
         width = self.data.shape[1] if own else None
+        compiled_loop(kind)  # imported here: each child process would do it anew
         busy = min(int(SUPPORTING * begins) + 1, n) if begins else n  # an iteration moves one of these
         raw = run_sliced(
             _fitted, (kind, np.ascontiguousarray(self.data), target, np.empty(0) if alike else upper, settings), busy,

@@ -29,7 +29,7 @@ from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.data.rows import RowSource
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, as_count, as_seed, sampled_rows
+from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, sampled_rows
 from qpsvm.space.kernels.functions import Kernel
 
 EPS = float(np.finfo(np.float64).eps)
@@ -253,16 +253,7 @@ class PivotedCholesky(FeatureMap):
     fit: Fit | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kernel", as_approximable(self.kernel, semidefinite=True))
-        object.__setattr__(self, "rank", as_count(self.rank, "rank"))
-        object.__setattr__(self, "tol", as_positive(self.tol, "tol"))
-        object.__setattr__(self, "seed", as_seed(self.seed))
-
-    @property
-    def approximated(self) -> Kernel:
-        """K."""
-        kernel: Kernel = self.kernel
-        return kernel
+        self._checked(kernel=as_approximable(self.kernel, semidefinite=True), tol=as_positive(self.tol, "tol"))
 
     @property
     def claim(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.data.rows import RowSource
-from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, as_count, as_seed, sampled_rows
+from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, sampled_rows
 from qpsvm.space.kernels.functions import RBF, Gamma, Kernel, gamma_of
 
 
@@ -78,20 +78,7 @@ class Nystroem(FeatureMap):
     fit: Fit | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kernel", as_approximable(self.kernel))
-        object.__setattr__(self, "components", as_count(self.components, "components"))
-        object.__setattr__(self, "seed", as_seed(self.seed))
-
-    @property
-    def approximated(self) -> Kernel:
-        """K."""
-        kernel: Kernel = self.kernel
-        return kernel
-
-    @property
-    def claim(self) -> str:
-        """Nothing is."""
-        return "Nothing is known of the machine with K."
+        self._checked(kernel=as_approximable(self.kernel))
 
     def _fitted(self, source: RowSource) -> Self:
         from sklearn.kernel_approximation import Nystroem as Root
@@ -163,18 +150,12 @@ class RandomFourier(FeatureMap):
 
     def __post_init__(self) -> None:
         RBF(self.gamma)  # only checked
-        object.__setattr__(self, "components", as_count(self.components, "components"))
-        object.__setattr__(self, "seed", as_seed(self.seed))
+        self._checked()
 
     @property
     def approximated(self) -> Kernel:
         """The RBF kernel of this γ."""
         return RBF(self.gamma)
-
-    @property
-    def claim(self) -> str:
-        """Nothing is."""
-        return "Nothing is known of the machine with K."
 
     def _fitted(self, source: RowSource) -> Self:
         from sklearn.kernel_approximation import RBFSampler

@@ -364,9 +364,9 @@ def test_cvxopt_with_structure_gives_the_dense_answer():
 @pytest.mark.slow
 def test_cvxopt_with_structure_is_fast():
     X, y = samples(20_000, 30)
-    began = time.perf_counter()
+    began = time.process_time()
     answer = structured(X, y, 1.0, {"show_progress": False, "abstol": 1e-30, "reltol": 1e-7, "feastol": 1e-7})
-    assert time.perf_counter() - began < 20  # one second on an idle machine
+    assert time.process_time() - began < 20  # one second on an idle machine
     assert qpsvm.CSVM(X, y, 1.0).certify(np.array(answer["x"]).ravel()).gap <= 1e-6
 
 

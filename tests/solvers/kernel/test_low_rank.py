@@ -239,9 +239,9 @@ def test_it_takes_over_where_newton_steps_stall(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.slow
 def test_a_time_limit_ends_in_a_certified_point() -> None:
     X, y = hardly_told(20_000)
-    began = time.perf_counter()
+    began = time.process_time()
     result = qpsvm.solve(CSVM(X, y, kernel=RBF(0.5)), "kernel_newton", engine="low_rank", time_limit=0.3, check=False)
-    assert time.perf_counter() - began < 30.0  # a loaded machine; alone it is a second
+    assert time.process_time() - began < 30.0  # a loaded machine; alone it is a second
     assert np.isfinite(result.gap)
     assert result.dual <= result.primal
 

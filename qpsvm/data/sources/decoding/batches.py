@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE
+from qpsvm.base.arrays.checks import LARGEST_VALUE, bad_number, index_of
 from qpsvm.base.arrays.rounding import first_rounded, rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError
@@ -120,32 +120,14 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
         good = np.abs(values) < LARGEST_VALUE  # false for NaN too
     if good.all():
         return math.inf if values.dtype == np.float64 else 0.0
-    bad = int(np.argmin(good.ravel()))
-    row, column = index_of(X, bad)
-    value = float(values.ravel()[bad])
-    raise _fault(value, f"{where(row)}, {in_words(column, names)}", int((~good).sum()))
-
-
-def index_of(X: Matrix, place: int) -> tuple[int, int]:
-    """Row and column of a number by its place among those stored, row by row."""
-    if sp.issparse(X):
-        return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
-    row, column = np.unravel_index(place, X.shape)
-    return int(row), int(column)
+    raise bad_number(
+        X, good, lambda row, column, what: f"{where(row)}, {in_words(column, names)} is {what}", " near it"
+    )
 
 
 def in_words(column: int, names: Sequence[str] | None) -> str:
     """A column in words."""
     return f"column {column}" if names is None else f"column {names[column]!r}"
-
-
-def _fault(value: float, at: str, count: int) -> DataError:
-    more = "" if count == 1 else f" (and {count - 1} more near it)"
-    if math.isnan(value):
-        return DataError(f"{at} is NaN{more}; impute or drop such rows first")
-    if math.isinf(value):
-        return DataError(f"{at} is infinite{more}; impute or drop such rows first")
-    return DataError(f"{at} is {value:.1e}{more}, whose square overflows: rescale")
 
 
 def check_source(source: RowSource, where: Callable[[int], str], names: Sequence[str] | None) -> None:

@@ -25,13 +25,14 @@ from qpsvm.faces.cli.commands.verify import check_options, proved, told
 from qpsvm.faces.cli.data import Sample, model_of, read
 from qpsvm.faces.cli.distributed import cluster, labels_of, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
-from qpsvm.faces.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
+from qpsvm.faces.cli.held_out import SEED, folds, held_out, parts, some_rows
 from qpsvm.faces.cli.measures import named
 from qpsvm.faces.cli.options import settings, settle
 from qpsvm.faces.cli.scores import block, compared_labels, confusion, figures, warnings
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.faces.cli.variants import VARIANTS
 from qpsvm.machines import Problem
+from qpsvm.many.grid.scoring import Fold
 from qpsvm.program.solution import Status
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     require_picture(options.plot)
     apart = options.test_size is not None or options.cv is not None
     whole = read(options, raw=apart)
-    everything = Split(np.arange(whole.table.X.shape[0]), np.arange(0))
+    everything = Fold(np.arange(whole.table.X.shape[0]), np.arange(0))
     seed = SEED if options.seed is None else options.seed
     split = everything if options.test_size is None else held_out(whole, options.test_size, seed)
     rows = some_rows(whole, split.train) if apart else whole
@@ -146,7 +147,7 @@ def _held_out(test: Sample, model: Model, n: int, seed: int, weighed: bool) -> s
 
 
 def _cross_validated(
-    sample: Sample, tested: Sequence[Split], options: argparse.Namespace, seed: int
+    sample: Sample, tested: Sequence[Fold], options: argparse.Namespace, seed: int
 ) -> tuple[str, bool]:
     """What machines that trained on all folds but one are worth on that one, and whether all were certified."""
     found: list[dict[str, float]] = []

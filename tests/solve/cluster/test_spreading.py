@@ -105,7 +105,7 @@ def test_a_worker_without_a_free_thread_is_named(placed):
             spread(placed, rounds, 1, 0.0, settings=Settings(reporting=0.3))
     finally:
         free.set()
-        sleeping.result(timeout=60)
+        sleeping.result(timeout=300)
 
 
 def pressed_at_first(state):
