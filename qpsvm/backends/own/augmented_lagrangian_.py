@@ -28,8 +28,6 @@ BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "par
 PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)
 #: Seconds of a call; of all passes, for each number in X; of all Newton steps, for each number in at most so many rows.
 CALL, PASS, STEP, STEP_ROWS = 5e-3, 8e-9, 1e-9, 3000
-#: Bytes of a number.
-NUMBER = 8
 #: Coordinate descent goes first up to so many numbers: seconds of a call, and of its passes a number.
 COORDINATE_NUMBERS = SETTINGS.coordinate_numbers
 COORDINATE_CALL, COORDINATE_PASSES = 8e-4, 5e-8
@@ -107,7 +105,7 @@ def _bytes(size: Size) -> float:
     """Vectors over the rows, and the matrix that is factored: of the columns, or where these are many of free rows."""
     k = min(size.rows, size.features)
     side = k if k <= SETTINGS.direct_columns else min(k, SETTINGS.pool_rows)
-    return float(NUMBER * (PASSES.count * (size.entries + size.rows) + side**2))
+    return float(8 * (PASSES.count * (size.entries + size.rows) + side**2))
 
 
 def _with_states(settings: dict[str, Any]) -> None:

@@ -72,14 +72,12 @@ GRAM_ROWS = 2000
 #: long its steps then take. LIBSVM's loop finds the split of few rows for next to nothing all the same, up to these
 #: stakes.
 CROWDED, CROWDED_FACTOR, MODEST = 2.5, 10.0, 8000.0
-#: Seconds of a call, and of its steps times n².
-CALL, SQUARE = 4e-4, 2e-8
+#: Seconds of a call, and of its steps times n²; of a ν-SVM.
+CALL, SQUARE, NU_SQUARE = 4e-4, 2e-8, 7e-9
 #: Features up to which few rows support a linear hard margin, and products with the samples that finding them takes.
 NARROW, PASSES = 60, 30.0
 #: Rows of a ν-SVM up to which its Gram matrix is made; of a linear one, for which interior points are as fast then.
 LARGEST_NU, LINEAR_NU = 4000, 500
-#: Seconds of a linear ν-SVM: of a call, and of its steps times n².
-NU_CALL, NU_SQUARE = 4e-4, 7e-9
 #: The tolerance of interior points, as a share of that asked for: α alone certifies less well than the pair. The
 #: shortest time that they are handed.
 INSIDE_SHARE, SHORTEST = 1e-2, 1e-9
@@ -119,7 +117,7 @@ class KernelNewtonBackend(Backend):
         if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
             return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
         if size.homogeneous:
-            return Cost(gram, gram, PAIR_BYTES * n**2).lasting(NU_CALL + NU_SQUARE * n * n + product)
+            return Cost(gram, gram, PAIR_BYTES * n**2).lasting(CALL + NU_SQUARE * n * n + product)
         crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
         seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
         return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)

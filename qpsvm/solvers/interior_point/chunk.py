@@ -31,10 +31,11 @@ class Settings:
     short_step: float = 0.9
     long_step: float = 0.999
     nearly_whole: float = 0.9
-    # Correctors (Gondzio) at most, and the step from which none is needed. Measured on twenty linear problems: with few
-    # columns as fast as a single one, in fewer iterations, and faster with many.
-    correctors: int = 2
-    long_enough: float = 0.8
+    # Columns from which a factorisation costs five times as much as a corrector (Gondzio): 27 + k/4 ns a row for the
+    # corrector, 42 + k/2 + k²/33 ns for the iteration. There two are made at most, else one. And the step from which
+    # none is needed, with few columns and with many: small tables take a quarter longer with the second rule.
+    costly_width: int = 50
+    long_enough: tuple[float, float] = (0.5, 0.9)
     # By how much longer a step a corrector aims for.
     aimed_step: float = 0.3
     # A corrector is kept where the step grows by this share of what was aimed for.

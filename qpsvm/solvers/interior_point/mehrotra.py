@@ -69,6 +69,7 @@ class Iterate:
             for i in range(0, n, SETTINGS.chunk_rows)
         ]  # fmt: skip
         self._pairs = max(1, 2 * n)
+        self._costly = not problem.lifted or len(self._u) > SETTINGS.costly_width
         self._least_objective = SETTINGS.least_of_all * problem.scales.force * problem.scales.room
         self.step = 0.0
         self.objective = self.absolute_gap = self.gap = self._primal_residual = np.inf
@@ -145,8 +146,8 @@ class Iterate:
             chunk.aim(goal)
         dx, du, dm = self._newton.solve(self._vectors.target)
         step = _step_length(min(chunk.correct(dx) for chunk in self._chunks))
-        for _ in range(SETTINGS.correctors):
-            if step > SETTINGS.long_enough:
+        for _ in range(1 + self._costly):
+            if step > SETTINGS.long_enough[self._costly]:
                 break
             aimed = min(1.0, step + SETTINGS.aimed_step)
             total = self._vectors.target

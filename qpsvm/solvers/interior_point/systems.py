@@ -99,7 +99,12 @@ class DenseColumns:
     def normal(self, D: FloatArray, x: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """BᵀDB, Bᵀx and BᵀDρ, from one pass over the chunks."""
         general = self._width <= MOST_GENERAL
-        weights, right = D if general else np.sqrt(D), np.stack([x, D * rho])
+        weights = D if general else np.sqrt(D)
+        if len(self._chunks) == 1:
+            (chunk,) = self._chunks
+            scaled = np.multiply(chunk, weights, out=self._scaled)
+            return scaled @ (chunk if general else scaled).T, chunk @ x, chunk @ (D * rho)
+        right = np.stack([x, D * rho])
         M, products = np.zeros((self._width, self._width)), np.zeros((2, self._width))
         for part, chunk in zip(self._parts, self._chunks, strict=True):
             products += right[:, part] @ chunk.T
