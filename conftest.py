@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator
+from contextlib import suppress
 
 import pytest
 
@@ -20,10 +21,16 @@ sys.dont_write_bytecode = False
 FIRST = (
     "tests/test_notebooks.py::test_each_notebook_runs",
     "tests/faces/play/browser",
-    "tests/solve/distributed",
+    "tests/solve/cluster",
     "tests/benchmarks",
     "tests/estimators",
+    "tests/bounds/proof",
+    "tests/faces/plotting",
+    "tests/derivation/test_displayed.py",
+    "tests/machines/test_joint.py",
     "tests/faces/cli",
+    "tests/test_architecture.py",
+    "tests/test_budgets.py",
 )
 
 
@@ -32,6 +39,21 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """One process more than there are cores: one or another waits for a browser, a cluster, another interpreter."""
     cores = yield
     return cores + 1
+
+
+def pytest_configure() -> None:
+    """Let Hypothesis draw the same examples each time, however long that takes on a busy machine.
+
+    What is found by chance is found by `tests/tools/hunt.py`, and not in somebody else's run.
+    """
+    with suppress(ImportError):
+        from hypothesis import HealthCheck, settings
+
+        quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
+        settings.register_profile(
+            "alike", derandomize=True, database=None, deadline=None, suppress_health_check=quiet
+        )  # fmt: skip
+        settings.load_profile("alike")
 
 
 def pytest_sessionstart() -> None:

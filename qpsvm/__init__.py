@@ -103,12 +103,10 @@ if TYPE_CHECKING:
     from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
     from qpsvm.many.grid.path import Path, path, solve_path
     from qpsvm.program.dualise import dualise
-    from qpsvm.result.all_in_one_model import JointModel
     from qpsvm.result.all_in_one_result import JointResult
-    from qpsvm.result.pairs_model import PairsModel
-    from qpsvm.space.kernels.nystroem import Nystroem
+    from qpsvm.result.decision_functions import JointModel, PairsModel
     from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
-    from qpsvm.space.kernels.random_fourier import RandomFourier
+    from qpsvm.space.kernels.sampled_maps import Nystroem, RandomFourier
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -123,12 +121,10 @@ else:
             "qpsvm.estimators.patch.patching": ("patch_sklearn", "unpatch_sklearn"),
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
-            "qpsvm.result.all_in_one_model": ("JointModel",),
             "qpsvm.result.all_in_one_result": ("JointResult",),
-            "qpsvm.space.kernels.nystroem": ("Nystroem",),
+            "qpsvm.result.decision_functions": ("JointModel", "PairsModel"),
+            "qpsvm.space.kernels.sampled_maps": ("Nystroem", "RandomFourier"),
             "qpsvm.space.kernels.pivoted_cholesky": ("PivotedCholesky",),
-            "qpsvm.space.kernels.random_fourier": ("RandomFourier",),
-            "qpsvm.result.pairs_model": ("PairsModel",),
             "qpsvm.faces.play.widget": ("Playground",),
             "qpsvm.machines.crammer_singer": ("CrammerSinger",),
             "qpsvm.machines.epsilon_svr": ("EpsilonSVR",),

@@ -9,7 +9,6 @@ import keyword
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 from collections import Counter
@@ -274,18 +273,22 @@ def run(code: str, folder: Path | None = None) -> str:
     if folder is not None:
         surroundings |= {"PYTHONPATH": str(folder)}
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60, cwd=folder,
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300, cwd=folder,
         env=surroundings,
     ).stdout  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def loaded() -> list[set[str]]:
-    """The modules of a fresh interpreter: after the import, with a problem and its QP printed, after a first solve."""
+    """The modules of a fresh interpreter: after the import, with a problem and its QP printed, after a first solve.
+
+    It ends with a star, for which every public name has to be there.
+    """
     code = (
         "import sys, qpsvm; print(*sys.modules);"
         "problem = qpsvm.CSVM([[0.0], [1.0]], [0, 1], kernel='rbf'); text = str(problem.qp('dual'));"
-        "print(*sys.modules); qpsvm.solve(problem); print(*sys.modules)"
+        "print(*sys.modules); qpsvm.solve(problem); print(*sys.modules);"
+        "from qpsvm import *; missing = set(qpsvm.__all__) - set(globals()); assert not missing, missing"
     )
     return [set(line.split()) for line in run(code).splitlines()]
 
@@ -311,24 +314,21 @@ def test_a_first_solve_waits_for_nothing_that_it_does_not_use(loaded):
 
 
 @pytest.mark.slow
-def test_every_public_name_is_there_for_a_star():
-    run("from qpsvm import *; import qpsvm; missing = set(qpsvm.__all__) - set(globals()); assert not missing, missing")
-
-
-@pytest.mark.slow
 def test_import_is_quick(tmp_path):
-    """0.3 s of processor time beyond NumPy and SciPy, as for any package once its bytecode is there.
+    """It takes no longer than that of NumPy and SciPy before it, a third as long as this is written.
 
-    It is of a copy, so that this holds where the files lie in a folder into which nothing is written, too.
+    It is of a copy, so that this holds where the files lie in a folder into which nothing is written, too; once its
+    bytecode is there, as that of any package.
     """
     shutil.copytree(ROOT, tmp_path / "qpsvm", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
-        "import time, numpy, scipy.linalg, scipy.sparse; start = time.process_time(); import qpsvm;"
-        "print(time.process_time() - start)"
+        "from time import process_time as now; start = now(); import numpy, scipy.linalg, scipy.sparse; there = now();"
+        "import qpsvm; print(there - start, now() - there)"
     )
     run(code, tmp_path)  # writes the bytecode
     assert any(tmp_path.rglob("call.*.pyc"))
-    assert statistics.median(float(run(code, tmp_path)) for _ in range(3)) < 0.3
+    before, ours = map(float, run(code, tmp_path).split())
+    assert ours < before
 
 
 # --- equations --------------------------------------------------------------------------------------------------------
@@ -426,11 +426,13 @@ def all_names() -> frozenset[str]:
 
 @cache
 def homes(owner: str) -> list[Path]:
-    """The files of a module, by the end of its dotted name; or the files that define a class."""
+    """The files of a module, by the end of its dotted name; or the files that define a class or what it inherits."""
     found = [path for name, path in MODULES.items() if f".{name}".endswith(f".{owner}")]
     where, _, kind = owner.rpartition(".")
     files = homes(where) if where else FILES
-    return found or [p for p in files if any(isinstance(n, ast.ClassDef) and n.name == kind for n in parsed(p).body)]
+    classes = {p: n for p in files for n in parsed(p).body if isinstance(n, ast.ClassDef) and n.name == kind}
+    bases = [base.id for each in classes.values() for base in each.bases if isinstance(base, ast.Name)]
+    return found or [*classes, *(path for base in bases if base != kind for path in homes(base))]
 
 
 def exists(name: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from proof import EPS, Long, Task, gram, prove, verify
 
@@ -35,6 +35,17 @@ WAYS = [
     (backend, form) for backend, form in itertools.product(BACKENDS, FORMS) if (backend, form) != ("cvxpy", "primal")
 ]
 each_way = pytest.mark.parametrize(("backend", "form"), WAYS)
+
+
+def by_turns(**cases: Iterable[Any]) -> pytest.MarkDecorator:
+    """Each case in two of the five ways, one of which is accurate, and each way with two cases of five.
+
+    What is particular about a case is the library's, before and after a backend; `test_matrix` has them all in all.
+    """
+    rows = [
+        (*case, *WAYS[(k + far) % 5]) for k, case in enumerate(itertools.product(*cases.values())) for far in (0, 2)
+    ]
+    return pytest.mark.parametrize((*cases, "backend", "form"), rows, ids=lambda value: str(value))
 
 
 def solved(
@@ -207,9 +218,7 @@ def test_hard_conditioning_is_solved_where_nothing_is_chosen(name: str) -> None:
 
 
 @pytest.mark.slow
-@each_way
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("C", [1e-8, 1e-4, 1e4, 1e8, "1e-4..1e4", "weights 1e-4..1e4"], ids=str)
+@by_turns(kernel=KERNELS, C=[1e-8, 1e-4, 1e4, 1e8, "1e-4..1e4", "weights 1e-4..1e4"])
 def test_c_of_any_size(C: Any, kernel: str, backend: str, form: str) -> None:
     task = task_of("as it is", "C-SVM", kernel)
     spread = np.logspace(-4, 4, len(Y0))[np.random.default_rng(5).permutation(len(Y0))]
@@ -255,9 +264,7 @@ NUS: dict[str, tuple[float, Any]] = {
 
 
 @pytest.mark.slow
-@each_way
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("name", NUS)
+@by_turns(kernel=KERNELS, name=NUS)
 def test_nu_at_the_ends_of_its_range(name: str, kernel: str, backend: str, form: str) -> None:
     X, y = blobs(24, 3, 1.5, share=1 / 3)
     nu, weight = NUS[name]
@@ -313,9 +320,7 @@ def test_reduced_hulls_that_all_but_meet(share: float, backend: str, form: str) 
 
 
 @pytest.mark.slow
-@each_way
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("variant", VARIANTS)
+@by_turns(kernel=KERNELS, variant=VARIANTS)
 def test_a_weight_of_two_is_the_row_twice_and_of_zero_is_no_row(
     variant: str, kernel: str, backend: str, form: str
 ) -> None:
@@ -612,8 +617,7 @@ SEPARABLE: dict[str, tuple[Any, Any, Any]] = {
 
 
 @pytest.mark.slow
-@each_way
-@pytest.mark.parametrize("name", SEPARABLE)
+@by_turns(name=SEPARABLE)
 def test_separable_classes(name: str, backend: str, form: str) -> None:
     X, y, kernel = SEPARABLE[name]
     result = solved(Task(X, y, "hard", kernel), backend, form)
@@ -703,8 +707,7 @@ def meet(X: Any, y: Any, kernel: Any, error: qpsvm.NotSeparableError) -> None:
 
 
 @pytest.mark.slow
-@each_way
-@pytest.mark.parametrize("name", INSEPARABLE)
+@by_turns(name=INSEPARABLE)
 def test_inseparable_classes_carry_their_proof(name: str, backend: str, form: str) -> None:
     X, y, kernel = INSEPARABLE[name]
     problem = HardMargin(X, y, kernel)
@@ -781,9 +784,7 @@ def test_the_same_kernel_without_a_free_intercept_is_refused(intercept: Any) -> 
 
 
 @pytest.mark.slow
-@each_way
-@pytest.mark.parametrize("kernel", [Sigmoid(0.5, -1.0), Sigmoid(1.0, 1.0), Polynomial(2, 1.0, -1.0)], ids=str)
-@pytest.mark.parametrize("psd", ["clip", "shift"])
+@by_turns(kernel=[Sigmoid(0.5, -1.0), Sigmoid(1.0, 1.0), Polynomial(2, 1.0, -1.0)], psd=["clip", "shift"])
 def test_indefinite_kernels_made_definite(psd: str, kernel: Any, backend: str, form: str) -> None:
     K = gram(kernel, X0, X0).astype(float)
     values, vectors = np.linalg.eigh(K)
@@ -805,10 +806,10 @@ def test_indefinite_kernels_made_definite(psd: str, kernel: Any, backend: str, f
 
 
 @pytest.mark.slow
-@each_way
-@pytest.mark.parametrize("kernel", [Sigmoid(0.5, -1.0), Polynomial(2, 1.0, -1.0), Polynomial(1, 1.0, -1.0)], ids=str)
-@pytest.mark.parametrize("psd", ["clip", "shift"])
-@pytest.mark.parametrize("intercept", ["penalised", None])
+@by_turns(
+    kernel=[Sigmoid(0.5, -1.0), Polynomial(2, 1.0, -1.0), Polynomial(1, 1.0, -1.0)], psd=["clip", "shift"],
+    intercept=["penalised", None],
+)  # fmt: skip
 def test_indefinite_kernels_without_a_free_intercept(
     intercept: Any, psd: str, kernel: Any, backend: str, form: str
 ) -> None:
@@ -926,28 +927,23 @@ def tasks(draw: st.DrawFn, variants: tuple[str, ...] = ("c", "nu", "hinge")) -> 
     return Task(X, y, variant, kernel, C, nu, 1 / (C * s.sum()), intercept, weight)
 
 
-def examples(number: int) -> Any:
-    quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(deadline=None, max_examples=number, derandomize=True, database=None, suppress_health_check=quiet)
-
-
 @pytest.mark.slow
 @given(task=tasks(), form=st.sampled_from(FORMS))
-@examples(80)
+@settings(max_examples=80)
 def test_any_small_problem_is_certified(task: Task, form: str) -> None:
     solved(task, "cvxopt", form)
 
 
 @pytest.mark.slow
 @given(task=tasks(), backend=st.sampled_from(["osqp", "cvxpy"]), form=st.sampled_from(FORMS))
-@examples(40)
+@settings(max_examples=40)
 def test_any_small_problem_is_answered_honestly_by_the_others(task: Task, backend: str, form: str) -> None:
     solved(task, backend, form)
 
 
 @pytest.mark.slow
 @given(task=tasks(variants=("hard",)), backend=st.sampled_from(BACKENDS), form=st.sampled_from(FORMS))
-@examples(80)
+@settings(max_examples=80)
 def test_any_small_hard_margin_is_proven_either_way(task: Task, backend: str, form: str) -> None:
     result = replace(task, weight=None).solve(backend, form)
     if isinstance(result.error, qpsvm.NotSeparableError):

@@ -8,6 +8,7 @@ import pytest
 
 import qpsvm
 from qpsvm import estimators
+from qpsvm.estimators.parameters import Settings
 from qpsvm.machines import registry
 
 X = [[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0], [3.0, 3.0], [0.5, 0.2]]
@@ -42,3 +43,8 @@ def test_every_member_of_an_estimator_can_be_looked_at(kind):
     inspect.getmembers(kind())
     for target in (LABELS, CLASSES):
         inspect.getmembers(kind().fit(X, target))
+
+
+def test_type_checkers_know_every_parameter_of_an_estimator():
+    names = {name for kind in ESTIMATORS for name in kind().get_params()}
+    assert names == set(Settings.__annotations__)

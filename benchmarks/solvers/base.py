@@ -10,8 +10,7 @@ from benchmarks.lines import version_of
 from benchmarks.samples import FloatArray
 from benchmarks.tasks import Machine, Task
 from qpsvm.machines import Problem
-from qpsvm.program.scaled import ScaledQP
-from qpsvm.program.solution import QPSolution
+from qpsvm.program.solution import QPSolution, ScaledQP
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from benchmarks.solvers.base import Entrant, Point, Rung, Said, point_of
 from benchmarks.tasks import Machine, Task
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.program.qp import QP
-from qpsvm.program.scaled import ScaledQP
-from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.solution import QPSolution, ScaledQP, Solver, Status
 from qpsvm.space.operators import Diagonal
 
 #: No limit but time.

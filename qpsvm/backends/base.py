@@ -28,7 +28,7 @@ from qpsvm.base.errors import (
 )
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
-from qpsvm.program.statement import Statement
+from qpsvm.program.svm_dual import Statement
 from qpsvm.space.operators import LowRank
 
 
@@ -237,7 +237,7 @@ class Backend(ABC):
         UnsupportedError
             Another QP, or a machine that this backend does not take.
         """
-        statement = statement_of(qp, self.name)
+        statement = qp.statement or statement_of(qp, self.name)
         svm = statement.svm
         reason = self.refuse(traits_of(svm, isinstance(svm.gram, LowRank)), svm.m, "dual")
         if reason is not None:

@@ -29,9 +29,8 @@ from qpsvm.base.errors import (
     SolverError,
     TooLargeError,
 )
-from qpsvm.base.resources.interrupts import held
 from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.progress import Clock, held
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status
 

@@ -17,8 +17,7 @@ from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.qp import QP
-from qpsvm.program.statement import Statement
-from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
+from qpsvm.program.svm_dual import Group, Statement, SVMDual, intercept_group
 from qpsvm.space.kernels.gram import KernelGram
 from qpsvm.space.operators import Dense, LowRank, Operator
 
@@ -27,15 +26,10 @@ UNIFORM = 1e-12
 
 
 def statement_of(qp: QP, name: str) -> Statement:
-    """The SVM that a QP is the dual of, by its own word or read off its numbers.
+    """The dual of a C-SVM, a hard margin or a ν-SVM, read off the numbers of a QP that does not say what it is of.
 
     Raises UnsupportedError.
     """
-    return qp.statement or recognise(qp, name)
-
-
-def recognise(qp: QP, name: str) -> Statement:
-    """Read the dual of a C-SVM, a hard margin or a ν-SVM off the numbers of a QP: as `statement_of`."""
     A = None if qp.A is None else as_dense(qp.A)
     rows = 0 if A is None else len(A)
     lb, ub = qp.bounds

@@ -1,7 +1,6 @@
-"""Every exception and warning of the library.
+"""Every exception and warning of the library: what is wrong, where (row, column, parameter), and what to do about it.
 
-Every error derives from `QPSVMError`, and also from the built-in class that a Python user would catch in its place. A
-message says what is wrong, where (row, column, parameter), and what to do about it.
+Every error derives from `QPSVMError`, and also from the built-in class that a Python user would catch in its place.
 """
 
 from __future__ import annotations
@@ -14,10 +13,7 @@ from qpsvm.base.arrays.words import install as install
 from qpsvm.base.arrays.words import nearest as nearest
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from qpsvm.base.arrays.types import FloatArray
 
 
 class QPSVMError(Exception):
@@ -31,8 +27,8 @@ class QPSVMError(Exception):
     """
 
     def __reduce__(self) -> tuple[Any, ...]:  # that of MemoryError is not safe for whoever pickles tracebacks, too
-        code = getattr(type(self).__init__, "__code__", None)
-        names = code.co_varnames[1 : code.co_argcount] if code else ()  # each an attribute
+        code = getattr(type(self).__init__, "__code__", None)  # its arguments are attributes
+        names = code.co_varnames[1 : code.co_argcount] if code else ()
         return type(self), tuple(vars(self)[name] for name in names if name in vars(self)) or self.args
 
 
@@ -49,7 +45,7 @@ class DataError(QPSVMError, ValueError):
 
 
 class DataTypeError(DataError, TypeError):
-    """The samples, labels or weights are of a type that has no order or no arithmetic (complex, text, objects).
+    """The samples, labels or weights are of a type without order or arithmetic (complex, text, objects).
 
     Examples
     --------
@@ -121,9 +117,7 @@ class ParameterTypeError(ParameterError, TypeError):
 
 
 class UnknownOptionError(QPSVMError, TypeError, ValueError):
-    """A backend, form, kernel or option that does not exist; the message names the nearest one that does.
-
-    To Python an unknown keyword is a `TypeError` and an unknown value a `ValueError`; this is caught as either.
+    """A backend, form, kernel or option that does not exist: a `TypeError` and a `ValueError`; it names the nearest.
 
     Examples
     --------
@@ -163,10 +157,9 @@ class MissingExtraError(QPSVMError, ImportError):
 
     Examples
     --------
-    >>> import sys
-    >>> from unittest.mock import patch
+    >>> import sys, unittest.mock
     >>> import qpsvm
-    >>> with patch.dict(sys.modules, {"matplotlib": None}):  # as if it were absent
+    >>> with unittest.mock.patch.dict(sys.modules, {"matplotlib": None}):  # as if it were absent
     ...     qpsvm.plotting.gap([[0, 1.0], [1, 0.1]])
     Traceback (most recent call last):
     qpsvm.MissingExtraError: ...
@@ -210,22 +203,14 @@ class SolverError(QPSVMError, RuntimeError):
 
 
 class ClusterError(SolverError):
-    """A Dask cluster could not go on with a solve: workers were lost for good, or all of them, or the scheduler.
+    """A Dask cluster could not go on with a solve: it has lost workers, or the scheduler.
 
-    Attributes
-    ----------
-    message : str
-        What was lost.
-    state : dict or None
-        The last state that was noted.
-    checkpoint : str or None
-        The file that a solve may go on from.
+    Its `state` is the last one that was noted, and `checkpoint` the file that a solve may go on from, or None.
 
     Examples
     --------
     >>> import qpsvm
-    >>> print(qpsvm.ClusterError("all workers of the Dask cluster are gone").checkpoint)
-    None
+    >>> qpsvm.ClusterError("all workers of the Dask cluster are gone").checkpoint
     """
 
     def __init__(self, message: str, state: dict[str, Any] | None = None, checkpoint: str | None = None) -> None:
@@ -236,8 +221,7 @@ class ClusterError(SolverError):
 class _ProvableError(QPSVMError):
     """An error about a machine without a solution, which says why in numbers: that can be proven."""
 
-    #: Makes the proof, where the samples are at hand; whoever raises the error sets it. It is not pickled.
-    _evidence: Callable[[], Any] | None = None
+    _evidence: Callable[[], Any] | None = None  # makes the proof, of the samples; set by whoever raises; not pickled
 
     def verify(self) -> Any:
         """Prove it: in rational numbers, and where these are not found up to a distance that is proven.
@@ -245,8 +229,7 @@ class _ProvableError(QPSVMError):
         Returns
         -------
         Proof
-            Without a gap, which is NaN. Where the numbers of the error do not prove it exactly, one of its `claims` is
-            open and says what they do prove; or refuted, where the opposite is proven.
+            Its gap is NaN. Where these numbers do not prove it exactly, one of its `claims` is open, or refuted.
 
         Raises
         ------
@@ -273,15 +256,8 @@ class _ProvableError(QPSVMError):
 class InfeasibleNuError(_ProvableError, ParameterError):
     """The ν asked for is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
 
-    Attributes
-    ----------
-    nu : float
-        The value asked for.
-    nu_max : float
-        The largest feasible value: 2·min(S₊, S₋)/S for sums of sample weights of the positive class, the negative class
-        and both; 1 where there are no classes, so that ν is a share.
-    balance : bool
-        Whether it is the balance of two classes that sets it.
+    The largest feasible one is `nu_max`: 2·min(S₊, S₋)/S for sums of the weights of the positive class, the negative
+    class and both; 1 where there are no classes (`balance` is false), so that `nu` is a share.
 
     Examples
     --------
@@ -292,25 +268,19 @@ class InfeasibleNuError(_ProvableError, ParameterError):
     """
 
     def __init__(self, nu: float, nu_max: float, balance: bool = True) -> None:
-        self.nu, self.nu_max, self.balance = nu, nu_max, balance
-        why = f": it is a share, so choose nu <= {nu_max:g}"
+        self.nu, self.nu_max, self.balance, why = nu, nu_max, balance, f": it is a share, so choose nu <= {nu_max:g}"
         if balance:
             why = (
                 f" for this class balance: the largest feasible value is {nu_max:.6g} (2·min(S+, S-)/S over the class "
-                f"weights); choose nu <= {nu_max:.6g} or weight the smaller class up"
             )
+            why += f"weights); choose nu <= {nu_max:.6g} or weight the smaller class up"
         super().__init__(f"nu = {nu:g} is infeasible{why}")
 
 
 class IndefiniteKernelError(QPSVMError, ValueError):
     """The kernel matrix has a negative eigenvalue where the dual needs none, so the QP is not convex.
 
-    Attributes
-    ----------
-    eigenvalue : float
-        The smallest eigenvalue of the Gram matrix, on the hyperplane of the dual variables if there is one.
-    kernel, where : str
-        The kernel, and that hyperplane, in words.
+    Its `eigenvalue` is the smallest one of the Gram matrix of the `kernel`, on the hyperplane `where` α is.
 
     Examples
     --------
@@ -335,23 +305,19 @@ class NotSeparableError(_ProvableError, ValueError):
     Attributes
     ----------
     u, v : ndarray of shape (n,)
-        Convex weights over the caller's rows with Σ u_i φ(x_i) = Σ v_j φ(x_j). u is zero outside the positive class,
-        and v outside the negative class.
+        Convex weights over the caller's rows, of the positive and of the negative class: Σ u_i φ(x_i) = Σ v_j φ(x_j).
     distance : float
-        ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖ of these floats. Rounding keeps it from being zero: that
-        there are weights next to them for which it is, is proven before this is raised.
+        ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖; that weights next to these floats make it 0 is proven.
 
     Examples
     --------
     >>> import qpsvm
-    >>> try:
-    ...     qpsvm.solve(qpsvm.HardMargin([[0.0], [1.0], [2.0]], [0, 1, 0]))
-    ... except qpsvm.NotSeparableError as error:
-    ...     print(error.u.round(6), error.v.round(6))
-    [0. 1. 0.] [0.5 0.  0.5]
+    >>> qpsvm.solve(qpsvm.HardMargin([[0.0], [1.0], [2.0]], [0, 1, 0]))
+    Traceback (most recent call last):
+    qpsvm.NotSeparableError: the classes are not separable: a convex combination of 1 positive samples meets one of ...
     """
 
-    def __init__(self, u: Floats, v: Floats, distance: float) -> None:
+    def __init__(self, u: FloatArray, v: FloatArray, distance: float) -> None:
         self.u, self.v, self.distance = u, v, distance
         super().__init__(
             "the classes are not separable: a convex combination of "
@@ -366,14 +332,10 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
 
     Attributes
     ----------
-    u, v : ndarray of shape (n,)
-        Convex weights over the caller's rows, of the positive and of the negative class: of the nearest points of the
-        hulls that were found.
-    distance : float
-        ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖, as measured. A margin, if there is one, is hardly larger.
+    u, v, distance
+        As of `NotSeparableError`, of the nearest points found. A margin, if there is one, is hardly larger.
     separable : bool or None
-        True where exact arithmetic found that there is a margin, which is too narrow for doubles; None where it found
-        neither that nor a common point.
+        True where exact arithmetic found a margin, too narrow for doubles.
 
     Examples
     --------
@@ -383,11 +345,10 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
     qpsvm.MarginNotFoundError: the classes can be separated, but by a margin too narrow for doubles: ...
     """
 
-    def __init__(self, u: Floats, v: Floats, distance: float, separable: bool | None = None) -> None:
+    def __init__(self, u: FloatArray, v: FloatArray, distance: float, separable: bool | None = None) -> None:
         self.u, self.v, self.distance, self.separable = u, v, distance, separable
-        known = "whether the classes can be separated is not decided"
-        if separable:
-            known = "the classes can be separated, but by a margin too narrow for doubles"
+        narrow = "the classes can be separated, but by a margin too narrow for doubles"
+        known = narrow if separable else "whether the classes can be separated is not decided"
         super().__init__(
             f"{known}: their hulls come as near as {distance:.1e} of the data's size (the weights of these points are "
             "in .u and .v), where rounding hides which side a sample is on; .verify() says what is proven. Use CSVM, "
@@ -396,46 +357,30 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
 
 
 class _RowsError(_ProvableError):
-    """An error about a user's rows, with weights that say why."""
+    """An error about linear constraints, with weights that say why, between two things that are `_said`."""
 
-    #: What is said of the rows before the weights, and after them.
     _said = ("", "")
 
     def __init__(self, weights: dict[str, float], bound: float, residual: float) -> None:
-        self.weights = weights
-        self.bound = bound
-        self.residual = residual
-        named = sorted(weights.items(), key=lambda item: -item[1])
-        listing = " + ".join(f"{weight:.3g}·({name})" for name, weight in named[:8]) + (
-            " + …" if len(named) > 8 else ""
-        )
+        self.weights, self.bound, self.residual = weights, bound, residual
+        named = [f"{weight:.3g}·({name})" for name, weight in sorted(weights.items(), key=lambda item: -item[1])]
+        listing = " + ".join([*named[:8], "…"] if len(named) > 8 else named)
         exact = "exactly" if residual == 0.0 else f"up to {residual:.1e}"
-        super().__init__(
-            f"{self._said[0]}: in {listing} the left-hand sides cancel {exact}, and the bounds add up to {bound:.3g} < "
-            f"0; {self._said[1]} (the weights are in .weights)"
-        )
-
-    def __reduce__(self) -> tuple[type[_RowsError], tuple[dict[str, float], float, float]]:
-        return type(self), (self.weights, self.bound, self.residual)
+        why = f"in {listing} the left-hand sides cancel {exact}, and the bounds add up to {bound:.3g} < 0"
+        super().__init__(f"{self._said[0]}: {why}; {self._said[1]} (the weights are in .weights)")
 
 
 class InfeasibleConstraintsError(_RowsError, ValueError):
-    """Rows of the user's that no (w, b) keeps all at once, with the proof.
+    """Linear constraints that no (w, b) keeps all at once, with the proof; `UndecidedConstraintsError` is without it.
 
     Attributes
     ----------
     weights : dict of str to float
         λ > 0 of the rows that exclude each other, by name, adding up to 1: Σ λ_k times row k has nothing on its
         left-hand side, and a negative bound on its right (Farkas). A margin row of a hard margin is called "margin[i]".
-    bound : float
-        That bound, Σ λ_k h_k < 0.
-    residual : float
-        How large the left-hand side is for a (w, b) of norm 1, of these floats: 0 where they were found in exact
-        arithmetic. That there are weights next to them for which it is 0 is proven before this is raised.
-
-    See Also
-    --------
-    UndecidedConstraintsError : Where it is not.
+    bound, residual : float
+        That bound, Σ λ_k h_k < 0; and how large the left-hand side is for a (w, b) of norm 1, of these floats: that
+        weights next to them make it 0 is proven.
 
     Examples
     --------
@@ -450,34 +395,23 @@ class InfeasibleConstraintsError(_RowsError, ValueError):
 
 
 class UndecidedConstraintsError(_RowsError, SolverError, ValueError):
-    """No (w, b) was found that keeps all rows of the user's, and that there is none was not proven.
+    """No (w, b) was found that keeps all linear constraints, and that there is none was not proven.
 
     Attributes
     ----------
-    weights : dict of str to float
-        λ > 0 of some rows, by name, adding up to 1: Σ λ_k times row k has hardly anything on its left-hand side.
-    bound : float
-        What it has on its right-hand side, Σ λ_k h_k < 0.
-    residual : float
-        How large the left-hand side is for a (w, b) of norm 1, as computed: one that keeps the rows, if there is one,
-        has about the norm −bound/residual, or more.
-
-    See Also
-    --------
-    InfeasibleConstraintsError : Where it was.
+    weights, bound, residual
+        As of `InfeasibleConstraintsError`, but the left-hand side is only small: a (w, b) that keeps all rows, if there
+        is one, has about the norm −bound/residual, or more.
 
     Examples
     --------
-    The second row asks of three times the first what that excludes, but 0.3 is not three times 0.1 in floats, so that
-    an immense w keeps both:
+    The second row excludes three times the first, but 0.3 is not three times 0.1 in floats: an immense w keeps both.
 
     >>> import qpsvm
     >>> rows = qpsvm.Constraints([[1.0, 0.1], [-3.0, -0.3]], [1.0, -4.0])
-    >>> try:
-    ...     qpsvm.CSVM([[0.0, 0.0], [2.0, 1.0]], [0, 1], constraints=rows).svm
-    ... except qpsvm.UndecidedConstraintsError as error:
-    ...     print([claim.kind for claim in error.verify().claims if claim.verdict == "open"])
-    ['feasible']
+    >>> qpsvm.CSVM([[0.0, 0.0], [2.0, 1.0]], [0, 1], constraints=rows).svm
+    Traceback (most recent call last):
+    qpsvm.UndecidedConstraintsError: whether some (w, b) keeps all rows of constraints is not decided: in ...
     """
 
     _said = (
@@ -493,10 +427,7 @@ class QPSVMWarning(UserWarning):
     --------
     >>> import warnings
     >>> import qpsvm
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", qpsvm.QPSVMWarning)  # errors instead
-    ...     print(qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).status)
-    optimal
+    >>> warnings.filterwarnings("ignore", category=qpsvm.QPSVMWarning)
     """
 
 
@@ -507,12 +438,10 @@ class InaccurateWarning(QPSVMWarning):
     --------
     >>> import warnings
     >>> import qpsvm
-    >>> with warnings.catch_warnings(record=True) as warned:
-    ...     warnings.simplefilter("always")
-    ...     problem = qpsvm.HardMargin([[0.0], [1.0], [4.0]], [0, 1, 1])
-    ...     result = qpsvm.solve(problem, "dual_ascent", max_iter=1, polish=False)
-    >>> print(warned[0].category.__name__)
-    InaccurateWarning
+    >>> warnings.simplefilter("error", qpsvm.InaccurateWarning)  # an error instead
+    >>> qpsvm.solve(qpsvm.HardMargin([[0.0], [1.0], [4.0]], [0, 1, 1]), "dual_ascent", max_iter=1, polish=False)
+    Traceback (most recent call last):
+    qpsvm.InaccurateWarning: ...
     """
 
 

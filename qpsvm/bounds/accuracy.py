@@ -30,8 +30,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.remembered import remembered
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots, dots_in_two, gamma, lengths_above, sum_in_two, two_sum
+from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.rounding import (
+    UNDERFLOW,
+    UNIT,
+    dots,
+    dots_in_two,
+    gamma,
+    length_above,
+    lengths_above,
+    sum_in_two,
+    two_sum,
+)
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.space.kernels.blocks import exponent_error
@@ -109,11 +119,8 @@ class Accuracy:
         """A bound on √Σρ_i²."""
         if self._sizes is None:
             return self.largest
-        norm, n = float(np.linalg.norm(self._sizes)), self.space.n
-        if not self.comm.serial:
-            square, n = self.comm.sums(norm * norm, n + 4)
-            norm = math.sqrt(square)
-        return norm * (1.0 + gamma(n))
+        norm = length_above(self._sizes)
+        return norm if self.comm.serial else length_above(self.comm.allgather(np.array([norm])))
 
     def sizes(self, rows: IntArray) -> FloatArray:
         """ρ_i of some rows: (r,)."""
@@ -155,17 +162,17 @@ class Accuracy:
     def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
         """What ρ_i is multiplied by in (ACC.2)."""
         if w is not None:
-            return gamma(self._width + 6) * float(np.linalg.norm(w)) * (1.0 + gamma(len(w) + 4)) + UNDERFLOW
+            return gamma(self._width + 6) * length_above(w) + UNDERFLOW
         support = np.flatnonzero(beta)
         size = float(np.abs(beta[support]) @ self.sizes(support)) * (1.0 + gamma(len(support)))
         return (self.epsilon + gamma(len(support) + 6)) * size
 
     def weight_radius(self, beta: FloatArray) -> float:
         """How far Σβ_i z_i may be from what was computed, in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
-        length, count, n = float(np.linalg.norm(beta)), int(np.count_nonzero(beta)), len(beta)
+        length, count, n = length_above(beta), int(np.count_nonzero(beta)), len(beta)
         if not self.comm.serial:
-            square, count, n = self.comm.sums(length * length, count, n + 4)
-            length = math.sqrt(square)
+            length = length_above(self.comm.allgather(np.array([length])))
+            count, n = self.comm.sums(count, n + 4)
         size = length * self.norm
         if self._sizes is not None:
             size = min(size, self.comm.sum(float(np.abs(beta) @ self._sizes)))

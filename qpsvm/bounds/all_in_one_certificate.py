@@ -21,9 +21,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import freeze_parts
-from qpsvm.base.arrays.remembered import remembered
-from qpsvm.base.arrays.rounding import UNIT, gamma, relative_gap, total
+from qpsvm.base.arrays.frozen import freeze_parts, remembered
+from qpsvm.base.arrays.rounding import UNIT, gamma, length_above, relative_gap, total
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.bounds import all_in_one_repair as joint_intercepts
@@ -217,7 +216,7 @@ class JointJudge:
                     float(self.space.coefficients(column) @ (point.f[:, c] - point.inner[c]))
                     + self._kappa(point, c) * size
                 )
-                norm = math.sqrt(max(square, 0.0)) if w is None else float(np.linalg.norm(w))
+                norm = math.sqrt(max(square, 0.0)) if w is None else length_above(w)
                 found[c] += apart * norm + 8.0 * UNIT * point.factor * size
         return found * FEW
 
@@ -301,8 +300,8 @@ class JointJudge:
             f[rows, c], r[rows, c] = found
             sharp = None if w is None else self.accuracy.sharp_weights(point.beta[:, c])
             if sharp is not None and w is not None:
-                apart = np.linalg.norm(w[:, c] - sharp[0]) + np.linalg.norm(sharp[1] + 2.0 * UNIT * np.abs(sharp[0]))
-                distances[c] = min(float(distances[c]), float(apart) * FEW)
+                apart = length_above(w[:, c] - sharp[0]) + length_above(sharp[1] + 2.0 * UNIT * np.abs(sharp[0]))
+                distances[c] = min(float(distances[c]), apart * FEW)
         gap = self._gap(point, f, r, distances)
         return self._valued(replace(point, gap=gap, f=f, missing=self.dual.missing(f))) if gap < point.gap else point
 

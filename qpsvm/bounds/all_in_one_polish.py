@@ -30,8 +30,6 @@ from qpsvm.space.operators import Operator
 
 #: Rounds of (JPOL.2) for each step length, and how often variables that leave their bounds are held in one round.
 ROUNDS, HOLDS = 15, 8
-#: Shares of the level up to which t is nearly 0.
-NEARLY = (1e-6, 1e-4, 1e-8)
 #: A measured gap below this is rounding; below the second one the split is right.
 FINISHED, POLISHED = 1e-13, 1e-10
 #: Most free variables of one system, and seconds of its solution in units of their third power.
@@ -56,41 +54,6 @@ def polish(
     for tau in list(_step_lengths(gram, dual))[:lengths]:
         best = _rounds(gram, dual, start, best, certify, tau, clock)
         if best.measured <= POLISHED or clock.stopped():
-            break
-    return best
-
-
-def from_margins(
-    gram: Operator,
-    dual: JointDual,
-    missing: FloatArray,
-    certify: Callable[[FloatArray], JointPoint],
-    clock: Clock,
-) -> JointPoint | None:
-    """The best point of the splits that a w alone suggests, by t (n, k) at it; None where none could be solved.
-
-    A row is free where t is nearly 0, and at its bound where t is positive; where the slack is shared, the rivals with
-    nearly the largest t share C_i.
-    """
-    best: JointPoint | None = None
-    for near in NEARLY:
-        near *= dual.level
-        if dual.shared:
-            worst = np.maximum(missing.max(axis=1, where=~dual.own, initial=-np.inf), 0.0)
-            split = ((missing >= worst[:, None] - near) & (missing >= -near) & ~dual.own).astype(np.int8)
-            full = worst > near
-            split[np.flatnonzero(full), dual.label[full]] = 2
-        else:
-            split = np.where(missing > near, 2, np.where(missing >= -near, 1, 0)).astype(np.int8)
-            split[dual.own] = 0
-        if clock.stopped():
-            break
-        alpha = _solved(gram, dual, np.zeros((dual.n, dual.k)), split, clock)
-        if alpha is None:
-            continue
-        point = certify(alpha)
-        best = point if best is None or point.measured < best.measured else best
-        if best.measured <= POLISHED:
             break
     return best
 

@@ -48,6 +48,10 @@ from qpsvm.program.all_in_one import JointDual
 INSIDE = 1e-7
 #: What is a tie in (JB.4), as a share of the level: first what is near one, so that moves are long.
 NEAR_TIES = (1e-2, 1e-5, 1e-8, 0.0)
+#: Sweeps over single classes, each of which has to gain so much of what is left for another one.
+SWEEPS, SINGLE_GAIN = 10, 1e-2
+#: Sets are looked for from this gap on, as a share of Σ_i L_i: farther away, b is not what it depends on.
+NEARBY = 0.1
 #: Moves of (JB.2) for each of these. To go on, one has to gain so much of what is left, and more than rounding.
 STEPS, GAIN, ROUNDED = 100, 1e-4, 1e-15
 #: Ties that can move the loss by so little of what is left are not looked at.
@@ -95,9 +99,18 @@ def from_free_rows(dual: JointDual, alpha: FloatArray, u: FloatArray) -> FloatAr
 
 
 def improved(dual: JointDual, u: FloatArray, b: FloatArray, least: float = 0.0) -> FloatArray:
-    """b after (JB.2), (k,), as far as what Σ_i L_i is more than `least` depends on it."""
+    """b after (JB.2), (k,), as far as what Σ_i L_i is more than `least` depends on it: single classes, then sets."""
     best, loss, prices = b, _loss(dual, u, b), float(dual.upper.sum())
-    for near in NEAR_TIES:
+    for _ in range(SWEEPS):
+        b, before = best.copy(), loss
+        for single in np.eye(dual.k, dtype=bool):
+            b += _along(dual, u, b, single) * single
+        new = _loss(dual, u, b)
+        if new < before:
+            best, loss = b, new
+        if not before - new > SINGLE_GAIN * (before - least):
+            break
+    for near in NEAR_TIES if loss - least <= NEARBY * loss else ():
         for _ in range(STEPS):
             together = _steepest(dual, u, best, near * dual.level)
             if not together.any() or together.all():
@@ -131,7 +144,9 @@ def _steepest(dual: JointDual, u: FloatArray, b: FloatArray, near: float) -> NDA
         several = tied.sum(axis=1) > 1
         np.add.at(single, t.argmax(axis=1)[~several], dual.upper[~several])
         np.add.at(single, dual.label, -dual.upper)
-        sets, which = np.unique(tied[several], axis=0, return_inverse=True)
+        packed = np.packbits(tied[several], axis=1)  # as text, which is told apart faster than rows are
+        _, places, which = np.unique(packed.view(f"S{packed.shape[1]}"), return_index=True, return_inverse=True)
+        sets = tied[several][places]
         weights = np.bincount(which.ravel(), dual.upper[several], minlength=len(sets)).tolist()
         total = float(np.abs(single).sum()) + sum(weights)
         for z, (members, weight) in enumerate(zip(sets, weights, strict=True), k):
@@ -149,8 +164,10 @@ def _steepest(dual: JointDual, u: FloatArray, b: FloatArray, near: float) -> NDA
         edges += [(int(c), int(p), float(pairs[c, p])) for c, p in np.argwhere(pairs)]
         nodes = k
     edges += [(c, nodes, cost) if cost > 0.0 else (nodes + 1, c, -cost) for c, cost in enumerate(single.tolist())]
+    if not total:
+        return np.zeros(k, dtype=bool)
     start, end, capacity = (np.array(part) for part in zip(*edges, strict=True))
-    whole = np.rint(capacity * (CAPACITY / max(total, np.finfo(float).tiny))).astype(np.int32)
+    whole = np.rint(capacity * (CAPACITY / total)).astype(np.int32)
     graph = sp.csr_array((whole, (start, end)), (nodes + 2, nodes + 2))
     left = graph - maximum_flow(graph, nodes + 1, nodes).flow
     left.eliminate_zeros()

@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.frozen import freeze_each
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.vectors import common_value, quantile_interval, total
+from qpsvm.base.arrays.vectors import common_value, total
 from qpsvm.base.arrays.words import outline
+from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.program.losses import gap_term, loss
 from qpsvm.program.svm_dual import SVMDual
 
@@ -193,7 +194,8 @@ class Certificate:
         copy.__dict__.update(self.__dict__)
         if not KIND_OF.isdisjoint(parts):
             copy.__dict__.pop("kind", None)
-        copy.__dict__.update({name: frozen(part) for name, part in parts.items()})
+        freeze_each(parts.values())
+        copy.__dict__.update(parts)
         return copy
 
     @property

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from qpsvm.base.arrays.frozen import made
 from qpsvm.base.arrays.rounding import relative_gap
-from qpsvm.base.arrays.types import FloatArray, made
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.bounds.certificate import Certificate, gap_sums, middle, prefer_average
 from qpsvm.bounds.gap_bounds import FEW
@@ -39,7 +40,7 @@ def certify(
         return hard_certificate(space, svm, a, w)
     beta = svm.beta(a)
     slopes, over_few = penalised_multipliers(svm, a), w is not None and not space.is_linear
-    far = None if over_few else far_rows(space, svm, a, beta)
+    far = None if over_few or space.is_linear else far_rows(space, svm, a, beta)
     if far is None:
         moved = None
         if w is None and space.is_linear and np.isfinite(a).all():

@@ -34,8 +34,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, two_product
+from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, length_above, two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.resources.communicator import SERIAL, Communicator, total_over
@@ -344,7 +344,7 @@ class Bounds:
         if point.w is not None:
             known = point.weight_radius
             distance += self.accuracy.weight_radius(np.abs(self.svm.beta(point.alpha))) if known is None else known
-            distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
+            distance += (3.0 + point.placed) * UNIT * length_above(point.w) * FEW
         elif point.explicit is not None:  # coef is that times the factor, rounded
             distance = self.apart_from_own(point) * (1.0 + gamma(terms + 8))
         elif point.factor != 1.0:  # coef is α∘y times the factor, rounded

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import near_level, total
-from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_over
+from qpsvm.base.arrays.vectors import total
+from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_interval
 from qpsvm.program.svm_dual import Part, SVMDual
 
 #: Bounds that cross by no more than this share of their size are one: rounding.
@@ -97,11 +97,11 @@ def _soft_interval(
         return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
     weights = upper if part.rows is not None or _all_units(column) else upper * np.abs(column)
     if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
-        low, high = quantile_over(-points, weights, part.total, comm)  # (LEVEL.3), (NUSVM.13)
+        low, high = quantile_interval(-points, weights, part.total, comm)  # (LEVEL.3), (NUSVM.13)
         return -high, -low
     level = comm.sum(total(weights, column > 0)) - part.total
     if part.ridge:
-        found = _ridged(points, weights, level, part.ridge, comm)
+        found = crossing(points, weights, level, comm, ridge=part.ridge)
         return found, found
     if part.total > 0.0 and comm.all(bool((column > 0).all())):  # the sum of all weights is known up to rounding
         top, weight = _largest(points, weights, comm)
@@ -112,7 +112,7 @@ def _soft_interval(
     if part.total and not 0.0 <= level <= comm.sum(float(weights.sum())):  # only hard rows can hold θ
         end = math.copysign(math.inf, level)
         return end, end
-    low, high = quantile_over(points, weights, level, comm)  # (LEVEL.3), (ONE.12), (SVDD.13)
+    low, high = quantile_interval(points, weights, level, comm)  # (LEVEL.3), (ONE.12), (SVDD.13)
     return (low if level else -math.inf), high
 
 
@@ -128,19 +128,6 @@ def _largest(points: FloatArray, weights: FloatArray, comm: Communicator) -> tup
 
 def _all_units(column: FloatArray) -> bool:
     return bool((np.abs(column) == 1.0).all())
-
-
-def _ridged(points: FloatArray, weights: FloatArray, level: float, ridge: float, comm: Communicator = SERIAL) -> float:
-    """The θ where Rθ − level + (the weights of the points below θ) rises through 0, in a piece or at a point."""
-    if not comm.serial:
-        return crossing(points, weights, level, comm, ridge=ridge)
-    points, weights, level = near_level(points, weights, level, 0.0, ridge)
-    order = np.argsort(points, kind="stable")
-    points, passed = points[order], np.cumsum(weights[order])
-    k = int(np.searchsorted(ridge * points + passed, level))
-    before = float(passed[k - 1]) if k else 0.0
-    inside = (level - before) / ridge
-    return min(inside, float(points[k])) if k < len(points) else inside
 
 
 class Pieces:

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, lstsq
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.interrupts import noted
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.progress import Clock, noted
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.program.svm_dual import SVMDual
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import UNIT, dot
+from qpsvm.base.arrays.rounding import UNIT, dot, length_above
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.resources.communicator import total_over
@@ -338,10 +338,12 @@ class Counting:
             surplus, error = total_over(beta, self.comm)
             own = own - self.space.origin * surplus
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
-        radius = float(np.linalg.norm(radii)) * FEW
+        radius = length_above(radii) * FEW
         if spread is not None:
             radius += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * FEW
-        known = point.changed(offset=float(np.linalg.norm(point.w - own)), weight_radius=radius)
+        known = point.changed(offset=length_above(point.w - own), weight_radius=radius)
+        if self.homogeneous and not (self.svm.curved or self.svm.penalised):
+            known = known.changed(dual=-0.5 * point.unit * float(own @ own))
         if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
             return known
         u = self.svm.at_rows(self.space.rows.margins(own))
@@ -371,9 +373,8 @@ class Counting:
                 primal = half_norm + self.comm.sum(self.bounds.losses(slice(None), slack))
                 primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
                 return point.changed(primal=point.unit * primal)
-            if point.offset > NEAR * norm:
-                return point
-            lower = -0.5 * (norm + point.offset) ** 2
+            near = point.offset <= NEAR * norm
+            lower = -0.5 * (norm + point.offset) ** 2 if near else point.dual / point.unit
             return point.changed(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
         slack = point.short if point.slack is None else point.slack
         losses = self.comm.sum(self.bounds.losses(slice(None), slack))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_positive, as_real_vector, raw_array
-from qpsvm.base.arrays.doubles import refuse_rounded
+from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.arrays.words import shown
@@ -131,7 +131,7 @@ def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
 
 def _classes(labels: NDArray[Any]) -> NDArray[Any]:
     """The different labels in sort order; two numbers are found without sorting."""
-    if labels.dtype.kind in "if" and len(labels):
+    if labels.dtype.kind in "bif" and len(labels):
         ends: NDArray[Any] = np.array([labels.min(), labels.max()])
         if ends[0] != ends[1] and ((labels == ends[0]) | (labels == ends[1])).all():
             return ends

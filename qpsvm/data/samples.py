@@ -9,18 +9,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, feature_names, raw_array
-from qpsvm.base.arrays.frozen import freeze_parts, frozen, is_ours, read_only
-from qpsvm.base.arrays.remembered import remembered
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, made
+from qpsvm.base.arrays.frozen import freeze_parts, frozen, made, read_only, remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.base.resources.communicator import SERIAL, Communicator
-from qpsvm.data.kinds import is_column, is_dask, is_stored
+from qpsvm.data.kinds import LARGE_MAP, is_column, is_dask, is_stored
 from qpsvm.data.labels import (
     ClassWeight,
     as_labels,
@@ -62,9 +60,12 @@ class Samples:
     def __post_init__(self) -> None:
         held = self.X.whole if isinstance(self.X, ArrayRows) else self.X
         if not isinstance(held, RowSource):
-            self.__dict__["seal"] = None if is_ours(held) else Seal([held], "X")
+            self.__dict__["seal"] = Seal([held], "X")
             self.__dict__["X"] = self.X if held is not self.X else read_only(held)
         freeze_parts(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "seal": self.seal and Seal([], "X")}  # nobody else has the arrays of a copy
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({name: frozen(value) for name, value in state.items()})
@@ -74,10 +75,22 @@ class Samples:
 
         Raises DataError.
         """
-        if self.seal is not None:
-            self.seal.check()
-        elif isinstance(self.X, RowSource):
-            self.X.check()
+        self._watched.check()
+
+    @property
+    def _watched(self) -> Seal | RowSource:
+        return self.X if self.seal is None else self.seal
+
+    def begin(self) -> None:
+        """`check` before a run of many steps, and the end of it: what is first looked at here is not looked at again.
+
+        Raises DataError.
+        """
+        self._watched.begin()
+
+    def end(self) -> None:
+        """The end of what began there."""
+        self._watched.end()
 
     def __repr__(self) -> str:
         storage = "sparse" if self.is_sparse else "dense"
@@ -130,12 +143,12 @@ class Samples:
     @property
     def is_sparse(self) -> bool:
         """Whether the features are stored sparsely."""
-        return self.X.is_sparse if isinstance(self.X, RowSource) else bool(sp.issparse(self.X))
+        return not isinstance(self.X, np.ndarray) and (not isinstance(self.X, RowSource) or self.X.is_sparse)
 
     @property
     def entries(self) -> int:
         """Numbers stored."""
-        return as_row_source(self.X).entries
+        return self.X.size if isinstance(self.X, np.ndarray) else as_row_source(self.X).entries
 
     @property
     def taken(self) -> Matrix | RowSource:
@@ -318,7 +331,7 @@ def two_classes(
     ParameterError, ParameterTypeError.
     """
     X, y, sample_weight = stored(X, y, sample_weight)
-    if is_dask(X):
+    if not isinstance(X, np.ndarray) and is_dask(X):
         return _spread_classes(X, y, sample_weight, class_weight)
     matrix, names = features(X)
     target, classes = as_labels(given(y), matrix.shape[0])
@@ -402,12 +415,13 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
     Raises ParameterTypeError, UnknownOptionError, QPSVMError.
     """
     columns = {"target": y, "weight": sample_weight}
-    if is_stored(X):
+    plain = isinstance(X, np.ndarray) and X.size < LARGE_MAP
+    if not plain and is_stored(X):
         from qpsvm.data.sources.opening import open_rows
 
         X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
         y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
-    elif is_dask(X):
+    elif not plain and is_dask(X):
         return _of_frame(X, y, sample_weight)
     else:
         for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):

@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.derivation.headline import SAME, explained, failed
 from qpsvm.derivation.step import Measurement
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.program.all_in_one import JointDual
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.space.kernels.functions import Precomputed
-
-#: What a residual may be besides the square root of the gap, and how many times that.
-SAME, FACTOR = 1e-6, 100.0
 
 
 class JointLetters:
@@ -192,21 +190,15 @@ def joint_headline(at: JointLetters, measured: Mapping[str, Measurement]) -> tup
             "NOT OF THIS PROBLEM: at the problem's samples the decision functions of the result differ from its "
             f"margins by {off:.1e}, relative. The residuals show what it violates"
         ), False
-    allowed = SAME + FACTOR * float(np.sqrt(result.gap))
-    failing = {tag: found.residual for tag, found in measured.items() if found.residual > allowed}
+    against = failed(measured, result.gap)
     if result.status is not Status.OPTIMAL:
         return (
             f"NOT OPTIMAL: status {result.status}, certified relative gap {result.gap:.1e}; the residuals are those of "
             "the best point so far"
         ), False
-    if failing:
-        tag = max(failing, key=lambda name: failing[name])
+    if against:
         return (
-            f"NOT AN OPTIMUM: the result says {result.status} with a relative gap of {result.gap:.1e}, but "
-            f"{len(failing)} of its equations fail, ({tag}) by {failing[tag]:.1e}: it was changed, or is that of "
-            "another problem"
+            f"NOT AN OPTIMUM: the result says {result.status} with a relative gap of {result.gap:.1e}, but {against}: "
+            "it was changed, or is that of another problem"
         ), False
-    return (
-        f"optimal, certified relative gap {result.gap:.1e}; a residual is an equation's violation at this solution, "
-        "relative"
-    ), True
+    return f"optimal, certified relative gap {explained(result.gap)}", True

@@ -53,7 +53,7 @@ def of_result(at: Letters[Any], measured: Mapping[str, Measurement]) -> tuple[st
                 f"{against}. So it was changed, or is that of another problem. The residuals show what it violates; "
                 "derive(problem, alpha=result.alpha) certifies its α as it is now"
             ), False
-        return f"optimal, certified relative gap {_explained(result.gap)}", True
+        return f"optimal, certified relative gap {explained(result.gap)}", True
     message = " ".join(result.message.split())
     return (
         f"NOT OPTIMAL: status {result.status}, certified relative gap {result.gap:.1e}; the residuals are those of the "
@@ -84,11 +84,11 @@ def of_alpha(at: Letters[Any], result: SVMResult, measured: Mapping[str, Measure
                 f"the library makes of it is optimal, with {worth}; but as it was given, {failing}. The residuals are "
                 "those of the α given"
             ), False
-        return f"optimal, the α given: certified relative gap {_explained(gap)}", True
+        return f"optimal, the α given: certified relative gap {explained(gap)}", True
     return f"NOT OPTIMAL: the α given is feasible, with {worth}; the residuals show which conditions it violates", False
 
 
-def _explained(gap: float) -> str:
+def explained(gap: float) -> str:
     """A gap that is small enough, and what it says of the residuals."""
     said = f"{gap:.1e}; a residual is an equation's violation at this solution, relative"
     sharper = f". A residual may be as large as the square root of this gap; {SHARPER} looks for less"

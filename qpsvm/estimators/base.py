@@ -6,14 +6,14 @@ An estimator is scikit-learn's in names, parameters and attributes, and a machin
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import warnings
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeAlias, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,19 +24,29 @@ from sklearn.utils.validation import check_is_fitted
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InaccurateWarning, UnknownOptionError, nearest
 from qpsvm.data.samples import SpreadSamples, stored
-from qpsvm.estimators.parameters import NO_LIMIT, PARAMETERS, CallbackSupportMixin, Parameter, documentation, watched
+from qpsvm.estimators.parameters import (
+    NO_LIMIT,
+    PARAMETERS,
+    CallbackSupportMixin,
+    Parameter,
+    Settings,
+    constructor,
+    documentation,
+    watched,
+)
 from qpsvm.machines import Problem
 from qpsvm.many.multiclass.one_by_one import without_noise
 from qpsvm.many.multiclass.together import Results, Together
 from qpsvm.program.solution import Status
-from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.decision_functions import JointModel, PairsModel
 from qpsvm.result.model import Model
-from qpsvm.result.pairs_model import PairsModel
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.scores import Scores
 
+#: What predicts, without an estimator.
+AnyModel: TypeAlias = Model | JointModel | PairsModel
 E = TypeVar("E", bound="Estimator")
 P = ParamSpec("P")
 
@@ -85,7 +95,7 @@ def names_of(estimator: Any) -> tuple[str, ...] | None:
 
 def model_of(
     estimator: Any, scores: Scores, classes: NDArray[Any] | None, by_class: bool = True, break_ties: bool = False
-) -> Model | JointModel | PairsModel:
+) -> AnyModel:
     """The model of decision functions; classes are None of a machine that predicts f itself."""
     d = int(estimator.n_features_in_)
     rows: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
@@ -115,39 +125,38 @@ def linear_scores(w: FloatArray, b: FloatArray) -> Scores:
 class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The base of all estimators."""
 
-    #: Parameters that mean something else here than in the table, or are not there.
+    #: The names of its parameters beside those of its bases; and those that mean something else here than in the
+    #: table, or are not there.
+    _takes: ClassVar[tuple[str, ...]] = (
+        "tol", "verbose", "max_iter", "backend", "constraints", "warm_start", "time_limit",
+    )  # fmt: skip
     _own: ClassVar[Mapping[str, Parameter]] = {}
     #: What a fit leaves.
     _attributes: ClassVar[tuple[str, ...]] = ()
-    #: All parameters, in the order of `__init__`.
+    #: All parameters, in the order of `__init__`; and how many of them may be given without their names.
     _parameters: ClassVar[Mapping[str, Parameter]] = {}
+    _positional: ClassVar[int] = 0
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *first: Any, **named: Unpack[Settings]) -> None: ...
 
     def __init_subclass__(cls, **how: Any) -> None:
-        """Read the parameters of a class of ours off its `__init__`, and complete its documentation by them."""
+        """Make the constructor of a class of ours from the names of its parameters, and complete its documentation."""
         super().__init_subclass__(**how)
-        if not (cls.__module__.startswith("qpsvm.") and "__init__" in vars(cls)):
+        if not cls.__module__.startswith("qpsvm."):
             return
-        known = {**PARAMETERS}
-        for kind in reversed(cls.__mro__):
-            known |= vars(kind).get("_own", {})
-        signature = inspect.signature(vars(cls)["__init__"])
-        defaults = {name: each.default for name, each in signature.parameters.items() if name != "self"}
-        cls._parameters = {name: known[name] for name in defaults}
+        kinds = [kind for kind in cls.__mro__ if issubclass(kind, Estimator)]
+        known = dict(ChainMap(*(vars(kind).get("_own", {}) for kind in kinds), PARAMETERS))
+        names = dict.fromkeys(name for kind in kinds for name in vars(kind).get("_takes", ()))
+        cls._parameters = {name: known[name] for name in names if name in known}
+        defaults = {name: each.default for name, each in cls._parameters.items()}
+        cls.__init__ = constructor(defaults, cls._positional)  # type: ignore[method-assign]
         if cls.__doc__ is not None:  # which python -OO takes away
-            with_defaults = {name: (known[name], default) for name, default in defaults.items()}
-            cls.__doc__ = documentation(cls.__doc__, with_defaults, cls._attributes)
-
-    def _take(self, given: Mapping[str, Any]) -> None:
-        """Keep every parameter of `__init__`, as it was given, by its own name."""
-        for name, value in given.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+            cls.__doc__ = documentation(cls.__doc__, cls._parameters, cls._attributes)
 
     def _check_parameters(self) -> None:
-        """Check whatever can be checked without data.
-
-        Raises ParameterError, ParameterTypeError, UnknownOptionError.
-        """
+        """Check whatever can be checked without data. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
         for name, parameter in self._parameters.items():
             if parameter.check is not None:
                 parameter.check(getattr(self, name), name)
@@ -188,10 +197,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Fit checked parameters to samples that may be stored.
-
-        Raises QPSVMError.
-        """
+        """Fit checked parameters to samples that may be stored. Raises QPSVMError."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> Any:
@@ -244,7 +250,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             state["_solution"] = replace(together, results=made)
         return state
 
-    def _model(self) -> Model | JointModel | PairsModel:
+    def _model(self) -> AnyModel:
         """What predicts, without the estimator."""
         raise NotImplementedError
 
@@ -277,10 +283,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         }  # fmt: skip
 
     def _solved(self, problem: Problem) -> SVMResult:
-        """The certified result of one problem.
-
-        Raises QPSVMError.
-        """
+        """The certified result of one problem. Raises QPSVMError."""
         spread = isinstance(problem.samples, SpreadSamples)
         last = getattr(self, "result_", None) if self.warm_start and not spread else None
         start = last if isinstance(last, SVMResult) and len(last.coef) == problem.n else None
@@ -291,20 +294,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return result
 
     def _certified(self, problem: Problem, start: SVMResult | None) -> SVMResult:
-        """What `qpsvm.solve` certifies of one problem.
-
-        Raises QPSVMError.
-        """
+        """What `qpsvm.solve` certifies of one problem. Raises QPSVMError."""
         result = solve(problem, start=start, check=False, **self._options())
         if result.error is not None:
             raise result.error
         return result
 
     def _judge(self, status: Sequence[Status], gap: Any, message: str) -> None:
-        """Keep how exact the fit is, and warn where that is not what was asked for.
-
-        Raises KeyboardInterrupt.
-        """
+        """Keep how exact the fit is, and warn where that is not what was asked for. Raises KeyboardInterrupt."""
         if Status.INTERRUPTED in status:
             raise KeyboardInterrupt
         self.gap_ = float(np.max(gap))

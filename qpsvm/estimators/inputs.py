@@ -23,7 +23,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, check_columns, order_of, refuse_masked, short_indices
-from qpsvm.base.arrays.doubles import refuse_rounded
+from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, QPSVMError, UnsupportedError
 from qpsvm.data.kinds import is_column, is_dask, is_stored
@@ -65,11 +65,7 @@ def training_samples(estimator: Any, X: Any) -> Any:
         estimator._kept_dtype = np.dtype(np.float64)
         learn_columns(estimator, X)
         return X
-    refuse_masked(X, "X")
-    check_columns(X)
-    with refused():
-        checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True)
-    refuse_rounded(X, checked, "X")
+    checked = _validated(estimator, X, reset=True)
     estimator._kept_dtype = checked.dtype
     return _computed_with(checked)
 
@@ -84,12 +80,18 @@ def samples(estimator: Any, X: Any) -> Any:
     check_is_fitted(estimator)
     if isinstance(X, RowSource) or is_stored(X):
         return rows_to_predict(estimator, X)
+    return _computed_with(_validated(estimator, X, reset=False))
+
+
+def _validated(estimator: Any, X: Any, reset: bool) -> Any:
+    """What scikit-learn makes of X, in floats; `reset` where the estimator is to learn its columns."""
     refuse_masked(X, "X")
     check_columns(X)
+    how = {"dtype": FLOATS, "accept_sparse": "csr", "accept_large_sparse": True}
     with refused():
-        checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True, reset=False)
+        checked = validate_data(estimator, X, reset=reset, **how)
     refuse_rounded(X, checked, "X")
-    return _computed_with(checked)
+    return checked
 
 
 def _plain(estimator: Any, X: Any) -> bool:
@@ -104,10 +106,7 @@ def _plain(estimator: Any, X: Any) -> bool:
 
 
 def _computed_with(X: Any) -> Matrix:
-    """Canonical CSR with short indices, or the array, in double precision.
-
-    Raises DataError.
-    """
+    """Canonical CSR with short indices, or the array, in double precision. Raises DataError."""
     X = X.astype(np.float64, copy=False)
     if sp.issparse(X):
         rows = sp.csr_array(X)
@@ -132,14 +131,9 @@ def dense_if_small(X: Any) -> Any:
 
 
 def numbers_of(y: Any, n: int) -> FloatArray:
-    """The targets of a regression: (n,).
-
-    Raises DataError, DataTypeError.
-    """
+    """The targets of a regression: (n,). Raises DataError, DataTypeError."""
+    _check_given(y)
     with refused():
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        refuse_masked(y, "y")
         given = y
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         if y.dtype.kind in "mM":
@@ -157,16 +151,20 @@ def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """
     from sklearn.utils.multiclass import check_classification_targets
 
+    _check_given(y)
     with refused():
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        refuse_masked(y, "y")
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
     same_length(len(codes), n)
     _check_classes(classes)
     return classes, codes.astype(np.intp)
+
+
+def _check_given(y: Any) -> None:
+    if y is None:
+        raise DataError("requires y to be passed, but the target y is None")
+    refuse_masked(y, "y")
 
 
 def _check_classes(classes: NDArray[Any]) -> None:
@@ -214,10 +212,7 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
 def class_weights(
     class_weight: Any, classes: NDArray[Any], y: Any, sample_weight: FloatArray | None = None
 ) -> FloatArray:
-    """The factor of C of each class, (k,), by scikit-learn's rules.
-
-    Raises DataError, ParameterError.
-    """
+    """The factor of C of each class, (k,), by scikit-learn's rules. Raises DataError, ParameterError."""
     with refused():
         found: FloatArray = np.asarray(
             compute_class_weight(class_weight, classes=classes, y=np.asarray(y).ravel(), sample_weight=sample_weight)
@@ -255,10 +250,7 @@ def gamma_of(gamma: Any, X: Matrix) -> float:
 
 
 def kernel_matrix(kernel: Any, X: Any, Z: Any) -> FloatArray:
-    """What a user's function makes of two sets of samples: (m, n).
-
-    Raises DataError, DataTypeError.
-    """
+    """What a user's function makes of two sets of samples: (m, n). Raises DataError, DataTypeError."""
     found = kernel(X, Z)
     with refused():
         K: FloatArray = check_array(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
@@ -361,10 +353,7 @@ class StoredScore:
 
 
 def in_memory_only(estimator: Any, X: Any) -> None:
-    """Refuse a Dask collection, where an estimator keeps rows of its samples.
-
-    Raises UnsupportedError.
-    """
+    """Refuse a Dask collection, where an estimator keeps rows of its samples. Raises UnsupportedError."""
     if is_dask(X):
         raise UnsupportedError(
             f"{type(estimator).__name__} keeps support vectors, which would have to be brought here: take LinearSVC or "
@@ -377,18 +366,14 @@ def rows_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> DaskRows:
 
     Raises DataError, DataTypeError.
     """
-    if y is None:
-        raise DataError("requires y to be passed, but the target y is None")
+    _check_given(y)
     rows = DaskRows(X, y, sample_weight)
     learn_columns(estimator, rows)
     return rows
 
 
 def classes_of(rows: DaskRows) -> NDArray[Any]:
-    """The labels in sort order: (k,).
-
-    Raises DataError.
-    """
+    """The labels in sort order: (k,). Raises DataError."""
     if any(part.rows and part.labels is None for part in rows.facts):
         raise DataError("y has more than a thousand different values, which are no labels: take LinearSVR")
     classes = np.unique(np.concatenate([part.labels for part in rows.facts if part.labels is not None]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -11,14 +12,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, DataTypeError, UnsupportedError
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import Estimator, model_of
-from qpsvm.result.all_in_one_model import JointModel
-from qpsvm.result.model import Model
-from qpsvm.result.pairs_model import PairsModel
+from qpsvm.estimators.base import AnyModel, Estimator, model_of
+from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.scores import Scores, rows_of
@@ -27,6 +26,7 @@ from qpsvm.space.kernels.scores import Scores, rows_of
 class KernelMachine(Estimator):
     """An estimator with `kernel`, `gamma`, `degree` and `coef0`."""
 
+    _takes: ClassVar[tuple[str, ...]] = ("kernel", "degree", "gamma", "coef0", "shrinking", "cache_size", "psd")
     _scores: Scores
     _kept_dtype: np.dtype[Any]
 
@@ -114,9 +114,18 @@ class KernelMachine(Estimator):
         shown = self._computed_vectors.astype(self._kept_dtype, copy=False)
         return sp.csr_matrix(shown) if self._sparse else shown
 
-    def _stored(self, coef: FloatArray) -> Any:
-        """Coefficients as scikit-learn stores them: sparse where X was."""
-        return sp.csr_matrix(coef) if self._sparse else coef
+    def _keep_functions(
+        self, X: Any, kernel: Kernel, support: IntArray, coef: FloatArray, b: FloatArray, w: FloatArray | None
+    ) -> None:
+        """The attributes of decision functions, of which coef (·, s) are the coefficients as scikit-learn stores them.
+
+        Shapes: support (s,), b (P,), w (P, d).
+        """
+        self.support_ = support.astype(np.int32)
+        self.support_vectors_ = self._vectors(X, kernel)
+        self.dual_coef_ = sp.csr_matrix(coef) if self._sparse else coef
+        self.intercept_ = b
+        self._scores = self._made_scores(kernel, w)
 
     def _made_scores(self, kernel: Kernel, w: FloatArray | None) -> Scores:
         """The decision functions of `dual_coef_` and `intercept_`."""
@@ -180,26 +189,32 @@ class OneMachine(KernelMachine):
         "support_", "support_vectors_", "n_support_", "dual_coef_", "coef_", "intercept_", "fit_status_", "gap_",
         "result_", "n_iter_", "shape_fit_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
+    #: The problem that it solves.
+    _machine: ClassVar[type[Problem]]
     #: What is predicted where f ≤ 0 and where f > 0; None where that is f itself.
     _labels: ClassVar[tuple[int, int] | None] = None
+
+    def _problem(self, *samples: Any, kernel: Kernel, weight: FloatArray | None, **others: Any) -> Any:
+        """The problem over samples (n, d) and their target, if there is one; `others` instead of own parameters."""
+        make: Any = self._machine
+        taken = inspect.signature(make).parameters.keys() & self._parameters.keys()
+        given = {name: getattr(self, name) for name in taken} | {"kernel": kernel, "sample_weight": weight} | others
+        if "intercept" in inspect.signature(make).parameters:
+            given["intercept"] = "free" if self.fit_intercept else None
+        return make(*samples, **given)
 
     def predict(self, X: Any) -> FloatArray:
         matrix = self._predicting(X)
         return self._scores(matrix)[:, 0]
 
-    def _model(self) -> Model | JointModel | PairsModel:
+    def _model(self) -> AnyModel:
         return model_of(self, self._scores, None if self._labels is None else np.array(self._labels))
 
-    def _keep_one(self, X: Matrix, result: SVMResult, scale: float = 1.0) -> None:
+    def _keep_one(self, X: Matrix, result: SVMResult) -> None:
         """The attributes of an estimator of one machine."""
         self.result_ = result
-        coef = result.coef[None, :]
-        self.support_ = np.flatnonzero(coef[0]).astype(np.int32)
-        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
-        kernel = result.model.kernel
-        self.support_vectors_ = self._vectors(X, kernel)
-        self.dual_coef_ = self._stored(scale * coef[:, self.support_])
-        self.intercept_ = np.array([scale * result.b])
+        support, model = np.flatnonzero(result.coef), result.model
+        self.n_support_ = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = int(self._iterations(result.iterations or 0))
-        w = None if result.model.w is None else scale * result.model.w[None, :]
-        self._scores = self._made_scores(kernel, w)
+        w = None if model.w is None else model.w[None, :]
+        self._keep_functions(X, model.kernel, support, result.coef[None, support], np.array([result.b]), w)

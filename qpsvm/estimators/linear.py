@@ -10,6 +10,7 @@ for:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -21,19 +22,17 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from qpsvm.base.arrays.checks import as_flag, as_positive
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.kinds import is_dask
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import Estimator, linear_scores, model_of
+from qpsvm.estimators.base import AnyModel, Estimator, linear_scores, model_of
 from qpsvm.estimators.inputs import StoredScore
-from qpsvm.estimators.parameters import Parameter, flag, one_of, positive
+from qpsvm.estimators.parameters import PARAMETERS, Parameter, one_of
 from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines
 from qpsvm.machines import EpsilonSVR, Problem
-from qpsvm.result.all_in_one_model import JointModel
-from qpsvm.result.model import Model
-from qpsvm.result.pairs_model import PairsModel
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept
 
@@ -49,9 +48,11 @@ TUBES: dict[str, Literal["absolute", "squared"]] = {
 class LinearMachine(Estimator):
     """What the two share: the intercept, and values of f."""
 
+    _takes: ClassVar[tuple[str, ...]] = ("C", "loss", "dual", "fit_intercept", "intercept_scaling", "random_state")
     _own: ClassVar[Mapping[str, Parameter]] = {
-        "fit_intercept": Parameter("bool", "False for f(x) = ⟨w, x⟩.", flag)
-    }  # fmt: skip
+        "fit_intercept": Parameter("bool", "False for f(x) = ⟨w, x⟩.", True, as_flag),
+        "verbose": replace(PARAMETERS["verbose"], default=0),
+    }
     _attributes: ClassVar[tuple[str, ...]] = (
         "coef_", "intercept_", "n_iter_", "fit_status_", "gap_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
@@ -92,7 +93,7 @@ class LinearMachine(Estimator):
         assert w is not None  # the kernel is linear
         return (w[:, :-1].copy(), s * w[:, -1]) if s else (w, b)
 
-    def _model(self) -> Model | JointModel | PairsModel:
+    def _model(self) -> AnyModel:
         w = self.coef_.toarray() if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
         b = np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), len(w)).copy()
         return model_of(self, linear_scores(w, b), getattr(self, "classes_", None))
@@ -148,39 +149,22 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
     0.5
     """
 
+    _takes: ClassVar[tuple[str, ...]] = ("penalty", "loss", "multi_class", "class_weight", "n_jobs")
+    _positional: ClassVar[int] = 2
     _own: ClassVar[Mapping[str, Parameter]] = {
-        "penalty": Parameter('{"l2"}', '"l1" is refused: its problem is no machine with a kernel.', one_of("l2", "l1")),
-        "loss": Parameter('{"squared_hinge", "hinge"}', "Slack costs C ξ² or C ξ.", one_of(*LOSSES)),
+        "penalty": Parameter(
+            '{"l2"}', '"l1" is refused: its problem is no machine with a kernel.', "l2", one_of("l2", "l1")
+        ),
+        "loss": Parameter(
+            '{"squared_hinge", "hinge"}', "Slack costs C ξ² or C ξ.", "squared_hinge", one_of(*LOSSES)
+        ),
         "multi_class": Parameter(
             '{"ovr", "crammer_singer", "weston_watkins"}',
             "More than two classes: a machine for each against all others, or all in one.",
-            one_of("ovr", "crammer_singer", "weston_watkins"),
+            "ovr", one_of("ovr", "crammer_singer", "weston_watkins"),
         ),
     }  # fmt: skip
     _attributes: ClassVar[tuple[str, ...]] = (*LinearMachine._attributes, "classes_", "results_", "class_weight_")
-
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        dual: Any = "auto",
-        tol: float = 1e-6,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float | None = None,
-        class_weight: Any = None,
-        verbose: Any = 0,
-        random_state: Any = None,
-        max_iter: int = -1,
-        backend: str = "auto",
-        constraints: Any = None,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self._take(locals())
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -292,33 +276,16 @@ class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[mis
     [2.] [1.] True
     """
 
+    _takes: ClassVar[tuple[str, ...]] = ("epsilon",)
     _own: ClassVar[Mapping[str, Parameter]] = {
-        "C": Parameter("float", "Penalty of an error beyond the tube, positive.", positive),
+        "C": Parameter("float", "Penalty of an error beyond the tube, positive.", 1.0, as_positive),
+        "epsilon": replace(PARAMETERS["epsilon"], default=0.0),
         "loss": Parameter(
-            '{"epsilon_insensitive", "squared_epsilon_insensitive"}', "An error e costs C e or C e².", one_of(*TUBES)
+            '{"epsilon_insensitive", "squared_epsilon_insensitive"}', "An error e costs C e or C e².",
+            "epsilon_insensitive", one_of(*TUBES),
         ),
     }  # fmt: skip
     _attributes: ClassVar[tuple[str, ...]] = (*LinearMachine._attributes, "result_")
-
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-6,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float | None = None,
-        dual: Any = "auto",
-        verbose: Any = 0,
-        random_state: Any = None,
-        max_iter: int = -1,
-        backend: str = "auto",
-        constraints: Any = None,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-    ) -> None:
-        self._take(locals())
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

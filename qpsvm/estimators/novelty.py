@@ -10,18 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
-from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import names_of
+from qpsvm.estimators.base import AnyModel, names_of
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import PARAMETERS, Parameter, share
 from qpsvm.machines import SVDD as BallProblem
-from qpsvm.machines import OneClass, Problem
-from qpsvm.result.all_in_one_model import JointModel
-from qpsvm.result.model import Model
-from qpsvm.result.pairs_model import PairsModel
-from qpsvm.space.kernels.functions import Kernel
-from qpsvm.space.kernels.gram import PSDRule
+from qpsvm.machines import OneClass
 
 #: Values of f that are smaller than this share of its threshold are 0: samples on the margin, of which rounding would
 #: decide, and it depends on how many rows are predicted at a time.
@@ -36,9 +31,10 @@ def settled(values: FloatArray, threshold: float) -> FloatArray:
 class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
     """What the two share."""
 
+    _takes: ClassVar[tuple[str, ...]] = ("nu",)
     _own: ClassVar[Mapping[str, Parameter]] = {
         "nu": Parameter(
-            "float", "In (0, 1]: a bound on the share of samples outside, and the least of support vectors.", share
+            "float", "In (0, 1]: a bound on the share of samples outside, and the least of support vectors.", 0.5, share
         )
     }
     _attributes: ClassVar[tuple[str, ...]] = (*OneMachine._attributes, "offset_")
@@ -53,11 +49,8 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
         del y
         matrix, kernel = self._training(X)
         weight = inputs.weights_of(sample_weight, matrix.shape[0])
-        self._keep_one(matrix, self._solved(self._problem(matrix, kernel, weight)))
+        self._keep_one(matrix, self._solved(self._problem(matrix, kernel=kernel, weight=weight)))
         self.offset_ = -self.intercept_
-
-    def _problem(self, X: Matrix, kernel: Kernel, weight: FloatArray | None) -> Problem:
-        raise NotImplementedError
 
     def decision_function(self, X: Any) -> FloatArray:
         """How far inside each sample is: not negative for what is usual.
@@ -113,29 +106,7 @@ class OneClassSVM(KernelDetector):
     [ 1 -1] True True
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        backend: str = "auto",
-        constraints: Any = None,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        psd: PSDRule = "clip",
-    ) -> None:
-        self._take(locals())
-
-    def _problem(self, X: Matrix, kernel: Kernel, weight: FloatArray | None) -> Problem:
-        return OneClass(X, self.nu, kernel, weight, self.psd, self.constraints)
+    _machine = OneClass
 
 
 class SVDD(KernelDetector):
@@ -160,35 +131,14 @@ class SVDD(KernelDetector):
     (2,) [ 1 -1] True
     """
 
+    _machine = BallProblem
     _own: ClassVar[Mapping[str, Parameter]] = {
-        "kernel": Parameter(
-            PARAMETERS["kernel"].kind,
-            f'{PARAMETERS["kernel"].text} "precomputed" cannot predict: the ball needs K(x, x) of new samples.',
-            PARAMETERS["kernel"].check,
+        "kernel": replace(
+            PARAMETERS["kernel"],
+            text=f'{PARAMETERS["kernel"].text} "precomputed" cannot predict: the ball needs K(x, x) of new samples.',
         )
     }
     _attributes: ClassVar[tuple[str, ...]] = (*KernelDetector._attributes, "radius_", "center_")
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        backend: str = "auto",
-        constraints: Any = None,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        psd: PSDRule = "clip",
-    ) -> None:
-        self._take(locals())
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         super()._fit(X, y, sample_weight)
@@ -196,10 +146,7 @@ class SVDD(KernelDetector):
         if self.result_.model.w is not None:
             self.center_ = self.result_.centre
 
-    def _problem(self, X: Matrix, kernel: Kernel, weight: FloatArray | None) -> Problem:
-        return BallProblem(X, self.nu, kernel, weight, self.psd, self.constraints)
-
-    def _model(self) -> Model | JointModel | PairsModel:
+    def _model(self) -> AnyModel:
         return replace(self.result_.model, classes=np.array(self._labels), feature_names=names_of(self))
 
     def decision_function(self, X: Any) -> FloatArray:

@@ -1,7 +1,7 @@
 """The parameters and attributes of estimators in one table: type, meaning, and how a value is checked.
 
-A class says in `__init__` which parameters it has and what their defaults are. Its documentation and the checks of its
-values are read from the table. Scikit-learn's own words for values are taken, and those of this library where it has
+A class says which parameters it has. Its constructor, its documentation and the checks of its values are read from the
+table. Scikit-learn's own words for values are taken, and those of this library where it has
 others.
 
 Scikit-learn's callbacks, in its versions that have them: a fit is one task, which begins and ends.
@@ -17,12 +17,19 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, cast
 
 from qpsvm import backends
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_real, as_tolerance
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import ParameterError, ParameterTypeError, UnknownOptionError, did_you_mean
+from qpsvm.base.errors import (
+    ParameterError,
+    ParameterTypeError,
+    UnknownOptionError,
+    UnsupportedError,
+    did_you_mean,
+    nearest,
+)
 from qpsvm.space.kernels.functions import Kernel
 
 try:
@@ -78,93 +85,66 @@ def one_of(*known: Any) -> Check:
     return check
 
 
-def flag(value: Any, name: str) -> None:
-    """True or False."""
-    as_flag(value, name)
+def within(words: str, fits: Callable[[float], bool]) -> Check:
+    """A check of a finite number."""
+
+    def check(value: Any, name: str) -> None:
+        if not fits(as_real(value, name)):
+            raise ParameterError(f"{name} must be {words}, got {value!r}")
+
+    return check
 
 
-def positive(value: Any, name: str) -> None:
-    """A positive, finite number."""
-    as_positive(value, name)
+def whole(words: str, fits: Callable[[int], bool], flags: bool = False) -> Check:
+    """A check of a whole number; True and False are none, but for `flags`."""
+
+    def check(value: Any, name: str) -> None:
+        number = isinstance(value, numbers.Integral) and (flags or not isinstance(value, bool))
+        if not number or not fits(value):
+            raise ParameterTypeError(f"{name} must be {words}, got {value!r}")
+
+    return check
 
 
-def tolerance(value: Any, name: str) -> None:
-    """A relative gap: above 0, and below 1."""
-    del name
-    as_tolerance(value)
+def unless(exempt: Callable[[Any], bool], check: Check) -> Check:
+    """The same check, but for values that need none."""
+    return lambda value, name: None if exempt(value) else check(value, name)
 
 
-def positive_or_infinite(value: Any, name: str) -> None:
-    """A positive number, which may be infinite: no slack at all."""
-    if not (isinstance(value, numbers.Real) and value == math.inf):
-        as_positive(value, name)
+def is_none(value: Any) -> bool:
+    """Whether it is not given."""
+    return value is None
 
 
-def share(value: Any, name: str) -> None:
-    """In (0, 1]."""
-    if not 0.0 < as_real(value, name) <= 1.0:
-        raise ParameterError(f"{name} must be above 0 and at most 1, got {value!r}")
+def is_kernel(value: Any) -> bool:
+    """Whether it is a kernel of this library, or a function."""
+    return isinstance(value, Kernel) or callable(value)
 
 
-def scaling(value: Any, name: str) -> None:
-    """Any number, which is positive where it is used; None for a free intercept."""
-    if value is not None:
-        as_real(value, name)
+def is_infinite(value: Any) -> bool:
+    """Whether it is no limit: no slack at all."""
+    return isinstance(value, numbers.Real) and value == math.inf
 
 
-def not_negative(value: Any, name: str) -> None:
-    """0 or a positive, finite number."""
-    if as_real(value, name) < 0.0:
-        raise ParameterError(f"{name} must not be negative, got {value!r}")
-
-
-def finite(value: Any, name: str) -> None:
-    """Any finite number."""
-    as_real(value, name)
-
-
-def degree(value: Any, name: str) -> None:
-    """A whole number from 0 on."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 0:
-        raise (ParameterError if isinstance(value, numbers.Real) else ParameterTypeError)(
-            f"{name} must be a whole number from 0 on, got {value!r}"
-        )
+share = within("above 0 and at most 1", lambda value: 0.0 < value <= 1.0)
+not_negative = within("0 or positive", lambda value: value >= 0.0)
+#: A positive, finite number, or infinity.
+positive_or_infinite = unless(is_infinite, as_positive)
 
 
 def gamma(value: Any, name: str) -> None:
     """A number from 0 on, or a rule."""
-    if isinstance(value, str):
-        one_of("scale", "auto")(value, name)
-    else:
-        not_negative(value, name)
+    (one_of("scale", "auto") if isinstance(value, str) else not_negative)(value, name)
 
 
-def kernel(value: Any, name: str) -> None:
-    """A name, a kernel of this library, or a function."""
-    if not (isinstance(value, Kernel) or callable(value)):
-        one_of(*KERNELS)(value, name)
+def always(instead: str) -> Check:
+    """A check of `fit_intercept` where there is an intercept always."""
 
+    def check(value: Any, name: str) -> None:
+        if not as_flag(value, name):
+            raise UnsupportedError(f"there is an intercept always: take {instead}(fit_intercept=False)")
 
-def iterations(value: Any, name: str) -> None:
-    """A whole number from 0 on; −1 or None for no limit."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise ParameterTypeError(f"{name} must be a whole number, or -1 for no limit, got {value!r}")
-    if value < NO_LIMIT or value == 0:
-        raise ParameterError(f"{name} must be positive, or -1 for no limit, got {value!r}")
-
-
-def seconds(value: Any, name: str) -> None:
-    """A positive number, or None for no limit."""
-    if value is not None:
-        as_positive(value, name)
-
-
-def verbosity(value: Any, name: str) -> None:
-    """A flag, or a whole number from 0 on as scikit-learn takes it."""
-    if not isinstance(value, (bool, numbers.Integral)) or value < 0:
-        raise ParameterTypeError(f"{name} must be a flag or a whole number from 0 on, got {value!r}")
+    return check
 
 
 def backend(value: Any, name: str) -> None:
@@ -172,103 +152,161 @@ def backend(value: Any, name: str) -> None:
     one_of("auto", *backends.names())(value, name)
 
 
-def workers(value: Any, name: str) -> None:
-    """A whole number other than 0, or None."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value == 0:
-        raise ParameterTypeError(f"{name} must be a whole number other than 0, or None, got {value!r}")
-
-
-def class_weight(value: Any, name: str) -> None:
-    """A mapping, "balanced" or None."""
-    if value is not None and not isinstance(value, Mapping):
-        one_of("balanced")(value, name)
-
-
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: its type and meaning, as the documentation has them, and its check; None where it has no effect."""
+    """A parameter: its type and meaning, as the documentation has them, its default, and its check, if it has one."""
 
     kind: str
     text: str
+    default: Any = None
     check: Check | None = None
 
 
 LIBSVMS = "Without effect: it belongs to LIBSVM."
 #: Parameters by name. Where one means something else in a class, that has an entry of its own in `_own`.
 PARAMETERS: dict[str, Parameter] = {
-    "C": Parameter("float", "Penalty of slack, positive.", positive),
-    "backend": Parameter("str", "Who solves: one of `qpsvm.backends.names()`.", backend),
+    "C": Parameter("float", "Penalty of slack, positive.", 1.0, as_positive),
+    "backend": Parameter("str", "Who solves: one of `qpsvm.backends.names()`.", "auto", backend),
     "break_ties": Parameter(
-        "bool",
-        'Whether `predict` follows the scores of "ovr" where classes have as many votes; it costs a little.',
-        flag,
+        "bool", 'Whether `predict` follows the scores of "ovr" where classes have as many votes; it costs a little.',
+        False, as_flag,
     ),
-    "cache_size": Parameter("float", LIBSVMS, positive),
-    "class_weight": Parameter('dict, "balanced" or None', "Factors of C by label.", class_weight),
-    "coef0": Parameter("float", 'Of "poly" and "sigmoid".', finite),
+    "cache_size": Parameter("float", LIBSVMS, 200, as_positive),
+    "class_weight": Parameter(
+        'dict, "balanced" or None', "Factors of C by label.", None,
+        unless(lambda value: isinstance(value, Mapping), one_of("balanced", None)),
+    ),
+    "coef0": Parameter("float", 'Of "poly" and "sigmoid".', 0.0, as_real),
     "constraints": Parameter(
         "Constraints, ValueConstraints, or a list of them", "Linear constraints on w, b and f of every machine."
     ),
     "decision_function_shape": Parameter(
-        '{"ovr", "ovo"}', "Of more than two classes: a score for each, or the value of each pair.", one_of("ovr", "ovo")
+        '{"ovr", "ovo"}', "Of more than two classes: a score for each, or the value of each pair.", "ovr",
+        one_of("ovr", "ovo"),
     ),
-    "degree": Parameter("int", 'Of "poly".', degree),
+    "degree": Parameter("int", 'Of "poly".', 3, whole("a whole number from 0 on", lambda value: value >= 0)),
     "dual": Parameter(
         '"auto" or bool',
         "Without effect, since every answer is certified by both forms; what LIBLINEAR refuses is refused.",
-        one_of("auto", True, False),
+        "auto", one_of("auto", True, False),
     ),
-    "epsilon": Parameter("float", "Half the width of the tube within which an error costs nothing.", not_negative),
-    "fit_intercept": Parameter("bool", "False for f(x) = ⟨w, φ(x)⟩, through the origin.", flag),
+    "epsilon": Parameter("float", "Half the width of the tube within which an error costs nothing.", 0.1, not_negative),
+    "fit_intercept": Parameter("bool", "False for f(x) = ⟨w, φ(x)⟩, through the origin.", True, as_flag),
     "gamma": Parameter(
-        '{"scale", "auto"} or float', 'Of "rbf", "poly" and "sigmoid": 1/(d var(X)), 1/d, or a number.', gamma
+        '{"scale", "auto"} or float', 'Of "rbf", "poly" and "sigmoid": 1/(d var(X)), 1/d, or a number.', "scale", gamma
     ),
     "intercept_scaling": Parameter(
-        "float", "Where it is given, the intercept is penalised as LIBLINEAR's: scikit-learn's default is 1.", scaling
+        "float", "Where it is given, the intercept is penalised as LIBLINEAR's: scikit-learn's default is 1.",
+        None, unless(is_none, as_real),
     ),
     "kernel": Parameter(
         '{"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable',
-        "A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.",
-        kernel,
+        "A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.", "rbf",
+        unless(is_kernel, one_of(*KERNELS)),
     ),
     "max_iter": Parameter(
-        "int", "Iterations of the solver, its final steps of polishing not included; −1 for no limit.", iterations
+        "int", "Iterations of the solver, its final steps of polishing not included; −1 for no limit.", NO_LIMIT,
+        unless(is_none, whole("a positive whole number, or -1 for no limit", lambda value: value == -1 or value > 0)),
     ),
     "multi_class": Parameter(
         '{"ovo", "ovr", "crammer_singer", "weston_watkins"}',
         "More than two classes: a machine for every two, one for each against all others, or all in one.",
-        one_of("ovo", "ovr", "crammer_singer", "weston_watkins"),
+        "ovo", one_of("ovo", "ovr", "crammer_singer", "weston_watkins"),
     ),
-    "n_jobs": Parameter("int", "Processes for the machines of several classes, by joblib.", workers),
+    "n_jobs": Parameter("int", "Processes for the machines of several classes, by joblib.", None,
+        unless(is_none, whole("a whole number other than 0, or None", lambda value: value != 0)),),
     "nu": Parameter(
-        "float", "In (0, 1]: a bound on the share of errors, and the least share of support vectors.", share
+        "float", "In (0, 1]: a bound on the share of errors, and the least share of support vectors.", 0.5, share
     ),
     "probability": Parameter(
-        "bool",
-        "True is refused: take `sklearn.calibration.CalibratedClassifierCV`. To give it is deprecated, as there.",
+        "bool", "True is refused: take `sklearn.calibration.CalibratedClassifierCV`. To give it is deprecated, as "
+        "there.", "deprecated",
     ),
     "psd": Parameter(
         '{"clip", "shift", "raise"}',
         'What to do with an indefinite kernel matrix, as that of "sigmoid" may be: project it, add to its diagonal, '
         "or raise `IndefiniteKernelError`.",
-        one_of("raise", "clip", "shift"),
+        "clip", one_of("raise", "clip", "shift"),
     ),
     "random_state": Parameter("int or None", "Without effect: nothing is random."),
-    "shrinking": Parameter("bool", LIBSVMS, flag),
+    "shrinking": Parameter("bool", LIBSVMS, True, as_flag),
     "time_limit": Parameter(
         "float",
         "Seconds of the whole fit; one that needs more ends with the best certified points and a `GapWarning`.",
-        seconds,
+        None, unless(is_none, as_positive),
     ),
-    "tol": Parameter("float", "The relative duality gap that has to be reached, rounding errors included.", tolerance),
-    "verbose": Parameter("bool or int", "Report progress; of several machines, how many are done.", verbosity),
-    "warm_start": Parameter("bool", "Begin where the last fit ended, if it was over as many samples.", flag),
-}
-INFINITE_C = Parameter(
-    "float", "Penalty of an error beyond the tube, positive; `inf` allows none.", positive_or_infinite
-)
+    "tol": Parameter(
+        "float", "The relative duality gap that has to be reached, rounding errors included.", 1e-6,
+        lambda value, _: as_tolerance(value),
+    ),
+    "verbose": Parameter("bool or int", "Report progress; of several machines, how many are done.", False,
+        whole("a flag or a whole number from 0 on", lambda value: value >= 0, flags=True),),
+    "warm_start": Parameter("bool", "Begin where the last fit ended, if it was over as many samples.", False, as_flag),
+}  # fmt: skip
+
+
+class Settings(TypedDict, total=False):
+    """The parameters of all estimators, for type checkers and editors; each estimator takes some of them."""
+
+    C: float
+    backend: str
+    break_ties: bool
+    cache_size: float
+    class_weight: Any
+    coef0: float
+    constraints: Any
+    decision_function_shape: str
+    degree: int
+    dual: Any
+    epsilon: float
+    fit_intercept: bool
+    gamma: Any
+    intercept_scaling: float | None
+    kernel: Any
+    loss: str
+    max_iter: int
+    multi_class: str
+    n_jobs: int | None
+    nu: float
+    penalty: str
+    probability: Any
+    psd: str
+    quantile: float
+    random_state: Any
+    shrinking: bool
+    time_limit: float | None
+    tol: float
+    verbose: Any
+    warm_start: bool
+
+
+def constructor(defaults: Mapping[str, Any], positional: int = 0) -> Callable[..., None]:
+    """An `__init__` that keeps every parameter as it was given, and has the signature that scikit-learn reads.
+
+    positional: How many may be given without their names.
+    """
+    kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * positional + [inspect.Parameter.KEYWORD_ONLY] * len(defaults)
+    types = {name: kind.__forward_arg__ for name, kind in Settings.__annotations__.items()}
+    signature = inspect.Signature([
+        inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+        *(inspect.Parameter(name, kind, default=defaults[name], annotation=types[name])
+          for name, kind in zip(defaults, kinds, strict=False)),
+    ])  # fmt: skip
+
+    def __init__(self: Any, *first: Any, **named: Any) -> None:
+        try:
+            given = signature.bind(self, *first, **named).arguments
+        except TypeError as error:  # an unknown name, with the nearest one
+            unknown = next((name for name in named if name not in defaults), None)
+            near = "" if unknown is None else f"; {nearest(unknown, defaults)}"
+            raise ParameterTypeError(f"{type(self).__name__}() {error}{near}") from None
+        for name, value in {**defaults, **given}.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
 
 #: What a fit leaves, by name: type and meaning.
 ATTRIBUTES: dict[str, tuple[str, str]] = {
@@ -306,11 +344,11 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
 COLUMNS = 112
 
 
-def documentation(text: str, parameters: Mapping[str, tuple[Parameter, Any]], attributes: Iterable[str]) -> str:
+def documentation(text: str, parameters: Mapping[str, Parameter], attributes: Iterable[str]) -> str:
     """The docstring of a class with its parameters, each with its default, and attributes ahead of other sections."""
     lines = ["Parameters", "----------"]
-    for name, (parameter, default) in parameters.items():
-        given = "optional" if default is None else f"default={default!r}".replace("'", '"')
+    for name, parameter in parameters.items():
+        given = "optional" if parameter.default is None else f"default={parameter.default!r}".replace("'", '"')
         lines += [f"{name} : {parameter.kind}, {given}", *_wrapped(parameter.text)]
     lines += ["", "Attributes", "----------"]
     for name in attributes:

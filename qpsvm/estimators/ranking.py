@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.errors import DataError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.parameters import Parameter, positive, watched
+from qpsvm.estimators.parameters import PARAMETERS, Parameter, watched
 from qpsvm.machines import Ranking
-from qpsvm.space.kernels.gram import PSDRule
 
 
 class RankingSVM(OneMachine):
@@ -36,31 +37,12 @@ class RankingSVM(OneMachine):
     [-0.333333  0.666667  1.666667  2.333333] 1.0 True
     """
 
+    _machine, _takes = Ranking, ("C",)
     _own: ClassVar[Mapping[str, Parameter]] = {
-        "C": Parameter("float", "Penalty of slack of a pair, positive.", positive)
+        "C": Parameter("float", "Penalty of slack of a pair, positive.", 1.0, as_positive),
+        "kernel": replace(PARAMETERS["kernel"], default="linear"),
     }
     _attributes: ClassVar[tuple[str, ...]] = (*OneMachine._attributes, "pairs_")
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "linear",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-6,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        backend: str = "auto",
-        constraints: Any = None,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        psd: PSDRule = "clip",
-    ) -> None:
-        self._take(locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -98,7 +80,7 @@ class RankingSVM(OneMachine):
         if n < 2:
             raise DataError(f"n_samples={n}: there are pairs to learn from among two samples or more")
         target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
-        problem = Ranking(matrix, target, self.C, groups, None, kernel, weight, self.psd, self.constraints)
+        problem = self._problem(matrix, target, groups=groups, kernel=kernel, weight=weight)
         self.pairs_ = problem.pairs
         self._keep_one(matrix, self._solved(problem))
         return self

@@ -75,10 +75,7 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
         )  # fmt: skip
 
     def _all_in_one(self, X: Matrix, codes: IntArray, C: float, last: Any, how: Mapping[str, Any]) -> Together:
-        """One program over all classes.
-
-        Raises UnsupportedError, QPSVMError.
-        """
+        """One program over all classes. Raises UnsupportedError, QPSVMError."""
         labels = self.classes_
         if self.constraints is not None:
             raise UnsupportedError(

@@ -15,16 +15,13 @@ from qpsvm.base.arrays.rounding import gamma as rounding_of
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import callers_level, model_of
+from qpsvm.estimators.base import AnyModel, callers_level, model_of
 from qpsvm.estimators.kernel_machine import KernelMachine
-from qpsvm.estimators.parameters import Parameter, flag, one_of, positive_or_infinite, share
+from qpsvm.estimators.parameters import Parameter, always, one_of, positive_or_infinite, share
 from qpsvm.estimators.several import SeveralMachines
 from qpsvm.machines.infeasible.evidence import with_totals
 from qpsvm.many.multiclass import Together
-from qpsvm.result import pairs_model as voting
-from qpsvm.result.all_in_one_model import JointModel
-from qpsvm.result.model import Model
-from qpsvm.result.pairs_model import PairsModel
+from qpsvm.result import decision_functions as voting
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import Intercept
 
@@ -44,6 +41,10 @@ CLEARLY = 1e-9
 class KernelClassifier(SeveralMachines, KernelMachine):
     """What `SVC` and `NuSVC` share."""
 
+    _takes: ClassVar[tuple[str, ...]] = (
+        "probability", "class_weight", "decision_function_shape", "break_ties", "random_state", "fit_intercept",
+        "multi_class", "n_jobs",
+    )  # fmt: skip
     _attributes: ClassVar[tuple[str, ...]] = (
         "classes_", "support_", "support_vectors_", "n_support_", "dual_coef_", "coef_", "intercept_", "fit_status_",
         "gap_", "results_", "n_iter_", "class_weight_", "shape_fit_", "n_features_in_", "feature_names_in_",
@@ -103,17 +104,17 @@ class KernelClassifier(SeveralMachines, KernelMachine):
         self.results_ = together.results
         coef = together.coef.toarray()
         support = np.flatnonzero(coef.any(axis=0))
-        self.support_ = support[np.argsort(codes[support], kind="stable")].astype(np.int32)
+        support = support[np.argsort(codes[support], kind="stable")]
         self._n_support = np.bincount(codes[support], minlength=k).astype(np.int32)
-        self.support_vectors_ = self._vectors(X, kernel)
-        coef = coef[:, self.support_] / size[:, None]
-        b = together.b / size
         self._pairs = bool(together.machines[0, 1] >= 0)
-        self.dual_coef_ = self._stored(voting.packed(coef, self._n_support) if self._pairs else coef)
-        self.intercept_ = (-b if self._turned else b) + 0.0
         self.n_iter_: Any = np.asarray(self._iterations(together.iterations), dtype=np.int32)
-        w = None if together.w is None else together.w / size[:, None]
-        self._scores = self._made_scores(kernel, -w if self._turned and w is not None else w)
+        coef = coef[:, support] / size[:, None]
+        sign = -1.0 if self._turned else 1.0
+        w = None if together.w is None else sign * (together.w / size[:, None])
+        self._keep_functions(
+            X, kernel, support, voting.packed(coef, self._n_support) if self._pairs else coef,
+            sign * (together.b / size) + 0.0, w,
+        )  # fmt: skip
 
     @property
     def _turned(self) -> bool:
@@ -142,7 +143,7 @@ class KernelClassifier(SeveralMachines, KernelMachine):
             raise DataError(f"The internal representation of {type(self).__name__} was altered")
         return self._scores.tied(matrix)
 
-    def _model(self) -> Model | JointModel | PairsModel:
+    def _model(self) -> AnyModel:
         by_class = self.decision_function_shape == "ovr"
         return model_of(self, self._scores, self.classes_, by_class, bool(self.break_ties))
 
@@ -214,42 +215,14 @@ class SVC(KernelClassifier):
     ['optimal', 'optimal', 'optimal']
     """
 
+    _takes: ClassVar[tuple[str, ...]] = ("C",)
     _own: ClassVar[Mapping[str, Parameter]] = {
         "C": Parameter(
             "float",
             "Penalty of slack, positive. `inf` is a hard margin, and raises `NotSeparableError` where there is none.",
-            positive_or_infinite,
+            1.0, positive_or_infinite,
         )
-    }
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: Any = "deprecated",
-        tol: float = 1e-6,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: Any = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        backend: str = "auto",
-        constraints: Any = None,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        fit_intercept: bool = True,
-        multi_class: str = "ovo",
-        psd: str = "clip",
-        n_jobs: int | None = None,
-    ) -> None:
-        self._take(locals())
+    }  # fmt: skip
 
     def _machine(self) -> tuple[str, dict[str, Any]]:
         return (HARD, {}) if math.inf == self.C else (SOFT, {"C": self.C})
@@ -282,53 +255,20 @@ class NuSVC(KernelClassifier):
     True True
     """
 
+    _takes: ClassVar[tuple[str, ...]] = ("nu",)
     _own: ClassVar[Mapping[str, Parameter]] = {
         "nu": Parameter(
             "float",
             "In (0, 1], and at most 2·min(S₊, S₋)/S of every two classes: a bound on the share of margin errors, and "
             "the least share of support vectors.",
-            share,
+            0.5, share,
         ),
-        "fit_intercept": Parameter("bool", "False is refused: a ν-SVM has an intercept.", flag),
+        "fit_intercept": Parameter("bool", "False is refused: a ν-SVM has an intercept.", True, always("SVC")),
         "multi_class": Parameter(
             '{"ovo", "ovr"}', "More than two classes: a machine for every two, or one for each against all others.",
-            one_of("ovo", "ovr"),
+            "ovo", one_of("ovo", "ovr"),
         ),
     }  # fmt: skip
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: Any = "deprecated",
-        tol: float = 1e-6,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: Any = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        backend: str = "auto",
-        constraints: Any = None,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        fit_intercept: bool = True,
-        multi_class: str = "ovo",
-        psd: str = "clip",
-        n_jobs: int | None = None,
-    ) -> None:
-        self._take(locals())
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not self.fit_intercept:
-            raise UnsupportedError("NuSVC has an intercept always: take SVC(fit_intercept=False)")
 
     def _machine(self) -> tuple[str, dict[str, Any]]:
         return "NuSVM", {"nu": self.nu}

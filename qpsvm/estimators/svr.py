@@ -8,17 +8,15 @@ from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
 
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.errors import ParameterError, UnsupportedError
+from qpsvm.base.arrays.checks import as_real
+from qpsvm.base.errors import ParameterError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.inputs import StoredScore
 from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.parameters import INFINITE_C, Parameter, finite, flag, share
-from qpsvm.machines import EpsilonSVR, Problem
+from qpsvm.estimators.parameters import Parameter, always, positive_or_infinite, share
+from qpsvm.machines import EpsilonSVR
 from qpsvm.machines import NuSVR as NuProblem
 from qpsvm.machines import QuantileSVR as QuantileProblem
-from qpsvm.space.kernels.functions import Kernel
-from qpsvm.space.kernels.gram import PSDRule
 
 #: What stands for an infinite C, one after the other: where no α reaches it, the solution is that of any larger one,
 #: and the smaller it is the less rounding the certificate has to count.
@@ -31,23 +29,25 @@ BOUND = 2
 class KernelRegressor(StoredScore, RegressorMixin, OneMachine):  # type: ignore[misc]
     """What the regressors with a kernel share."""
 
-    _own: ClassVar[Mapping[str, Parameter]] = {"C": INFINITE_C}
+    _takes: ClassVar[tuple[str, ...]] = ("C", "fit_intercept")
+    _own: ClassVar[Mapping[str, Parameter]] = {
+        "C": Parameter(
+            "float", "Penalty of an error beyond the tube, positive; `inf` allows none.", 1.0, positive_or_infinite
+        )
+    }
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         matrix, kernel = self._training(X)
         n = matrix.shape[0]
         target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
         for C in VAST if math.inf == self.C else (self.C,):
-            result = self._solved(self._problem(matrix, target, C, kernel, weight))
+            result = self._solved(self._problem(matrix, target, kernel=kernel, weight=weight, C=C))
             reached = math.inf == self.C and bool((result.kind == BOUND).any())
             if not reached:
                 break
         if reached:
             raise ParameterError("C=inf: no f keeps every sample within its tube; give a finite C, or a wider tube")
         self._keep_one(matrix, result)
-
-    def _problem(self, X: Matrix, target: FloatArray, C: float, kernel: Kernel, weight: FloatArray | None) -> Problem:
-        raise NotImplementedError
 
 
 class SVR(KernelRegressor):
@@ -72,34 +72,7 @@ class SVR(KernelRegressor):
     0.05 True
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        backend: str = "auto",
-        constraints: Any = None,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        fit_intercept: bool = True,
-        psd: PSDRule = "clip",
-    ) -> None:
-        self._take(locals())
-
-    def _problem(self, X: Matrix, target: FloatArray, C: float, kernel: Kernel, weight: FloatArray | None) -> Problem:
-        return EpsilonSVR(
-            X, target, C, self.epsilon, "absolute", kernel, weight, self.psd,
-            "free" if self.fit_intercept else None, self.constraints,
-        )  # fmt: skip
+    _machine, _takes = EpsilonSVR, ("epsilon",)
 
 
 class NuSVR(KernelRegressor):
@@ -124,45 +97,15 @@ class NuSVR(KernelRegressor):
     True True True
     """
 
+    _machine, _takes = NuProblem, ("nu",)
     _own: ClassVar[Mapping[str, Parameter]] = {
         "nu": Parameter(
             "float",
             "In (0, 1]: a bound on the share of samples beyond the tube, and the least share of support vectors.",
-            share,
+            0.5, share,
         ),
-        "fit_intercept": Parameter("bool", "False is refused: a ν-SVR has an intercept.", flag),
+        "fit_intercept": Parameter("bool", "False is refused: a ν-SVR has an intercept.", True, always("SVR")),
     }  # fmt: skip
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-6,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        backend: str = "auto",
-        constraints: Any = None,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        fit_intercept: bool = True,
-        psd: PSDRule = "clip",
-    ) -> None:
-        self._take(locals())
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not self.fit_intercept:
-            raise UnsupportedError("NuSVR has an intercept always: take SVR(fit_intercept=False)")
-
-    def _problem(self, X: Matrix, target: FloatArray, C: float, kernel: Kernel, weight: FloatArray | None) -> Problem:
-        return NuProblem(X, target, C, self.nu, kernel, weight, self.psd, self.constraints)
 
 
 class QuantileSVR(KernelRegressor):
@@ -189,35 +132,7 @@ class QuantileSVR(KernelRegressor):
     True True
     """
 
+    _machine, _takes = QuantileProblem, ("quantile",)
     _own: ClassVar[Mapping[str, Parameter]] = {
-        "quantile": Parameter("float", "In (0, 1): the share of the targets that is to lie below f.", finite)
+        "quantile": Parameter("float", "In (0, 1): the share of the targets that is to lie below f.", 0.5, as_real)
     }
-
-    def __init__(
-        self,
-        *,
-        quantile: float = 0.5,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-6,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        backend: str = "auto",
-        constraints: Any = None,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        fit_intercept: bool = True,
-        psd: PSDRule = "clip",
-    ) -> None:
-        self._take(locals())
-
-    def _problem(self, X: Matrix, target: FloatArray, C: float, kernel: Kernel, weight: FloatArray | None) -> Problem:
-        return QuantileProblem(
-            X, target, C, self.quantile, kernel, weight, self.psd,
-            "free" if self.fit_intercept else None, self.constraints,
-        )  # fmt: skip

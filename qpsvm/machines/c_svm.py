@@ -41,11 +41,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.samples import ClassWeight, original_labels, two_classes
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, upper_bounds
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.program.record import Record
 from qpsvm.result.svm_result import SVMResult
@@ -114,7 +114,7 @@ class CSVM(Problem):
         return f"C-SVM, C = {price_in_words(self.C)}{intercept}, kernel {self.kernel}"
 
     def _record(self) -> Record:
-        return Record(self.labels, 1.0, taking_prices(self.C, self.samples))  # (CSVM.2), (CSVM.10)
+        return Record(self.labels, 1.0, upper_bounds(self.C, self.samples))  # (CSVM.2), (CSVM.10)
 
     def equivalent_nu_svm(self, result: SVMResult) -> Problem:
         """The ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).

@@ -36,14 +36,7 @@ of LIBLINEAR's solver 4, which scikit-learn calls LinearSVC(multi_class="crammer
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import ArrayLike
-
-from qpsvm.data.samples import ClassWeight
 from qpsvm.machines.problem.all_in_one import JointProblem
-from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import Intercept, PSDRule
 
 
 class CrammerSinger(JointProblem):
@@ -98,16 +91,3 @@ class CrammerSinger(JointProblem):
 
     shared, name = True, "Crammer-Singer"
     primal_tag, dual_tag = "CSMC.2", "CSMC.9"
-
-    def __init__(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        C: float | ArrayLike = 1.0,
-        kernel: Any = Linear(),  # noqa: B008  (frozen)
-        sample_weight: ArrayLike | None = None,
-        psd: PSDRule = "raise",
-        intercept: Intercept = "free",
-        class_weight: ClassWeight = None,
-    ) -> None:
-        super().__init__(X, y, C, kernel, sample_weight, psd, intercept, class_weight)

@@ -42,7 +42,9 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.exactly import floats, sum_of
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.bounds.certificate import Certificate
@@ -123,12 +125,16 @@ class NuSVM(Problem):
         nu = as_positive(nu, "nu")
         if nu > 1:
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
-        comm = self.samples.comm
-        nu_max = float(largest_nu(self.sample_weight, self.y, comm))
+        comm, nu_max = self.samples.comm, float(self._largest)
         if nu > nu_max * (1 + 1e-12 + comm.count(self.n) * np.finfo(float).eps):
             raise with_sums(InfeasibleNuError(nu, nu_max), self)
         self.nu = min(nu, nu_max)
         self.nu_max = nu_max
+
+    @remembered
+    def _largest(self) -> Fraction:
+        """ν_max."""
+        return largest_nu(self.sample_weight, self.y, self.samples.comm)
 
     @property
     def title(self) -> str:
@@ -137,7 +143,7 @@ class NuSVM(Problem):
 
     def _record(self) -> Record:
         s, whole = self.taking_part(self.sample_weight), total_weight(self.samples)
-        nu, most = Fraction(self.nu), largest_nu(self.sample_weight, self.y, self.samples.comm)
+        nu, most = Fraction(self.nu), self._largest
         nu = min(nu, most) if self.nu == float(most) else nu  # whose float may be too large, (NUSVM.16)
         rho = Equality("nu", "rho", -1.0, -nu, "−1ᵀα = −ν")  # (NUSVM.6): negative, so that the multiplier is +ρ
         return Record(self.labels, 0.0, floats(s, 1 / whole), groups=(rho,))  # (NUSVM.2), (NUSVM.11)
@@ -210,6 +216,9 @@ class NuSVM(Problem):
 
 def largest_nu(s: FloatArray, y: FloatArray, comm: Communicator = SERIAL) -> Fraction:
     """ν_max of (NUSVM.16) for weights and labels, (n,) each, of all processes; exactly where there is one."""
+    if common_value(s) is not None and comm.serial:
+        positive = int(np.count_nonzero(y > 0))
+        return Fraction(2 * min(positive, len(y) - positive), len(y))
     if comm.serial:
         above, below = sum_of(s[y > 0]), sum_of(s[y < 0])
     else:

@@ -48,7 +48,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.exactly import floats
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.data.samples import ClassWeight, original_labels, shares_of, two_classes
 from qpsvm.machines.c_svm import CSVM

@@ -41,6 +41,12 @@ def options(kind: Any) -> tuple[str, ...]:
     return (*kind.own, *(("intercept",) if "intercept" in taken else ()))
 
 
+def default(option: str) -> Any:
+    """What a parameter is where it is not given: that of the first machine that has it."""
+    kind = next(each for each in map(machine, FILES) if option in options(each))
+    return inspect.signature(kind).parameters[option].default
+
+
 def usual_kernel(kind: Any) -> str:
     """The kernel where none is asked for."""
     kernel = inspect.signature(kind).parameters["kernel"].default

@@ -53,7 +53,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.exactly import floats
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.accuracy import Accuracy

@@ -36,14 +36,7 @@ Implementation
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import ArrayLike
-
-from qpsvm.data.samples import ClassWeight
 from qpsvm.machines.problem.all_in_one import JointProblem
-from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import Intercept, PSDRule
 
 
 class WestonWatkins(JointProblem):
@@ -101,16 +94,3 @@ class WestonWatkins(JointProblem):
 
     shared, name = False, "Weston-Watkins"
     primal_tag, dual_tag = "WWMC.2", "WWMC.9"
-
-    def __init__(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        C: float | ArrayLike = 1.0,
-        kernel: Any = Linear(),  # noqa: B008  (frozen)
-        sample_weight: ArrayLike | None = None,
-        psd: PSDRule = "raise",
-        intercept: Intercept = "free",
-        class_weight: ClassWeight = None,
-    ) -> None:
-        super().__init__(X, y, C, kernel, sample_weight, psd, intercept, class_weight)

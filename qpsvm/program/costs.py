@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 #: How many times as long an entry takes in a sparse product as in a dense one.
 SPARSE_FACTOR = 20.0
@@ -52,8 +52,7 @@ class Cost:
         return Cost(min(self.setup, seconds), seconds, self.bytes, self.mapped)
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """What a cost follows from: n rows of d features, entries that are not zero; whether sparse, linear, no slack.
 
     `reach` is how far a row's α can move its own margin, Ū times the mean of ‖x_i‖²: where it is small, most α end at a

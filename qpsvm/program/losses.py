@@ -29,7 +29,7 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
 
 #: One number for all rows, or one a row, (n,).

@@ -21,7 +21,7 @@ from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.space.operators import Dense, Diagonal, Operator, largest_asymmetry
-from qpsvm.space.operators.explicit import as_coefficients, as_vector
+from qpsvm.space.operators.base import as_coefficients, as_vector
 
 #: Most variables, and most rows of G and A together, that are read at a glance; and how wide a screen is.
 MOST, WIDTH = 8, 100

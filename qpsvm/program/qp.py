@@ -45,9 +45,9 @@ from qpsvm.program.parts import (
     text_of,
     tile,
 )
-from qpsvm.program.statement import Statement
+from qpsvm.program.svm_dual import Statement
 from qpsvm.space.operators import Diagonal, Operator
-from qpsvm.space.operators.explicit import as_vector, is_ready
+from qpsvm.space.operators.base import as_vector, is_ready
 
 
 @dataclass(frozen=True)
@@ -411,7 +411,8 @@ class QP:
         for scales, name in ((variables, "variables"), (rows, "rows")):
             if not isinstance(scales, Mapping):
                 raise ParameterTypeError(f"{name} must be a mapping of names to factors, got {shown(scales)}")
-        check_scales(*variables.values(), *rows.values(), objective)
+        for factor in (*variables.values(), *rows.values(), objective):
+            as_positive(factor, "a positive scale")
         s, g, a = self.scales(variables, rows)
         common = common_value(s)
         inverse = 1.0 / s if common is None else repeated(1.0 / common, self.n)
@@ -544,15 +545,6 @@ class QP:
         low = f"{_entry(lb, 'lb')} ≤ " if np.isfinite(lb).any() else ""
         high = f" ≤ {_entry(ub, 'ub')}" if np.isfinite(ub).any() else ""
         return f"{low}{name}{high}"
-
-
-def check_scales(*factors: float) -> None:
-    """Check factors of variables, rows or the objective.
-
-    Raises ParameterError, ParameterTypeError.
-    """
-    for factor in factors:
-        as_positive(factor, "a positive scale")
 
 
 def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:

@@ -81,6 +81,8 @@ class Record:
 
     def floats(self, values: Numbers) -> FloatArray:
         """The same, rounded: (m,)."""
+        if isinstance(values, np.ndarray):
+            return values
         return repeated(values, len(self.sign)) if isinstance(values, float) else as_floats(self.vector(values))
 
     def dual(self, gram: Operator, kept: Intercept, comm: Communicator = SERIAL) -> SVMDual:
@@ -99,7 +101,8 @@ class Record:
             level = level + float(self.diagonal) * gram.diagonal()
         return SVMDual(
             gram=gram, sign=self.sign, level=level, upper=upper, curvature=curvature,
-            groups=self.columns(kept), rows=self.rows, unit=nearest_float(self.unit), mix=self.mix, comm=comm,
+            groups=self.columns(kept), rows=self.rows, unit=1.0 if self.unit == 1 else nearest_float(self.unit),
+            mix=self.mix, comm=comm,
             level_radius=np.abs(off) if off is not None and off.any() else None,
         )  # fmt: skip
 

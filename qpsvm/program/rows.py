@@ -1,18 +1,66 @@
 """Whose samples the rows of a dual are: from values at the samples to values at the rows, and back.
 
-Row k of the dual belongs to sample r(k), or to a combination of samples, (DUAL.5) and (DUAL.6).
+Row k of the dual belongs to sample r(k), or to a combination of samples, (DUAL.5) and (DUAL.6). What rows share are the
+multipliers of groups.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import freeze_each, remembered
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.words import outline
 from qpsvm.base.resources.communicator import Communicator
 from qpsvm.space.operators import Operator
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A column of E in (DUAL.1), with its multiplier.
+
+    name: Of the row in the dual QP.
+    multiplier: Of the variable in the primal QP: "b", "rho".
+    column (m,): E_g; the sign itself for an intercept.
+    total: e_g.
+    ridge: R_g: 0 for an equality.
+    formula: The equality as a person writes it.
+    """
+
+    name: str
+    multiplier: str
+    column: FloatArray
+    total: float = 0.0
+    ridge: float = 0.0
+    formula: str = ""
+
+    def __post_init__(self) -> None:
+        freeze_each(self.__dict__.values())
+
+    def __repr__(self) -> str:
+        return outline("Group", **vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows that share one multiplier θ and no other: Σ column·α = total over them.
+
+    rows (m,): All rows where None.
+    column (m,): 0 outside of the part.
+    """
+
+    rows: NDArray[np.bool_] | None
+    column: FloatArray
+    total: float
+    ridge: float
+
+    def __post_init__(self) -> None:
+        freeze_each(self.__dict__.values())
 
 
 class RowsOfSamples:
@@ -173,3 +221,13 @@ class RowsOfSamples:
         if self.mix is not None:
             return np.unique(self.mix[rows].indices).astype(np.intp)
         return rows if self.rows is None else self.rows[rows]
+
+
+def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[Group, ...]:
+    """The groups of a machine whose only multiplier is its intercept, free, penalised with R = 1, or absent (None)."""
+    if kind is None:
+        return ()
+    ridge = 1.0 if kind == "penalised" else 0.0
+    return (  # (DUAL.1), (HARD.5), (CSVM.5), (NUSVM.5), (PHINGE.5), (SQHINGE.5), (HUBER.5)
+        Group("balance", "b", column=sign, total=0.0, ridge=ridge, formula=formula),
+    )

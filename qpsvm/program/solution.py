@@ -1,25 +1,30 @@
 """A solver's answer to a QP, which measures itself, and how a run ended.
 
-Residuals of a QP at a point: how far (x, y, z, z_box) is from satisfying its optimality conditions.
+Residuals: how far (x, y, z, z_box) is from satisfying the optimality conditions (QP.1), by the QP's own data alone.
 
-Pure functions of the QP's own data; nothing a solver reports enters. Letters and signs as in `qp` (QP.1).
+What a solver is handed instead of the textbook's QP, and the way back. A machine's dual is made as a QP when somebody
+looks at its numbers: a solver that knows support vector machines reads `QP.statement` and nothing else, and to write
+the QP of a hundred rows down, name its parts, check and scale them takes as long as to solve it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import freeze_parts
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import bare, freeze_parts, remembered
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.vectors import repeated, times
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import SolverError
-from qpsvm.program import solution as kkt
 from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import Statement, SVMDual
 
 
 def primal_residual(qp: QP, x: FloatArray) -> float:
@@ -225,18 +230,16 @@ class QPSolution:
         >>> solution.changed(x=np.array([2.0])).objective
         -4.0
         """
-        copy = object.__new__(QPSolution)
-        copy.__dict__.update(self.__dict__)
-        copy.__dict__.pop("z_box", None)  # measured on the parts
-        copy.__dict__.update(parts)
-        return copy
+        twin: QPSolution = bare(self)  # without z_box, which is measured on the parts
+        twin.__dict__.update(parts)
+        return twin
 
     @remembered
     def z_box(self) -> FloatArray | None:
         """Multipliers of the bounds, (n,): the solver's, or what (QP.1) leaves for them; None without a point."""
         if self.x is None or self.box is not None:
             return self.box
-        return -kkt.gradient(self.qp, self.x, self.y, self.z)
+        return -gradient(self.qp, self.x, self.y, self.z)
 
     def _point(self) -> tuple[FloatArray, FloatArray]:
         if self.x is None or self.z_box is None:
@@ -273,7 +276,7 @@ class QPSolution:
         >>> print(half_way.primal_residual(), solution.primal_residual() < 1e-6)
         1.0 True
         """
-        return kkt.primal_residual(self.qp, self._point()[0])
+        return primal_residual(self.qp, self._point()[0])
 
     def dual_residual(self) -> float:
         """Largest entry of (QP.1)'s left-hand side, measured here.
@@ -296,7 +299,7 @@ class QPSolution:
         [1.] [2.] True
         """
         x, z_box = self._point()
-        return kkt.dual_residual(self.qp, x, self.y, self.z, z_box)
+        return dual_residual(self.qp, x, self.y, self.z, z_box)
 
     def complementarity(self) -> float:
         """Largest product of a multiplier and its slack, measured here.
@@ -319,7 +322,7 @@ class QPSolution:
         True
         """
         x, z_box = self._point()
-        return kkt.complementarity(self.qp, x, self.z, z_box)
+        return complementarity(self.qp, x, self.z, z_box)
 
     def duality_gap(self) -> float:
         """|primal − dual objective|, measured here.
@@ -343,4 +346,104 @@ class QPSolution:
         True
         """
         x, z_box = self._point()
-        return kkt.duality_gap(self.qp, x, self.y, self.z, z_box)
+        return duality_gap(self.qp, x, self.y, self.z, z_box)
+
+
+class LaterQP(QP):
+    """The dual QP of a machine, over α, made at the first look at its numbers. In all else it is that QP.
+
+    statement: The dual, and the units of the QP: known from the beginning.
+    make: Makes the QP of that statement, (FORM.1).
+    """
+
+    def __new__(cls, *given: Any, **numbers: Any) -> Any:
+        """With the numbers of a QP, as `dataclasses.replace` has them, a plain QP."""
+        return QP(*given, **numbers) if numbers else super().__new__(cls)
+
+    def __init__(self, statement: Statement, make: Callable[[], QP]) -> None:
+        self.__dict__.update(statement=statement, _make=make)
+
+    @remembered
+    def made(self) -> QP:
+        """The QP itself."""
+        found: QP = self.__dict__["_make"]()
+        return found
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return self._svm.m
+
+    @property
+    def variables(self) -> Mapping[str, slice]:
+        """α, and nothing else."""
+        return {"alpha": slice(0, self.n)}
+
+    def scales(
+        self, variables: Mapping[str, float], rows: Mapping[str, float]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """As `QP.scales`; there are no rows of G, and a row of A for every group without a ridge."""
+        equalities = [rows.get(group.name, 1.0) for group in self._svm.groups if not group.ridge]
+        return repeated(variables.get("alpha", 1.0), self.n), np.zeros(0), np.array(equalities, dtype=np.float64)
+
+    @property
+    def _svm(self) -> SVMDual:
+        svm: SVMDual = self.__dict__["statement"].svm
+        return svm
+
+    def _derived(self, **changed: Any) -> QP:
+        return self.made._derived(**changed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It is pickled and copied as the QP that it is."""
+        return copy, (self.made,)
+
+
+for _part in fields(QP):
+    if _part.name not in ("statement", "variables"):
+        setattr(LaterQP, _part.name, property(attrgetter(f"made.{_part.name}")))
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledQP:
+    """The QP that a solver is handed, and the way back from its solution.
+
+    qp: In the solver's units: mean diagonal of the Gram matrix 1, multipliers of the order of 1.
+    original: In the problem's units (and the coordinates that it computes with).
+    variables, rows, objective: The factors, as `QP.scaled` takes them.
+    """
+
+    qp: QP
+    original: QP
+    variables: Mapping[str, float]
+    rows: Mapping[str, float]
+    objective: float
+
+    def __repr__(self) -> str:
+        return outline("ScaledQP", **vars(self))
+
+    def scale(self, x: FloatArray) -> FloatArray:
+        """A point of `original`, one block of variables, in the units of `qp`: (n,)."""
+        return x / self.original.scales(self.variables, self.rows)[0]
+
+    def unscale(self, solution: QPSolution, **others: Any) -> QPSolution:
+        """The solution in the units of `original`, with other attributes changed as `QPSolution.changed` does.
+
+        With x = s∘x̃, rows times g and the objective times t, (QP.1) maps z = g∘z̃/t and z_box = z̃_box/(t s).
+        """
+        if solution.x is None:
+            return solution.changed(qp=self.original, **others)
+        s, g, a = self.original.scales(self.variables, self.rows)
+        t = self.objective
+        return solution.changed(
+            qp=self.original,
+            x=times(s, solution.x),
+            y=a * solution.y / t,
+            z=g * solution.z / t if len(g) else solution.z,
+            box=None if solution.box is None else solution.box / (t * s),
+            v=None if solution.v is None else solution.v / np.sqrt(t),
+            **others,
+        )
+
+
+__all__ = ["LaterQP", "QPSolution", "ScaledQP", "Solver", "Status"]

@@ -18,71 +18,35 @@ Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to 
 and a curvature δ by which the penalty grows. A group is a column of E: an equality, whose multiplier is a variable of
 the primal (the intercept b, the margin ρ of a ν-SVM), or, with R > 0, a multiplier that the primal penalises.
 
+A QP that a problem makes carries its `SVMDual`, so that a solver that knows support vector machines need not guess, and
+how the QP's numbers follow from those of the dual:
+
+    (STATE.1)  α = v x,  the objective of the QP = t · unit · (DUAL.1),  the row of group g is multiplied by r_g
+    (STATE.2)  hence the multiplier of that row is t · unit · μ_g / r_g,  and Zᵀx = w(α) (t · unit)^½ with P = ZZᵀ
+
+A QP that a reader writes by hand carries none; `backends.recognise` looks for one in its numbers.
+
 Source: Lagrangian duality row by row; Rockafellar, *Convex Analysis* (1970), section 31.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import frozen
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import freeze_each, remembered
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
-from qpsvm.program.rows import RowsOfSamples
+from qpsvm.program.rows import Group, Part, RowsOfSamples, intercept_group
 from qpsvm.space.operators import Operator, gathered, mixed, shifted
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """A column of E in (DUAL.1), with its multiplier.
-
-    name: Of the row in the dual QP.
-    multiplier: Of the variable in the primal QP: "b", "rho".
-    column (m,): E_g; the sign itself for an intercept.
-    total: e_g.
-    ridge: R_g: 0 for an equality.
-    formula: The equality as a person writes it.
-    """
-
-    name: str
-    multiplier: str
-    column: FloatArray
-    total: float = 0.0
-    ridge: float = 0.0
-    formula: str = ""
-
-    def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
-
-    def __repr__(self) -> str:
-        return outline("Group", **vars(self))
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Rows that share one multiplier θ and no other: Σ column·α = total over them.
-
-    rows (m,): All rows where None.
-    column (m,): 0 outside of the part.
-    """
-
-    rows: NDArray[np.bool_] | None
-    column: FloatArray
-    total: float
-    ridge: float
-
-    def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +66,7 @@ class Users:
     equal: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
+        freeze_each(self.__dict__.values())
 
     def __repr__(self) -> str:
         return outline("Users", **vars(self))
@@ -172,7 +136,7 @@ class SVMDual(RowsOfSamples):
     comm: Communicator = SERIAL
 
     def __post_init__(self) -> None:
-        frozen([*vars(self).values()])
+        freeze_each(self.__dict__.values())
         if not self.comm.serial and (self.mix is not None or self.users is not None):
             what = "rows that combine samples, as pairs do," if self.mix is not None else "constraints"
             raise UnsupportedError(f"{what} need all samples in one process; solve this machine without a communicator")
@@ -440,11 +404,45 @@ def _first_distinct(E: FloatArray, most: int) -> list[int]:
     return found
 
 
-def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[Group, ...]:
-    """The groups of a machine whose only multiplier is its intercept, free, penalised with R = 1, or absent (None)."""
-    if kind is None:
-        return ()
-    ridge = 1.0 if kind == "penalised" else 0.0
-    return (  # (DUAL.1), (HARD.5), (CSVM.5), (NUSVM.5), (PHINGE.5), (SQHINGE.5), (HUBER.5)
-        Group("balance", "b", column=sign, total=0.0, ridge=ridge, formula=formula),
-    )
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """An SVM's dual, and the units of the QP that it comes with.
+
+    variable, objective: v and t of (STATE.1).
+    rows: r_g by the name of the row; 1 where absent.
+    """
+
+    svm: SVMDual
+    variable: float = 1.0
+    objective: float = 1.0
+    rows: Mapping[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return outline("Statement", **vars(self))
+
+    def scaled(self, variables: Mapping[str, float], rows: Mapping[str, float], objective: float) -> Statement:
+        """The statement of the QP that `QP.scaled` makes with the same factors."""
+        factors = {name: self.rows.get(name, 1.0) * rows.get(name, 1.0) for name in {**self.rows, **rows}}
+        variable = self.variable * variables.get("alpha", 1.0)
+        return replace(self, variable=variable, objective=self.objective * objective, rows=factors)
+
+    def x(self, alpha: FloatArray) -> FloatArray:
+        """The QP's variables from α (m,)."""
+        return times(1.0 / self.variable, alpha)
+
+    def alpha(self, x: FloatArray) -> FloatArray:
+        """α (m,) from the QP's variables."""
+        return times(self.variable, x)
+
+    def multipliers(self, mu: Mapping[str, float]) -> FloatArray:
+        """The multipliers of the equality rows, (p,), from μ by name."""
+        price = self.objective * self.svm.unit
+        equalities = (group for group in self.svm.groups if not group.ridge)
+        return np.array([price * mu[group.multiplier] / self.rows.get(group.name, 1.0) for group in equalities])
+
+    def lift(self, w: FloatArray) -> FloatArray:
+        """Zᵀx for the factor of P, from w(α)."""
+        return w * float(np.sqrt(self.objective * self.svm.unit))
+
+
+__all__ = ["Group", "Part", "SVMDual", "Statement", "Users", "intercept_group"]

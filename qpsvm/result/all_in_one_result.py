@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import QPSVMError
 from qpsvm.base.html import Cell, table
 from qpsvm.program.solution import Solver, Status
-from qpsvm.result.all_in_one_model import JointModel
 from qpsvm.result.certified import Certified
+from qpsvm.result.decision_functions import JointModel
 from qpsvm.result.kkt_table import KKTTable
 
 if TYPE_CHECKING:

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import as_matrix, column_order, order_of
+from qpsvm.base.arrays.checks import order_of
 from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError
 from qpsvm.data.rows import RowSource
-from qpsvm.result.all_in_one_model import JointModel
-from qpsvm.result.pairs_model import PairsModel
+from qpsvm.result.decision_functions import BLOCK_VALUES, DecisionFunctions, JointModel, PairsModel
 from qpsvm.space.kernels.feature_map import FeatureMap
-from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
-
-#: Kernel values that predicting evaluates at a time: 64 MB.
-BLOCK_VALUES = 8_000_000
+from qpsvm.space.kernels.functions import Kernel, Linear
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(DecisionFunctions):
     """A trained decision function.
 
     Attributes
@@ -84,9 +79,6 @@ class Model:
     def __post_init__(self) -> None:
         freeze_parts(self)
 
-    def __repr__(self) -> str:
-        return outline("Model", **vars(self))
-
     def decision_function(self, X: Any) -> FloatArray:
         """f(x) for each row of X.
 
@@ -121,27 +113,13 @@ class Model:
         """
         if isinstance(X, RowSource):
             return self._streamed(X)
-        order = column_order(X, self.feature_names)
-        samples = as_matrix(X, "X", self.n_features)
-        if order is not None:
-            samples = samples[:, order]
+        samples = self._samples(X)
         if isinstance(self.kernel, FeatureMap) and self.w is not None:
             return self._of_features(samples, self.kernel)
         if self.radius is not None and self.w is not None:
             return self._inside(samples, self.w / 2.0, self.radius)
-        own: FloatArray | float = self.diagonal * self.kernel.diagonal(samples) if self.diagonal else 0.0
-        if self.w is not None:
-            linear: FloatArray = samples @ self.w + self.b  # (DUAL.4), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
-            return linear + own
-        if isinstance(self.kernel, Precomputed):
-            K = self.kernel(samples, samples)
-            return K[:, self.vectors] @ self.coef + self.b + own
-        if not len(self.coef):
-            return np.full(samples.shape[0], self.b) + own
-        step = max(1, BLOCK_VALUES // len(self.coef))
-        blocks = (samples[i : i + step] for i in range(0, samples.shape[0], step))
-        values = [self.kernel(block, self.vectors) @ self.coef for block in blocks]
-        return np.concatenate(values) + self.b + own  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
+        values = self._values(samples)
+        return values + self.diagonal * self.kernel.diagonal(samples) if self.diagonal else values
 
     @property
     def over_features(self) -> Model:
@@ -204,41 +182,6 @@ class Model:
             return values
         labels: NDArray[Any] = self.classes[(values > 0).astype(int)]
         return labels
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a NumPy .npz file, without pickle.
-
-        The file is complete before it takes its name, so whatever goes wrong, a model that was there is as it was. In
-        the metadata NumPy's scalars become Python's, and tuples become lists. What JSON cannot hold is refused.
-
-        Parameters
-        ----------
-        path : str or path-like
-            What is there is replaced.
-
-        Raises
-        ------
-        UnsupportedError
-            The kernel is a Python callable, or the labels are objects that are neither numbers nor text.
-        ParameterTypeError
-            The metadata has something that JSON cannot hold, or `path` is not a path.
-        DataError
-            The model was made by hand, and could not predict: its arrays do not fit together.
-        FileAccessError
-            There is no such folder, no permission or no room on the disk; or `path` is a folder, a device or a pipe.
-
-        Examples
-        --------
-        >>> from dataclasses import replace
-        >>> import qpsvm
-        >>> model = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"])).model
-        >>> replace(model, metadata={"trained": "2026-11-22"}).save("model.npz")
-        >>> print(qpsvm.load("model.npz").metadata)
-        {'trained': '2026-11-22'}
-        """
-        from qpsvm.result.saving.model_file import write_model
-
-        write_model(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
 
 def load(path: str | os.PathLike[str]) -> Model | JointModel | PairsModel:

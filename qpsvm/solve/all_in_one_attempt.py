@@ -10,18 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
-
 from qpsvm import backends
 from qpsvm.backends.base import Backend, refuse_unknown
-from qpsvm.backends.contract import stopped
-from qpsvm.backends.external.liblinear_ import missing_at_liblinear, takes
-from qpsvm.backends.own.sequential_dual_ import NAME, SequentialDual, version
+from qpsvm.backends.contract import Limits, built_in_version, stopped
+from qpsvm.backends.own.sequential_dual_ import NAME, check_memory, run
 from qpsvm.base.errors import UnknownOptionError, UnsupportedError, nearest
-from qpsvm.base.resources.interrupts import held, noted
-from qpsvm.base.resources.progress import Clock, heard, say
+from qpsvm.base.resources.progress import Clock, heard, held, noted, say
 from qpsvm.bounds.all_in_one_certificate import JointPoint
-from qpsvm.bounds.all_in_one_polish import from_margins, polish
+from qpsvm.bounds.all_in_one_polish import polish
 from qpsvm.machines import JointProblem
 from qpsvm.machines.problem.forms import Form, check_form
 from qpsvm.machines.problem.reading import concluded
@@ -42,8 +38,6 @@ FEW_ROWS = 2000
 FINE, LONG = 1e-12, 1.0
 #: A polished point is gone on from where its gap is less than this share of that of the method's own.
 WORTH = 0.5
-#: LIBLINEAR, which takes the machine with one slack a sample and no free intercept, by its w.
-LIBLINEAR: tuple[str, Form] = ("liblinear", "primal")
 #: Steps over a sample that our own method may take where nobody says how many: so many for each sample, or in all.
 STEPS_EACH, LEAST_STEPS = 400, 20_000
 #: The same where a general solver is there to take over; and so many more for each sample where that will take long.
@@ -77,9 +71,7 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
     brief = replace(request, max_iter=max(QUICK_STEPS, each * problem.joint.n))
     first: list[tuple[Request, tuple[str, Form] | None]] = [(brief, None)] if others else []
     for asked, other in [*first, *((request, other) for other in others), (request, None)]:
-        if other == LIBLINEAR:
-            result = _liblinear(problem, asked)
-        elif other is not None:
+        if other is not None:
             result = _general(problem, backends.get(other[0]), other[1], asked)
         else:
             result = _sequential(problem, asked, last=asked is request)
@@ -102,12 +94,8 @@ def _others(problem: JointProblem, timed: bool) -> list[tuple[str, Form]]:
         others.append((SPARSE, "primal"))
     if len(dual.places) <= DENSE_ROWS:
         others.insert(0 if len(dual.places) <= QUICK_ROWS else len(others), (DENSE, "dual"))
-    own = not timed and space.is_linear and space.samples.whole is not None and takes(dual, space.X)
-    liblinear = [LIBLINEAR] if own else []
     there = [(each, form) for each, form in others if backends.get(each).version() is not None]
-    kept = [other for other in there if not timed or backends.get(other[0]).abilities.grants("time_limit")]
-    quick = len(dual.places) <= QUICK_ROWS  # then the dense one comes first
-    return [*kept, *liblinear] if quick else [*liblinear, *kept]
+    return [other for other in there if not timed or backends.get(other[0]).abilities.grants("time_limit")]
 
 
 def _entries(problem: JointProblem) -> int:
@@ -137,29 +125,6 @@ def _able(name: str) -> Backend:
     return backend
 
 
-def _liblinear(problem: JointProblem, request: Request) -> JointResult:
-    """LIBLINEAR's w, the exact split that it suggests, and polishing."""
-    dual, space, judge, solving = problem.joint, problem.space, problem.judge, Clock()
-    missing = missing_at_liblinear(dual, space.X)
-    seconds = solving.seconds
-    clock = Clock(max(min(LAST_POLISH, request.clock.left), 0.0))
-    point = from_margins(space.centred, dual, missing, judge.certify, clock)
-    if point is None:
-        point = judge.certify(np.zeros((dual.n, dual.k)))
-    gap = point.measured
-    point = polish(space.centred, dual, point, judge.certify, clock, 1)
-    solver = Solver("liblinear", backends.get("liblinear").version() or "?", "its w, of which α is made")
-    result: JointResult = concluded(
-        problem, judge.counted(point, request.tol), Status.INACCURATE, request.tol, backend="liblinear", form="primal",
-        iterations=None, build_time=0.0, solve_time=seconds, solver=solver, solver_gap=gap,
-    )  # fmt: skip
-    return result
-
-
-def _polished(problem: JointProblem, point: JointPoint, seconds: float, lengths: int | None = None) -> JointPoint:
-    return polish(problem.space.centred, problem.joint, point, problem.judge.certify, Clock(max(seconds, 0.0)), lengths)
-
-
 # --- our own method -------------------------------------------------------------------------------------------------
 
 
@@ -168,19 +133,21 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> J
     judge, tol = problem.judge, request.tol
     late = request.too_late(_matrix(problem))
     if late is not None:
-        return not_started(problem, NAME, version(), "dual", request, late)
+        return not_started(problem, NAME, built_in_version(), "dual", request, late)
     building = Clock()
     most = request.max_iter or max(LEAST_STEPS, STEPS_EACH * problem.joint.n)
-    method = SequentialDual(problem.space.centred, problem.joint, request.clock, most, request.verbose)
-    build_time, solving = building.seconds, 0.0
+    gram, dual = problem.space.centred, problem.joint
+    check_memory(gram, dual)
+    build_time, solving, steps = building.seconds, 0.0, 0
     alpha, b = request.start, None
     best: JointPoint | None = None
     reason, solver_gap = "converged", float("inf")
     with held():
         for stage in STAGES:
             began = Clock()
-            answer = method.run(stage, alpha, b)
-            solving += began.seconds
+            left = None if request.clock.limit is None else max(request.clock.left, 0.0)
+            answer = run(gram, dual, stage, Limits(None, max(most - steps, 1), left, request.verbose), alpha, b)
+            solving, steps = solving + began.seconds, steps + answer.iterations
             reason = answer.reason
             point = judge.certify(answer.alpha, answer.b)
             solver_gap = point.measured
@@ -188,8 +155,8 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> J
             if request.polish and not noted():
                 patience = LAST_POLISH if ended and last else max(solving, POLISHING)
                 seconds = min(patience, max(request.clock.left, 0.0))
-                few = len(problem.joint.places) <= FEW_ROWS
-                point = _polished(problem, point, seconds, None if ended or few else 1)
+                lengths = None if ended or len(dual.places) <= FEW_ROWS else 1
+                point = polish(gram, dual, point, judge.certify, Clock(max(seconds, 0.0)), lengths)
             best = point if best is None or point.measured < best.measured else best
             if heard(request.verbose):
                 say(f"{NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.measured:.1e}", request.verbose)
@@ -210,8 +177,8 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> J
     if math.isinf(best.gap):  # not counted yet
         best = judge.counted(best, tol)
     result: JointResult = concluded(
-        problem, best, status, tol, backend=NAME, form="dual", iterations=method.steps, build_time=build_time,
-        solve_time=solving, solver=Solver(NAME, version(), words), solver_gap=solver_gap,
+        problem, best, status, tol, backend=NAME, form="dual", iterations=steps, build_time=build_time,
+        solve_time=solving, solver=Solver(NAME, built_in_version(), words), solver_gap=solver_gap,
     )  # fmt: skip
     return result
 

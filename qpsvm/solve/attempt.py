@@ -22,9 +22,8 @@ from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Limits
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import TooLargeError
-from qpsvm.base.resources.interrupts import held, noted
 from qpsvm.base.resources.limits import address_space, available_memory, in_words
-from qpsvm.base.resources.progress import EVERY, Clock, Pulse, heard, say
+from qpsvm.base.resources.progress import EVERY, Clock, Pulse, heard, held, noted, say
 from qpsvm.bounds.polish import FEW_ROWS
 from qpsvm.machines.problem.forms import Form
 from qpsvm.machines.problem.machine import Machine, R

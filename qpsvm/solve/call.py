@@ -231,7 +231,6 @@ def solve(
     """
     if not isinstance(problem, Problem) and not _is_joint(problem):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    problem.samples.check()
     as_tolerance(tol)
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     clock = Clock(time_limit)
@@ -245,6 +244,7 @@ def solve(
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
         try:
+            problem.samples.begin()
             if not isinstance(problem, Problem):
                 result: SVMResult | JointResult = _solved_jointly(problem, backend, form, request)
             elif checkpoint is None:
@@ -256,6 +256,8 @@ def solve(
         except MemoryError as error:
             rows = f"{len(problem.rows)} rows with {problem.X.shape[1]} features"
             raise TooLargeError(f"memory ran out over {rows}: use fewer rows, or free some first") from error
+        finally:
+            problem.samples.end()
     if check:
         _check(result, request, backend)
     return cast("R", result)
@@ -374,7 +376,7 @@ def _choices(
         candidates = list(candidates)
         say(f"auto, in this order: {', '.join(str(choice) for choice in candidates)}", request.verbose)
     for choice in candidates:
-        chosen = backends.get(choice.backend)
+        chosen = choice.chosen
         if form is not None and choice.form not in (None, form):
             continue
         preferred: Form = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(linear)

@@ -12,17 +12,19 @@ For linear machines the first is the cheapest of `augmented_lagrangian` (passes 
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
 
 from qpsvm import backends
 from qpsvm.backends.abilities import Traits, traits_of
-from qpsvm.data.rows import as_row_source
+from qpsvm.backends.base import Backend
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.forms import Form
 from qpsvm.program.costs import FEW_ROWS, Cost, Size
@@ -43,6 +45,11 @@ class Choice:
     backend: str
     form: Form | None = None
     cost: Cost | None = None
+
+    @cached_property
+    def chosen(self) -> Backend:
+        """The backend itself."""
+        return backends.get(self.backend)
 
     @property
     def seconds(self) -> float:
@@ -107,6 +114,8 @@ COMBINED = (
     Place("osqp", "primal", order="last"),
 )
 
+#: The backends of this library.
+OURS = tuple(backends.REGISTRY)
 #: Which of these a machine has.
 Which = Literal["linear", "kernel", "combined"]
 PLACES: dict[Which, tuple[Place, ...]] = {"linear": LINEAR, "kernel": KERNEL, "combined": COMBINED}
@@ -114,41 +123,58 @@ PLACES: dict[Which, tuple[Place, ...]] = {"linear": LINEAR, "kernel": KERNEL, "c
 
 def choices(problem: Problem) -> Iterator[Choice]:
     """The installed backends that take a problem, the first choice first; each is looked at when it is asked for."""
-    size, traits = size_of(problem), machine_traits(problem)
+    size, traits, names = size_of(problem), machine_traits(problem), backends.candidates()
     which: Which = "linear" if size.linear else "combined" if size.samples else "kernel"
-    ranked, listed, last = _places(which, backends.candidates())
-
-    def turns(places: Iterable[Place]) -> Iterator[Choice]:
-        for place in places:
-            choice = _choice(place, traits, size)
-            if choice is not None:
-                yield choice
-
-    yield from _woven(sorted(turns(ranked), key=_seconds), turns(listed))
-    yield from turns(last)
+    told = (which, names, traits, _coarse(size))
+    there = tuple(map(sys.modules.__contains__, _imports()))
+    order = _kept_order(*told, there) if names == OURS else _order(*told)  # theirs may say anything
+    return (choice for choice in order if choice.chosen.version() is not None)
 
 
-@cache
-def _places(which: Which, names: tuple[str, ...]) -> tuple[list[Place], list[Place], list[Place]]:
-    """The places ranked by estimate, those listed, and those that come last, of the backends of these names."""
+def _order(which: Which, names: tuple[str, ...], traits: Traits, size: Size) -> tuple[Choice, ...]:
+    """What takes a machine, in order, of the backends of these names, installed or not."""
     places = PLACES[which]
     given = {place.backend for place in places}
     by_order = {order: [p for p in places if p.order == order] for order in ("estimate", "listed", "last")}
-    ranked = by_order["estimate"] + [Place(name) for name in names if name not in given]
-    return ranked, by_order["listed"], by_order["last"]
+    by_order["estimate"] += [Place(name) for name in names if name not in given]
+    ranked, listed, last = (
+        [choice for place in by_order[order] if (choice := _choice(place, names, traits, size)) is not None]
+        for order in by_order
+    )
+    return (*_woven(sorted(ranked, key=lambda choice: choice.seconds), listed), *last)
 
 
-def _seconds(choice: Choice) -> float:
-    return choice.seconds
+@cache
+def _imports() -> tuple[str, ...]:
+    """What our own backends import when they are first used."""
+    return tuple({loads.module for name in OURS if (loads := backends.get(name).loads) is not None})
 
 
-def _choice(place: Place, traits: Traits, size: Size) -> Choice | None:
+@lru_cache(maxsize=1024)
+def _kept_order(
+    which: Which, names: tuple[str, ...], traits: Traits, size: Size, there: tuple[bool, ...]
+) -> tuple[Choice, ...]:
+    """`_order` of our own backends, whose estimates stay the same until more of these is imported."""
+    del there
+    return _order(which, names, traits, size)
+
+
+def _coarse(size: Size) -> Size:
+    """The size with what is of data, and of no shape, in whole powers of 2: estimates are no better than that."""
+    reach, stakes = (
+        math.ldexp(1.0, round(math.log2(value))) if 0.0 < value < math.inf else value
+        for value in (size.reach, size.stakes)
+    )
+    return size._replace(reach=reach, stakes=stakes)
+
+
+def _choice(place: Place, names: tuple[str, ...], traits: Traits, size: Size) -> Choice | None:
     """The turn of a backend at its place, or None where it does not get one."""
-    if place.backend not in backends.candidates() or not place.least <= size.rows <= place.most:
+    if place.backend not in names or not place.least <= size.rows <= place.most:
         return None
     backend = backends.get(place.backend)
     can, form = backend.abilities, place.form or backend.preferred_form(size.linear)
-    if can.study or not can.takes(traits, size.rows, form) or backend.version() is None:
+    if can.study or not can.takes(traits, size.rows, form):
         return None
     if place.unless in backends.REGISTRY and backends.get(place.unless).abilities.takes(traits, size.rows, "dual"):
         return None
@@ -167,18 +193,16 @@ def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choic
 
 def size_of(problem: Problem) -> Size:
     """What the cost of a problem follows from."""
-    linear = problem.space.is_linear
-    X = problem.space.samples if isinstance(problem.kernel, FeatureMap) else as_row_source(problem.X)
-    n, sparse, samples = len(problem.labels), X.is_sparse, 0
-    entries = X.entries
-    mix = problem.outlined.mix
-    if mix is not None:  # a row has the entries of all its samples
-        n, samples = mix.shape
-        entries = round(entries / X.shape[0] * mix.nnz) if sparse else n * X.shape[1]
+    linear, mapped, svm = problem.space.is_linear, isinstance(problem.kernel, FeatureMap), problem.outlined
+    X = problem.space.samples if mapped else problem.samples
+    n, sparse, entries, samples = len(problem.labels), X.is_sparse, X.entries, 0
+    every, d = problem.space.samples.shape if mapped else problem.X.shape
+    if svm.mix is not None:  # a row has the entries of all its samples
+        n, samples = svm.mix.shape
+        entries = round(entries / every * svm.mix.nnz) if sparse else n * d
     reach = _reach(problem) if linear and entries <= MOST_REACHED else float("inf")
     stakes = _stakes(problem) if linear and n <= FEW_ROWS else 0.0
-    svm = problem.outlined
-    return Size(n, X.shape[1], entries, sparse, linear, svm.all_hard, reach, stakes, svm.homogeneous, samples)
+    return Size(n, d, entries, sparse, linear, svm.all_hard, reach, stakes, svm.homogeneous, samples)
 
 
 def _reach(problem: Problem) -> float:
@@ -194,8 +218,8 @@ def _reach(problem: Problem) -> float:
 
 def _stakes(problem: Problem) -> float:
     """ΣC_i κ where α is bounded, else 0."""
-    svm, rows = problem.outlined, problem.space.rows
-    return float(svm.upper.sum()) * rows.sum_of_squares() / rows.n if svm.bounded else 0.0
+    svm = problem.outlined
+    return float(svm.upper.sum()) * problem.space.scale if svm.bounded else 0.0
 
 
 def machine_traits(problem: Problem) -> Traits:

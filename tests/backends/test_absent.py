@@ -103,7 +103,7 @@ assert not [name for name in ABSENT if name in sys.modules]
 )
 def test_what_is_absent_is_passed_over_and_named_with_the_command(absent, uninstalled):
     code = HIDE.format(absent=absent, uninstalled=uninstalled) + f"THOROUGH = {absent == PACKAGES}\n" + USE
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     order = next(line for line in done.stdout.splitlines() if "in this order" in line)
     states = {line.split()[0]: line for line in done.stdout.splitlines()[-len(REGISTRY) :]}

@@ -188,8 +188,10 @@ def test_solver_error_where_nothing_can_be_certified(monkeypatch):
         return hard_margin.HullDistance(weights * (y > 0), weights * (y < 0), 1.0, np.zeros(Z.shape[1]))
 
     monkeypatch.setattr(hard_margin, "hull_distance", mute)
-    with pytest.raises(qpsvm.NotSeparableError):
+    with pytest.raises(qpsvm.NotSeparableError, match=r"distance 0\.0e") as caught:
         qpsvm.solve(qpsvm.HardMargin(X, Y), "osqp")
+    assert caught.value.distance == 0.0
+    assert caught.value.u @ X == pytest.approx(caught.value.v @ X, abs=1e-12)
     result = qpsvm.solve(qpsvm.HardMargin(X, Y), "osqp", check=False)
     assert result.status != "optimal"
     assert result.gap == np.inf

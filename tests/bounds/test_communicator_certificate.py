@@ -17,11 +17,10 @@ from communicators import together
 from shared import certificates, joined, member
 
 import qpsvm
-from qpsvm.base.arrays.remembered import remembered
-from qpsvm.base.arrays.vectors import quantile_interval
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.base.resources.communicator import SERIAL, Communicator, quantile_over, total_over
-from qpsvm.bounds.levels import Pieces, _ridged
+from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_interval, total_over
+from qpsvm.bounds.levels import Pieces
 from qpsvm.bounds.repair import capped_simplex
 from qpsvm.data.rows import ArrayRows
 from qpsvm.space.operators import LowRank, gathered
@@ -204,7 +203,7 @@ def refusal(ask: Callable[[Communicator], Any], comm: Communicator) -> str:
 
 
 @pytest.mark.parametrize("kind", ["distinct", "ties", "steps", "weights of 0"])
-def test_a_quantile_over_a_team_is_that_of_all_points(kind):
+def test_a_quantile_over_processes_is_that_of_all_points(kind):
     rng = np.random.default_rng(5)
     n = 25_000
     points, weights = rng.normal(size=n), rng.uniform(0.5, 1.0, n)
@@ -218,11 +217,11 @@ def test_a_quantile_over_a_team_is_that_of_all_points(kind):
     parts = shares(2, n, 3)
     ties = float(np.sort(points).searchsorted(0.25))
     for level in (0.0, 1e-9, 0.3 * whole, 0.61 * whole, ties, whole * (1 - 1e-12), whole):
-        found = among(parts, lambda comm, p, w, at=level: quantile_over(p, w, at, comm), points, weights)
+        found = among(parts, lambda comm, p, w, at=level: quantile_interval(p, w, at, comm), points, weights)
         assert found[0] == found[1] == found[2] == quantile_interval(points, weights, level)
     for ridge in (1e-3, 1e2):
-        found = among(parts, lambda comm, p, w, R=ridge: _ridged(p, w, 0.4 * whole, R, comm), points, weights)
-        np.testing.assert_allclose(found, _ridged(points, weights, 0.4 * whole, ridge, SERIAL), rtol=1e-11)
+        found = among(parts, lambda comm, p, w, R=ridge: crossing(p, w, 0.4 * whole, comm, ridge=R), points, weights)
+        np.testing.assert_allclose(found, crossing(points, weights, 0.4 * whole, SERIAL, ridge=ridge), rtol=1e-11)
 
 
 def test_levels_of_curved_rows_and_a_mass_are_found_without_sorting_all():

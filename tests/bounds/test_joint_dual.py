@@ -85,9 +85,9 @@ def test_coupled_classes_are_what_they_say():
 @pytest.mark.parametrize("machine", [qpsvm.CrammerSinger, qpsvm.WestonWatkins])
 def test_free_intercepts_are_as_good_as_those_of_a_linear_program(machine):
     """(JB.2): near the optimum single classes stall, with a gap that is many times that of the best intercepts."""
-    for seed in range(6):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
-        n, k = 60, 5
+        n, k = 40, 5
         labels = np.arange(n) % k
         X = 1.5 * rng.normal(size=(k, 3))[labels] + rng.normal(size=(n, 3))
         problem = machine(X, labels, C=0.3)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from displayed import Read, evaluated
+from displayed import Names, Read, evaluated
 from displayed_letters import JOINT, Space, any_point, dual, names_of, optimal, primal
 
 import qpsvm
@@ -95,11 +95,16 @@ def name(case: tuple[Any, ...]) -> str:
     return "-".join([machine, str(intercept), kernel] + ["weights"] * weighted + ["rows"] * rows)
 
 
-def judged(problem: Any, space: Space, point: Any, step: Any) -> Read:
-    P = primal(problem, space, point) if not isinstance(problem, JOINT) else None
+def letters(problem: Any, space: Space, point: Any) -> tuple[Names, float, float]:
+    """All letters at a point, P and D: for every step of a derivation the same."""
     names = names_of(problem, space, point)
-    D = dual(problem, point) if P is not None else float(names.values["D"].a)
-    P = float(names.values["P"].a) if P is None else P
+    if isinstance(problem, JOINT):
+        return names, float(names.values["P"].a), float(names.values["D"].a)
+    return names, primal(problem, space, point), dual(problem, point)
+
+
+def judged(at: tuple[Names, float, float], step: Any) -> Read:
+    names, P, D = at
     return evaluated(step.latex, names, lambda over: -D if r"\alpha" in over else P, SILENT)
 
 
@@ -113,17 +118,18 @@ def test_all_that_is_displayed_holds(case):
     result = qpsvm.solve(problem, tol=1e-13, check=False)
     assert not case[-1] or result.constraints["price"].max() > 1e-3
     derivation, space = qpsvm.derive(problem), Space.of(problem)
-    optimum, rng = optimal(problem, result, space), np.random.default_rng(1)
+    optimum, rng = letters(problem, space, optimal(problem, result, space)), np.random.default_rng(1)
     false, count = [], 0
     for step in derivation:
         if step.absent:
             continue
-        read = judged(problem, space, optimum, step)
+        read = judged(optimum, step)
         false += said(step, read)
         count += read.evaluated
         if step.title in IDENTITIES and not case[-1]:
             for _ in range(2):
-                read = judged(problem, space, any_point(problem, space, rng, step.title != "Weak duality"), step)
+                point = any_point(problem, space, rng, step.title != "Weak duality")
+                read = judged(letters(problem, space, point), step)
                 false += [f"at a random point, {text}" for text in said(step, read)]
     assert not false, "\n".join(false)
     assert count >= 9
@@ -154,7 +160,7 @@ CHANGED = [
 def test_one_changed_sign_or_factor_is_seen(case):
     problem = problem_of(*case)
     space = Space.of(problem)
-    at = optimal(problem, qpsvm.solve(problem, tol=1e-13, check=False), space)
+    at = letters(problem, space, optimal(problem, qpsvm.solve(problem, tol=1e-13, check=False), space))
     rng, unseen, changed = np.random.default_rng(1), [], 0
     for step in qpsvm.derive(problem):
         if step.absent or step.title not in ARGUMENT:
@@ -163,10 +169,10 @@ def test_one_changed_sign_or_factor_is_seen(case):
             for k in range(step.latex.count(written)):
                 pieces = step.latex.split(written)
                 mutant = replace(step, latex=written.join(pieces[: k + 1]) + instead + written.join(pieces[k + 1 :]))
-                found = judged(problem, space, at, mutant).failures
+                found = judged(at, mutant).failures
                 if not found and step.title in IDENTITIES and not case[-1]:
                     point = any_point(problem, space, rng, step.title != "Weak duality")
-                    found = judged(problem, space, point, mutant).failures
+                    found = judged(letters(problem, space, point), mutant).failures
                 changed += 1
                 unseen += [] if found else [f"{step.tag}: {mutant.latex}"]
     assert changed >= 3
@@ -180,9 +186,9 @@ def test_few_lines_say_nothing_in_numbers():
             continue
         problem = problem_of(*case)
         space = Space.of(problem)
-        at = any_point(problem, space, np.random.default_rng(0), True)
+        at = letters(problem, space, any_point(problem, space, np.random.default_rng(0), True))
         for step in qpsvm.derive(problem):
-            skipped |= {step.tag for _ in judged(problem, space, at, step).skipped} if not step.absent else set()
+            skipped |= {step.tag for _ in judged(at, step).skipped} if not step.absent else set()
     dist = {"HARD.1", "CSVM.1", "NUSVM.1", "SQHINGE.1", "HUBER.1", "ONE.1"}
     assert skipped <= dist | {"SQHINGE.17", "PHINGE.16", "NUSVR.13", "SVDD.1", "SVDD.19", "SVDD.20"}
 

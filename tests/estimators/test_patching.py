@@ -237,7 +237,7 @@ def test_models_of_scikit_learn_from_before_are_read_and_known():
 
 @pytest.mark.usefixtures("_patch")
 def test_solvers_of_this_library_go_on_with_scikit_learns_own(caplog):
-    """Crammer and Singer's machine begins where LIBLINEAR ends: that is no second fit of ours."""
+    """What is solved by way of scikit-learn's own code is no second fit of ours."""
     caplog.set_level(logging.INFO, "qpsvm.patch")
     assert svm.LinearSVC(multi_class="crammer_singer").fit(X, Y).gap_ <= 1e-6
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["LinearSVC is fitted by qpsvm"]
@@ -328,4 +328,4 @@ def test_a_module_ends_as_it_says(tmp_path: Path):
 
 def run(where: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "qpsvm", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=where, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=where, check=False)

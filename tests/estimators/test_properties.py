@@ -230,7 +230,7 @@ def translated(case):
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
-@settings(max_examples=2, deadline=None, derandomize=True, database=None)
+@settings(max_examples=2)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_what_does_not_matter_does_not_change_f(machine, seed):
     case = case_of(machine, seed)

@@ -161,7 +161,7 @@ def test_no_gap_is_smaller_than_the_truth(machine):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_kernel_of_numbers_is_judged_exactly_too(machine):
-    X, label = samples(n=10, d=2, k=3)
+    X, label = samples(n=7, d=2, k=3)
     K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
     for C in (1.0, 1e8):  # with a large C the hyperplanes are stretched until rounding is no slack
         for intercept in INTERCEPTS:

@@ -109,6 +109,65 @@ def _spoilt(part):
     return np.where(part > 2.0, np.nan, part)
 
 
+def table_of(Z):
+    """Columns a, b, c and d of numbers, and the labels t."""
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(Z, columns=list("abcd")).assign(t=np.where(X[:, 0] > 0, 1, -1))
+
+
+def written(Z, kind, folder):
+    """The path of a file of some format, with the labels behind the columns."""
+    path, table = folder / f"rows.{kind}", table_of(Z)
+    if kind == "npy":
+        np.save(path, table.to_numpy())
+    elif kind == "svm":
+        rows = (" ".join(f"{j}:{value!r}" for j, value in enumerate(row.tolist(), 1)) for row in Z)
+        path.write_text("".join(f"{label} {row}\n" for label, row in zip(table["t"], rows, strict=True)))
+    else:
+        pytest.importorskip("pyarrow")
+        {"csv": table.to_csv, "parquet": table.to_parquet, "feather": table.to_feather}[kind](
+            path, **{"index": False} if kind != "feather" else {}
+        )
+    return path
+
+
+def in_dask(Z, named):
+    pytest.importorskip("dask.array")
+    from dask import array, dataframe
+
+    table = table_of(Z)
+    if named:
+        return qpsvm.CSVM(dataframe.from_pandas(table, npartitions=3), "t")
+    return qpsvm.CSVM(array.from_array(Z, chunks=(40, 4)), table["t"].to_numpy())
+
+
+#: What opens rows of 4 columns, and how it says that column 2 of row 52 is NaN.
+SPOILT = {
+    "array": (lambda Z, _: qpsvm.CSVM(Z, Y), r"^X has NaN in row 52, column 2 \(and 1 more\)"),
+    "list": (lambda Z, _: qpsvm.CSVM(Z.tolist(), Y), r"^X has NaN in row 52, column 2 "),
+    "sparse": (lambda Z, _: qpsvm.CSVM(sp.csr_array(Z), Y), r"^X has NaN in row 52, column 2 "),
+    "frame": (lambda Z, _: qpsvm.CSVM(table_of(Z)[[*"abcd"]], Y), r"^X has NaN in row 52, column 2 \('c'\)"),
+    "rows": (lambda Z, _: qpsvm.open_rows(Z), "^row 52, column 2 is NaN .and 1 more near it"),
+    "batches": (lambda Z, _: qpsvm.open_rows(iter([Z[:40], Z[40:]])), "^row 52, column 2 is NaN"),
+    "npy": (lambda Z, folder: qpsvm.CSVM(written(Z, "npy", folder), 4), "rows.npy, row 52, column 2 is NaN"),
+    "csv": (lambda Z, folder: qpsvm.CSVM(written(Z, "csv", folder), "t"), "rows.csv, row 52, column 'c' has no value"),
+    "parquet": (lambda Z, folder: qpsvm.CSVM(written(Z, "parquet", folder), "t"), "row 52, column 'c' has no value"),
+    "feather": (lambda Z, folder: qpsvm.CSVM(written(Z, "feather", folder), "t"), "row 52, column 'c' has no value"),
+    "LIBSVM": (lambda Z, folder: qpsvm.CSVM(written(Z, "svm", folder)), "rows.svm, row 52, column 2 is NaN"),
+    "Dask array": (lambda Z, _: in_dask(Z, False), "^partition 1 of X: row 12, column 2 is NaN .and 1 more near it"),
+    "Dask frame": (lambda Z, _: in_dask(Z, True), "^partition 1 of X: row 22, column 'c' is NaN; impute"),
+}
+
+
+@pytest.mark.parametrize("source", SPOILT)
+def test_a_number_that_is_missing_is_named_by_row_and_column(source, tmp_path):
+    build, said = SPOILT[source]
+    Z = X.copy()
+    Z[52, 2], Z[77, 1] = np.nan, np.inf
+    with pytest.raises(DataError, match=said):
+        build(Z, tmp_path)
+
+
 class TestDask:
     """Collections that Dask computes in this process."""
 
@@ -151,7 +210,7 @@ class TestDask:
         [
             (
                 lambda D: qpsvm.CSVM(D.map_blocks(lambda part: np.where(part > 2.0, np.nan, part)), Y),
-                "partition . of X: row .* is NaN",
+                "partition {partition} of X: row {row}, column {column} is NaN",
             ),
             (lambda D: qpsvm.CSVM(D, Y[:-1]), "89 entries but X has 90"),
             (lambda D: qpsvm.CSVM(D, D[1:, 0]), "89 entries but X has 90"),
@@ -167,5 +226,7 @@ class TestDask:
         ],
     )
     def test_what_is_wrong_is_named(self, build, said, da):
-        with pytest.raises((DataError, DataTypeError), match=said):
+        row, column = np.argwhere(X > 2.0)[0]
+        place = {"partition": row // 40, "row": row % 40, "column": column}
+        with pytest.raises((DataError, DataTypeError), match=said.format(**place)):
             build(da.from_array(X, chunks=(40, 4)))

@@ -175,7 +175,7 @@ def lagrange_bound(qp: QP, t: dict[str, np.ndarray]) -> float:
 
 @pytest.mark.slow
 @given(convex_qps())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_strong_duality(qp):
     primal = solved(qp)
     assert primal.status is Status.OPTIMAL
@@ -193,7 +193,7 @@ def test_strong_duality(qp):
 
 @pytest.mark.slow
 @given(convex_qps(), st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_dual_is_the_lagrangian_at_any_multipliers(qp, seed):
     """Not at a solution only: the objective is (DORN.4) and the rows are the gradient (DORN.3), at random points."""
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ import pytest
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge
 from qpsvm.program.qp import QP
-from qpsvm.program.scaled import LaterQP
+from qpsvm.program.solution import LaterQP
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(30, 3)) + 3.0

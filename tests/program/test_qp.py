@@ -13,8 +13,7 @@ from matrix import CELLS, FORMS, Cell
 import qpsvm
 from qpsvm.program import solution as kkt
 from qpsvm.program.qp import QP, Rows
-from qpsvm.program.scaled import ScaledQP
-from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.solution import QPSolution, ScaledQP, Solver, Status
 from qpsvm.space.operators import Dense, Diagonal, LowRank
 
 AT_SCALE_1 = [cell for cell in CELLS if cell.scale == 1.0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.communicator import Communicator
-from qpsvm.base.resources.interrupts import noted
+from qpsvm.base.resources.progress import noted
 from qpsvm.solve.distributed.member import Chunk, Order, Returned, solve_share
 
 

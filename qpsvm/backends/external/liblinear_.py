@@ -3,13 +3,10 @@
 It returns w; α is read off features that are added to the rows (`solvers.linear.coordinate`). Its loop knows no clock
 and no interrupt key: it is run in slices, long ones in a child (`run_sliced`). `augmented_lagrangian` begins with
 the same loop where that pays, and goes on where it ends.
-
-Its solver 4 takes a linear Crammer-Singer machine: from that w the exact split of the rows is read off.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,13 +18,12 @@ from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverD
 from qpsvm.backends.own.augmented_lagrangian_ import LOSSES
 from qpsvm.backends.own.kernel_newton_ import LIBSVM_IMPORT
 from qpsvm.backends.own.views import LinearRows, linear_rows
-from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.statement import Statement
+from qpsvm.program.svm_dual import Statement
 from qpsvm.solvers.linear.coordinate import (
     NUMBER_BYTES,
     NUMBER_SECONDS,
@@ -39,7 +35,6 @@ from qpsvm.solvers.linear.coordinate import (
     targets,
     task_of,
 )
-from qpsvm.solvers.shared.stopping import Clock
 
 #: Whose duals it takes: hinges and their squares at level 1, and both losses outside of a tube.
 OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
@@ -117,29 +112,3 @@ class LiblinearCompiled(Compiled):
         w = np.append(found.w, found.b) if data.fit_intercept else found.w
         x, y = statement.x(rows.alpha(found.alpha)), statement.multipliers({"b": found.b})
         return self._answer(status, self._reported(raw), found.iterations, x, y=y, v=statement.lift(w))
-
-
-#: Of several classes: its tolerance and its passes, and the products in them that are worth waiting for.
-CLASSES_TOLERANCE, CLASSES_PASSES, MOST_PRODUCTS = 1e-8, 1000, 2e10
-
-
-def takes(dual: JointDual, X: Matrix) -> bool:
-    """Whether it is LIBLINEAR's machine, over as many samples as it is quick for."""
-    own = dual.shared and dual.intercept != "free" and dual.k > 2 and dual.level == 1.0
-    return own and CLASSES_PASSES * float(X.shape[0] * X.shape[1]) * dual.k <= MOST_PRODUCTS
-
-
-def missing_at_liblinear(dual: JointDual, X: Matrix) -> FloatArray:
-    """t (n, k) at the w that LIBLINEAR ends with: `LinearSVC(multi_class="crammer_singer")`."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm._classes import LinearSVC  # not sklearn.svm, which may be patched
-
-    machine = LinearSVC(
-        multi_class="crammer_singer", C=1.0, tol=CLASSES_TOLERANCE, max_iter=CLASSES_PASSES, random_state=0,
-        fit_intercept=dual.intercept == "penalised",
-    )  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        machine.fit(X, dual.label, sample_weight=dual.upper)
-    f: FloatArray = np.asarray(X @ machine.coef_.T + machine.intercept_, dtype=np.float64)
-    return dual.missing(f)

@@ -38,13 +38,13 @@ from qpsvm.backends.own.kernel_newton_ import (
 )
 from qpsvm.backends.own.views import Intervals
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver
-from qpsvm.program.statement import Statement
-from qpsvm.program.svm_dual import SVMDual
+from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.solvers.kernel.libsvm import GRAM_CACHE_MEGABYTES, compiled_loop, iterations_within, quiet
-from qpsvm.solvers.shared.stopping import Clock, run_sliced
+from qpsvm.solvers.shared.stopping import run_sliced
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.space.operators import LowRank
 
@@ -135,6 +135,7 @@ class LibsvmCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, statement = self.data, self._statement
         kind, settings = self._machine(limits, options)
+        quiet(kind)  # imported here: each child process would do it anew, within the limit of time
         clock, n, most = Clock(limits.time_limit), len(data.y), limits.max_iter or self._enough()
         arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:

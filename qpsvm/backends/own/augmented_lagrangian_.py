@@ -16,7 +16,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.costs import Cost, Rows, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.statement import Statement
+from qpsvm.program.svm_dual import Statement
 from qpsvm.solvers.linear.coordinate import is_loaded, most_reach
 from qpsvm.solvers.linear.settings import SETTINGS
 

@@ -21,8 +21,7 @@ from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.statement import Statement
-from qpsvm.program.svm_dual import SVMDual
+from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import KernelGram

@@ -209,6 +209,3 @@ def _folded(svm: SVMDual) -> RowLosses | None:
     target = 0.5 * (svm.level[:n] - svm.level[n:])
     upper, lower, bend = per_row(svm.upper[:n]), per_row(-svm.upper[n:]), per_row(svm.curvature[:n])
     return RowLosses(upper, per_row(target), lower, per_row(width), bend)
-
-
-__all__ = ["Intervals"]

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.doubles import refuse_rounded
 from qpsvm.base.arrays.frozen import frozen, read_only
+from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import shown
@@ -32,6 +32,9 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
 
     Shapes: X (n, d) → (n, d). Raises DataTypeError, DataError.
     """
+    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size and columns in (None, X.shape[1]):
+        _check_finite(X, name, None)
+        return read_only(X)
     labels = column_names(X)
     if sp.issparse(X):
         _check_numeric(X.dtype, name)
@@ -204,7 +207,7 @@ def _column(column: int, labels: Sequence[Any] | None) -> str:
 
 def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
     """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows them all in one pass."""
-    values = matrix.data if sp.issparse(matrix) else matrix
+    values = matrix if isinstance(matrix, np.ndarray) else matrix.data
     flat = values.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):  # np.dot would wake BLAS's threads, which spin for 40 ms
         few = len(flat) <= FEW_VALUES
@@ -213,19 +216,31 @@ def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> No
     good = np.abs(values) < LARGEST_VALUE  # false for NaN too
     if good.all():  # many large numbers, whose squares overflow only together
         good = np.abs(values) < np.abs(values).max()
-    if sp.issparse(matrix):
-        bad = int(np.flatnonzero(~good)[0])
-        row, column = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1, int(matrix.indices[bad])
-        value = values[bad]
-    else:
-        row, column = (int(k) for k in np.argwhere(~good)[0])
-        value = matrix[row, column]
-    count = int((~good).sum())
-    more = "" if count == 1 else f" (and {count - 1} more)"
-    if np.isfinite(value):
-        raise DataError(f"{name} has {value:.1e} in {_at(row, column, labels)}{more}, whose square overflows: rescale")
-    kind = "NaN" if np.isnan(value) else "an infinite value"
-    raise DataError(f"{name} has {kind} in {_at(row, column, labels)}{more}; impute or drop such rows first")
+    raise bad_number(matrix, good, lambda row, column, what: f"{name} has {what} in {_at(row, column, labels)}")
+
+
+def bad_number(
+    matrix: Matrix, good: NDArray[np.bool_], said: Callable[[int, int, str], str], where: str = ""
+) -> DataError:
+    """The error about the first number, row by row, that is not good; `said` puts row, column and number into words.
+
+    `where` says of what part of the samples the others are.
+    """
+    values: NDArray[Any] = matrix.data if sp.issparse(matrix) else matrix
+    place = int(np.argmin(good.ravel()))
+    value, count = float(values.ravel()[place]), int((~good).sum())
+    what = "NaN" if math.isnan(value) else "an infinite value" if math.isinf(value) else f"{value:.1e}"
+    more = "" if count == 1 else f" (and {count - 1} more{where})"
+    advice = ", whose square overflows: rescale" if math.isfinite(value) else "; impute or drop such rows first"
+    return DataError(f"{said(*index_of(matrix, place), what)}{more}{advice}")
+
+
+def index_of(X: Matrix, place: int) -> tuple[int, int]:
+    """Row and column of a number by its place among those stored, row by row."""
+    if sp.issparse(X):
+        return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+    row, column = np.unravel_index(place, X.shape)
+    return int(row), int(column)
 
 
 def all_finite(values: FloatArray) -> bool:
@@ -329,7 +344,7 @@ LISTED = 3
 
 def feature_names(X: Any) -> tuple[str, ...] | None:
     """The names of a data frame's columns, where all are text and no two are the same; else None."""
-    names = column_names(X)
+    names = None if type(X) is np.ndarray else column_names(X)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
     return tuple(str(name) for name in names)

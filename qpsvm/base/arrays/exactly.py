@@ -12,14 +12,15 @@ Floats as integers with a common power of 2, and rationals with a common denomin
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import UNIT, two_product, two_sum
+from qpsvm.base.arrays.rounding import IN_CACHE, UNIT, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import common_value, repeated
 
@@ -146,94 +147,40 @@ class Exactly:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined(Exactly):
-    """The numbers of several vectors, one behind the other."""
+class Listed(Exactly):
+    """Numbers of any kind, or those of several vectors, one behind the other.
 
+    high, low (m,): Floats that are not above and not below; or, of the vectors, theirs.
+    at: The number at a place, exactly.
+    """
+
+    at: Callable[[int], Fraction] = Fraction
     parts: tuple[Exactly, ...] = ()
 
-    def _of(self, k: int) -> tuple[Exactly, int]:
-        """The part that a place is in, and the place in it."""
-        for part in self.parts:
-            if k < len(part):
-                return part, k
-            k -= len(part)
-        raise IndexError(k)
-
     def __getitem__(self, k: int) -> Fraction:
-        """The number itself."""
-        part, place = self._of(k)
-        return part[place]
+        return self.at(k)
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Those of the parts."""
+        if not self.parts:
+            return self.high, self.low
         low, high = (_behind([part.bounds[end] for part in self.parts]) for end in (0, 1))
         return low, high
 
     @property
     def plain(self) -> bool:
-        """Whether that is true of every part."""
-        return all(part.plain for part in self.parts)
-
-    @property
-    def infinite(self) -> NDArray[np.bool_]:
-        """Which of the numbers are ∞: (m,)."""
-        return np.concatenate([part.infinite for part in self.parts])
-
-    @property
-    def nothing(self) -> bool:
-        """Whether that is true of every part."""
-        return all(part.nothing for part in self.parts)
-
-    def finite(self, k: int) -> Fraction | None:
-        """The number itself; None where it is ∞."""
-        part, place = self._of(k)
-        return part.finite(place)
-
-
-@dataclass(frozen=True, eq=False)
-class Enclosed(Exactly):
-    """Numbers of any kind.
-
-    ends (m,): Floats that are not above and not below.
-    at: The number at a place, exactly.
-    """
-
-    ends: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))
-    at: Callable[[int], Fraction] = Fraction
-
-    def __getitem__(self, k: int) -> Fraction:
-        """The number itself."""
-        return self.at(k)
-
-    @property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """What is known in floats."""
-        return self.ends
-
-    @property
-    def plain(self) -> bool:
-        """No."""
         return False
 
-    @property
-    def infinite(self) -> NDArray[np.bool_]:
-        """Which of the numbers are ∞: (m,)."""
-        return np.zeros(len(self), dtype=bool)
-
-    @property
-    def nothing(self) -> bool:
-        """Whether the floats say so."""
-        return not (self.ends[0].any() or self.ends[1].any())
-
-    def finite(self, k: int) -> Fraction | None:
-        """The number itself; None where it is ∞."""
-        return self.at(k)
+    def each(self, change: Callable[[Exactly], Exactly], number: Callable[[Fraction], Fraction]) -> Exactly:
+        """The same with every number changed, each vector in its own way."""
+        if self.parts:
+            return joined(*map(change, self.parts))
+        return rationals([number(self[k]) for k in range(len(self))])
 
 
 def enclosed(low: FloatArray, high: FloatArray, at: Callable[[int], Fraction]) -> Exactly:
-    """Numbers that are between two floats each, (m,), and that a function knows exactly."""
-    return Enclosed(high, repeated(0.0, len(high)), ends=(low, high), at=at)
+    """Numbers that are between two floats each, (m,), and that a function knows exactly; those above are finite."""
+    return Listed(low, high, at=at)
 
 
 def rationals(values: Sequence[Fraction]) -> Exactly:
@@ -248,7 +195,13 @@ def joined(*parts: Exactly) -> Exactly:
     kinds = {(type(part), part.factor, part.inverse) for part in parts}
     if kinds == {(Exactly, parts[0].factor, parts[0].inverse)}:
         return Exactly(high, low, parts[0].factor, parts[0].inverse)
-    return Joined(high, low, parts=parts)
+    ends = np.cumsum([len(part) for part in parts]).tolist()
+
+    def at(k: int) -> Fraction:
+        place = bisect_right(ends, k)
+        return parts[place][k - ends[place] + len(parts[place])]
+
+    return Listed(high, low, at=at, parts=parts)
 
 
 def _behind(vectors: Sequence[FloatArray]) -> FloatArray:
@@ -287,18 +240,17 @@ def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Ex
     if other is not None:
         return floats(a, factor * Fraction(other))
     for each in (a, b):
-        sizes = np.abs(each[each != 0.0])
-        if len(sizes) and not (sizes.min() > SMALLEST and sizes.max() < LARGEST):
+        usual = len(each) == 0 or (each.min() > SMALLEST and each.max() < LARGEST)  # as weights and penalties are
+        sizes = np.abs(each[each != 0.0]) if not usual else each
+        if len(sizes) and not usual and not (sizes.min() > SMALLEST and sizes.max() < LARGEST):
             return rationals([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
     return Exactly(*two_product(a, b), factor)
 
 
 def inverses(values: Exactly, factor: Fraction) -> Exactly:
     """factor over each of the numbers."""
-    if isinstance(values, Joined):
-        return joined(*(inverses(part, factor) for part in values.parts))
-    if isinstance(values, Enclosed):
-        return rationals([factor / values[k] for k in range(len(values))])
+    if isinstance(values, Listed):
+        return values.each(lambda part: inverses(part, factor), lambda number: factor / number)
     return Exactly(values.high, values.low, factor / values.factor, not values.inverse)
 
 
@@ -306,10 +258,8 @@ def multiples(values: Exactly, factor: Fraction) -> Exactly:
     """factor times each of the numbers."""
     if factor == 1:
         return values
-    if isinstance(values, Joined):
-        return joined(*(multiples(part, factor) for part in values.parts))
-    if isinstance(values, Enclosed):
-        return rationals([factor * values[k] for k in range(len(values))])
+    if isinstance(values, Listed):
+        return values.each(lambda part: multiples(part, factor), lambda number: factor * number)
     return Exactly(values.high, values.low, factor * values.factor, values.inverse)
 
 
@@ -325,15 +275,19 @@ def as_floats(values: Exactly) -> FloatArray:
 
     `repeated` where all numbers are one. What is beyond all floats is infinite.
     """
-    if isinstance(values, Joined):
-        return np.concatenate([as_floats(part) for part in values.parts])
-    if isinstance(values, Enclosed):
+    if isinstance(values, Listed):
+        if values.parts:
+            return np.concatenate([as_floats(part) for part in values.parts])
         return np.array([nearest_float(values[k]) for k in range(len(values))])
     if values.plain:
         return values.high
     one = common_value(values.high)
     if one is not None and common_value(values.low) is not None:
         return repeated(one if math.isinf(one) else nearest_float(values[0]), len(values))
+    whole = nearest_float(1 / values.factor) if values.factor and not values.inverse else 0.0
+    if TINY < abs(whole) < GREAT and Fraction(whole) * values.factor == 1 and not values.low.any():
+        quotient: FloatArray = values.high / whole  # 1/Σs of weights whose sum is a float
+        return quotient
     factor = nearest_float(values.factor)
     if values.factor and not TINY < abs(factor) < GREAT:  # which its products with the sums need not be
         power = values.factor.numerator.bit_length() - values.factor.denominator.bit_length()
@@ -377,6 +331,8 @@ def sum_of(values: FloatArray) -> Fraction:
             left.append(-part)
             total += Fraction(part)
         return total
+    if len(values) > IN_CACHE:
+        return sum((sum_of(values[start : start + IN_CACHE]) for start in range(0, len(values), IN_CACHE)), total)
     mantissa, exponents = np.frexp(values)
     whole = np.ldexp(mantissa, DIGITS).astype(np.int64)
     least = int(exponents.min(initial=0))
@@ -389,7 +345,7 @@ def sum_of(values: FloatArray) -> Fraction:
 
 def total_of(values: Exactly) -> Fraction:
     """The exact sum of the numbers."""
-    if isinstance(values, Enclosed) or values.inverse:
+    if isinstance(values, Listed) or values.inverse:
         return sum((values[k] for k in range(len(values))), Fraction(0))
     return values.factor * (sum_of(values.high) + sum_of(values.low))
 

@@ -1,12 +1,14 @@
 """Arrays that nobody may write to: what is kept and handed out says so, and an order to change it in place is an error.
 
-An array of ours is frozen itself. A caller's is left as it is: what is kept of it is a view that is frozen.
+An array of ours is frozen itself. A caller's is left as it is: what is kept of it is a view that is frozen. The same
+for whole objects: frozen dataclasses, and properties that are computed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from functools import cache, cached_property
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +16,9 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.types import Matrix
 
 T = TypeVar("T")
+V = TypeVar("V", covariant=True)
+#: Types of values that hold no array: the usual ones, and those of this library that were met.
+PLAIN: set[type] = {float, int, bool, str, type(None), np.float64}
 
 
 def parts_of_array(array: Matrix) -> list[Any]:
@@ -30,16 +35,28 @@ def _compressed(value: Any) -> bool:
 
 def frozen(value: T) -> T:
     """The value itself; if it is an array of ours, or holds some, nobody may write to it from now on."""
+    kind = type(value)
+    if kind in PLAIN:
+        return value
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
     elif isinstance(value, (tuple, list)):
-        for each in value:
-            frozen(each)
+        freeze_each(value)
     elif _compressed(value):
         value.sum_duplicates()  # type: ignore[attr-defined]  # as SciPy would when it is first used
-        for part in parts_of_array(value):
-            part.flags.writeable = False
+        freeze_each(parts_of_array(value))
+    elif kind.__module__.startswith("qpsvm."):
+        PLAIN.add(kind)
     return value
+
+
+def freeze_each(values: Iterable[Any]) -> None:
+    """Freeze all of several values, of which most are arrays or hold none."""
+    for value in values:
+        if type(value) is np.ndarray:
+            value.flags.writeable = False
+        elif type(value) not in PLAIN:
+            frozen(value)
 
 
 def read_only(value: Any) -> Any:
@@ -48,7 +65,11 @@ def read_only(value: Any) -> Any:
     A sparse array that is not canonical is copied: SciPy would sort it in place when it is first used.
     """
     if isinstance(value, np.ndarray):
-        return frozen(value.view()) if value.flags.writeable else value
+        if not value.flags.writeable:
+            return value
+        view = value.view()
+        view.flags.writeable = False
+        return view
     if not _compressed(value):
         return value
     if not value.has_canonical_format:
@@ -57,15 +78,15 @@ def read_only(value: Any) -> Any:
     if not any(part.flags.writeable for part in parts):
         return value
     views = tuple(frozen(part.view()) for part in parts)
-    view = type(value)(views, shape=value.shape)
-    view.has_canonical_format = True
-    return view
+    twin = type(value)(views, shape=value.shape)
+    twin.has_canonical_format = True
+    return twin
 
 
 def freeze_parts(record: Any) -> None:
     """Keep the arrays of a record, which may be a caller's, as `read_only`."""
-    for name, value in vars(record).items():
-        if (held := read_only(value)) is not value:
+    for name, value in record.__dict__.items():
+        if type(value) not in PLAIN and (held := read_only(value)) is not value:
             record.__dict__[name] = held
 
 
@@ -89,4 +110,59 @@ def is_ours(array: Matrix) -> bool:
     return not any(part.flags.writeable or part.base is not None for part in parts_of_array(array))
 
 
-__all__ = ["freeze_all", "freeze_parts", "frozen", "is_ours", "parts_of_array", "read_only"]
+def made(kind: type[T], /, **parts: Any) -> T:
+    """An object of a frozen dataclass from its parts by name; what has a plain default may be left out.
+    Its arrays, which have to be ours, are frozen.
+
+    `__init__` of a frozen class sets each part by a call of its own, as long as a small vector takes to be added up.
+    """
+    for part in parts.values():
+        if type(part) is np.ndarray:
+            part.flags.writeable = False
+    new = object.__new__(kind)
+    new.__dict__.update(parts)
+    return new
+
+
+class remembered(cached_property[V]):
+    """A `functools.cached_property` without its lock. An array that it keeps is frozen.
+
+    Up to Python 3.11 that lock is one for all objects of a class. Where the value is a sum over a group whose members
+    are threads, the first of them would hold it while it waits for the others, which wait for the lock. Every object
+    of this library is asked by one thread at a time.
+    """
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> remembered[V]: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> V: ...
+    def __get__(self, instance: object | None, owner: type[Any] | None = None) -> remembered[V] | V:
+        """The value, which from then on is found in its place."""
+        if instance is None:
+            return self
+        value: V = self.func(instance)
+        if type(value) not in PLAIN:
+            frozen(value)
+        assert self.attrname is not None
+        instance.__dict__[self.attrname] = value
+        return value
+
+
+def bare(thing: Any) -> Any:
+    """A copy without what was remembered, such as the Gram matrix of a problem."""
+    computed = _computed(thing.__class__)
+    twin = object.__new__(thing.__class__)
+    twin.__dict__.update({name: value for name, value in thing.__dict__.items() if name not in computed})
+    return twin
+
+
+@cache
+def _computed(kind: Any) -> frozenset[str]:
+    """The names of what objects of a class compute once and keep."""
+    return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
+
+
+__all__ = [
+    "bare", "freeze_all", "freeze_each", "freeze_parts", "frozen", "is_ours", "made", "parts_of_array", "read_only",
+    "remembered",
+]  # fmt: skip

@@ -14,15 +14,27 @@ and dot product*, SIAM J. Sci. Comput. 26 (2005); Rump, Ogita & Oishi, *Accurate
 J. Sci. Comput. 31 (2008).
 
 How far apart two values are that should meet, whatever the unit they are in.
+
+Numbers that no double is equal to: they are refused, and not rounded in silence.
+
+Whole numbers beyond 2⁵³ and long doubles are exact already, so that to round them would make other data of them. A
+decimal text such as 0.1 is the double nearest to it, as everywhere; a text of digits alone is a whole number.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.errors import DataError
 
 
 def relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
@@ -49,6 +61,8 @@ HUGE = 2.0**900
 CHUNK = 256
 #: A sum of at most this many terms is exact but for its last rounding.
 EXACT = 4096
+#: Numbers of a vector that is worked on in one piece.
+IN_CACHE = 16_384
 #: How often a longer vector is cut before what is left is added in any order.
 CUTS = 6
 
@@ -66,8 +80,21 @@ def lengths_above(squares: FloatArray, k: int) -> FloatArray:
     return lengths
 
 
+def length_above(v: FloatArray) -> float:
+    """‖v‖ from above, in units of its largest entry: squares may underflow, or overflow."""
+    largest = float(np.abs(v).max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    if not math.isfinite(largest):
+        return math.inf
+    scaled = v / largest
+    return largest * math.sqrt(float(scaled @ scaled)) * (1.0 + gamma(len(v) + 8))
+
+
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(ROUND.2): the sum of two arrays of one shape, and its error."""
+    if a.ndim == 1 and len(a) > IN_CACHE:
+        return _in_blocks(two_sum, a, b)
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
@@ -78,6 +105,8 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     The two are exact for |a|, |b| < 2⁹⁹⁵ where nothing underflows.
     """
+    if a.ndim == 1 and len(a) > IN_CACHE:
+        return _in_blocks(two_product, a, b)
     p = a * b
     t = SPLITTER * a
     a_high = t - (t - a)
@@ -85,6 +114,15 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     b_high = t - (t - b)
     a_low, b_low = a - a_high, b - b_high
     return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+def _in_blocks(pair: Callable[..., tuple[FloatArray, FloatArray]], *given: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What makes two vectors of two, a block at a time: fresh memory takes longer than the arithmetic."""
+    first, second = np.empty(len(given[0])), np.empty(len(given[0]))
+    for start in range(0, len(first), IN_CACHE):
+        part = slice(start, start + IN_CACHE)
+        first[part], second[part] = pair(*(vector[part] for vector in given))
+    return first, second
 
 
 def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -132,9 +170,7 @@ def column_sums(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatA
     """Sums of numbers that belong to n columns, each as a sum of two doubles.
 
     Each number is cut in two, the first part a multiple of one power of 2 that is so large that these parts are added
-    without rounding (Rump).
-
-    Shapes: columns (k,), products (k,) → high, low, radii (n,).
+    without rounding (Rump). Shapes: columns (k,), products (k,) → high, low, radii (n,).
     """
     most = int(np.bincount(columns, minlength=n).max(initial=0))
     largest = float(np.abs(products).max(initial=0.0))
@@ -207,3 +243,97 @@ def _added_first(values: FloatArray) -> tuple[list[float], float]:
     parts = values[:whole].reshape(-1, CHUNK).sum(axis=1)
     spread = gamma(CHUNK) * float(np.abs(values).sum()) * (1.0 + gamma(n))
     return [*found, *parts.tolist(), *values[whole:].tolist()], spread
+
+
+#: Whole numbers up to here are doubles, every one.
+WHOLE = 2.0**53
+#: What to do about others.
+ADVICE = "leave out what only identifies, subtract an offset, or round it yourself by astype(float)"
+
+_DIGITS = re.compile(r"\s*[+-]?\d{16,}\s*")
+
+
+def refuse_rounded(given: Any, values: Matrix, name: str, columns: Sequence[Any] | None = None) -> None:
+    """Refuse numbers of which other ones were made. Raises DataError."""
+    if sp.issparse(given):
+        if given.dtype.itemsize < 8 or given.dtype == np.float64:
+            return
+        exact = given.tocoo()
+        place = first_rounded(exact.data)
+        if place is not None:
+            raise rounded(exact.data[place], name, (int(exact.row[place]), int(exact.col[place])), columns)
+        return
+    raw = given if isinstance(given, np.ndarray) else None
+    if raw is None and reaches(values):
+        raw = _objects(given)
+    place = None if raw is None or raw.size != np.size(values) else first_rounded(raw)
+    if place is not None:
+        assert raw is not None
+        index = tuple(int(k) for k in np.unravel_index(place, raw.shape))
+        raise rounded(raw[index], name, index, columns)
+
+
+def first_rounded(raw: NDArray[Any]) -> int | None:
+    """The place in the flattened array of the first number that no double is equal to; None where there is none."""
+    if raw.dtype == object:
+        return next((place for place, number in enumerate(raw.flat) if _is_rounded(number)), None)
+    kind, size = raw.dtype.kind, raw.dtype.itemsize
+    if kind not in "iuf" or size < 8 or raw.dtype == np.float64 or not raw.size:
+        return None
+    with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, and is named as such
+        values: FloatArray = raw.astype(np.float64)
+    if kind == "f":
+        same = (values.astype(raw.dtype) == raw) | ~np.isfinite(values)
+    elif reaches(values):
+        inside = values < (2.0**63 if kind == "i" else 2.0**64)
+        same = np.zeros(raw.shape, dtype=np.bool_)
+        same[inside] = values[inside].astype(raw.dtype) == raw[inside]
+    else:
+        return None
+    return None if same.all() else int(np.argmin(same.ravel()))
+
+
+def _objects(given: Any) -> NDArray[Any]:
+    """The numbers of a list or a frame as they are there."""
+    try:  # np.asarray makes one type of the columns of a frame first
+        objects: NDArray[Any] = given.to_numpy(dtype=object)
+    except (AttributeError, TypeError):  # no frame, or none of pandas
+        rows = getattr(given, "rows", None)
+        objects = np.array(rows() if callable(rows) else given, dtype=object)
+    return objects
+
+
+def _is_rounded(number: Any) -> bool:
+    """Whether a whole number is not its own double."""
+    whole = isinstance(number, (int, np.integer)) or (isinstance(number, Decimal) and number == int(number))
+    return whole and abs(int(number)) < 2**1023 and float(number) != int(number)
+
+
+def rounded(number: Any, name: str, index: Sequence[int] = (), columns: Sequence[Any] | None = None) -> DataError:
+    """The error about a number at an index of what is called so."""
+    at = ""
+    if len(index) == 2:
+        named = f" ({columns[index[1]]!r})" if columns is not None and index[1] < len(columns) else ""
+        at = f" in row {index[0]}, column {index[1]}{named}"
+    elif len(index) == 1:
+        at = f"[{index[0]}]"
+    said = f"{name}{at} is {number}" if len(index) < 2 else f"{name} has {number}{at}"
+    return DataError(f"{said}, which no double is equal to (the nearest is {float(number)!r}); {ADVICE}")
+
+
+def check_texts(cells: Iterable[str], values: FloatArray) -> None:
+    """Refuse texts of digits alone whose whole number is not the double, (n,), that they were read as.
+
+    Raises DataError.
+    """
+    if not reaches(values):
+        return
+    for cell, value in zip(cells, values.tolist(), strict=True):
+        large = WHOLE <= abs(value) < math.inf and _DIGITS.fullmatch(cell)
+        if large and Decimal(cell) != Decimal(value):
+            raise rounded(Decimal(cell), "a cell")
+
+
+def reaches(values: NDArray[Any]) -> bool:
+    """Whether some number is so large that not all whole numbers about it are doubles."""
+    return bool(values.size) and not (values.max() < WHOLE and values.min() > -WHOLE)

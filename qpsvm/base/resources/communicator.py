@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from operator import ge, gt
 from typing import Any, Literal, TypeVar, cast, overload
 
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.rounding import UNIT, exact_sum, total, total_in_two
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import BRACKET, EPS, SAMPLE, quantile_interval
+from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.arrays.vectors import total as total_where
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ class Communicator:
     size: int = 1
     rank: int = 0
 
-    @property
+    @cached_property
     def serial(self) -> bool:
         """Whether nobody else has rows."""
         return self.size == 1
@@ -137,8 +138,9 @@ def _of_all(way: Way, column: tuple[Any, ...]) -> Any:
     return total
 
 
-#: So few points are told as they are.
-JOINED = 4096
+#: So few points are told as they are; of more, a crossing is bracketed by a sample of SAMPLE, BRACKET to each side.
+JOINED, SAMPLE, BRACKET = 4096, 4096, 200
+EPS = float(np.finfo(float).eps)
 #: A few roundings of a sum of sizes.
 FEW = 1.0 + 8.0 * UNIT
 
@@ -152,10 +154,16 @@ def total_over(values: FloatArray, comm: Communicator, *added: float) -> tuple[f
     return s, (UNIT * abs(s) + exact_sum(told[:, 2].tolist())) * FEW
 
 
-def quantile_over(points: FloatArray, weights: FloatArray, level: float, comm: Communicator) -> tuple[float, float]:
-    """`quantile_interval` of the points of all members, (n,) each."""
-    if comm.serial:
-        return quantile_interval(points, weights, level)
+def quantile_interval(
+    points: FloatArray, weights: FloatArray, level: float, comm: Communicator = SERIAL
+) -> tuple[float, float]:
+    """All minimisers t of Σ weights_i (t − points_i)₊ − level·t: the weighted quantile of the points at a level.
+
+    Shapes: points, weights (n,) of each member.
+    """
+    common = common_value(weights)
+    if comm.serial and common is not None and 0.0 < common < math.inf:
+        return _order_statistics(points, level / common)
     count, mass = comm.sums(len(points), float(weights.sum()))
     slack = 4 * count * EPS * mass
     low = crossing(points, weights, level - slack, comm)
@@ -166,6 +174,16 @@ def quantile_over(points: FloatArray, weights: FloatArray, level: float, comm: C
     if passed > level + slack:
         return low, low
     return low, crossing(points[above], weights[above], level + slack, comm, before=passed, strict=True)
+
+
+def _order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
+    """`quantile_interval` for weights that are all 1: two order statistics, and nothing has to be sorted."""
+    n = len(points)
+    slack = 4 * n * EPS * n
+    first = min(max(math.ceil(level - slack) - 1, 0), n - 1)
+    last = math.floor(level + slack)
+    ordered = np.partition(points, (first, min(last, n - 1)))
+    return float(ordered[first]), float(ordered[last]) if last < n else float("inf")
 
 
 def crossing(
@@ -232,4 +250,4 @@ def _crossing_of_few(told: FloatArray, level: float, before: float, ridge: float
     return min((level - (float(passed[k - 1]) if k else before)) / ridge, knot)
 
 
-__all__ = ["SERIAL", "Communicator", "Way", "combined", "crossing", "quantile_over", "total_over"]
+__all__ = ["SERIAL", "Communicator", "Way", "combined", "crossing", "quantile_interval", "total_over"]

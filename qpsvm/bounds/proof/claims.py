@@ -210,9 +210,11 @@ def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
     """The sentences."""
     near, unit = _within(point, asked.alpha), float(asked.program.unit)
     primal, dual = _times(unit, found.primal[1], up=True), _times(unit, found.dual[0], up=False)
+    count = len(point.carriers)
+    beside = "" if not count else " but for one fraction" if count == 1 else f" but for {count} fractions"
     claims = [
-        Claim("feasible", "proven", f"α keeps {asked.program.kept} exactly, as integers times 2^{point.exponent}; it "
-              f"is within {at_most(near, 2)} of the one that was given", near),
+        Claim("feasible", "proven", f"α keeps {asked.program.kept} exactly, as integers times 2^{point.exponent}"
+              f"{beside}; it is within {at_most(near, 2)} of the one that was given", near),
         Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
     ]  # fmt: skip
     said = "" if asked.tol is None else f"the relative gap is at most the tolerance, {asked.tol:g}"

@@ -21,18 +21,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.exactly import constant, floats, products, sum_below
+from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.bounds import all_in_one_repair
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
-from qpsvm.bounds.proof.feasible import BITS, LARGEST_ALPHA, LEAST_EXPONENT, Feasible, missing
+from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible, missing
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.spaces import Between, ExactValues, Measured, Space, Values
 from qpsvm.program.all_in_one import JointDual
 from qpsvm.space.kernels.gram import Intercept
-
-#: A sum of whole numbers of so many samples, or a bound on it, that 64 bits hold.
-MOST = 2.0**62
 
 
 def of_classes(
@@ -65,10 +63,10 @@ def _repeated(values: FloatArray, k: int) -> FloatArray:
     return np.repeat(values, k) if one is None else repeated(one, k * len(values))
 
 
-def feasible_of_classes(program: ExactDual, alpha: FloatArray, itself: bool = False) -> Feasible | None:
+def feasible_of_classes(program: ExactDual, alpha: FloatArray) -> Feasible | None:
     """As `feasible`, of (CLASSES.4): α, (n k,), or a feasible one near it; None where none was found that is."""
-    point = _kept(program, alpha, itself)
-    return _kept(program, _repaired(program, alpha), itself) if point is None else point
+    point = _kept(program, alpha)
+    return _kept(program, _repaired(program, alpha)) if point is None else point
 
 
 def _repaired(program: ExactDual, alpha: FloatArray) -> FloatArray:
@@ -84,21 +82,15 @@ def _under(program: ExactDual) -> FloatArray:
     return np.maximum(program.upper.bounds[0], 0.0)
 
 
-def _kept(program: ExactDual, alpha: FloatArray, itself: bool) -> Feasible | None:
-    """α rounded down to (FEAS.1), or as it is; None where it does not keep (CLASSES.2) to (CLASSES.4) exactly."""
+def _kept(program: ExactDual, alpha: FloatArray) -> Feasible | None:
+    """α, or None where it does not keep (CLASSES.2) to (CLASSES.4) exactly."""
     largest = float(alpha.max(initial=0.0))
     if not (largest < LARGEST_ALPHA and (alpha >= 0.0).all() and not alpha[program.level.high == 0.0].any()):
         return None
-    exponent = max(math.frexp(largest)[1] - BITS, LEAST_EXPONENT) if largest > 0.0 else -BITS
-    j = np.floor(np.ldexp(alpha, -exponent))
-    off = np.flatnonzero(itself & (np.ldexp(j, exponent) != alpha)).tolist()
-    carriers = {row: Fraction(float(alpha[row])) for row in off}
-    point = Feasible(program, alpha if itself else np.ldexp(j, exponent), exponent, carriers)
-    sums, width = j.astype(np.int64).reshape(-1, program.width).sum(axis=1), program.width
-    most = np.minimum(np.floor(np.ldexp(_under(program)[::width], -exponent)), MOST).astype(np.int64)
-    if (sums > most).any():
-        return None
-    for first in {row // width * width for row in carriers}:
+    point, width = Feasible(program, alpha, {}), program.width
+    sums = alpha.reshape(-1, width).sum(axis=1) * (1.0 + gamma(width + 1))
+    for block in np.flatnonzero(sums > _under(program)[::width]).tolist():  # in floats these may be too much
+        first = block * width
         U = program.upper.finite(first)
         if U is not None and sum(point[row] for row in range(first, first + width)) > U:
             return None

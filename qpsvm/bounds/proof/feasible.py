@@ -1,13 +1,13 @@
-"""An α that is feasible as integers are: within its box, and with every equality kept without any rounding.
+"""An α that is feasible as rational numbers are: within its box, and with every equality kept without any rounding.
 
-    (FEAS.1)  α_k = j_k·q for integers j_k < 2⁵², q a power of 2: floats all, and their sums are sums of integers
-    (FEAS.2)  0 ≤ j_k q ≤ U_k: a float is not above U_k where it is not above the float below it
-    (FEAS.3)  what then misses in Eᵀα = e is taken from the rows that have most room, until nothing does: the last of
-              them, the carrier, has an α that is a rational number, and no such integer
-    (FEAS.4)  multipliers of linear constraints are the floats that they are, carriers as well: they have own units;
-              and so is an α so far below the largest that q would take its digits: its sample may be as much longer
+    (FEAS.1)  α is the floats that it is, and these are rational numbers: a certificate's are feasible, but for the last
+              digits of what no sum of floats can make up for
+    (FEAS.2)  0 ≤ α_k ≤ U_k: where a float is above a U_k that is none, α_k is U_k; of many rows, a float below it
+    (FEAS.3)  what then misses in Eᵀα = e is taken from one row that is far from both its bounds, or else from those
+              that have most room, until nothing does
 
-A solver's α is moved by some q: the gap counts that, as it counts everything.
+Rows whose α is no float are called carriers.
+    (FEAS.4)  multipliers of linear constraints have own units, and are asked last
 
 Source: Neumaier & Shcherbina, *Safe bounds in linear and mixed-integer linear programming*, Math. Programming 99
 (2004), for the idea that a bound is made safe by what is done to the point.
@@ -16,29 +16,25 @@ Source: Neumaier & Shcherbina, *Safe bounds in linear and mixed-integer linear p
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma
+from qpsvm.base.arrays.exactly import sum_of
+from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, two_product
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import common_value, repeated
+from qpsvm.base.arrays.vectors import repeated
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
 
-#: Bits of the integers of (FEAS.1), and the least exponent of q, of which all floats are multiples.
-BITS, LEAST_EXPONENT = 52, -1074
 #: An α beyond this is no point that a proof would be about: sums and products with it overflow.
 LARGEST_ALPHA = 2.0**900
-#: Bits of the lower half of an integer: sums of halves over all rows of any machine fit into 64 bits.
-HALF = 26
-#: Values of a column that are worked on row by row.
-FEW_VALUES = 4
-#: Rows times the largest entry of a column up to which sums of halves stay below 2⁵³.
-MOST_ROWS = 2**26
-#: Rows that are asked for room before nothing is repaired.
+#: Products between these have an error that is a float as well, (ROUND.3).
+SMALLEST, LARGEST = 2.0**-900, 2.0**960
+#: The most rows of (FEAS.2), and those of (FEAS.3) that are asked for room before nothing is repaired.
 CARRIERS = 10_000
 
 
@@ -47,18 +43,26 @@ class Feasible:
     """α that keeps (DUAL.1) exactly.
 
     alpha (m,): Floats; a carrier's is the nearest.
-    exponent: q = 2^exponent.
     carriers: The rows whose α is another number, and which.
     """
 
     program: ExactDual
     alpha: FloatArray
-    exponent: int
     carriers: Mapping[int, Fraction]
 
     def __getitem__(self, k: int) -> Fraction:
         """α_k itself."""
         return self.carriers[k] if k in self.carriers else Fraction(float(self.alpha[k]))
+
+    @remembered
+    def exponent(self) -> int:
+        """The largest e such that all α but the carriers are multiples of 2^e."""
+        kept = self.alpha.copy()
+        kept[list(self.carriers)] = 0.0
+        mantissas, exponents = np.frexp(kept[kept > 0.0])
+        whole = np.ldexp(mantissas, 53).astype(np.int64)
+        zeros = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+        return int((exponents + zeros).min()) - 53 if len(whole) else 0
 
     @property
     def ends(self) -> tuple[FloatArray, FloatArray]:
@@ -75,32 +79,30 @@ class Feasible:
     @property
     def total(self) -> Fraction:
         """Σα itself."""
-        ones = ExactGroup("", repeated(1.0, self.program.m))
-        return missing(ones, self)
+        return missing(ExactGroup("", repeated(1.0, self.program.m)), self)
 
     def beta(self) -> tuple[FloatArray, FloatArray]:
-        """β of (DUAL.5) at the points, and its radii: (n,) each. Differences of multiples of q are exact."""
-        program, signed = self.program, self.alpha * self.program.sign
-        radius = np.zeros(self.program.n)
-        off = np.zeros(program.m)
-        rounded = [k for k, value in self.carriers.items() if value != Fraction(float(self.alpha[k]))]
-        off[rounded] = UNIT * np.abs(self.alpha[rounded]) + UNDERFLOW
+        """β of (DUAL.5) at the points, and its radii: (n,) each."""
+        program, signed, off = self.program, self.alpha * self.program.sign, np.zeros(self.program.m)
+        carriers = list(self.carriers)
+        off[carriers] = UNIT * self.alpha[carriers] + UNDERFLOW
         if program.mix is not None:
-            A, size = program.mix, abs(program.mix)
-            found: FloatArray = A.T @ signed
-            sums = size.T @ np.ldexp(self.alpha, -self.exponent)
-            if not self.carriers and (A.data == np.rint(A.data)).all() and sums.max(initial=0.0) < 2.0**53:
-                return found, radius  # no sum of whole numbers is rounded
-            most = int(np.diff(A.tocsc().indptr).max(initial=0))
-            radius = (size.T @ (gamma(most + 2) * self.alpha + off)) * (1.0 + gamma(most + 4)) + most * UNDERFLOW
-            return found, radius
-        if program.rows is None:
+            A, sizes = program.mix.T, abs(program.mix).T
+            found, sums, lost = A @ signed, sizes @ self.alpha, sizes @ off
+            terms, whole = np.diff(program.mix.tocsc().indptr), bool((A.data == np.rint(A.data)).all())
+        elif program.rows is not None:
+            found, sums, lost, terms = (
+                np.bincount(program.rows, part, minlength=program.n).astype(np.float64, copy=False)
+                for part in (signed, self.alpha, off, self.alpha > 0.0)
+            )
+            whole = True
+        else:
             return signed, off
-        found = np.bincount(program.rows, signed, minlength=program.n).astype(np.float64, copy=False)
-        for k in self.carriers:
-            place, size = program.rows[k], float(self.alpha[k])
-            if off[k] or abs(found[place]) != size:  # rounded itself, or beside another
-                radius[place] += 4.0 * UNIT * (abs(found[place]) + size) + UNDERFLOW
+        if whole and not carriers and np.ldexp(sums.max(initial=0.0), -self.exponent) < 2.0**53:
+            return found, np.zeros(program.n)  # sums of whole numbers of 2^e are not rounded
+        few = gamma(int(terms.max(initial=0)) + 4)
+        alone = (terms <= 1) & (program.mix is None)  # nothing was added to it
+        radius = np.where(alone, lost, (few * sums + lost) * (1.0 + few) + terms * UNDERFLOW)
         return found, radius
 
     def exact_beta(self) -> list[Fraction]:
@@ -119,104 +121,50 @@ class Feasible:
         return found
 
 
-def feasible(program: ExactDual, alpha: FloatArray, itself: bool = False) -> Feasible | None:
+def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
     """The nearest such α that is easily found; None where the rows have no room for an equality.
 
     Shapes: alpha (m,).
     """
-    most = program.upper.bounds[0]
+    sure, most = program.upper.bounds
     a = np.clip(alpha, 0.0, most)
     if not a.max(initial=0.0) < LARGEST_ALPHA:  # true for NaN too
         return None
-    behind = range(program.m - program.users, program.m)
-    carriers = {k: Fraction(float(a[k])) for k in behind if a[k] > 0.0}  # (FEAS.4)
-    largest = float(a[: program.m - program.users].max(initial=0.0))
-    exponent = max(math.frexp(largest)[1] - BITS, LEAST_EXPONENT) if largest > 0.0 else -BITS
-    q = math.ldexp(1.0, exponent)
-    a[program.m - program.users :] = 0.0
-    integers = np.rint(a / q)
-    integers -= integers * q > most  # (FEAS.2)
-    a = np.maximum(integers, 0.0) * q  # (FEAS.1)
-    moved = np.flatnonzero((a != alpha) & (alpha > 0.0)).tolist() if itself else []
-    for k in moved:
-        U, value = program.upper.finite(k), Fraction(float(alpha[k]))
-        carriers[k] = value if U is None else min(value, U)
-    a[list(carriers)] = [float(value) for value in carriers.values()]
+    carriers, over = dict[int, Fraction](), np.flatnonzero(a > sure)
+    for k in over.tolist() if len(over) <= CARRIERS else ():  # (FEAS.2)
+        if Fraction(float(a[k])) > (U := program.upper[k]):
+            carriers[k], a[k] = U, float(U)
+    if len(over) > CARRIERS:
+        a[over] = sure[over]
+    point = Feasible(program, a, carriers)
     equalities = [group for group in program.groups if group.ridge == 0]
-    if equalities and not _repaired(program, equalities, a, exponent, carriers):
-        return None
-    return Feasible(program, a, exponent, carriers)
+    surplus = [missing(group, point) for group in equalities]
+    if not any(surplus):
+        return point
+    parts, a, carriers = _parts(equalities, surplus), a.copy(), {**carriers}
+    kept = parts is not None and all(_taken(program, a, carriers, *part) for part in parts)
+    return Feasible(program, a, carriers) if kept else None
 
 
 def missing(group: ExactGroup, found: Feasible) -> Fraction:
     """E_gᵀα − e_g, exactly."""
-    return _surplus(group, found.alpha, found.exponent, found.carriers)
+    beside = {*found.carriers, *group.entries}
+    alpha = found.alpha.copy()
+    alpha[list(beside)] = 0.0
+    return _dot(group.column, alpha) + sum((group.entry(k) * found[k] for k in beside), Fraction(0)) - group.total
 
 
-def _surplus(group: ExactGroup, alpha: FloatArray, exponent: int, carriers: Mapping[int, Fraction]) -> Fraction:
-    """E_gᵀα − e_g of multiples of q = 2^exponent, and of carriers."""
-    column = group.column
-    j = np.ldexp(alpha, -exponent)
-    j[list(carriers)] = 0.0
-    total = exact_dot(column, j) * Fraction(2) ** exponent
-    for k, value in carriers.items():
-        total += group.entry(k) * value
-    for k, entry in group.entries.items():
-        if k not in carriers:
-            total += (entry - Fraction(float(column[k]))) * Fraction(float(alpha[k]))
-    return total - group.total
-
-
-def exact_dot(column: FloatArray, j: FloatArray) -> Fraction:
-    """Σ column_k j_k without rounding, for whole numbers 0 ≤ j < 2⁵³: (m,) each.
-
-    In two halves of 26 bits: where the column is of small whole numbers too, every partial sum is a whole number below
-    2⁵³, whatever the order.
-    """
-    high = np.floor(np.ldexp(j, -HALF))
-    low = j - np.ldexp(high, HALF)
-    one = common_value(column)
-    if one is not None:
-        return (
-            Fraction(one) * (int(high.sum()) * 2**HALF + int(low.sum())) if len(j) <= MOST_ROWS else _slowly(column, j)
-        )
-    largest = float(np.abs(column).max(initial=0.0))
-    if largest * len(j) <= MOST_ROWS and (column == np.rint(column)).all():
-        return Fraction(int(column @ high) * 2**HALF + int(column @ low))
-    return _slowly(column, j)
-
-
-def _slowly(column: FloatArray, j: FloatArray) -> Fraction:
-    """The same, one distinct value of the column after the other."""
-    values, places = np.unique(column, return_inverse=True)
-    if len(values) > FEW_VALUES:
-        usual = np.argsort(np.bincount(places))[-FEW_VALUES:]
-        rest = np.flatnonzero(~np.isin(places, usual) & (j != 0.0)).tolist()
-        few = [(float(values[v]), places == v) for v in usual.tolist()]
-    else:
-        rest, few = [], [(float(value), places == v) for v, value in enumerate(values.tolist())]
-    found = sum((Fraction(float(column[k])) * int(j[k]) for k in rest), Fraction(0))
-    for value, mask in few:
-        if value:
-            whole = j[mask].astype(np.int64)
-            low = whole & ((1 << HALF) - 1)
-            found += Fraction(value) * ((int((whole >> HALF).sum()) << HALF) + int(low.sum()))
-    return found
-
-
-def _repaired(
-    program: ExactDual,
-    equalities: list[ExactGroup],
-    a: FloatArray,
-    exponent: int,
-    carriers: dict[int, Fraction],
-) -> bool:
-    """(FEAS.3) in place, and whether there was room for it."""
-    surplus = [_surplus(group, a, exponent, carriers) for group in equalities]
-    if not any(surplus):
-        return True
-    parts = _parts(equalities, surplus)
-    return parts is not None and all(_taken(program, a, exponent, carriers, *part) for part in parts)
+def _dot(column: FloatArray, alpha: FloatArray) -> Fraction:
+    """Σ c_k α_k without rounding: (m,) each."""
+    sizes = np.abs(column)
+    if ((sizes == 1.0) | (sizes == 0.0)).all():
+        return sum_of(column * alpha)
+    with np.errstate(over="ignore", invalid="ignore"):
+        high, low = two_product(np.ascontiguousarray(column), alpha)
+        safe = (np.abs(high) > SMALLEST) & (sizes < LARGEST) & np.isfinite(high)
+    rest = np.flatnonzero(~safe & (column != 0.0) & (alpha != 0.0)).tolist()
+    own = sum((Fraction(float(column[k])) * Fraction(float(alpha[k])) for k in rest), Fraction(0))
+    return own + sum_of(np.where(safe, high, 0.0)) + sum_of(np.where(safe, low, 0.0))
 
 
 def _parts(
@@ -250,32 +198,15 @@ def _parts(
 def _taken(
     program: ExactDual,
     a: FloatArray,
-    exponent: int,
     carriers: dict[int, Fraction],
     column: FloatArray,
     mask: NDArray[np.bool_],
     surplus: Fraction,
 ) -> bool:
-    """Take Σ column·α over the rows of a mask down by the surplus, where there is most room."""
+    """Take Σ column·α over the rows of a mask down by the surplus, (FEAS.3) in place; whether there was room."""
     if surplus == 0:
         return True
-    most, step = program.upper.bounds[1], Fraction(2) ** exponent
-    down = (column > 0.0) == (surplus > 0)  # α falls where its column has the surplus' sign
-    limits = np.finfo(np.float64)
-    left = np.minimum(np.where(down, a, most - a), limits.max)
-    with np.errstate(over="ignore"):
-        room = np.minimum(np.where(mask, left * np.abs(column), -1.0), limits.max)
-    behind = np.arange(program.m) >= program.m - program.users
-    room[behind & mask] = limits.tiny  # these have room without end, and are asked last: theirs are other units
-    few = min(CARRIERS, len(room))
-    first = int(np.argmax(room))
-    if room[first] > 2.0 * abs(float(surplus)):
-        order = np.array([first])
-    else:
-        order = np.argpartition(-room, few - 1)[:few] if few < len(room) else np.arange(len(room))
-    for k in order[np.argsort(-room[order], kind="stable")].tolist():
-        if not room[k] > 0.0:
-            return False
+    for k in _askable(program, a, column, mask, surplus):
         value, factor = carriers.get(k, Fraction(float(a[k]))), Fraction(float(column[k]))
         wanted = value - surplus / factor
         U = program.upper.finite(k)
@@ -284,11 +215,32 @@ def _taken(
             return False
         surplus -= (value - moved) * factor
         a[k] = float(moved)
-        j = moved / step
-        if j.denominator > 1 or j >= 2**BITS:  # (FEAS.1) is not true of it
+        if Fraction(float(moved)) != moved:
             carriers[k] = moved
         else:
             carriers.pop(k, None)
         if surplus == 0:
             return True
     return False
+
+
+def _askable(
+    program: ExactDual, a: FloatArray, column: FloatArray, mask: NDArray[np.bool_], surplus: Fraction
+) -> Iterator[int]:
+    """The rows in the order of (FEAS.3) and (FEAS.4)."""
+    limits, behind = np.finfo(np.float64), np.arange(program.m) >= program.m - program.users
+    most, down = program.upper.bounds[1], (column > 0.0) == (surplus > 0)  # α falls where c has the surplus' sign
+    with np.errstate(over="ignore"):
+        left, sizes = np.minimum(np.where(down, a, most - a), limits.max), np.abs(column)
+        room = np.minimum(np.where(mask, left * sizes, -1.0), limits.max)
+        inside = np.where(mask & ~behind, np.minimum(a, most - a) * sizes, -1.0)
+    room[behind & mask] = limits.tiny  # these have room without end, in other units
+    first = int(np.argmax(inside))
+    if inside[first] > 2.0 * abs(float(surplus)):
+        yield first
+    few = min(CARRIERS, len(room))
+    order = np.argpartition(-room, few - 1)[:few] if few < len(room) else np.arange(len(room))
+    for k in order[np.argsort(-room[order], kind="stable")].tolist():
+        if not room[k] > 0.0:
+            return
+        yield k

@@ -39,6 +39,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.exactly import as_integers
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
@@ -144,9 +145,9 @@ def _alpha(point: Feasible) -> dict[str, Any]:
     """Integers, and what is no multiple of their power of 2; of several classes one sample after the other."""
     kept = point.alpha.copy()
     kept[list(point.carriers)] = 0.0
-    j = np.ldexp(kept, -point.exponent).astype(np.int64)
+    j, exponent = as_integers(kept)
     others = [[int(k), value.numerator, value.denominator] for k, value in point.carriers.items()]
-    return {"exponent": point.exponent, "integers": j.tolist(), "others": others}
+    return {"exponent": point.exponent, "integers": [v >> point.exponent - exponent for v in j], "others": others}
 
 
 def _claims(proof: Any) -> list[dict[str, Any]]:

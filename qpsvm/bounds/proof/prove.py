@@ -1,7 +1,6 @@
 """From the numbers in a user's hands to a theorem about them.
 
-    (PROVE.1)  α̂ of `feasible`, exactly feasible; w and every μ as they are; where the gap is not as good as measured,
-               α̂ once more without its grid: what is refuted is not what a grid did
+    (PROVE.1)  α̂ of `feasible`, exactly feasible: α itself but for its last digits; w and every μ as they are
     (PROVE.2)  of few samples, P and D are computed in rational numbers, (RATIO.1)
     (PROVE.3)  of many, the terms of (GAP.1) are bounded, (BOUND.1) to (BOUND.4); where that is loose, first the rows
                that matter are evaluated in double-double, and then all of it in rational numbers, if that is
@@ -46,8 +45,6 @@ EACH_ROW = 200.0
 LEFT = 0.01
 #: A proven gap is as good as the measured one up to this factor and this much.
 AS_GOOD, NOTHING = 3.0, 1e-12
-#: Rows whose α may be rational numbers one by one: a second.
-MOST_CARRIERS = 100_000
 
 
 def prove(asked: Asked) -> Proof:
@@ -65,12 +62,6 @@ def prove(asked: Asked) -> Proof:
             return nothing(asked, f"α has entries beyond {LARGEST_ALPHA:.1e}, whose sums and products overflow")
         return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
     found, values = _bounded(asked, point)
-    if (found.gap > _enough(asked) or found.least_gap > (asked.tol or 0.0)) and program.m <= MOST_CARRIERS:
-        itself = asked.repair(program, asked.alpha, itself=True)
-        if itself is not None and itself.carriers != point.carriers:
-            other, others = _bounded(asked, itself)
-            if other.gap < found.gap:
-                point, found, values = itself, other, others
     remains, said, best = found.gap, "", held
     if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
         remains, said, best = _remains(asked, point, values, found.gap)

@@ -26,7 +26,6 @@ Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +36,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.exactly import Exactly, as_integers, common, enclosed
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma, lengths_above, sum_in_two, two_sum
+from qpsvm.base.arrays.rounding import (
+    UNDERFLOW,
+    UNIT,
+    dots_in_two,
+    gamma,
+    length_above,
+    lengths_above,
+    sum_in_two,
+    two_sum,
+)
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import Definiteness
@@ -146,7 +154,7 @@ class BallSpace(Space):
         self.n, self.d = rows.shape
         self._written_out = not rows.is_sparse or self.n * self.d <= WRITTEN_OUT
         self._halves, self._radius = np.empty(self.n), np.empty(self.n)
-        square, length = float(centre @ centre), _length(centre)
+        square, length = float(centre @ centre), length_above(centre)
         for block in rows.blocks():
             for piece in block.pieces():
                 self._look(piece, square, length)
@@ -202,10 +210,10 @@ class BallSpace(Space):
         lengths = np.sqrt(2.0 * self.levels.bounds[1]) * (1.0 + gamma(4))
         if not self._written_out:
             sums -= self.centre
-            lengths = lengths + 2.0 * _length(self.centre)  # ‖x‖ + ‖c‖
+            lengths = lengths + 2.0 * length_above(self.centre)  # ‖x‖ + ‖c‖
         off = gamma(self.n + 8) * float(np.abs(beta) @ lengths) + self.n * self.d * UNDERFLOW
         off = (off + float(beta_radius @ lengths)) * (1.0 + gamma(self.n + 4))
-        return Measured(Values(nothing, nothing, nothing), (_length(sums) + off) * (1.0 + gamma(4)), (0.0, 0.0))
+        return Measured(Values(nothing, nothing, nothing), (length_above(sums) + off) * (1.0 + gamma(4)), (0.0, 0.0))
 
     def sharpened(self, held: Primal, points: IntArray) -> Values | None:
         """There is nothing to sharpen: ⟨0, x − c⟩ is 0."""
@@ -266,12 +274,12 @@ class LinearSpace(Space):
                     some = slice(start, min(start + PIECE, piece.n))
                     sums += piece.weights_at(beta[piece.rows][some], some)
                     pieces += 1
-        radius = lengths * _length(w) * gamma(self._terms + 3)  # (PLIN.1)
+        radius = lengths * length_above(w) * gamma(self._terms + 3)  # (PLIN.1)
         radius += self._terms * UNDERFLOW if w.any() else 0.0
         size = float(np.abs(beta) @ lengths) * (1.0 + gamma(self.n + 2))
         off = gamma(PIECE + pieces + 4) * size + (self.n * self.d * UNDERFLOW if beta.any() else 0.0)  # (PLIN.2)
         off += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))
-        apart = (_length(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
+        apart = (length_above(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
         square = float(np.square(w).sum())
         spread = gamma(self.d + 2) * square + self.d * UNDERFLOW
         half = (max(0.5 * (square - spread), 0.0), 0.5 * (square + spread) * (1.0 + gamma(2)))
@@ -303,7 +311,7 @@ class LinearSpace(Space):
         high, error = two_sum(held.w, -found[0])
         apart = high + (error - found[1])
         lost = found[2] + 4.0 * UNIT * (np.abs(apart) + np.abs(error) + np.abs(found[1]))
-        return (_length(np.abs(apart) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
+        return (length_above(np.abs(apart) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
 
     def _pieces(self, points: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
         """Some of the points, a few dense rows at a time, and their places among those asked for: X is read once."""
@@ -337,14 +345,3 @@ class LinearSpace(Space):
         square = Fraction(sum(v * v for v in w)) * _power(2 * w_exponent)
         own_square = sum((sum(parts, Fraction(0)) ** 2 for parts in own.values()), Fraction(0)) / denominator**2
         return ExactValues([(v, v) for v in values], (square, square), (own_square, own_square))
-
-
-def _length(w: FloatArray) -> float:
-    """‖w‖ from above."""
-    largest = float(np.abs(w).max(initial=0.0))
-    if largest == 0.0:
-        return 0.0
-    if not math.isfinite(largest):
-        return math.inf
-    scaled = w / largest
-    return largest * math.sqrt(float(scaled @ scaled)) * (1.0 + gamma(len(w) + 8))

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.checks import index_of
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError
 from qpsvm.data.files.sheet import MISSING, Sheet, numbers
@@ -84,6 +85,13 @@ class Columns:
     def place(self, i: int, name: str) -> tuple[str, str]:
         """Where the cell of row i stands in the file, in words, and its text."""
         return self.sheet.place(int(self.rows[i]), name)
+
+    def odd(self, name: str) -> tuple[str, str, bool]:
+        """Where the first cell that is no number stands, its text, and whether commas are all that is wrong."""
+        cells, used = self.cells[name], self.cells[name].used()
+        words = {text: 1.0 for text in used if numbers([text]) is None}
+        commas = numbers([text.replace(",", ".") for text in used]) is not None
+        return *self.place(int(cells.looked_up(words, 0.0).argmax()), name), commas
 
     def without_missing(self, names: Sequence[str], drop_missing: bool) -> tuple[Columns, int]:
         """Drop the rows with a missing value in one of the columns named, or refuse them. Raises DataError."""
@@ -315,20 +323,21 @@ def moments(X: Matrix, path: FilePath) -> tuple[FloatArray, FloatArray]:
 def standardised(table: Table, path: FilePath) -> Table:
     """The table with its encoding's mean and scale applied, or itself where there are none.
 
-    A dense X is changed in place.
-
-    Raises DataError, ParameterError.
+    A dense X that may be written to is changed in place. Raises DataError, ParameterError.
     """
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table
     with np.errstate(over="ignore"):
         if sp.issparse(table.X) and not mean.any():
-            return replace(table, X=divided(table.X, scale))
-        X = as_dense(table.X, path)
-        X -= mean
-        X /= scale
-    if not np.isfinite(X).all():
-        name = table.names[int(np.argwhere(~np.isfinite(X))[0, 1])]
+            X = divided(table.X, scale)
+        else:
+            X = as_dense(table.X, path)
+            X = X if X.flags.writeable else X.copy()
+            X -= mean
+            X /= scale
+    values = X.data if sp.issparse(X) else X
+    if not np.isfinite(values).all():
+        name = table.names[index_of(X, int(np.argmin(np.isfinite(values).ravel())))[1]]
         raise DataError(f"{path}: feature {name!r} has values too large to be standardised; divide them by a constant")
     return replace(table, X=X)

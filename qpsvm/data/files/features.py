@@ -45,10 +45,8 @@ def column_of(columns: Columns, name: str) -> Column:
     cells = columns.cells[name]
     if cells.numbers() is not None:
         return Column(name)
-    categories = cells.used()
-    words = {text: 1.0 for text in categories if numbers([text]) is None}
-    at, odd = columns.place(int(cells.looked_up(words, 0.0).argmax()), name)
-    if numbers([text.replace(",", ".") for text in categories]) is not None:
+    categories, (at, odd, commas) = cells.used(), columns.odd(name)
+    if commas:
         raise DataError(f"{at}: {reprlib.repr(odd)} has a comma; write decimal points, no thousands marks")
     if len(categories) > max(MANY_CATEGORIES, len(columns.rows) / 2):
         raise DataError(
@@ -61,9 +59,7 @@ def column_of(columns: Columns, name: str) -> Column:
 def encode(columns: Columns, encoding: Encoding) -> Matrix:
     """Turn the columns into X (n, d): dense, or CSR where 0/1 features would make it too large.
 
-    Each column is given up once it stands in X.
-
-    Raises DataError.
+    Each column is given up once it stands in X. Raises DataError.
     """
     n, d = len(columns.rows), encoding.n_features
     found = {
@@ -117,14 +113,11 @@ def labels_of(columns: Columns, encoding: Encoding) -> NDArray[Any]:
 
 def numbers_of(columns: Columns, name: str, what: str) -> NDArray[Any]:
     """A column that has to be numbers, (n,): the target of a regression or a ranking, or weights. Raises DataError."""
-    cells = columns.cells[name]
-    if cells.numbers() is None:
-        commas = numbers([text.replace(",", ".") for text in cells.used()]) is not None
+    if columns.cells[name].numbers() is None:
+        at, odd, commas = columns.odd(name)
         hint = "write decimal points, not commas" if commas else "name a column of numbers"
         if what == "the target" and not commas:
             hint += " by --target (target=), or take a machine of two classes for one of labels"
-        words = {text: 1.0 for text in cells.used() if numbers([text]) is None}
-        at, odd = columns.place(int(cells.looked_up(words, 0.0).argmax()), name)
         raise DataError(f"{at}: {reprlib.repr(odd)} is not a number, which {what} must be here; {hint}")
     return whole(_finite_numbers(columns, name))
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from qpsvm.base.errors import FileFormatError, MissingFileError, QPSVMError, TooLargeError
 
@@ -19,6 +21,9 @@ DECODED_BYTES = 1 << 20
 #: What is read of a text to tell whether it is CSV or LIBSVM.
 HEAD_BYTES = 1 << 16
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+#: How files begin that are packed, and what unpacks them; in bytes that have to be looked at.
+PACKED = {rb"\xfd7zXZ\0": "lzma", rb"\x1f\x8b": "gzip", rb"BZh[1-9](1AY&SY|\x17rE8P)": "bz2"}
+MARK_BYTES = 10
 
 
 class StandardInput:
@@ -85,7 +90,10 @@ def read_bytes(path: FilePath) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
         why = error.strerror if isinstance(error, OSError) else None
         raise FileFormatError(f"{path} cannot be read: {why or error}") from error
-    content = _unpack(path, content)
+    packer = _packer(content[:MARK_BYTES])
+    if packer is not None:
+        with readable(path):
+            content = packer.open(io.BytesIO(content)).read()
     if b"\0" in content:
         found = ": it is UTF-16 text" if content.startswith(UTF_16) else ""
         raise FileFormatError(f"{path} is not a text file in UTF-8{found}; export it as CSV or LIBSVM text in UTF-8")
@@ -116,20 +124,18 @@ def _not_utf_8(content: bytes) -> int | None:
     return None
 
 
+def _packer(mark: bytes) -> Any:
+    """The module that unpacks what begins so; None where it is not packed."""
+    return next((import_module(name) for magic, name in PACKED.items() if re.match(magic, mark)), None)
+
+
 def unpacked(path: FilePath) -> IO[bytes]:
     """A file opened for reading, unpacked where it is packed by xz, gzip or bzip2. Raises FileFormatError."""
-    import bz2
-    import gzip
-    import lzma
-
     name = str(path)
     try:
         with open(name, "rb") as file:
-            mark = file.read(6)
-        for magic, opened in ((b"\xfd7zXZ\0", lzma.open), (b"\x1f\x8b", gzip.open), (b"BZh", bz2.open)):
-            if mark.startswith(magic):
-                return cast("IO[bytes]", opened(name, "rb"))
-        return open(name, "rb")
+            packer = _packer(file.read(MARK_BYTES))
+        return cast("IO[bytes]", open(name, "rb") if packer is None else packer.open(name, "rb"))
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
 
@@ -145,24 +151,4 @@ def readable(path: FilePath) -> Iterator[None]:
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         if isinstance(error, QPSVMError):
             raise
-        raise FileFormatError(f"{path} is a damaged file: {error}") from error
-
-
-def _unpack(path: FilePath, content: bytes) -> bytes:
-    import bz2
-    import gzip
-    import lzma
-    import zlib
-
-    unpackers: dict[bytes, Callable[[bytes], bytes]] = {
-        rb"\xfd7zXZ\0": lzma.decompress,
-        rb"\x1f\x8b": gzip.decompress,
-        rb"BZh[1-9](1AY&SY|\x17rE8P)": bz2.decompress,
-    }
-    for magic, unpack in unpackers.items():
-        if re.match(magic, content):
-            try:
-                return unpack(content)
-            except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
-                raise FileFormatError(f"{path} is a damaged compressed file: {error}") from error
-    return content
+        raise FileFormatError(f"{path} is a damaged compressed file: {error}") from error

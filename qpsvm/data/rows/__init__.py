@@ -19,7 +19,7 @@ from qpsvm.data.rows.transformed import (
     WithOnes,
     divided,
     standardised,
-)
+)  # fmt: skip
 
 __all__ = [
     "ArrayRows", "Block", "Centred", "ChunkRows", "DenseBlock", "Mapped", "RowSource", "SomeRows", "SparseBlock",

@@ -331,12 +331,14 @@ class DenseBlock(MadeBlock):
             return self.X[at]  # some columns of an array, or one that came in a message: `take` would copy it first
         if not flags.c_contiguous:
             return self.X.T.take(at, axis=1).T
+        if len(at) <= (step := rows_at_a_time(self.d)):
+            return self.X.take(at, axis=0)
         out = np.empty((len(at), self.d))
 
         def gather(tile: slice) -> None:
             self.X.take(at[tile], axis=0, out=out[tile], mode="wrap")  # to raise in time NumPy would buffer the output
 
-        in_tiles(gather, strips(len(at), rows_at_a_time(self.d)), GATHER_SECONDS * out.size)
+        in_tiles(gather, strips(len(at), step), GATHER_SECONDS * out.size)
         return out
 
     def sum_of_squares(self) -> float:
@@ -377,68 +379,18 @@ class StoredBlock(MadeBlock):
         return np.asarray(self.stored[at][:, self.columns], dtype=np.float64)
 
 
-class OnesBlock(Block):
-    """The rows (x_i, 1) of a block of rows x_i."""
+class OnesBlock(MadeBlock):
+    """The rows (x_i, 1) of a block of dense rows x_i."""
 
     def __init__(self, block: Block) -> None:
-        self.block = block
-        self.rows, self.n, self.d = block.rows, block.n, block.d + 1
+        self._block, self.rows, self.n, self.d = block, block.rows, block.n, block.d + 1
 
-    @property
-    def matrix(self) -> Matrix:
-        return with_ones(self.block.matrix)
-
-    def margins(self, w: FloatArray) -> FloatArray:
-        """X w + b for (w, b)."""
-        out = self.block.margins(w[:-1])
-        out += w[-1]
-        return out
-
-    def weights(self, beta: FloatArray) -> FloatArray:
-        """(Xᵀβ, 1ᵀβ)."""
-        return np.concatenate([self.block.weights(beta), beta.sum(axis=0)[None]])
-
-    def weights_at(self, beta: FloatArray, at: Places) -> FloatArray:
-        return np.append(self.block.weights_at(beta, at), beta.sum())
-
-    def take(self, at: Places) -> Matrix:
-        return with_ones(self.block.take(at))
-
-    def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
-        """The moments of X_J, bordered by its sums."""
-        S, s = self.block.moments(at, scale)
-        sums = np.append(s, float(count(at, self.n) if scale is None else scale.sum()))
-        return np.block([[S, s[:, None]], [sums]]), sums
-
-    def squared_norms(self) -> FloatArray:
-        return self.block.squared_norms() + 1.0
-
-    def sum_of_squares(self) -> float:
-        return self.block.sum_of_squares() + self.n
-
-    def column_sums(self) -> FloatArray:
-        return np.append(self.block.column_sums(), float(self.n))
-
-    def column_squares(self) -> FloatArray:
-        return np.append(self.block.column_squares(), float(self.n))
-
-    @property
-    def entries(self) -> int:
-        return self.block.entries + self.n
-
-    @property
-    def longest_row(self) -> int:
-        return self.block.longest_row + 1
-
-    @property
-    def nbytes(self) -> int:
-        return self.block.nbytes
-
-    def pieces(self) -> Iterator[Block]:
-        return map(OnesBlock, self.block.pieces())
+    def made(self, at: Places) -> FloatArray:
+        made: FloatArray = with_ones(self._block.take(at))
+        return made
 
 
 def with_ones(X: Matrix) -> Matrix:
     """[X, 1]: (k, d + 1)."""
     ones = np.ones((X.shape[0], 1))
-    return sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
+    return sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])

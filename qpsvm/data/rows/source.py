@@ -20,7 +20,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.limits import check_memory
@@ -79,6 +79,13 @@ class RowSource(ABC):
 
     def check(self) -> None:  # noqa: B027 - most know of nothing that could change
         """Raise a `DataError` where what the rows come from is known to have changed since it was opened."""
+
+    def begin(self) -> None:
+        """The same before anything is worked out of the rows."""
+        self.check()
+
+    def end(self) -> None:  # noqa: B027 - most keep nothing of a run
+        """The end of what began there."""
 
     def __getitem__(self, rows: IntArray | slice) -> Matrix:
         """`take`, so that some samples of a problem are asked for in one way, wherever they are."""

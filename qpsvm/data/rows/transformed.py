@@ -22,11 +22,11 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock, MadeBlock, OnesBlock, Places, rows_at_a_time
+from qpsvm.data.rows.blocks import Block, DenseBlock, MadeBlock, OnesBlock, Places, rows_at_a_time, with_ones
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.rows.source import Found, RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
@@ -112,7 +112,7 @@ class WithOnes(Derived):
         super().__init__(source, source.d + 1)
 
     def made(self, block: Block) -> Block:
-        return OnesBlock(block)
+        return SparseBlock(with_ones(block.matrix), block.rows.start) if self.is_sparse else OnesBlock(block)
 
     @property
     def entries(self) -> int:

@@ -27,9 +27,8 @@ from qpsvm.data.kinds import is_mapped
 from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock, is_plain
 from qpsvm.data.rows.memory import Seal
 from qpsvm.data.rows.sparse_block import SparseBlock
-from qpsvm.data.sources.column_roles import chosen
 from qpsvm.data.sources.decoding.batches import check_source, check_values
-from qpsvm.data.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows, Watch
+from qpsvm.data.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows, Watch, chosen
 
 
 class SparseMap(StoredRows):
@@ -242,6 +241,13 @@ class MemoryMap(StoredRows):
     def check(self) -> None:
         self.origin.watch.check()
         self._seal.check()
+
+    def begin(self) -> None:
+        self.origin.watch.check()
+        self._seal.begin()
+
+    def end(self) -> None:
+        self._seal.end()
 
     @property
     def entries(self) -> int:

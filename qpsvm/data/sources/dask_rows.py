@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE
-from qpsvm.base.arrays.doubles import first_rounded
+from qpsvm.base.arrays.rounding import first_rounded
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import ClusterError, DataError, DataTypeError
 from qpsvm.base.resources.limits import available_memory
@@ -112,7 +112,7 @@ class Facts:
     idle: int = 0
 
 
-def facts_of(X: Any, y: Any = None, weight: Any = None) -> Facts:
+def facts_of(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None) -> Facts:
     """What is known of one partition, found where it is. Shapes: X (k, d), y, weight (k,) or None."""
     shape = getattr(X, "shape", ())
     if len(shape) != 2:
@@ -126,7 +126,7 @@ def facts_of(X: Any, y: Any = None, weight: Any = None) -> Facts:
     if X.dtype.kind not in "biuf":
         return Facts(**known, fault=f" has entries of type {X.dtype}; samples must be numbers")
     try:
-        check_values(sp.csr_array(X) if sparse else X, lambda row: f"row {row}", None)
+        check_values(sp.csr_array(X) if sparse else X, lambda row: f"row {row}", names)
         labels, classes = (None, None) if y is None or not k else sorted_labels(y, k)
     except DataError as error:
         return Facts(**known, fault=f": {error}")
@@ -178,7 +178,8 @@ class DaskRows(RowSource):
         self.weight = None if weight is None else list(next(rest).to_delayed().ravel())
         nothing = [None] * len(self.features)
         each = zip(self.features, self.target or nothing, self.weight or nothing, strict=True)
-        self.facts: tuple[Facts, ...] = dask.compute(*[dask.delayed(facts_of, pure=False)(*part) for part in each])
+        look, names = dask.delayed(facts_of, pure=False), self.feature_names
+        self.facts: tuple[Facts, ...] = dask.compute(*[look(*part, names) for part in each])
         self._check()
         self.n, self.d = sum(part.rows for part in self.facts), self.facts[0].columns
         self.is_sparse = any(part.sparse for part in self.facts)

@@ -19,9 +19,8 @@ from qpsvm.data.sources import arrays
 from qpsvm.data.sources.decoding import arrow
 from qpsvm.data.sources.decoding.arrow import StreamedRows
 from qpsvm.data.sources.decoding.batches import Decoder, tallied
-from qpsvm.data.sources.decoding.delimited import CsvRows
-from qpsvm.data.sources.decoding.libsvm import LibsvmRows
 from qpsvm.data.sources.decoding.spool import Decoded, Place, Stored, spooled
+from qpsvm.data.sources.decoding.text import CsvRows, LibsvmRows
 from qpsvm.data.sources.stored import StoredRows
 
 

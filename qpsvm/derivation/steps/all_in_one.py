@@ -12,7 +12,7 @@ from qpsvm.machines import CrammerSinger
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp
 from qpsvm.program.all_in_one import JointDual
-from qpsvm.result.all_in_one_model import JointModel
+from qpsvm.result.decision_functions import DecisionFunctions
 
 #: What of Σα_ic a weight of the slack leaves, in LaTeX.
 APART = r"f_y(x_i)-f_c(x_i)"
@@ -104,7 +104,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             f"functions "
             "need. What a class gains another one loses: the w_c add up to 0.",
             lines(r"f_c(x)=\sum_i\beta_{ic}K(x_i,x)" + ("+b_c" if of_b else ""), r"\sum_c w_c=0"),
-            JointModel.decision_function, f_recovered, general="JOINT.1",
+            DecisionFunctions._values, f_recovered, general="JOINT.1",
         ),
         Step(
             f"{tag}.11", "Three kinds of rows",

@@ -27,7 +27,7 @@ from qpsvm.machines import (
 from qpsvm.machines.problem.forms import primal_with_rows, qp_with_rows
 from qpsvm.machines.problem.linear_constraints import UserRows, user_rows
 from qpsvm.machines.problem.reading import constraint_table
-from qpsvm.result.model import Model
+from qpsvm.result.decision_functions import DecisionFunctions
 from qpsvm.space.kernels.functions import Linear
 
 #: Rows that are named in a sentence: more of them are in `SVMResult.constraints`.
@@ -300,7 +300,7 @@ def steps(problem: Problem) -> tuple[Step, ...]:
         step(
             "Recovering f",
             "Put the stationarity in w into f: α, λ and the points of the rows are all that a prediction needs.",
-            rf"f(x)={t.f}", Model.decision_function, f_recovered, general="DUAL.4",
+            rf"f(x)={t.f}", DecisionFunctions._values, f_recovered, general="DUAL.4",
         ),
         step(
             "Strong duality",

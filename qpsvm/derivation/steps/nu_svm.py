@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qpsvm.base.arrays.vectors import quantile_interval
+from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds import levels
 from qpsvm.derivation import measures
 from qpsvm.derivation.quantities import At

@@ -22,7 +22,7 @@ from qpsvm.derivation.steps.latex import cases, flat, lines, signed, step
 from qpsvm.machines import Problem
 from qpsvm.machines.problem import judge
 from qpsvm.program.svm_dual import intercept_group
-from qpsvm.result.model import Model
+from qpsvm.result.decision_functions import DecisionFunctions
 from qpsvm.result.svm_result import kkt_table
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -380,7 +380,7 @@ class Argument:
             f or lines(
                 rf"f(x)=\langle w,\varphi(x)\rangle{plus_b}", rf"\phantom{{f(x)}}=\sum_i{self.coef}\,K(x_i,x){plus_b}"
             ),
-            Model.decision_function, measures.decision_function_recovered, general="DUAL.4",
+            DecisionFunctions._values, measures.decision_function_recovered, general="DUAL.4",
             construction="" if self.problem.space.is_linear else "the decision function is this sum",
         )  # fmt: skip
 

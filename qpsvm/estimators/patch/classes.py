@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import inspect
 import logging
-import types
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar, Self
 
@@ -52,16 +52,6 @@ class StandsFor(type):
     def __instancecheck__(cls, thing: object) -> bool:
         original = vars(cls).get("original")
         return super().__instancecheck__(thing) or (original is not None and isinstance(thing, original))
-
-
-def with_defaults(init: Callable[..., None], **defaults: Any) -> Callable[..., None]:
-    """The same constructor with other defaults, which its signature shows: scikit-learn reads parameters from it."""
-    assert isinstance(init, types.FunctionType)
-    assert init.__kwdefaults__ is not None
-    made = types.FunctionType(init.__code__, init.__globals__, init.__name__, init.__defaults__, init.__closure__)
-    made.__kwdefaults__ = {**init.__kwdefaults__, **defaults}
-    made.__annotations__, made.__doc__, made.__qualname__ = init.__annotations__, init.__doc__, init.__qualname__
-    return made
 
 
 def either(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -202,8 +192,9 @@ def stand_in(ours: Any, base: type = StandIn, **defaults: Any) -> type:
     about = {
         "__module__": __name__, "__qualname__": name, "original": getattr(theirs, name),
         "__doc__": f"`qpsvm.estimators.{name}` in the place of `sklearn.svm.{name}`.",
+        "_own": {key: replace(ours._parameters[key], default=value) for key, value in defaults.items()},
     }  # fmt: skip
-    return StandsFor(name, (base, ours), {**about, "__init__": with_defaults(ours.__init__, **defaults), **members})
+    return StandsFor(name, (base, ours), {**about, **members})
 
 
 # An indefinite kernel matrix, as "sigmoid" may have, is left to scikit-learn, whose answer is another than that of

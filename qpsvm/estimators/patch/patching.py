@@ -147,10 +147,7 @@ def unpatch_sklearn(names: str | Iterable[str] | None = None) -> None:
 
 
 def _known(names: str | Iterable[str] | None) -> list[str]:
-    """The names that are meant.
-
-    Raises UnknownOptionError.
-    """
+    """The names that are meant. Raises UnknownOptionError."""
     if names is None:
         return list(CLASSES)
     wanted = [names] if isinstance(names, str) else list(names)

@@ -26,9 +26,8 @@ from qpsvm.data.rows import RowSource, Standardised
 from qpsvm.data.rows import standardised as by_blocks
 from qpsvm.data.sources.arrays import width_of
 from qpsvm.data.sources.decoding.arrow import files
-from qpsvm.data.sources.decoding.delimited import head_of
-from qpsvm.data.sources.decoding.libsvm import LibsvmRows
 from qpsvm.data.sources.decoding.spool import Place, spooled
+from qpsvm.data.sources.decoding.text import LibsvmRows, head_of
 from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, with_content
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.faces.cli.terminal import Ticker

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,20 +18,12 @@ from qpsvm.base.errors import DataError
 from qpsvm.data.files import Table
 from qpsvm.faces.cli.data import Sample, rows_of, source
 from qpsvm.faces.cli.data_files import in_words, moments_of, standardised_by
-from qpsvm.many.grid.scoring import SEEDS
+from qpsvm.many.grid.scoring import SEEDS, Fold
 
 #: Of the draw of rows, where no seed is given: the same command prints the same.
 SEED = 0
 #: A whole part of a hundred that is taken for a share is meant as per cent.
 PER_CENT = 100.0
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """The rows that train, and those that are tested."""
-
-    train: IntArray
-    test: IntArray
 
 
 def share(text: str) -> float:
@@ -60,7 +52,7 @@ def seed(text: str) -> int:
     return int(text)
 
 
-def held_out(sample: Sample, part: float, seeded: int) -> Split:
+def held_out(sample: Sample, part: float, seeded: int) -> Fold:
     """A share of the rows, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
 
     Raises DataError.
@@ -77,10 +69,10 @@ def held_out(sample: Sample, part: float, seeded: int) -> Split:
     train, test = next(splitter.split(rows, labels, groups))
     if labels is not None:
         _check_classes(labels, train, test, part)
-    return Split(np.sort(rows[train]), np.sort(rows[test]))
+    return Fold(np.sort(rows[train]), np.sort(rows[test]))
 
 
-def folds(sample: Sample, count: int, seeded: int) -> Iterator[Split]:
+def folds(sample: Sample, count: int, seeded: int) -> Iterator[Fold]:
     """So many folds, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
 
     Raises DataError.
@@ -102,10 +94,10 @@ def folds(sample: Sample, count: int, seeded: int) -> Iterator[Split]:
         splitter = GroupKFold(count)
     else:
         splitter = (KFold if labels is None else StratifiedKFold)(count, shuffle=True, random_state=seeded)
-    return (Split(rows[train], rows[test]) for train, test in splitter.split(rows, labels, groups))
+    return (Fold(rows[train], rows[test]) for train, test in splitter.split(rows, labels, groups))
 
 
-def parts(sample: Sample, split: Split, options: argparse.Namespace) -> tuple[Sample, Sample]:
+def parts(sample: Sample, split: Fold, options: argparse.Namespace) -> tuple[Sample, Sample]:
     """The rows that train and those that are tested, both standardised by the first where that is asked for."""
     train, test = some_rows(sample, split.train), some_rows(sample, split.test)
     if not options.standardise:

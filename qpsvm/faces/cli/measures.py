@@ -12,17 +12,40 @@ from qpsvm.faces.cli.variants import Learnt
 
 #: Pairs that are compared at a time: 8 MB of answers.
 BLOCK_PAIRS = 8_000_000
+NO_PAIR = "no pair to compare"
 
 
-def regression_in_words(t: FloatArray, f: FloatArray, quantile: float | None = None) -> str:
-    """Of predictions f of numbers t, (n,) each: R² and mean absolute error; of a quantile, its loss and its share."""
-    missed = t - f
+def figures(
+    learnt: Learnt, predicted: NDArray[Any], target: NDArray[Any], groups: NDArray[Any] | None = None,
+    quantile: float | None = None,
+) -> dict[str, float]:  # fmt: skip
+    """The scores by name of predictions (n,) of a target (n,): of labels, numbers, a quantile or an order."""
+    if learnt == "ranks":
+        right, pairs = ordered_pairs(target, predicted, groups)
+        return {"pairs in order": right / pairs} if pairs else {}
+    if learnt != "numbers":
+        hits, labels = predicted == target, np.unique(target)
+        found = {"accuracy": float(hits.mean())}
+        if len(labels) > 1 and np.isin(predicted, labels).all():
+            found["balanced accuracy"] = float(np.mean([hits[target == label].mean() for label in labels]))
+        return found
+    missed = target - predicted
     if quantile is not None:
         loss = float(np.maximum(quantile * missed, (quantile - 1.0) * missed).mean())
-        return f"mean pinball loss {loss:.4g}, share of targets below the prediction {(missed < 0).mean():.4f}"
-    spread = float(np.square(t - t.mean()).sum())
-    share = f"R² {1.0 - float(np.square(missed).sum()) / spread:.4f}, " if spread > 0.0 else ""
-    return f"{share}mean absolute error {np.abs(missed).mean():.4g}"
+        return {"mean pinball loss": loss, "share below": float((missed < 0).mean())}
+    spread = float(np.square(target - target.mean()).sum())
+    found = {"R²": 1.0 - float(np.square(missed).sum()) / spread} if spread > 0.0 else {}
+    return {**found, "mean absolute error": float(np.abs(missed).mean())}
+
+
+def named(found: dict[str, float], spread: dict[str, float] | None = None) -> str:
+    """Scores by name in one line, each with its standard deviation over the folds where there are folds."""
+    said = []
+    for name, value in found.items():
+        form = ".4g" if name.startswith("mean ") else ".4f"
+        deviation = "" if spread is None else f" ± {spread[name]:{form}}"
+        said.append(f"{name} {value:{form}}{deviation}")
+    return ", ".join(said) or NO_PAIR
 
 
 def ordered_pairs(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> tuple[int, int]:
@@ -40,31 +63,9 @@ def ordered_pairs(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> 
     return right, pairs
 
 
-def ranking_in_words(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> str:
-    """The share of the pairs of a group, one better than the other, that f has in this order."""
-    right, pairs = ordered_pairs(y, f, groups)
-    return f"{right} of {pairs} pairs in order ({right / pairs:.4f})" if pairs else "no pair to compare"
-
-
 def only_answer(predicted: NDArray[Any]) -> Any:
     """The one answer that all predictions (n,) are; None where there are several."""
     return predicted[0] if len(predicted) and (predicted == predicted[0]).all() else None
-
-
-def labels_in_words(target: NDArray[Any], predicted: NDArray[Any]) -> str:
-    """The accuracy, the mean of it over the classes where there are several, and whether only one is ever predicted."""
-    right, labels = predicted == target, np.unique(target)
-    said = f"accuracy {right.mean():.4f}"
-    if len(labels) > 1:
-        said += f" (balanced {np.mean([right[target == label].mean() for label in labels]):.4f})"
-        answer = only_answer(predicted)
-        said += "" if answer is None else f"; every row is predicted {answer}"
-    return said
-
-
-def sides_in_words(labels: NDArray[Any]) -> str:
-    """How many of the rows (n,), −1 or +1 each, are outside and inside."""
-    return f"{int((labels > 0).sum())} inside, {int((labels < 0).sum())} outside"
 
 
 def in_words(
@@ -77,12 +78,17 @@ def in_words(
     """
     if learnt == "none":
         known = "" if target is None else f", accuracy {(predicted == target).mean():.4f}"
-        return sides_in_words(predicted) + known
+        return f"{int((predicted > 0).sum())} inside, {int((predicted < 0).sum())} outside{known}"
     if target is None:
         return ""
-    if learnt == "labels":
-        return labels_in_words(target, predicted)
-    numbers = target.astype(float)
     if learnt == "ranks":
-        return ranking_in_words(numbers, predicted, groups)
-    return regression_in_words(numbers, predicted, quantile)
+        right, pairs = ordered_pairs(target.astype(float), predicted, groups)
+        return f"{right} of {pairs} pairs in order ({right / pairs:.4f})" if pairs else NO_PAIR
+    found = figures(learnt, predicted, target.astype(float) if learnt == "numbers" else target, None, quantile)
+    if learnt == "numbers":
+        return named(found).replace("share below", "share of targets below the prediction")
+    said = f"accuracy {found['accuracy']:.4f}"
+    if "balanced accuracy" in found:
+        said += f" (balanced {found['balanced accuracy']:.4f})"
+    answer = only_answer(predicted) if len(np.unique(target)) > 1 else None
+    return said if answer is None else f"{said}; every row is predicted {answer}"

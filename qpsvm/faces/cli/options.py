@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
 from qpsvm.faces.cli.variants import VARIANTS, takers
+from qpsvm.machines import registry
 from qpsvm.space.kernels.functions import FUNCTIONS
 
 #: Negative numbers: argparse takes them for values, though they begin as options do.
@@ -87,11 +88,18 @@ def _joined(args: Sequence[str]) -> list[str]:
     return found
 
 
-def file_name(text: str) -> str:
-    """The name of a file. Raises ArgumentTypeError."""
-    if not text:
-        raise argparse.ArgumentTypeError("expected the name of a file, got ''")
-    return text
+def text(what: str) -> Callable[[str], str]:
+    """A reader of a text that is not empty: `what` it is, for the error."""
+
+    def read(given: str) -> str:
+        if not given:
+            raise argparse.ArgumentTypeError(f"expected {what}, got ''")
+        return given
+
+    return read
+
+
+file_name, name = text("the name of a file"), text("a name")
 
 
 def word(known: Iterable[str]) -> Callable[[str], str]:
@@ -111,13 +119,6 @@ def among(words: Sequence[str]) -> dict[str, Any]:
     return {"type": word(words), "choices": words}
 
 
-def name(text: str) -> str:
-    """The name of a column or label. Raises ArgumentTypeError."""
-    if not text:
-        raise argparse.ArgumentTypeError("expected a name, got ''")
-    return text
-
-
 @dataclass(frozen=True)
 class Bound:
     """An option that has an effect only for some variants, or only for some kernels.
@@ -134,19 +135,6 @@ class Bound:
     takers: tuple[str, ...]
 
 
-BOUND = (
-    Bound("C", 1.0, "variant", takers("C")),
-    Bound("nu", 0.5, "variant", takers("nu")),
-    Bound("lam", 0.01, "variant", takers("lam")),
-    Bound("epsilon", 0.1, "variant", takers("epsilon")),
-    Bound("quantile", 0.5, "variant", takers("quantile")),
-    Bound("width", 0.5, "variant", takers("width")),
-    Bound("loss", "absolute", "variant", takers("loss")),
-    Bound("intercept", "free", "variant", takers("intercept")),
-    Bound("gamma", "scale", "kernel", tuple(name for name, own in FUNCTIONS.items() if "gamma" in own)),
-    Bound("degree", 3.0, "kernel", tuple(name for name, own in FUNCTIONS.items() if "degree" in own)),
-    Bound("coef0", 0.0, "kernel", tuple(name for name, own in FUNCTIONS.items() if "coef0" in own)),
-)
 #: Parameters of the machines that are numbers, and what they are.
 PARAMETERS = {
     "C": "penalty of slack",
@@ -158,6 +146,15 @@ PARAMETERS = {
 }
 #: Parameters whose values are words: no grid varies them.
 WORDS = ("loss", "intercept")
+#: Those of the kernels, with their defaults.
+OF_KERNELS = {"gamma": "scale", "degree": 3.0, "coef0": 0.0}
+
+
+BOUND = (
+    *(Bound(option, registry.default(option), "variant", takers(option)) for option in (*PARAMETERS, *WORDS)),
+    *(Bound(option, default, "kernel", tuple(name for name, own in FUNCTIONS.items() if option in own))
+      for option, default in OF_KERNELS.items()),
+)  # fmt: skip
 
 
 def settle(options: argparse.Namespace) -> None:
@@ -201,32 +198,24 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
         "Feather or .npy; a folder or a pattern such as 'part-*.parquet' stands for its files"
     )
     group.add_argument(name_or_flag, type=file_name, **how, help=what)
-    group.add_argument(
-        "--target", type=name, metavar="COLUMN",
-        help="the column of labels, or numbers; of an array its place, or a .npy file",
-    )  # fmt: skip
-    group.add_argument(
-        "--positive", type=name, metavar="LABEL", help="the label on the positive side, with all others on the negative"
-    )
+    what = "the column of labels, or numbers; of an array its place, or a .npy file"
+    group.add_argument("--target", type=name, metavar="COLUMN", help=what)
+    what = "the label on the positive side, with all others on the negative"
+    group.add_argument("--positive", type=name, metavar="LABEL", help=what)
     group.add_argument("--groups", type=name, metavar="COLUMN", help="of a ranking: rows of one group are compared")
     group.add_argument("--weights", type=name, metavar="COLUMN", help="what each row weighs; a row of 0 takes no part")
-    group.add_argument(
-        "--class-weight", type=class_weight, action="append", metavar="WEIGHT",
-        help="balanced (each class weighs the same), or LABEL=WEIGHT, what a row of that class weighs (repeatable)",
-    )  # fmt: skip
+    what = "balanced (each class weighs the same), or LABEL=WEIGHT, what a row of that class weighs (repeatable)"
+    group.add_argument("--class-weight", type=class_weight, action="append", metavar="WEIGHT", help=what)
     group.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out (repeatable)")
     group.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
-    group.add_argument(
-        "--standardise", "--standardize", action="store_true", help="give each column mean 0 and deviation 1"
-    )
+    what = "give each column mean 0 and deviation 1"
+    group.add_argument("--standardise", "--standardize", action="store_true", help=what)
 
 
 def add_stream(parser: argparse.ArgumentParser) -> None:
     """Add the option that leaves samples where they are stored."""
-    parser.add_argument(
-        "--stream", action="store_true",
-        help="read in blocks of rows, for files that memory does not hold (by itself where they are large)",
-    )  # fmt: skip
+    what = "read in blocks of rows, for files that memory does not hold (by itself where they are large)"
+    parser.add_argument("--stream", action="store_true", help=what)
 
 
 def add_problem(parser: argparse.ArgumentParser) -> None:
@@ -256,8 +245,9 @@ def add_parameters(
     `number` and `rule` read a parameter, and γ, from its text.
     """
     for option, what in PARAMETERS.items():
-        default = next(bound.default for bound in BOUND if bound.option == option)
-        group.add_argument(f"--{option}", type=number, help=f"{what} ({_of(option)}; default {default:g})")
+        group.add_argument(
+            f"--{option}", type=number, help=f"{what} ({_of(option)}; default {registry.default(option):g})"
+        )
     group.add_argument("--loss", **among(("absolute", "squared")), help=f"{_of('loss')}; default absolute")
     group.add_argument("--intercept", **among(("free", "penalised", "none")), help=f"{_of('intercept')}; default free")
     group.add_argument("--kernel", **among(tuple(FUNCTIONS)), help="default: linear; of one-class rbf")
@@ -276,6 +266,14 @@ def add_solver(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds in all, certificate included")
     group.add_argument("--no-polish", action="store_true", help="certify the solver's own point")
     group.add_argument("--verbose", action="store_true", help="show the solver's progress")
+
+
+def settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The same for `qpsvm.solve`, which gives its result whatever it is."""
+    return {
+        "tol": options.tol, "polish": not options.no_polish, "check": False, "verbose": options.verbose,
+        "time_limit": options.time_limit, "max_iter": options.max_iter,
+    }  # fmt: skip
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:

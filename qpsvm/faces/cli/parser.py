@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+from typing import Any
+
 from qpsvm import __version__
 from qpsvm.faces.cli.commands import compare, derive, grid, patch, play, predict, solve
 from qpsvm.faces.cli.commands import verify as proving
@@ -59,6 +62,11 @@ EXAMPLES = """examples:
 """
 
 
+def _file(group: argparse._ActionsContainer, option: str, what: str, metavar: str = "FILE", **how: Any) -> None:
+    """Add an option that names a file."""
+    group.add_argument(option, type=file_name, metavar=metavar, help=what, **how)
+
+
 def make_parser() -> Parser:
     """The parser. Of the options that it returns, `options.run(options)` runs the command that was asked for."""
     parser = Parser(
@@ -73,31 +81,23 @@ def make_parser() -> Parser:
     add_data(solving, nargs="+")
     add_stream(solving)
     group = solving.add_argument_group("solve on several machines, or in several sittings")
-    group.add_argument(
-        "--scheduler", type=name, metavar="ADDRESS",
-        help="a Dask cluster whose workers read the files: tcp://host:port, local:N for N workers here, or threads",
-    )  # fmt: skip
-    group.add_argument(
-        "--checkpoint", type=file_name, metavar="FILE", help="keep the state of the solve here, and go on from it"
-    )
+    what = "a Dask cluster whose workers read the files: tcp://host:port, local:N for N workers here, or threads"
+    group.add_argument("--scheduler", type=name, metavar="ADDRESS", help=what)
+    _file(group, "--checkpoint", "keep the state of the solve here, and go on from it")
     add_problem(solving)
     add_solver(solving)
     add_backend(solving)
     group = solving.add_argument_group("score on rows that do not train")
-    group.add_argument(
-        "--test-size", type=share, metavar="SHARE",
-        help="hold out this share of the rows, such as 0.25: of each class in proportion, of a ranking whole groups",
-    )  # fmt: skip
+    what = "hold out this share of the rows, such as 0.25: of each class in proportion, of a ranking whole groups"
+    group.add_argument("--test-size", type=share, metavar="SHARE", help=what)
     group.add_argument("--cv", type=fold_count, metavar="FOLDS", help="score on so many folds of the rows that train")
     group.add_argument("--seed", type=seed, metavar="N", help="of the draw of rows; default 0")
     group = solving.add_argument_group("what is written")
-    group.add_argument("--plot", type=file_name, metavar="FILE", help="a picture: .png, .svg or .pdf")
+    _file(group, "--plot", "a picture: .png, .svg or .pdf")
     group.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the picture shows")
-    group.add_argument("--save", type=file_name, metavar="MODEL", help="write the decision function to this .npz file")
-    group.add_argument(
-        "--proof", type=file_name, metavar="FILE",
-        help="prove how far from the optimum these very numbers are, whatever was rounded; `verify` checks this file",
-    )  # fmt: skip
+    _file(group, "--save", "write the decision function to this .npz file", "MODEL")
+    what = "prove how far from the optimum these very numbers are, whatever was rounded; `verify` checks this file"
+    _file(group, "--proof", what)
     solving.set_defaults(run=solve.run)
 
     predicting = commands.add_parser("predict", help="predict with a saved model")
@@ -105,10 +105,8 @@ def make_parser() -> Parser:
     predicting.add_argument("file", type=file_name, nargs="+", help="files with the same columns; - is standard input")
     add_stream(predicting)
     predicting.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
-    predicting.add_argument(
-        "--output", type=file_name, metavar="FILE",
-        help="write a CSV file of labels and decision values, not one label a line; - is standard output",
-    )  # fmt: skip
+    what = "write a CSV file of labels and decision values, not one label a line; - is standard output"
+    _file(predicting, "--output", what)
     predicting.set_defaults(run=predict.run)
 
     verifying = commands.add_parser(
@@ -118,17 +116,12 @@ def make_parser() -> Parser:
         "1: one of these is refuted or open; 2: a file cannot be used.",
     )  # fmt: skip
     verifying.add_argument("proof", type=file_name, help="a .json file")
-    verifying.add_argument(
-        "--data", type=file_name, required=True, metavar="FILE",
-        help="the samples: CSV, LIBSVM (both may be packed by gzip, bzip2 or xz), or .npy",
-    )  # fmt: skip
-    verifying.add_argument(
-        "--target", type=name, metavar="COLUMN", help="where the proof does not name it: a column, or a .npy file"
-    )
-    verifying.add_argument(
-        "--tol", type=float, default=1e-6,
-        help="what the relative gap is to be at most, whatever the proof claims (default: 1e-6)",
-    )  # fmt: skip
+    what = "the samples: CSV, LIBSVM (both may be packed by gzip, bzip2 or xz), or .npy"
+    _file(verifying, "--data", what, required=True)
+    what = "where the proof does not name it: a column, or a .npy file"
+    verifying.add_argument("--target", type=name, metavar="COLUMN", help=what)
+    what = "what the relative gap is to be at most, whatever the proof claims (default: 1e-6)"
+    verifying.add_argument("--tol", type=float, default=1e-6, help=what)
     verifying.add_argument("--verbose", action="store_true", help="show progress")
     verifying.set_defaults(run=proving.run)
 
@@ -137,18 +130,11 @@ def make_parser() -> Parser:
     add_problem(comparing)
     add_solver(comparing)
     group = comparing.add_argument_group("comparison")
-    group.add_argument(
-        "--backend", type=compare.names, action="append", metavar="NAME",
-        help="names from `backends`, or auto, with commas between them (repeatable); default all",
-    )  # fmt: skip
+    what = "names from `backends`, or auto, with commas between them (repeatable); default all"
+    group.add_argument("--backend", type=compare.names, action="append", metavar="NAME", help=what)
     group.add_argument("--repeat", type=int, default=1, metavar="N", help="times are medians of N solves; default 1")
-    group.add_argument(
-        "--format",
-        type=word(compare.FORMATS),
-        default="text",
-        metavar="FORMAT",
-        help="text (default), csv, json, latex",
-    )
+    what = "text (default), csv, json, latex"
+    group.add_argument("--format", type=word(compare.FORMATS), default="text", metavar="FORMAT", help=what)
     comparing.set_defaults(run=compare.run)
 
     for command, what, action in (
@@ -170,12 +156,10 @@ def make_parser() -> Parser:
             group.add_argument("--folds", type=int, default=5, help="stratified where there are classes; default 5")
             group.add_argument("--shuffle", action="store_true", help="draw the folds at random")
             group.add_argument("--seed", type=int, help="of the draw")
-            group.add_argument(
-                "--scoring", help="one of scikit-learn's scorers; default accuracy, r2 of a regression, and of a "
-                "quantile its pinball loss, negative",
-            )  # fmt: skip
-            group.add_argument("--plot", type=file_name, metavar="FILE", help="draw the scores: .png, .svg or .pdf")
-            group.add_argument("--save", type=file_name, metavar="MODEL", help="train the best on all rows")
+            what = "one of scikit-learn's scorers; default accuracy, r2 of a regression, and of a quantile its pinball"
+            group.add_argument("--scoring", help=f"{what} loss, negative")
+            _file(group, "--plot", "draw the scores: .png, .svg or .pdf")
+            _file(group, "--save", "train the best on all rows", "MODEL")
         gridding.set_defaults(run=action)
 
     deriving = commands.add_parser(
@@ -186,12 +170,9 @@ def make_parser() -> Parser:
     add_parameters(deriving.add_argument_group("problem"))
     add_solver(deriving)
     add_backend(deriving)
-    deriving.add_argument(
-        "--html", type=file_name, metavar="PAGE", help="write a page that opens in a browser without a network"
-    )
-    deriving.add_argument(
-        "--proven", action="store_true", help="beside each residual what is proven of it, whatever was rounded"
-    )
+    _file(deriving, "--html", "write a page that opens in a browser without a network", "PAGE")
+    what = "beside each residual what is proven of it, whatever was rounded"
+    deriving.add_argument("--proven", action="store_true", help=what)
     deriving.set_defaults(run=derive.run)
 
     playing = commands.add_parser(
@@ -209,9 +190,8 @@ def make_parser() -> Parser:
         epilog=patch.EPILOG, description="Run a program in which `from sklearn.svm import SVC` is qpsvm's estimator. "
         "What qpsvm cannot do is left to\nscikit-learn's own class, and a line on standard error says so.",
     )  # fmt: skip
-    patching.add_argument(
-        "--only", type=name, metavar="NAMES", help="classes to take over, with commas between them; default all"
-    )
+    what = "classes to take over, with commas between them; default all"
+    patching.add_argument("--only", type=name, metavar="NAMES", help=what)
     patching.add_argument("--verbose", action="store_true", help="say of each fit whether it is taken over")
     patching.own = patch.own_arguments
     patching.set_defaults(run=patch.run)

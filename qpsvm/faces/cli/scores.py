@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.faces.cli import measures
 from qpsvm.faces.cli.data import Sample
-from qpsvm.faces.cli.measures import only_answer, ordered_pairs
 
 #: Letters before what is said of a result, as in its summary.
 INDENT = 14
@@ -19,32 +19,12 @@ OUTSIDE, INSIDE = -1, 1
 
 def figures(sample: Sample, predicted: NDArray[Any], quantile: float | None = None) -> dict[str, float]:
     """The scores of predictions (n,) for the rows of a sample, by name. Shapes: predicted (n,)."""
-    from sklearn import metrics
-
     if sample.learnt == "none":
         found = {"share outside": float((predicted < 0).mean())}
         known = known_sides(sample)
-        return found if known is None else {**found, **_of_labels(known, predicted)}
-    if sample.learnt == "labels":
-        return _of_labels(sample.labels, predicted)
-    target = np.asarray(sample.y, dtype=float)
-    if sample.learnt == "ranks":
-        right, pairs = ordered_pairs(target, predicted, sample.table.groups)
-        return {"pairs in order": right / pairs} if pairs else {}
-    if quantile is not None:
-        loss = metrics.mean_pinball_loss(target, predicted, alpha=quantile)
-        return {"mean pinball loss": float(loss), "share below": float((target < predicted).mean())}
-    found = {"R²": float(metrics.r2_score(target, predicted))} if len(target) > 1 else {}
-    return {**found, "mean absolute error": float(metrics.mean_absolute_error(target, predicted))}
-
-
-def _of_labels(true: NDArray[Any], predicted: NDArray[Any]) -> dict[str, float]:
-    from sklearn import metrics
-
-    found = {"accuracy": float(metrics.accuracy_score(true, predicted))}
-    if len(np.unique(true)) > 1 and np.isin(predicted, true).all():
-        found["balanced accuracy"] = float(metrics.balanced_accuracy_score(true, predicted))
-    return found
+        return found if known is None else {**found, **measures.figures("labels", predicted, known)}
+    target = sample.labels if sample.learnt == "labels" else np.asarray(sample.y, dtype=float)
+    return measures.figures(sample.learnt, predicted, target, sample.table.groups, quantile)
 
 
 def known_sides(sample: Sample) -> NDArray[Any] | None:
@@ -58,18 +38,6 @@ def known_sides(sample: Sample) -> NDArray[Any] | None:
 def compared_labels(sample: Sample) -> NDArray[Any] | None:
     """The labels (n,) that predictions are set against in a table; None of numbers, and where nothing is known."""
     return sample.labels if sample.learnt == "labels" else known_sides(sample)
-
-
-def in_words(found: dict[str, float], spread: dict[str, float] | None = None) -> str:
-    """Scores by name in one line, each with its standard deviation over the folds where there are folds."""
-    if not found:
-        return "no pair to compare"
-    said = []
-    for name, value in found.items():
-        form = ".4g" if name.startswith("mean ") else ".4f"
-        deviation = "" if spread is None else f" ± {spread[name]:{form}}"
-        said.append(f"{name} {value:{form}}{deviation}")
-    return ", ".join(said)
 
 
 def confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]) -> list[str]:
@@ -98,7 +66,7 @@ def warnings(sample: Sample, predicted: NDArray[Any], found: dict[str, float], w
     Where its classes are `weighed`, weights for them are no advice.
     """
     said = []
-    answer = only_answer(predicted)
+    answer = measures.only_answer(predicted)
     if answer is not None and len(predicted) > 1:
         what = "predicted" if sample.learnt == "labels" else "given"
         said.append(f"every row is {what} {answer}{_what_that_means(sample, found, weighed)}")

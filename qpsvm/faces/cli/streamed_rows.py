@@ -12,14 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError, FileFormatError
-from qpsvm.data.files import Encoding
-from qpsvm.data.files.columns import as_dense
+from qpsvm.data.files import Encoding, Table
+from qpsvm.data.files.columns import standardised
 from qpsvm.data.files.sheet import whole
-from qpsvm.data.rows import divided
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels, Reconsidered, ahead, check_values
-from qpsvm.data.sources.decoding.libsvm import LibsvmRows
+from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered, ahead, check_values
+from qpsvm.data.sources.decoding.text import LibsvmRows
 from qpsvm.data.sources.opening import found, open_rows
 from qpsvm.data.sources.stored import at_row
 from qpsvm.faces.cli.data_files import Stored
@@ -37,21 +36,11 @@ def parts_of(stored: Stored, encoding: Encoding) -> Iterator[Part]:
         raise FileFormatError(f"{stored.name} is a {stored.form} file, but the model was trained on {_words(encoding)}")
     given = _array_parts(stored, encoding) if form == "npy" else _decoded_parts(stored, encoding)
     for X, labels in given:
-        if encoding.mean is not None and encoding.scale is not None:
-            X = _standardised(X, encoding.mean, encoding.scale, stored.name)
-        yield X, labels
+        yield standardised(Table(X, labels, encoding), stored.name).X, labels
 
 
 def _words(encoding: Encoding) -> str:
     return {"csv": "a table with named columns", "npy": "an array"}.get(encoding.format, f"a {encoding.format} file")
-
-
-def _standardised(X: Matrix, mean: FloatArray, scale: FloatArray, name: str) -> Matrix:
-    with np.errstate(over="ignore"):
-        made = divided(X, scale) if sp.issparse(X) and not mean.any() else (as_dense(X, name) - mean) / scale
-    if not np.isfinite(made.data if sp.issparse(made) else made).all():
-        raise DataError(f"{name}: a value is too large to be standardised as the model's samples were")
-    return made
 
 
 def _array_parts(stored: Stored, encoding: Encoding) -> Iterator[Part]:
@@ -130,16 +119,10 @@ def _made(batch: Batch, encoding: Encoding, decoder: Decoder) -> Part:
         X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], encoding.n_features))
     else:
         X = np.asarray(X, dtype=np.float64)
-    return X, None if batch.labels is None else _labels(batch.labels)
+    y = batch.labels
+    return X, whole(y.astype(np.float64)) if y is not None and y.dtype.kind == "f" else y
 
 
 def _first_beyond(X: Matrix, d: int) -> int:
     """The first row with a feature beyond the d first."""
     return int(np.searchsorted(X.indptr, int(np.argmax(X.indices >= d)), side="right")) - 1
-
-
-def _labels(labels: Labels) -> NDArray[Any]:
-    """Labels as text, or as numbers: integers where all are whole."""
-    if labels.texts is not None:
-        return np.asarray(np.array(labels.texts)[labels.values])
-    return whole(np.asarray(labels.values, dtype=np.float64)) if labels.values.dtype.kind == "f" else labels.values

@@ -99,9 +99,7 @@ def take_buffers_first() -> None:
     """Where the address space is limited, let BLAS take its buffers while there is room for them.
 
     OpenBLAS ends the process where it cannot have its buffers. Once it has them, whatever else is too large raises
-    `MemoryError`.
-
-    Raises MemoryError.
+    `MemoryError`. Raises MemoryError.
     """
     try:
         import resource

@@ -7,7 +7,7 @@ of backends: which of them counts iterations, and which machines it takes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
@@ -32,13 +32,13 @@ class KernelChoice:
         return self.kind(**{name: value for name, value in values.items() if name != "psd"})
 
 
-PSD = Parameter("psd", "psd", "choice", "raise", choices=("raise", "clip", "shift"))
+PSD = Parameter("psd", "choice", "raise", choices=("raise", "clip", "shift"))
 #: The parameters of kernels by their names; and r of a polynomial, which is positive semidefinite for r ≥ 0 only.
 PARAMETERS = {
-    "degree": Parameter("degree", "p", "linear", 3, 1, 6, accepts=(1, 20), step=1),
-    "gamma": Parameter("gamma", "γ", "log", 1.0, 0.01, 100.0),
-    "coef0": Parameter("coef0", "r", "linear", 0.0, -2.0, 2.0, accepts=(-1e6, 1e6)),
-    "polynomial coef0": Parameter("coef0", "r", "linear", 1.0, 0.0, 4.0, accepts=(0.0, 1e6)),
+    "degree": Parameter("degree", "linear", 3, 1, 6, accepts=(1, 20), step=1),
+    "gamma": Parameter("gamma", "log", 1.0, 0.01, 100.0),
+    "coef0": Parameter("coef0", "linear", 0.0, -2.0, 2.0, accepts=(-1e6, 1e6)),
+    "polynomial coef0": Parameter("coef0", "linear", 1.0, 0.0, 4.0, accepts=(0.0, 1e6)),
 }
 
 
@@ -62,7 +62,7 @@ class SolverChoice:
 
     title: str
     about: str
-    machines: tuple[str, ...]
+    machines: list[str]
 
 
 #: The solvers whose way is worth a look, and what each does, for people. (One that arrives in one step has no way.)
@@ -86,7 +86,7 @@ def solvers() -> dict[str, SolverChoice]:
     for solver, about in ABOUT.items():
         backend = backends.get(solver)
         if backend.abilities.grants("max_iter") and backend.version() is not None:
-            takes = tuple(name for name in MACHINES if _takes(backend, name))
+            takes = [name for name in MACHINES if _takes(backend, name)]
             found[solver] = SolverChoice(WRITTEN.get(solver, solver.replace("_", " ")), about, takes)
     return found
 
@@ -105,17 +105,11 @@ def _takes(backend: backends.Backend, machine: str) -> bool:
 def to_json() -> dict[str, Any]:
     """Machines, kernels and solvers for the page."""
     return {
-        "machines": [
-            {"name": name, **each.to_json()}
-            for name, each in MACHINES.items()
-        ],
+        "machines": [{"name": name, **each.to_json()} for name, each in MACHINES.items()],
         "kernels": [
             {"name": name, "title": each.title, "formula": each.formula,
              "parameters": [p.to_json() for p in each.parameters]}
             for name, each in KERNELS.items()
         ],
-        "solvers": [
-            {"name": name, "title": each.title, "about": each.about, "machines": list(each.machines)}
-            for name, each in solvers().items()
-        ],
+        "solvers": [{"name": name, **asdict(each)} for name, each in solvers().items()],
     }  # fmt: skip

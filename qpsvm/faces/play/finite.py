@@ -19,7 +19,6 @@ from qpsvm.base.resources.progress import Clock
 from qpsvm.faces.play.catalogue import solvers
 from qpsvm.machines import Problem
 from qpsvm.program.solution import Status
-from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
 
@@ -50,25 +49,26 @@ ARRIVED = 1e-8
 
 
 def run(problem: Problem, name: str) -> dict[str, Any]:
-    """The certified values of a solver at increasing counts of iterations.
-
-    Raises QPSVMError.
-    """
+    """The certified values of a solver at increasing counts of iterations. Raises QPSVMError."""
     best = solve(problem, check=False, time_limit=SOLVING)
     if best.error is not None:
         raise best.error
     points: list[dict[str, Any]] = []
     clock, note = Clock(SECONDS), f"Ended here, after {LAST} iterations."
     limited = backends.get(name).abilities.grants("time_limit")
-    for k in _counts():
-        result = _after(problem, name, k, clock if limited else None)
+    # 1, 2, 3, …, then ever further apart, up to `LAST`: about `POINTS` of them, since the first ones are rounded
+    for k in map(int, np.unique(np.round(np.geomspace(1, LAST, POINTS + 8)))):
+        limit = max(clock.left, SHORTEST) if limited else None
+        result = solve(problem, name, check=False, polish=False, max_iter=k, tol=ARRIVED, time_limit=limit)
         if points and (clock.stopped() or result.status is Status.TIME_LIMIT):
             note = f"Ended here: {SECONDS:g} seconds are over."
             break
         by_itself = result.iterations is not None and result.iterations < k
         iteration = k if result.iterations is None else min(k, result.iterations)
         if not points or points[-1]["iteration"] < iteration:
-            points.append(_point(iteration, result))
+            values = {each: number(getattr(result, each)) for each in ("primal", "dual", "gap")}
+            alpha = numbers(result.alpha)
+            points.append({"iteration": iteration, **values, "status": str(result.status), "alpha": alpha})
         if result.gap <= ARRIVED:
             note = ""
             break
@@ -79,22 +79,4 @@ def run(problem: Problem, name: str) -> dict[str, Any]:
     return {
         "solver": name, "title": choice.title, "about": choice.about, "points": points, "note": note,
         "optimum": {"primal": number(best.primal), "dual": number(best.dual), "gap": number(best.gap)},
-    }  # fmt: skip
-
-
-def _counts() -> list[int]:
-    """1, 2, 3, …, then ever further apart, up to `LAST`: about `POINTS` of them, since the first ones are rounded."""
-    return [int(k) for k in np.unique(np.round(np.geomspace(1, LAST, POINTS + 8)))]
-
-
-def _after(problem: Problem, name: str, iterations: int, clock: Clock | None) -> SVMResult:
-    """What a fresh run has after so many iterations."""
-    limit = None if clock is None else max(clock.left, SHORTEST)
-    return solve(problem, name, check=False, polish=False, max_iter=iterations, tol=ARRIVED, time_limit=limit)
-
-
-def _point(k: int, result: SVMResult) -> dict[str, Any]:
-    return {
-        "iteration": k, "primal": number(result.primal), "dual": number(result.dual), "gap": number(result.gap),
-        "status": str(result.status), "alpha": numbers(result.alpha),
     }  # fmt: skip

@@ -9,7 +9,7 @@ A parameter of a machine or kernel, as a page shows and checks it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +34,7 @@ from qpsvm.machines import (
     SquaredHinge,
     registry,
 )
+from qpsvm.many.grid.parameters import LETTERS
 from qpsvm.space.kernels.functions import Kernel
 
 #: What a positive parameter may be, far beyond what a slider shows.
@@ -44,7 +45,7 @@ POSITIVE = (1e-12, 1e12)
 class Parameter:
     """A parameter of a machine or kernel.
 
-    name, symbol: The name of the library's argument, and how it is written in an equation.
+    name: The library's argument.
     scale: How a control moves through its values.
     low, high: The ends of the control.
     accepts: What a request may ask for, which is more than a control shows.
@@ -53,9 +54,8 @@ class Parameter:
     """
 
     name: str
-    symbol: str
     scale: Literal["log", "linear", "choice"]
-    default: Any
+    default: Any = None
     low: float | None = None
     high: float | None = None
     accepts: tuple[float, float] = POSITIVE
@@ -72,10 +72,9 @@ class Parameter:
 
     def to_json(self) -> dict[str, Any]:
         """For the page."""
-        return {
-            "name": self.name, "symbol": self.symbol, "scale": self.scale, "low": self.low, "high": self.high,
-            "default": self.default, "step": self.step, "choices": None if self.choices is None else list(self.choices),
-        }  # fmt: skip
+        shown = {name: value for name, value in asdict(self).items() if name != "accepts"}
+        choices = None if self.choices is None else list(self.choices)
+        return shown | {"symbol": LETTERS.get(self.name, self.name), "choices": choices}
 
 
 def settings(parameters: tuple[Parameter, ...], given: Any, where: str) -> dict[str, Any]:
@@ -87,9 +86,27 @@ def settings(parameters: tuple[Parameter, ...], given: Any, where: str) -> dict[
     }
 
 
+#: How a machine is written by default, by what it learns; {bound}, {level} and {twice} are its own. See `Machine`.
+WRITTEN = {
+    "labels": {
+        "value": "y f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "yᵀα",
+        "path": "α is 0, or y f = {level}, or α is {bound}", "width": "width {twice}/‖w‖", "correct": "correct",
+    },
+    "numbers": {
+        "value": "t − f", "share": "|β| / {bound}", "against": "β / {bound}", "box": "0 ≤ α⁺_i, α⁻_i ≤ {bound}",
+        "path": "β is 0 inside the tube, between −{bound} and {bound} on an edge, and −{bound} or {bound} beyond it",
+        "width": "tube 2ε", "correct": "beyond", "balance": "1ᵀβ",
+    },
+    "none": {
+        "value": "f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "1ᵀα", "width": "ρ",
+        "path": "α is 0 inside, between 0 and {bound} on the boundary, and {bound} outside", "correct": "outside",
+    },
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Machine:
-    """A machine that a page can choose.
+    """A machine that a page can choose. What is not given is written as `WRITTEN` says.
 
     kind: Called with X, the target if it has one, the parameters by their names, kernel and psd.
     bound, share: The upper bound of α, as a person writes it, "" where there is none; and α as a share of it.
@@ -100,9 +117,8 @@ class Machine:
     curved: Whether the price of slack grows with it.
     shared: Whether the bounds of α, or ν, depend on how many samples there are: without one, all others may do
         more.
-    value, path, against: What complementarity draws, where an optimum lies, in words, and against what. By
-        default those of two classes.
-    letters: The table of the selected sample. By default that of two classes.
+    value, path, against: What complementarity draws, where an optimum lies, in words, and against what.
+    letters: The table of the selected sample.
     width, correct, balance: The two figures beside primal, dual and gap; and the equality that a user's α has
         to meet.
     box: The bounds of the dual.
@@ -112,33 +128,37 @@ class Machine:
     title: str
     kind: type[Problem]
     bound: str
-    share: str
     tags: Mapping[str, str]
+    share: str = ""
     tighter: str = ""
     level: str = "1"
     eta: str = "η"
     curved: bool = False
     shared: bool = False
-    value: str = "y f"
+    value: str = ""
     path: str = ""
     against: str = ""
     letters: tuple[Letter, ...] = ()
     width: str = ""
-    correct: str = "correct"
-    balance: str = "yᵀα"
+    correct: str = ""
+    balance: str = ""
     box: str = ""
     squared: Machine | None = None
 
     def __post_init__(self) -> None:
-        twice = "2" if self.level == "1" else f"2{self.level}"
-        written = {
-            "path": letters.on_path(self.level, self.bound), "against": self.share, "width": f"width {twice}/‖w‖",
-            "letters": letters.two_class(self.bound, self.level, self.eta),
-            "box": f"0 ≤ α_i ≤ {self.bound}" if self.bound else "α_i ≥ 0",
-        }  # fmt: skip
+        own = {"bound": self.bound, "level": self.level, "twice": "2" if self.level == "1" else f"2{self.level}"}
+        written = {name: text.format(**own) for name, text in WRITTEN[self.learnt].items()}
+        if not self.bound:
+            written |= {"share": "α / largest α", "path": f"α is 0, or y f = {self.level}", "box": "α_i ≥ 0"}
         for name, text in written.items():
-            if not getattr(self, name):
-                object.__setattr__(self, name, text)
+            object.__setattr__(self, name, getattr(self, name) or text)
+        object.__setattr__(self, "against", self.against or self.share)
+        object.__setattr__(self, "letters", self.letters or self._usual_letters())
+
+    def _usual_letters(self) -> tuple[Letter, ...]:
+        if self.learnt == "labels":
+            return letters.two_class(self.bound, self.level, self.eta)
+        return letters.two_sided(self.bound, self.bound) if self.learnt == "numbers" else letters.enclosing(self.bound)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -182,61 +202,52 @@ class Machine:
 
     def to_json(self) -> dict[str, Any]:
         """For the page, but for its name."""
-        return {
-            "title": self.title, "bound": self.bound, "share": self.share, "level": self.level, "eta": self.eta,
-            "learnt": self.learnt, "kinds": list(self.kinds), "value": self.value, "path": self.path,
-            "against": self.against,
-            "letters": [list(letter) for letter in self.letters], "width": self.width, "correct": self.correct,
-            "balance": self.balance, "sides": self.kind.sides, "tube": self.tube,
+        return {name: getattr(self, name) for name in SENT} | {
+            "kinds": list(self.kinds), "sides": self.kind.sides, "letters": [list(letter) for letter in self.letters],
             "parameters": [parameter.to_json() for parameter in self.parameters],
             "squared": None if self.squared is None else self.squared.to_json(),
         }  # fmt: skip
 
 
-#: The parameters of the machines, with the ranges of their controls.
+#: What the page knows of a machine by its own name.
+SENT = (
+    "title", "bound", "share", "level", "eta", "learnt", "value", "path", "against", "width", "correct", "balance",
+    "tube",
+)  # fmt: skip
+#: The parameters of the machines, with the ranges of their controls; their defaults are those of the constructors.
 PARAMETERS = {
-    each.name: each
+    each.name: replace(each, default=registry.default(each.name))
     for each in (
-        Parameter("C", "C", "log", 1.0, 0.01, 1000.0),
-        Parameter("nu", "ν", "linear", 0.5, 0.01, 1.0, accepts=(1e-12, 1.0)),
-        Parameter("lam", "λ", "log", 0.01, 1e-5, 10.0),
-        Parameter("width", "h", "log", 0.5, 0.01, 10.0),
-        Parameter("epsilon", "ε", "linear", 0.1, 0.0, 2.0, accepts=(0.0, 1e12)),
-        Parameter("quantile", "τ", "linear", 0.5, 0.01, 0.99, accepts=(1e-9, 1.0 - 1e-9)),
-        Parameter("loss", "loss", "choice", "absolute", choices=("absolute", "squared")),
-        Parameter("intercept", "b", "choice", "free", choices=("free", "penalised", "none")),
+        Parameter("C", "log", low=0.01, high=1000.0),
+        Parameter("nu", "linear", low=0.01, high=1.0, accepts=(1e-12, 1.0)),
+        Parameter("lam", "log", low=1e-5, high=10.0),
+        Parameter("width", "log", low=0.01, high=10.0),
+        Parameter("epsilon", "linear", low=0.0, high=2.0, accepts=(0.0, 1e12)),
+        Parameter("quantile", "linear", low=0.01, high=0.99, accepts=(1e-9, 1.0 - 1e-9)),
+        Parameter("loss", "choice", choices=("absolute", "squared")),
+        Parameter("intercept", "choice", choices=("free", "penalised", "none")),
     )
 }
 
-EPSILON_SVR = Machine(
-    "ε-SVR", EpsilonSVR, "C", "|β| / C", {"balance": "ESVR.5", "box": "ESVR.7"},
-    value="t − f", path="β is 0 inside the tube, between −C and C on an edge, and −C or C beyond it",
-    against="β / C", letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ",
-    box="0 ≤ α⁺_i, α⁻_i ≤ C",
-)  # fmt: skip
+EPSILON_SVR = Machine("ε-SVR", EpsilonSVR, "C", {"balance": "ESVR.5", "box": "ESVR.7"})
 
 MACHINES: dict[str, Machine] = {
-    "hard": Machine("hard margin", HardMargin, "", "α / largest α", {"balance": "HARD.5", "box": "HARD.6"}),
-    "c": Machine(
-        "C-SVM", CSVM, "C", "α / C", {"balance": "CSVM.5", "box": "CSVM.7"}, "raise C"
-    ),
+    "hard": Machine("hard margin", HardMargin, "", {"balance": "HARD.5", "box": "HARD.6"}),
+    "c": Machine("C-SVM", CSVM, "C", {"balance": "CSVM.5", "box": "CSVM.7"}, tighter="raise C"),
     "nu": Machine(
-        "ν-SVM", NuSVM, "1/n", "nα", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"}, "lower ν", "ρ",
+        "ν-SVM", NuSVM, "1/n", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"}, "nα", "lower ν", "ρ",
         shared=True,
     ),
     "hinge": Machine(
-        "hinge loss, regularised", PrimalHinge, "1/(λn)", "λnα", {"balance": "PHINGE.5", "box": "PHINGE.7"},
-        "lower λ", eta="η/λ",
-        shared=True,
+        "hinge loss, regularised", PrimalHinge, "1/(λn)", {"balance": "PHINGE.5", "box": "PHINGE.7"}, "λnα",
+        "lower λ", eta="η/λ", shared=True,
     ),
     "squared-hinge": Machine(
-        "squared hinge", SquaredHinge, "", "α / largest α", {"balance": "SQHINGE.5", "box": "SQHINGE.7"},
-        "raise C", curved=True, path="α is 0, or y f = 1 − α/(2C)",
-        letters=letters.curved("C (ξ − α/(2C))²"),
+        "squared hinge", SquaredHinge, "", {"balance": "SQHINGE.5", "box": "SQHINGE.7"}, tighter="raise C",
+        curved=True, path="α is 0, or y f = 1 − α/(2C)", letters=letters.curved("C (ξ − α/(2C))²"),
     ),
     "huber-hinge": Machine(
-        "Huber hinge", HuberHinge, "C", "α / C", {"balance": "HUBER.5", "box": "HUBER.7"},
-        "raise C", curved=True,
+        "Huber hinge", HuberHinge, "C", {"balance": "HUBER.5", "box": "HUBER.7"}, tighter="raise C", curved=True,
         path="α is 0, or y f = 1 − hα/C, or α is C", letters=letters.curved(bound="C"),
     ),
     "epsilon-svr": replace(EPSILON_SVR, squared=replace(
@@ -245,28 +256,18 @@ MACHINES: dict[str, Machine] = {
         path="β is 0 inside the tube, and 2C times what is beyond it", box="α⁺_i, α⁻_i ≥ 0",
     )),
     "nu-svr": Machine(
-        "ν-SVR", NuSVR, "C", "|β| / C", {"balance": "NUSVR.5", "nu": "NUSVR.6", "box": "NUSVR.8"},
-        shared=True, value="t − f", path=EPSILON_SVR.path, against="β / C",
-        letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ", box=EPSILON_SVR.box,
+        "ν-SVR", NuSVR, "C", {"balance": "NUSVR.5", "nu": "NUSVR.6", "box": "NUSVR.8"}, shared=True,
     ),
     "quantile-svr": Machine(
-        "quantile", QuantileSVR, "Cτ", "|β| / bound", {"balance": "QSVR.5", "box": "QSVR.7"},
-        value="t − f", path="β is Cτ above f, −C(1 − τ) below it, and between the two on it",
-        against="β / larger bound",
-        letters=letters.two_sided("Cτ", "C(1 − τ)", ""), width="‖w‖", correct="below f", balance="1ᵀβ",
+        "quantile", QuantileSVR, "Cτ", {"balance": "QSVR.5", "box": "QSVR.7"}, "|β| / bound",
+        path="β is Cτ above f, −C(1 − τ) below it, and between the two on it", against="β / larger bound",
+        letters=letters.two_sided("Cτ", "C(1 − τ)", ""), width="‖w‖", correct="below f",
         box="0 ≤ α⁺_i ≤ Cτ, 0 ≤ α⁻_i ≤ C(1 − τ)",
     ),
-    "one-class": Machine(
-        "one-class", OneClass, "1", "α", {"mass": "ONE.5", "box": "ONE.7"}, shared=True,
-        value="f",
-        path="α is 0 inside, between 0 and 1 on the boundary, and 1 outside", letters=letters.enclosing("1"),
-        width="ρ", correct="outside", balance="1ᵀα",
-    ),
+    "one-class": Machine("one-class", OneClass, "1", {"mass": "ONE.5", "box": "ONE.7"}, "α", shared=True),
     "svdd": Machine(
-        "SVDD", SVDD, "1/(νn)", "νnα", {"mass": "SVDD.5", "box": "SVDD.8"}, shared=True,
-        value="f",
+        "SVDD", SVDD, "1/(νn)", {"mass": "SVDD.5", "box": "SVDD.8"}, "νnα", shared=True, width="radius R",
         path="α is 0 inside, between 0 and 1/(νn) on the ball, and 1/(νn) outside",
-        letters=letters.enclosing("1/(νn)"), width="radius R", correct="outside", balance="1ᵀα",
     ),
 }  # fmt: skip
 

@@ -69,10 +69,7 @@ class State:
         return str(self.kernel_parameters.get("psd", "raise"))
 
     def problem(self, classes: Sequence[Any] | NDArray[Any] = (-1, 1)) -> Problem:
-        """The problem; raises what the library does.
-
-        Raises RequestError.
-        """
+        """The problem; raises what the library does. Raises RequestError."""
         if not labelled(self.machine) and not len(self.points):
             raise RequestError("there is no sample: add one", "state.points")
         for label in (1, -1) if labelled(self.machine) else ():
@@ -119,10 +116,7 @@ class Request:
 
 
 def read_request(message: Any) -> Request:
-    """Check a message.
-
-    Raises RequestError.
-    """
+    """Check a message. Raises RequestError."""
     every = {"id", "ask"}.union(*KEYS.values())
     whole = as_object(message, "the request", sorted(every), required=("id", "ask"))
     number = as_whole(whole.pop("id"), "id", -LARGEST_ID, LARGEST_ID)
@@ -157,10 +151,7 @@ def id_of(message: Any) -> int | None:
 
 
 def read_state(value: Any) -> State:
-    """Check a state, wherever it comes from: a page, an address or a file.
-
-    Raises RequestError.
-    """
+    """Check a state, wherever it comes from: a page, an address or a file. Raises RequestError."""
     known = ("points", "labels", "axes", "machine", "parameters", "kernel")
     machine = as_choice(as_object(value, "state", known).get("machine", "c"), "state.machine", MACHINES)
     whole = as_object(value, "state", known, required=("points", "labels") if labelled(machine) else ("points",))

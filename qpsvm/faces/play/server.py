@@ -123,10 +123,7 @@ MOST_WAITING = 32
 
 
 def parse(text: str | None) -> Any:
-    """The value that a message holds.
-
-    Raises RequestError.
-    """
+    """The value that a message holds. Raises RequestError."""
     if text is None:
         raise RequestError("a message must be text, and this one is binary")
     if len(text) > LONGEST:
@@ -293,10 +290,7 @@ async def _send(connection: WebSocket, text: str) -> bool:
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on this computer only, which takes connections already.
-
-    Raises ParameterError.
-    """
+    """A socket on this computer only, which takes connections already. Raises ParameterError."""
     if not 0 <= port <= 65535:
         raise ParameterError(f"--port must be a number from 0 to 65535, got {port}")
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -350,10 +344,7 @@ def open_browser(address: str) -> None:
 
 
 def serve(start: Start | None = None, port: int = PORT, browser: bool = True) -> None:
-    """Serve the page until Ctrl-C.
-
-    Raises MissingExtraError, ParameterError.
-    """
+    """Serve the page until Ctrl-C. Raises MissingExtraError, ParameterError."""
     start = start or default_start()
     with listening(port) as bound:
         server = server_of(start, bound)

@@ -112,10 +112,7 @@ def default_start(machine: str | None = None) -> Start:
 
 
 def start_of(problem: Problem) -> Start:
-    """The page's view of a problem.
-
-    Raises ParameterTypeError, UnsupportedError, RequestError.
-    """
+    """The page's view of a problem. Raises ParameterTypeError, UnsupportedError, RequestError."""
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"a page shows a problem such as CSVM(X, y), got {shown(problem)}")
     machine = next((name for name, each in MACHINES.items() if type(problem) is each.kind), None)

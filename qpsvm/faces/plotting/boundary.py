@@ -18,7 +18,7 @@ from qpsvm.faces.plotting.style import (
     draw_kinds,
     draw_rings,
     draw_samples,
-    legend_below,
+    finished,
     line_proxy,
     marker_proxy,
     new_axes,
@@ -85,10 +85,8 @@ def boundary(
     """
     if isinstance(problem, (OneClass, SVDD)):
         return novelty(problem, result, features=features, names=names, resolution=resolution, legend=legend, ax=ax)
-    check_pair(problem, result)
-    check_resolution(resolution)
-    view = view_of(problem, features, names)
-    ax = new_axes(ax, *([view.size] if view.is_plane else []))
+    view = _view(problem, result, features, names, resolution)
+    ax = new_axes(ax, view.size)
     levels = np.unique([-result.rho, 0.0, result.rho])
     lines = _boundaries(ax, result, view, resolution, levels) if view.is_plane else _curve(ax, result, view, levels)
     points = view.points
@@ -100,9 +98,16 @@ def boundary(
     if not view.is_plane:
         shade_sides(ax)
     say_what(ax, problem, result, view.note, view.frame(ax) if view.is_plane else "")
-    if legend:
-        legend_below(ax, [*handles, rings, *lines, *side_proxies(("f < 0", "f > 0"), problem.classes)])
-    return ax
+    return finished(ax, legend, [*handles, rings, *lines, *side_proxies(("f < 0", "f > 0"), problem.classes)])
+
+
+def _view(
+    problem: Problem, result: SVMResult, features: Sequence[int] | None, names: Sequence[str] | None, resolution: int
+) -> View:
+    """The view of a result over some features, when both and the resolution are checked."""
+    check_pair(problem, result)
+    check_resolution(resolution)
+    return view_of(problem, features, names)
 
 
 def _on_grid(ax: Axes, result: SVMResult, view: View, resolution: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -182,16 +187,14 @@ def novelty(
     """
     if not isinstance(problem, (OneClass, SVDD)):
         raise UnsupportedError(f"novelty draws OneClass and SVDD; {type(problem).__name__} is drawn by boundary")
-    check_pair(problem, result)
-    check_resolution(resolution)
-    view = view_of(problem, features, names)
+    view = _view(problem, result, features, names, resolution)
     points, kind, plane = view.points, result.kind[problem.rows], view.is_plane
     linear = isinstance(problem, SVDD) and isinstance(problem.kernel, Linear) and problem.X.shape[1] == 2
     ball = plane and linear and bool(np.isfinite(result.radius))
     if ball:  # the whole of it is to be seen
         corners = result.centre + result.radius * np.array([[-1.0, -1.0], [1.0, 1.0]])
         view = replace(view, points=np.vstack([points, corners[:, list(view.columns)]]))
-    ax = new_axes(ax, *([view.size] if plane else []))
+    ax = new_axes(ax, view.size)
     lines = _contours(ax, result, view, resolution) if plane else _curve(ax, result, view, np.zeros(1))
     if not plane:
         shade_sides(ax)
@@ -200,11 +203,9 @@ def novelty(
     if ball:
         handles += _ball(ax, result, result.centre[list(view.columns)], points[kind == 1])
     say_what(ax, problem, result, view.note, view.frame(ax) if plane else "")
-    if legend:
-        assert result.model.classes is not None
-        sides = side_proxies(("f < 0, outside", "f > 0, inside"), result.model.classes)
-        legend_below(ax, [*handles, *lines, *sides])
-    return ax
+    assert result.model.classes is not None
+    sides = side_proxies(("f < 0, outside", "f > 0, inside"), result.model.classes)
+    return finished(ax, legend, [*handles, *lines, *sides])
 
 
 def _contours(ax: Axes, result: SVMResult, view: View, resolution: int) -> list[Any]:

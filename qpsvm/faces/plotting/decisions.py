@@ -12,7 +12,7 @@ from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
     CLASSES,
-    legend_below,
+    finished,
     line_proxy,
     new_axes,
     picture,
@@ -88,9 +88,7 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
     handles += _levels(ax, 0.0 if novelty else result.rho)
     set_labels(ax, "decision function f(x)", "share of the samples" if novelty else "share of the class's samples")
     say_what(ax, problem, result)
-    if legend:
-        legend_below(ax, handles)
-    return ax
+    return finished(ax, legend, handles)
 
 
 def _edges(f: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.faces.plotting.style import BLACK, BLUE, GREEN, GREY, legend_below, new_axes, picture, say_what
+from qpsvm.faces.plotting.style import BLACK, BLUE, GREEN, GREY, finished, new_axes, picture, say_what
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
@@ -90,9 +90,7 @@ def duality(
     _draw_gap(ax, t, primal, dual)
     _frame(ax, primal, dual)
     say_what(ax, problem, result)
-    if legend:
-        legend_below(ax)
-    return ax
+    return finished(ax, legend)
 
 
 def values_on_the_way(

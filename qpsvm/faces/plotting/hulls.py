@@ -41,7 +41,7 @@ from qpsvm.faces.plotting.style import (
     PURPLE,
     SAMPLE,
     SHAPES,
-    legend_below,
+    finished,
     marker_proxy,
     new_axes,
     picture,
@@ -76,10 +76,7 @@ def furthest(points: FloatArray, caps: FloatArray, directions: FloatArray) -> Fl
 
 
 def reduced_hull(points: FloatArray, caps: FloatArray, noticed: float = NOTICED) -> FloatArray:
-    """The vertices of (HULL.1), counterclockwise.
-
-    Shapes: points (n, 2), caps (n,) → (v, 2).
-    """
+    """The vertices of (HULL.1), counterclockwise. Shapes: points (n, 2), caps (n,) → (v, 2)."""
     tolerance = noticed * float(np.ptp(points, axis=0).max())
     origin = points.mean(axis=0)  # an offset would take the digits that the shape needs
     points = points - origin
@@ -193,11 +190,8 @@ def hulls(
     units = view.frame(ax)
     reduced = f"reduced convex hulls: no weight above {shares.caps.max():.3g}"
     set_title(ax, problem.title, "convex hulls" if shares.full else reduced, units)
-    if legend:
-        which = "the common" if isinstance(meeting, NotSeparableError) else "a closest"
-        used = marker_proxy("o", BLACK, "0.6", f"part of {which} point")
-        legend_below(ax, [*handles, used])
-    return ax
+    which = "the common" if isinstance(meeting, NotSeparableError) else "a closest"
+    return finished(ax, legend, [*handles, marker_proxy("o", BLACK, "0.6", f"part of {which} point")])
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from qpsvm.faces.plotting.style import (
     PURPLE,
     SKY,
     draw_samples,
-    legend_below,
+    finished,
     line_proxy,
     new_axes,
     picture,
@@ -88,11 +88,9 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
     ax.set_xlabel("dual variable, $\\alpha_i / C_i$" if bounded else "dual variable, $\\alpha_i / \\max\\,\\alpha$")
     ax.set_ylabel("margin of the sample, $y_i f(x_i)$")
     say_what(ax, problem, result)
-    if legend:
-        path = line_proxy(SKY, "-", f"optimal, margin at {result.rho:.3g}")
-        below = [line_proxy(BLACK, ":", "errors lie below")] if low - room < 0 else []
-        legend_below(ax, [*handles, path, *below])
-    return ax
+    handles.append(line_proxy(SKY, "-", f"optimal, margin at {result.rho:.3g}"))
+    handles += [line_proxy(BLACK, ":", "errors lie below")] if low - room < 0 else []
+    return finished(ax, legend, handles)
 
 
 #: Smaller gaps are rounding, and are drawn at this value, because a logarithmic axis has no 0.
@@ -159,24 +157,15 @@ def gap(
         color, style, marker = CURVES[k % len(CURVES)]
         pairs = pairs[np.isfinite(pairs[:, 1])]
         ax.plot(
-            pairs[:, 0],
-            np.maximum(pairs[:, 1], SMALLEST),
-            color=color,
-            linestyle=style,
-            marker=marker,
-            markersize=5,
-            markevery=max(1, len(pairs) // MARKERS),
-            linewidth=1.5,
-            label=plain(name),
-        )
+            pairs[:, 0], np.maximum(pairs[:, 1], SMALLEST), color=color, linestyle=style, marker=marker, markersize=5,
+            markevery=max(1, len(pairs) // MARKERS), linewidth=1.5, label=plain(name),
+        )  # fmt: skip
     if tol is not None:
         ax.axhline(tol, color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label=f"tolerance {tol:g}")
     ax.set_yscale("log")
     ax.set_xlabel("iterations")
     ax.set_ylabel("certified relative gap")
-    if legend and (len(rows) > 1 or tol is not None):
-        legend_below(ax)
-    return ax
+    return finished(ax, legend and (len(rows) > 1 or tol is not None))
 
 
 def _rows(run: ArrayLike, name: str) -> FloatArray:
@@ -242,6 +231,4 @@ def multipliers(
     ax.set_xlabel("samples, largest $\\alpha_i$ first" if sort else "sample (row of X)")
     ax.set_ylabel("dual variable $\\alpha_i$")
     say_what(ax, problem, result)
-    if legend:
-        legend_below(ax, handles)
-    return ax
+    return finished(ax, legend, handles)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, NoWeightVectorError, ParameterTypeError, UnknownOptionError, nearest
-from qpsvm.faces.plotting.style import BLACK, CURVES, legend_below, new_axes, picture, set_title
+from qpsvm.faces.plotting.style import BLACK, CURVES, finished, new_axes, picture, set_title
 from qpsvm.faces.plotting.view import feature_names
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
@@ -133,9 +133,7 @@ def path(
     ax.set_xlabel(letter)
     ax.set_ylabel(AXES[show])
     set_title(ax, f"{type(problem).__name__}, kernel {problem.kernel}")
-    if legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES:
-        legend_below(ax)
-    return ax
+    return finished(ax, legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES)
 
 
 def _over_decades(heights: FloatArray) -> bool:

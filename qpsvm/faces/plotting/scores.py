@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterTypeError, UnsupportedError
 from qpsvm.faces.plotting.path import DECADE
-from qpsvm.faces.plotting.style import BLACK, BLUE, SKY, VERMILION, legend_below, new_axes, picture, set_title
+from qpsvm.faces.plotting.style import BLACK, BLUE, SKY, VERMILION, finished, new_axes, picture, set_title
 from qpsvm.many.grid.cross_validation import CrossValidation
 from qpsvm.many.grid.parameters import LETTERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Letters of kernel parameters.
-GREEK = {"gamma": "γ", "coef0": "r", "degree": "p"}
 #: Numbers beside an axis: more are left out.
 MOST_TICKS = 8
 
@@ -67,9 +65,7 @@ def scores(found: CrossValidation, *, legend: bool = True, ax: Axes | None = Non
     ax = new_axes(ax, (6.4, 4.8))
     handles = _curve(ax, found) if len(found.axes) == 1 else _map(ax, found)
     set_title(ax, f"{type(found.problem).__name__}, kernel {type(found.problem.kernel).__name__}, {found.folds} folds")
-    if legend:
-        legend_below(ax, handles)
-    return ax
+    return finished(ax, legend, handles)
 
 
 def _unsolved(found: CrossValidation) -> NDArray[np.bool_]:
@@ -78,7 +74,7 @@ def _unsolved(found: CrossValidation) -> NDArray[np.bool_]:
 
 
 def _name(parameter: str) -> str:
-    return {**LETTERS, **GREEK}.get(parameter, parameter)
+    return LETTERS.get(parameter, parameter)
 
 
 def _curve(ax: Axes, found: CrossValidation) -> list[Any]:

@@ -77,16 +77,18 @@ def legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -
     drop = ScaledTranslation(0.0, -depth_of_labels(ax), figure.dpi_scale_trans)
     for count in range(columns, 0, -1):
         legend = ax.legend(
-            handles=handles,
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0.0),
-            bbox_transform=ax.transAxes + drop,
-            ncols=count,
-            frameon=False,
-            fontsize="small",
-        )
+            handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=ax.transAxes + drop,
+            ncols=count, frameon=False, fontsize="small",
+        )  # fmt: skip
         if legend.get_window_extent().width <= room_across(ax):
             return
+
+
+def finished(ax: Axes, legend: bool, handles: list[Any] | None = None) -> Axes:
+    """The axes of a picture, with their legend where one is wanted."""
+    if legend:
+        legend_below(ax, handles)
+    return ax
 
 
 def depth_of_labels(ax: Axes) -> float:
@@ -97,22 +99,26 @@ def depth_of_labels(ax: Axes) -> float:
 
 def room_across(ax: Axes) -> float:
     """How wide a text over or below the axes may be, in pixels: as their columns of the figure, but for the labels."""
-    place = ax.get_subplotspec()
-    if place is None:
-        return float(ax.bbox.width)
-    top = place.get_topmost_subplotspec()
+    columns = _share_of_figure(ax)[0]
     beside = ax.yaxis.get_tightbbox()  # what lies left of the axes moves their centre, at which the text stands
-    columns = float(ax.figure.bbox.width) * len(top.colspan) / top.get_gridspec().ncols
-    return columns - (0.0 if beside is None else max(0.0, float(ax.bbox.x0 - beside.x0)))
+    if ax.get_subplotspec() is None or beside is None:
+        return columns
+    return columns - max(0.0, float(ax.bbox.x0 - beside.x0))
 
 
 def room_up(ax: Axes) -> float:
     """How long a text beside the axes may be: as their rows of the figure, in pixels."""
+    return _share_of_figure(ax)[1]
+
+
+def _share_of_figure(ax: Axes) -> tuple[float, float]:
+    """Width and height of the cell of the figure in which the axes stand, in pixels; of axes without one, their own."""
     place = ax.get_subplotspec()
     if place is None:
-        return float(ax.bbox.height)
-    top = place.get_topmost_subplotspec()
-    return float(ax.figure.bbox.height) * len(top.rowspan) / top.get_gridspec().nrows
+        return float(ax.bbox.width), float(ax.bbox.height)
+    top, whole = place.get_topmost_subplotspec(), ax.figure.bbox
+    grid = top.get_gridspec()
+    return float(whole.width) * len(top.colspan) / grid.ncols, float(whole.height) * len(top.rowspan) / grid.nrows
 
 
 P = ParamSpec("P")
@@ -181,7 +187,7 @@ CURVES = (
 SAMPLE, RING, EDGE = 34, 120, 1.2
 
 
-def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 5.2)) -> Axes:
+def new_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
     """The axes given, or those of a new figure that makes room for a legend below them.
 
     Raises MissingExtraError, ParameterTypeError.
@@ -194,7 +200,7 @@ def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 5.2)) -> Axes:
             f"qpsvm.plotting needs Matplotlib, which is not installed; run: {install('plot')}"
         ) from error
     if ax is None:
-        created: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
+        created: Axes = pyplot.subplots(figsize=size or (6.4, 5.2), layout="constrained")[1]
         return created
     if not isinstance(ax, Kind):
         raise ParameterTypeError(f"ax must be a Matplotlib Axes, got {type(ax).__name__}; of several pass one, axes[0]")
@@ -209,23 +215,11 @@ def say_what(ax: Axes, problem: Problem, result: SVMResult, *notes: str) -> None
 
 
 def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray, rows: IntArray) -> list[Any]:
-    """Draw samples by kind (fill) and class (shape and edge).
-
-    Shapes: points (m, 2), rows (m,).
-    """
+    """Draw samples by kind (fill) and class (shape and edge). Shapes: points (m, 2), rows (m,)."""
     kind, positive = result.kind[rows], problem.y[rows] > 0
-    for k, (_, fill) in enumerate(KINDS):
-        for side, shape in enumerate(SHAPES):
-            x, y = points[(kind == k) & (positive == bool(side))].T
-            if len(x):
-                look: dict[str, Any] = {
-                    "s": SAMPLE,
-                    "c": fill,
-                    "marker": shape,
-                    "linewidths": EDGE,
-                    "edgecolors": CLASSES[side],
-                }
-                ax.scatter(x, y, zorder=3 + k, **look)
+    for k in range(len(KINDS)):
+        for side in range(len(SHAPES)):
+            _scatter(ax, points[(kind == k) & (positive == bool(side))], k, CLASSES[side], SHAPES[side])
     counts = np.bincount(kind, minlength=len(KINDS))
     kinds = zip(result.kind_words, KINDS, counts, strict=True)
     proxies = [marker_proxy("s", GREY, fill, f"{name} ({count})") for name, (_, fill), count in kinds if count]
@@ -233,13 +227,20 @@ def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArr
     return proxies + [marker_proxy(shape, edge, "white", f"class {plain(label)}") for shape, edge, label in classes]
 
 
+def _scatter(ax: Axes, points: FloatArray, kind: int, edge: str, shape: str = "o") -> None:
+    """Draw the samples (m, 2) of one kind, if there are any."""
+    if len(points):
+        look: dict[str, Any] = {"s": SAMPLE, "c": KINDS[kind][1], "marker": shape, "linewidths": EDGE}
+        ax.scatter(*points.T, zorder=3 + kind, edgecolors=edge, **look)
+
+
 def draw_kinds(ax: Axes, points: FloatArray, kind: NDArray[Any], words: Sequence[str], edge: str) -> list[Any]:
     """Draw samples (m, 2) by kind (m,), which is their fill, in one colour of edge; their handles for the legend."""
     handles = []
     for k, (name, (_, fill)) in enumerate(zip(words, KINDS, strict=True)):
         chosen = points[kind == k]
+        _scatter(ax, chosen, k, edge)
         if len(chosen):
-            ax.scatter(chosen[:, 0], chosen[:, 1], s=SAMPLE, c=fill, edgecolors=edge, linewidths=EDGE, zorder=3 + k)
             handles.append(marker_proxy("o", edge, fill, f"{name} ({len(chosen)})"))
     return handles
 

@@ -18,7 +18,7 @@ from qpsvm.faces.plotting.style import (
     GREY,
     SAMPLE,
     draw_kinds,
-    legend_below,
+    finished,
     new_axes,
     picture,
     say_what,
@@ -109,9 +109,7 @@ def tube(
         words = (*words[:2], problem.kinds.curved)
     handles += draw_kinds(ax, np.column_stack([across, t[rows]]), result.kind[rows], words, GREY)
     say_what(ax, problem, result, view.note if view is not None else "")
-    if legend:
-        legend_below(ax, handles)
-    return ax
+    return finished(ax, legend, handles)
 
 
 @picture
@@ -189,9 +187,7 @@ def quantiles(
     set_labels(ax, view.names[0], "target t")
     titles = {machine.title.split(", τ")[0] + f", kernel {machine.kernel}" for machine in machines}
     set_title(ax, *sorted(titles), view.note)
-    if legend:
-        legend_below(ax, [line for _, line in curves])
-    return ax
+    return finished(ax, legend, [line for _, line in curves])
 
 
 def _check_regression(problem: Problem) -> None:

@@ -75,8 +75,10 @@ class View:
         return 1 / SLIVER <= self.shape <= SLIVER
 
     @property
-    def size(self) -> tuple[float, float]:
-        """A figure into which the plane fits, in inches."""
+    def size(self) -> tuple[float, float] | None:
+        """A figure into which the plane fits, in inches; None over one feature."""
+        if not self.is_plane:
+            return None
         least, most = HEIGHTS
         return WIDTH, (min(max(PLANE * self.shape, least), most) if self.equal else 0.6 * PLANE) + AROUND
 
@@ -100,10 +102,7 @@ class View:
 
 
 def check_resolution(resolution: int) -> None:
-    """That a grid has at least two points in each direction.
-
-    Raises ParameterError, ParameterTypeError.
-    """
+    """That a grid has at least two points in each direction. Raises ParameterError, ParameterTypeError."""
     if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)):
         raise ParameterTypeError(f"resolution must be an integer, got {shown(resolution)}")
     if resolution < 2:
@@ -111,10 +110,7 @@ def check_resolution(resolution: int) -> None:
 
 
 def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[str] | None) -> View:
-    """The view that `features` asks for.
-
-    Raises UnsupportedError, ParameterError, ParameterTypeError, DataError.
-    """
+    """The view that `features` asks for. Raises UnsupportedError, ParameterError, ParameterTypeError, DataError."""
     if isinstance(problem.kernel, Precomputed):
         raise UnsupportedError(
             "a precomputed kernel has no features to draw; multipliers(problem, result) and "
@@ -131,10 +127,7 @@ def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[st
 
 
 def feature_names(names: Sequence[str] | None, d: int) -> list[str] | None:
-    """The names of d features as labels, or None where none are given.
-
-    Raises ParameterTypeError, DataError.
-    """
+    """The names of d features as labels, or None where none are given. Raises ParameterTypeError, DataError."""
     if names is None:
         return None
     if isinstance(names, (str, bytes)) or not (hasattr(names, "__len__") and hasattr(names, "__getitem__")):

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.frozen import bare
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import (
@@ -30,7 +31,6 @@ from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.restoration import infeasible, room_of
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
-from qpsvm.machines.problem.replaced import bare
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
@@ -67,6 +67,9 @@ def without_margin(problem: Any, u: FloatArray, v: FloatArray, distance: float) 
     from qpsvm.bounds.proof.infeasible.hulls import meet
 
     known = meet(_meeting(problem, u + v)) if problem.comm.serial else None
+    if isinstance(known, Mapping):  # where other points were measured
+        weights = np.array([float(known.get(number, 0)) for number in problem.rows.tolist()])
+        u, v, distance = (*(np.where(problem.labels * side > 0.0, weights, 0.0) for side in (1.0, -1.0)), 0.0)
     if known:
         return with_hulls(NotSeparableError(u, v, distance), problem)
     return with_hulls(MarginNotFoundError(u, v, distance, None if known is None else True), problem)

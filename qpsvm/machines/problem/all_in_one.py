@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector
 from qpsvm.base.arrays.exactly import as_floats
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import bare, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
@@ -29,13 +29,12 @@ from qpsvm.machines.problem.judge import note
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
 from qpsvm.machines.problem.reading import concluded
-from qpsvm.machines.problem.replaced import bare
 from qpsvm.program.all_in_one import JointDual
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
-from qpsvm.result.all_in_one_model import JointModel
 from qpsvm.result.all_in_one_result import JointResult
-from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.result.decision_functions import JointModel
+from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.gram import Intercept, PSDRule
 
 if TYPE_CHECKING:
@@ -69,13 +68,13 @@ class JointProblem(Machine[JointResult]):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike | None,
-        C: float | ArrayLike,
-        kernel: Any,
-        sample_weight: ArrayLike | None,
-        psd: PSDRule,
-        intercept: Intercept,
-        class_weight: ClassWeight,
+        y: ArrayLike | None = None,
+        C: float | ArrayLike = 1.0,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+        intercept: Intercept = "free",
+        class_weight: ClassWeight = None,
     ) -> None:
         super().__init__(several_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd)
         self._keep(C=C)
@@ -179,7 +178,6 @@ class JointProblem(Machine[JointResult]):
     ) -> JointResult:
         """As `Problem.interpret`; a certificate takes as long as it takes."""
         del certifying, clock
-        self.samples.check()
         point = self.judge.certify(self.read(solution))
         gap, stopped = point.measured, solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if polished and not stopped:

@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.checks import as_positive
+from qpsvm.base.arrays.frozen import made, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import AbsentError, QPSVMError
@@ -27,12 +28,10 @@ from qpsvm.machines.problem.judge import Judge, note, polished, verdict
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.starts import neighbouring_alpha
-from qpsvm.program.qp import QP, check_scales
+from qpsvm.program.qp import QP
 from qpsvm.program.record import Record, Textbook, primal_qp
-from qpsvm.program.scaled import LaterQP, ScaledQP
-from qpsvm.program.solution import QPSolution, Status
-from qpsvm.program.statement import Statement
-from qpsvm.program.svm_dual import SVMDual
+from qpsvm.program.solution import LaterQP, QPSolution, ScaledQP, Status
+from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import Kinds, SVMResult
 from qpsvm.space.kernels.gram import Intercept
@@ -182,7 +181,7 @@ class Problem(Machine[SVMResult]):
     def outlined(self) -> SVMDual:
         """The same dual with a stand-in for the Gram matrix, which need not be made to tell machines apart."""
         behind = 0 if self.user_rows is None else self.user_rows.Z.shape[0]
-        stand_in = Diagonal(repeated(1.0, len(self.labels) + behind))
+        stand_in = made(Diagonal, d=repeated(1.0, len(self.labels) + behind))
         return self._extended(stand_in, self.intercept)
 
     @property
@@ -215,7 +214,8 @@ class Problem(Machine[SVMResult]):
         if form == "primal":
             return self.solver_qp(form)
         factors = variables, rows, objective = self._scaling(check_form(form))
-        check_scales(*variables.values(), *rows.values(), objective)
+        for factor in (*variables.values(), *rows.values(), objective):
+            as_positive(factor, "a positive scale")
         if self.constraints:
             return self.solver_qp(form)
         original = LaterQP(Statement(self._stated), lambda: self._qp("dual", textbook=False))

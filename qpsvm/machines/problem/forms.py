@@ -29,8 +29,7 @@ from qpsvm.base.resources.communicator import Communicator
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.statement import Statement
-from qpsvm.program.svm_dual import SVMDual
+from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 Form = Literal["dual", "primal"]

@@ -25,8 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_real_vector
-from qpsvm.base.arrays.frozen import frozen, is_ours
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import frozen, is_ours, remembered
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.vectors import repeated
@@ -276,11 +275,11 @@ def _picked(rows: IntArray, n: int) -> sp.csr_array:
 
 
 def as_list(constraints: Any) -> tuple[Rows, ...]:
-    """What `constraints=` was given as a tuple: empty for None.
+    """What `constraints=` was given as a tuple.
 
     Raises ParameterError.
     """
-    items = constraints if isinstance(constraints, (list, tuple)) else () if constraints is None else (constraints,)
+    items = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for item in items:
         if not isinstance(item, Rows):
             raise ParameterError(

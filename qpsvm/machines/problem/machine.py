@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.frozen import freeze_all, read_only
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import PLAIN, freeze_all, read_only, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
 from qpsvm.base.html import Cell, table
@@ -26,7 +25,7 @@ from qpsvm.machines.problem.parameters import as_psd, described
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
 from qpsvm.program.qp import QP
-from qpsvm.program.scaled import ScaledQP
+from qpsvm.program.solution import ScaledQP
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -59,7 +58,7 @@ class Machine(ABC, Generic[R]):
     def __init__(
         self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None
     ) -> None:
-        self.constraints = as_list(constraints)
+        self.constraints = () if constraints is None else as_list(constraints)
         self._take(samples, kernel, intercept, psd)
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -67,7 +66,7 @@ class Machine(ABC, Generic[R]):
         described(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, read_only(value))
+        object.__setattr__(self, name, value if type(value) in PLAIN else read_only(value))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_penalties, as_positive, as_real
@@ -77,14 +76,24 @@ def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
     Raises ParameterError, ParameterTypeError.
     """
     found = as_penalties(C, samples.n)
-    heaviest = samples.comm.max(float(samples.weight.max(initial=0.0)))
-    if float(np.log(found.max(initial=np.finfo(float).tiny)) + np.log(heaviest)) > np.log(LARGEST_VALUE):
+    heaviest = samples.comm.max(_largest(samples.weight))
+    if _largest(found) * heaviest > LARGEST_VALUE:
         raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
     return found
 
 
+def _largest(vector: FloatArray) -> float:
+    common = common_value(vector)
+    return float(vector.max(initial=0.0)) if common is None else common
+
+
+def upper_bounds(C: FloatArray, samples: Samples) -> Exactly | FloatArray:
+    """C_i · s_i of the samples that take part, for C (n,): C itself where nobody has given weights."""
+    return C if common_value(samples.weight) == 1.0 else taking_prices(C, samples)
+
+
 def taking_prices(C: FloatArray, samples: Samples) -> Exactly:
-    """C_i · s_i of the samples that take part, for C (n,)."""
+    """The same as exact numbers."""
     return products(samples.taking_part(samples.weight), samples.taking_part(C))
 
 

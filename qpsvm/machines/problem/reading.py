@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import all_finite, as_finite_vector, as_real_vector, as_tolerance
-from qpsvm.base.arrays.types import FloatArray, made
+from qpsvm.base.arrays.frozen import bare, frozen, made
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import times
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
@@ -24,13 +25,13 @@ from qpsvm.machines.exact.exact_kernel import exact_bounds
 from qpsvm.machines.problem.forms import Form, read_form, read_prices
 from qpsvm.machines.problem.judge import counted, gap_of, kinds, verdict
 from qpsvm.machines.problem.linear_constraints import UserRows
-from qpsvm.machines.problem.replaced import bare
 from qpsvm.machines.problem.starts import affordable_alpha, certificate_seconds
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 
 #: Letters of the names of a user's rows that a table keeps.
 LONGEST_NAME = 64
@@ -40,12 +41,11 @@ def read(problem: Any, solution: QPSolution, form: Form) -> tuple[FloatArray, Fl
     """`Problem.read`."""
     if solution.x is None:
         return np.zeros(problem.svm.m), None
-    parts = solution.qp.split(solution.x)
-    w: FloatArray | None = None
+    x, w = solution.x, None
     if form == "dual":
-        alpha = parts["alpha"]
+        alpha = x[solution.qp.variables["alpha"]]
         if problem.user_rows is not None:
-            alpha = np.concatenate([alpha, read_prices(parts, problem.user_rows)])
+            alpha = np.concatenate([alpha, read_prices(solution.qp.split(x), problem.user_rows)])
         if solution.v is not None:
             w = solution.v / float(np.sqrt(problem.svm.unit))  # the factor of P is that of K times √unit
             w = w[:-1] if problem.intercept == "penalised" and problem.space.is_linear else w
@@ -55,7 +55,7 @@ def read(problem: Any, solution: QPSolution, form: Form) -> tuple[FloatArray, Fl
         if problem.user_rows is not None:
             groups = {name: solution.qp.multiplier(name, solution.z, solution.y) for name in solution.qp.constraints}
             alpha = np.concatenate([alpha, read_prices(groups, problem.user_rows) / problem.svm.unit])
-        w = parts[problem.letters.get("w", "w")] if problem.space.is_linear else None
+        w = solution.qp.split(x)[problem.letters.get("w", "w")] if problem.space.is_linear else None
     if w is not None and not all_finite(w):
         w = None
     return (alpha if all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
@@ -130,9 +130,11 @@ def interpreted(
     alpha, w = problem.read(solution, form)
     m = problem.comm.count(problem.svm.m)
     enough = 0.0 if m <= MANY_ROWS else min(GOOD, tol)
-    if w is None and not problem.constraints:
+    if problem.space.is_linear or certifying == np.inf:
+        pass
+    elif w is None and not problem.constraints:
         alpha = affordable_alpha(problem.space, problem.svm, alpha, certifying)
-    elif not problem.space.is_linear and certificate_seconds(problem.space, alpha) > certifying:
+    elif certificate_seconds(problem.space, alpha) > certifying:
         enough = float("inf")  # the solver's own w is all that can be looked at
     measured = Clock()
     certificate = problem.judge.certify(alpha, w, enough)
@@ -160,6 +162,7 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
     (`problems.base` imports this file, so a problem is any object here.)
     """
     samples, space, size = problem.samples, problem.space, problem.size_of_f
+    pivoted = isinstance(problem.kernel, PivotedCholesky)
     spread = _itself if samples.takes_all else problem._spread
     kind, table = kinds(space, certificate) if certificate.kind is None else certificate.kind, None
     if problem.user_rows is not None:
@@ -175,7 +178,7 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
     if not samples.takes_all:
         problem._absent(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
     extras, intervals = problem._extras(certificate)
-    extras = {**extras, **(exact_bounds(problem, certificate, model) if bounded else {})}
+    extras = {**extras, **(exact_bounds(problem, certificate, model) if bounded and pivoted else {})}
     low, high = certificate.b_interval
     if certificate.w is not None:
         moved = model.b / size - certificate.b
@@ -247,17 +250,17 @@ def _model(problem: Any, certificate: Certificate) -> Model:
     d = samples.X.shape[1]
     common: dict[str, Any] = {
         "kernel": space.kernel, "classes": problem.predicted, "b": size * certificate.b, "n_features": d,
-        "feature_names": samples.feature_names, "diagonal": problem.diagonal,
+        "feature_names": samples.feature_names, "diagonal": problem.diagonal, "metadata": {},
     }  # fmt: skip
     if certificate.w is not None:
         common["b"] = size * space.moved_intercept(certificate.w, certificate.b)
         w, radius = times(size, space.moved(certificate.w)), None
         if space.affine:  # beside rows of a user's it is b that was certified
             radius = problem._extras(certificate)[0]["radius"]
-        return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
+        return made(Model, coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
     kept = np.flatnonzero(certificate.coef)  # points of a user's rows among them
     vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
-    return Model(coef=times(size, certificate.coef[kept]), vectors=vectors, w=None, **common)
+    return made(Model, coef=times(size, certificate.coef[kept]), vectors=frozen(vectors), w=None, **common)
 
 
 def check_result(samples: Samples, result: SVMResult) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.frozen import bare, frozen
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.errors import UnknownOptionError, UnsupportedError, nearest
@@ -156,14 +155,6 @@ def in_space(problem: Any, space: FeatureSpace) -> Any:
     new = bare(problem)
     new.__dict__["space"] = space
     return new
-
-
-def bare(problem: Any) -> Any:
-    """The problem without what was computed of it, such as its Gram matrix."""
-    twin, kind = object.__new__(type(problem)), type(problem)
-    kept = {name: v for name, v in vars(problem).items() if not isinstance(getattr(kind, name, None), cached_property)}
-    twin.__dict__.update(kept)
-    return twin
 
 
 def _of(value: Any, n: int, rows: IntArray) -> Any:

@@ -35,8 +35,6 @@ def affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, secon
 
     Shapes: alpha (m,).
     """
-    if seconds == float("inf") or space.is_linear:
-        return alpha
     most = int(min(seconds / _row_seconds(space), float(svm.m)))
     whole = feasible(svm, alpha)
     if not whole.any() and svm.all_hard:  # nothing bounds the direction from one class to another

@@ -15,6 +15,7 @@ from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Limits
 from qpsvm.backends.own.sequential_dual_ import NAME as JOINT
 from qpsvm.base.arrays.checks import as_flag, as_tolerance
+from qpsvm.base.arrays.frozen import bare
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import (
     DataError,
@@ -27,7 +28,7 @@ from qpsvm.base.errors import (
 )
 from qpsvm.machines import JointProblem, Problem
 from qpsvm.machines.problem.forms import Form, check_form
-from qpsvm.machines.problem.replaced import bare, restricted
+from qpsvm.machines.problem.replaced import restricted
 from qpsvm.many.comparison.table import Comparison, ComparisonRow
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
@@ -236,7 +237,7 @@ def _row(
     try:
         for _ in range(asked.repeat):
             fresh, began = bare(problem), time.perf_counter()
-            result = solve(
+            result: SVMResult | JointResult = solve(
                 fresh, name, form, tol=asked.tol, polish=asked.polish, check=False, verbose=asked.verbose, **limits
             )
             totals.append(time.perf_counter() - began)
@@ -303,10 +304,7 @@ def _warm_up(few: Problem, backend: Backend, form: Form) -> None:
 
 
 def _listed(names: str | Sequence[str], what: str) -> tuple[str, ...]:
-    """One name, or several, without those that come again.
-
-    Raises ParameterTypeError, ParameterError.
-    """
+    """One name, or several, without those that come again. Raises ParameterTypeError, ParameterError."""
     if isinstance(names, str):
         return (names,)
     if isinstance(names, bytes) or not hasattr(names, "__iter__"):

@@ -7,7 +7,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, overload
 
@@ -98,6 +98,9 @@ class ComparisonRow:
         )  # fmt: skip
 
 
+FIELDS = [field.name for field in fields(ComparisonRow)]
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison(Sequence[ComparisonRow]):
     """What several backends made of one problem: a sequence of rows, which prints as a table.
@@ -178,7 +181,7 @@ class Comparison(Sequence[ComparisonRow]):
         >>> qpsvm.compare(problem, ["osqp", "cvxopt"], "dual").columns()["backend"]
         ['osqp', 'cvxopt']
         """
-        return {field.name: [getattr(row, field.name) for row in self.rows] for field in fields(ComparisonRow)}
+        return {name: [getattr(row, name) for row in self.rows] for name in FIELDS}
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """The table as CSV: every field, every number to its last digit, seconds as seconds, and nothing for None.
@@ -208,22 +211,12 @@ class Comparison(Sequence[ComparisonRow]):
         """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([field.name for field in fields(ComparisonRow)])
+        writer.writerow(FIELDS)
         writer.writerows(asdict(row).values() for row in self.rows)
         return _written(path, text.getvalue())
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """The same as JSON: an object with the problem, and its `rows`; null for None and for what is not finite.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            A file to write to.
-
-        Returns
-        -------
-        str or None
-            The text, where no file is named.
 
         See Also
         --------
@@ -231,10 +224,8 @@ class Comparison(Sequence[ComparisonRow]):
 
         Examples
         --------
-        >>> import qpsvm
-        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-        >>> found = qpsvm.compare(problem, "osqp", "dual")
-        >>> import json
+        >>> import json, qpsvm
+        >>> found = qpsvm.compare(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]), "osqp", "dual")
         >>> json.loads(found.to_json())["rows"][0]["status"]
         'optimal'
         """
@@ -245,16 +236,6 @@ class Comparison(Sequence[ComparisonRow]):
     def to_latex(self, path: str | os.PathLike[str] | None = None) -> str | None:
         r"""What is printed as a LaTeX table, for a document that has `\usepackage{booktabs}`.
 
-        Parameters
-        ----------
-        path : str or path-like, optional
-            A file to write to.
-
-        Returns
-        -------
-        str or None
-            The text, where no file is named.
-
         See Also
         --------
         to_csv : The same parameter, result and errors.
@@ -262,35 +243,31 @@ class Comparison(Sequence[ComparisonRow]):
         Examples
         --------
         >>> import qpsvm
-        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-        >>> found = qpsvm.compare(problem, "osqp", "dual")
+        >>> found = qpsvm.compare(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]), "osqp", "dual")
         >>> print(found.to_latex().splitlines()[2])
         backend & form & status & objective & solver gap & gap & support & margin & build & solve & total \\
         """
-        lines = [
-            f"\\begin{{tabular}}{{{'l' * WORDS}{'r' * (len(HEADINGS) - WORDS)}}}",
-            "\\toprule",
-            f"{' & '.join(HEADINGS)} \\\\",
-            "\\midrule",
-            *(f"{' & '.join(_latex(cell) for cell in row.cells)} \\\\" for row in self.rows),
-            "\\bottomrule",
-            "\\end{tabular}",
-        ]
-        return _written(path, "\n".join(lines) + "\n")
+        heading, *rows = (f"{' & '.join(cells)} \\\\" for cells in self._cells(lambda text: text.translate(LATEX)))
+        columns = f"{'l' * WORDS}{'r' * (len(HEADINGS) - WORDS)}"
+        lines = [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", heading, "\\midrule", *rows, "\\bottomrule"]
+        return _written(path, "\n".join([*lines, "\\end{tabular}", ""]))
+
+    def _cells(self, shown: Callable[[str], str] = str) -> Iterator[list[str]]:
+        """The headings, and what is printed of each row."""
+        yield list(HEADINGS)
+        yield from ([shown(cell) for cell in row.cells] for row in self.rows)
 
     def __str__(self) -> str:
-        return "\n".join([self.heading, "", line(HEADINGS), *(line(row.cells) for row in self.rows), *self.notes])
+        return "\n".join([self.heading, "", *map(line, self._cells()), *self.notes])
 
     def __repr__(self) -> str:
         return f"<Comparison: {len(self.rows)} rows; {self.title}>"
 
     def _repr_html_(self) -> str:
         rows = [
-            [Cell(text, number=place >= WORDS) for place, text in enumerate((*row.cells, row.note))]
+            [*(Cell(text, number=place >= WORDS) for place, text in enumerate(row.cells)), Cell(row.note)]
             for row in self.rows
         ]
-        for row in rows:
-            row[-1] = Cell(row[-1].text)
         return html_table(rows, head=[*HEADINGS, "note"], caption=self.heading)
 
     @property
@@ -309,7 +286,7 @@ class Comparison(Sequence[ComparisonRow]):
         return ["", *dict.fromkeys(found)] if found else []
 
 
-def line(cells: Sequence[str] | dict[str, int]) -> str:
+def line(cells: Iterable[str]) -> str:
     """One line of the printed table."""
     pairs = zip(cells, HEADINGS.values(), strict=True)
     texts = [f"{text:<{width}}" if place < WORDS else f"{text:>{width}}" for place, (text, width) in enumerate(pairs)]
@@ -324,10 +301,6 @@ def _seconds(value: float | None) -> str:
     if value is None:
         return ""
     return f"{1e3 * value:.1f} ms" if value < 1 else f"{value:.2f} s"
-
-
-def _latex(text: str) -> str:
-    return text.translate(LATEX)
 
 
 def _finite(value: Any) -> Any:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_flag
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InaccurateWarning, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.machines import Problem
-from qpsvm.many.grid.parameters import Grid, as_array, grid_of, table
+from qpsvm.many.grid.parameters import Grid, grid_of, table
 from qpsvm.many.grid.scoring import Fold, Part, Scorer, folds_of, name_of, score, scorer_of, share_gram, target_of
 from qpsvm.many.grid.walk import run_tasks, walk
 from qpsvm.program.solution import Status
@@ -333,9 +333,7 @@ def _group(
         share_gram(problem)
         for fold in folds:
             part = Part(problem, fold)
-            results = []
-            for result in walk(grid, part.problem, points, options, refuse=False):
-                results.append(result)
+            results = list(walk(grid, part.problem, points, options, refuse=False))
             known = [r for r in results if isinstance(r, SVMResult) and r.error is None and r.gap < np.inf]
             columns: Iterator[FloatArray] = iter(part.values(known).T if known else ())
             for result in results:
@@ -367,7 +365,7 @@ def _gathered(
             stacklevel=3,
         )
     return CrossValidation(
-        problem=grid.problem, axes={name: as_array(values) for name, values in grid.axes.items()},
+        problem=grid.problem, axes=grid.arrays,
         scores=np.array([each.score for each in ordered]).reshape(shape),
         gaps=np.array([each.gap for each in ordered]).reshape(shape), status=status,
         support=np.array([each.support for each in ordered]).reshape(shape), scoring=scoring,

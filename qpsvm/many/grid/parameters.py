@@ -23,8 +23,11 @@ from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionEr
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.replaced import kernel_parameters, parameters
 
-#: The letters of the machines' own parameters, for people.
-LETTERS = {"C": "C", "lam": "λ", "nu": "ν", "epsilon": "ε", "quantile": "τ", "width": "h"}
+#: The letters of the machines' own parameters and of the kernels', for people; of others the name.
+LETTERS = {
+    "lam": "λ", "nu": "ν", "epsilon": "ε", "quantile": "τ", "width": "h", "intercept": "b", "gamma": "γ", "coef0": "r",
+    "degree": "p",
+}  # fmt: skip
 #: Those that may be 0.
 FROM_ZERO = ("epsilon",)
 #: How much slack costs grows along the first and falls along the second: a path is walked towards dearer slack.
@@ -45,6 +48,11 @@ class Grid:
     def shape(self) -> tuple[int, ...]:
         """Values of each axis."""
         return tuple(len(values) for values in self.axes.values())
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The values of each axis as a vector."""
+        return {name: np.array(values) for name, values in self.axes.items()}
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -125,10 +133,7 @@ def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
 
 
 def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False) -> FloatArray:
-    """The values of a path, checked: (k,).
-
-    Raises ParameterError, DataTypeError.
-    """
+    """The values of a path, checked: (k,). Raises ParameterError, DataTypeError."""
     at = as_real_vector(values, name)
     if at.ndim != 1:
         raise ParameterError(f"{name} must be a vector, one number for each point of the path, got shape {at.shape}")
@@ -138,10 +143,7 @@ def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False
 
 
 def family(problem: Problem) -> tuple[str, str]:
-    """The name and the letter of the machine's own parameter.
-
-    Raises UnsupportedError.
-    """
+    """The name and the letter of the machine's own parameter. Raises UnsupportedError."""
     if not problem.own:
         raise UnsupportedError(
             f"a path varies a parameter such as the C of a CSVM or the nu of a NuSVM; {type(problem).__name__} has none"
@@ -162,8 +164,3 @@ def table(columns: Mapping[str, Sequence[Any]], formats: Mapping[str, Callable[[
 
 def _number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def as_array(values: Sequence[Any]) -> NDArray[Any]:
-    """The values of an axis: (k,)."""
-    return np.array(values)

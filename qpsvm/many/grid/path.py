@@ -13,7 +13,7 @@ from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError, ParameterTypeError
 from qpsvm.machines import Problem
-from qpsvm.many.grid.parameters import Grid, as_array, family, grid_of, path_values, table
+from qpsvm.many.grid.parameters import Grid, family, grid_of, path_values, table
 from qpsvm.many.grid.walk import run_tasks, walk
 from qpsvm.result.svm_result import SVMResult
 
@@ -202,15 +202,20 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     grid, rest = grid_of(problem, options)
-    results: list[SVMResult | None] = [None] * len(grid.points)
-    groups = grid.groups()
-    tasks = [(grid, kernel, [grid.points[place] for place in places], rest) for kernel, places in groups]
+    return Path(grid.arrays, grid.points, _solved(grid, rest, n_jobs, verbose))
+
+
+def _solved(grid: Grid, options: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> tuple[SVMResult, ...]:
+    """The results of all points, in their order."""
+    points, groups = grid.points, grid.groups()
+    tasks = [(grid, kernel, [points[place] for place in places], options) for kernel, places in groups]
     sizes = [len(places) for _, places in groups]
-    for (_, places), found in zip(groups, run_tasks(_group, tasks, sizes, n_jobs, verbose), strict=True):
-        for place, result in zip(places, found, strict=True):
-            results[place] = result
-    axes = {name: as_array(values) for name, values in grid.axes.items()}
-    return Path(axes, grid.points, tuple(result for result in results if result is not None))
+    results = {
+        place: result
+        for (_, places), found in zip(groups, run_tasks(_group, tasks, sizes, n_jobs, verbose), strict=True)
+        for place, result in zip(places, found, strict=True)
+    }
+    return tuple(results[place] for place in range(len(points)))
 
 
 def _group(
@@ -262,9 +267,5 @@ def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMR
     [0.3, 0.5, 1.0]
     """
     name, _ = family(problem)
-    at = path_values(values)
-    grid, places = Grid(problem, {name: tuple(at)}), Grid(problem, {name: tuple(at)}).groups()[0][1]
-    found: list[SVMResult | None] = [None] * len(at)
-    for place, result in zip(places, _group(grid, {}, [grid.points[i] for i in places], options), strict=True):
-        found[place] = result
-    return [result for result in found if result is not None]
+    grid = Grid(problem, {name: tuple(path_values(values))})
+    return list(_solved(grid, options, None, False))

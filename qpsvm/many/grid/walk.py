@@ -42,10 +42,7 @@ def run_tasks(
     verbose: bool,
     unit: str = "point",
 ) -> Iterator[list[T]]:
-    """What each task yields, as a list, in their order.
-
-    Raises ParameterError.
-    """
+    """What each task yields, as a list, in their order. Raises ParameterError."""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
         raise ParameterError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
     with closing(_bar(sum(sizes), verbose, unit)) as bar:
@@ -100,10 +97,7 @@ LEAST_STEP = 1e-9
 def walk(
     grid: Grid, problem: Problem, points: Sequence[Mapping[str, Any]], options: Mapping[str, Any], refuse: bool = True
 ) -> Iterator[SVMResult | InfeasibleNuError]:
-    """Solve the points in this order.
-
-    Raises KeyboardInterrupt.
-    """
+    """Solve the points in this order. Raises KeyboardInterrupt."""
     name = options.get("backend", "auto")
     begins = name == "auto" or backends.get(name).abilities.starts  # a named one that cannot refuses a start
     past: list[tuple[float | None, SVMResult]] = []

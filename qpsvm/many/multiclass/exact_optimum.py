@@ -25,7 +25,7 @@ from scipy.linalg import lapack
 
 from qpsvm.backends.external.libsvm_ import Loop, fit_classes
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.vectors import quantile_interval
+from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds.certificate import middle
 from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.many.multiclass.stack import Stack, Values

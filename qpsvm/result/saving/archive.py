@@ -13,12 +13,13 @@ A model over features of a map is written as the linear model that it is of thes
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -33,9 +34,8 @@ from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, FileFormatError, ParameterTypeError
 from qpsvm.space.kernels.feature_map import FeatureMap, Fit
 from qpsvm.space.kernels.functions import Kernel
-from qpsvm.space.kernels.nystroem import Nystroem
 from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
-from qpsvm.space.kernels.random_fourier import RandomFourier
+from qpsvm.space.kernels.sampled_maps import Nystroem, RandomFourier
 
 #: An array may be this many times as large as its packed form, or take this many bytes, whichever is more. Deflate
 #: packs zeros 1000 times, and tables of one-hot columns up to 90 times.
@@ -112,10 +112,7 @@ class Archive:
         return Member(dtype, shape, line[2] == b"True", START.size + length, info)
 
     def read(self, name: str) -> NDArray[Any]:
-        """Unpack one array, in the byte order of this machine.
-
-        Raises FileFormatError.
-        """
+        """Unpack one array, in the byte order of this machine. Raises FileFormatError."""
         member = self.members[name]
         raw = np.empty(member.info.file_size, np.uint8)
         end = 0
@@ -127,6 +124,22 @@ class Archive:
             raise FileFormatError(f"its part {name!r} ends early")
         array = raw[member.offset :].view(member.dtype).reshape(member.shape, order="F" if member.fortran else "C")
         return np.require(array.astype(member.dtype.newbyteorder("="), copy=False), requirements="A")
+
+    def header(self, formats: Sequence[int]) -> dict[str, Any]:
+        """The header, a record in JSON of one of these formats; what it says is not checked. Raises FileFormatError."""
+        member = self.members.get("header")
+        if member is None or member.dtype.kind != "U" or member.shape != ():
+            raise FileFormatError("it has no header")
+        try:
+            header = json.loads(self.read("header").tobytes().decode("utf-32", "replace").rstrip("\0"))
+        except (ValueError, RecursionError):
+            raise FileFormatError("its header is not JSON") from None
+        if not isinstance(header, dict) or "format" not in header:
+            raise FileFormatError("its header is not a record")
+        if type(header["format"]) is not int or header["format"] not in formats:
+            known = " to ".join(map(str, dict.fromkeys((formats[0], formats[-1]))))
+            raise FileFormatError(f"it has format {shown(header['format'])}, and this version reads {known}")
+        return header
 
 
 @contextmanager
@@ -144,8 +157,9 @@ def plausible(info: ZipInfo, dtype: np.dtype[Any]) -> bool:
     return info.file_size <= max(small, ratio * info.compress_size)
 
 
-def write_archive(file: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_archive(file: BinaryIO, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays that `Archive` and NumPy can read: packed, unless they pack so well that they look like a trap."""
+    arrays = {"header": np.array(json.dumps(header)), **arrays}
     infos = _write(file, arrays, ZIP_DEFLATED)
     if not all(plausible(info, array.dtype) for info, array in zip(infos, arrays.values(), strict=True)):
         file.seek(0)
@@ -221,12 +235,16 @@ def map_record(
         "of": None if isinstance(row_map, RandomFourier) else kernel(row_map.approximated),
     }  # fmt: skip
     arrays: dict[str, Any] = {"factor": fit.factor}
-    if sp.issparse(fit.points):
-        V = sp.csr_array(fit.points, dtype=np.float64)
-        arrays |= {"data": V.data, "indices": V.indices, "indptr": V.indptr, "rows": np.array(V.shape[0])}
-    else:
-        arrays["points"] = np.asarray(fit.points)
+    arrays |= row_arrays(fit.points, "points")
     return record, {PREFIX + key: value for key, value in arrays.items()}
+
+
+def row_arrays(V: Matrix, name: str) -> dict[str, NDArray[Any]]:
+    """Rows that are kept as arrays: dense ones by a name, sparse ones by the parts of CSR."""
+    if not sp.issparse(V):
+        return {name: np.asarray(V)}
+    V = sp.csr_array(V, dtype=np.float64)
+    return {"data": V.data, "indices": V.indices, "indptr": V.indptr, "rows": np.array(V.shape[0])}
 
 
 def map_of(
@@ -236,10 +254,7 @@ def map_of(
     kernel: Callable[[Any], Kernel],
     points_of: Callable[[Mapping[str, NDArray[Any]], int], Matrix],
 ) -> FeatureMap:
-    """The map of a record and its arrays.
-
-    Raises DataError, ParameterError, UnknownOptionError, UnsupportedError.
-    """
+    """The map of a record and its arrays. Raises DataError, ParameterError, UnknownOptionError, UnsupportedError."""
     named = {name.removeprefix(PREFIX): values for name, values in arrays.items()}
     known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
     if not known or set(named) not in (DENSE, SPARSE):

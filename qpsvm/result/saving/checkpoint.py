@@ -8,7 +8,6 @@ is, so that a file that was tampered with costs time and no truth.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 import warnings
@@ -74,15 +73,12 @@ class Checkpoint:
         values = None if state is None else {name: v for name, v in state.items() if not isinstance(v, np.ndarray)}
         vectors = {name: v for name, v in (state or {}).items() if isinstance(v, np.ndarray)}
         header = {
-            "format": FORMAT,
-            "fingerprint": self.fingerprint,
-            "signature": self.signature,
-            "state": None if values is None else as_json(values, "state"),
-            "vectors": sorted(vectors),
-        }
+            "format": FORMAT, "fingerprint": self.fingerprint, "signature": self.signature,
+            "state": None if values is None else as_json(values, "state"), "vectors": sorted(vectors),
+        }  # fmt: skip
         arrays |= {f"{VECTOR}{name}": v for name, v in vectors.items()}
         with replacing(self.path) as file:
-            write_archive(file, {"header": np.array(json.dumps(header)), **arrays})
+            write_archive(file, header, arrays)
 
     def _read(self) -> dict[str, Any] | None:
         path = Path(self.path)
@@ -106,22 +102,9 @@ class Checkpoint:
 
     @staticmethod
     def _header(archive: Archive) -> dict[str, Any]:
-        """The header, if it is one of a checkpoint.
-
-        Raises FileFormatError.
-        """
-        member = archive.members.get("header")
-        if member is None or member.dtype.kind != "U" or member.shape != ():
-            raise FileFormatError("it has no header")
-        try:
-            header = json.loads(archive.read("header").tobytes().decode("utf-32", "replace").rstrip("\0"))
-        except (ValueError, RecursionError):
-            raise FileFormatError("its header is not JSON") from None
+        """The header, if it is one of a checkpoint. Raises FileFormatError."""
+        header = archive.header([FORMAT])
         kinds = {"fingerprint": str, "signature": dict, "state": (dict, type(None)), "vectors": list}
-        if not isinstance(header, dict) or "format" not in header:
-            raise FileFormatError("its header is not a record")
-        if header["format"] != FORMAT:
-            raise FileFormatError(f"it has format {shown(header['format'])}, and this version reads {FORMAT}")
         if not all(isinstance(header.get(name), kind) for name, kind in kinds.items()):  # type: ignore[arg-type]
             raise FileFormatError("its header is not that of a checkpoint")
         if not all(isinstance(name, str) and f"{VECTOR}{name}" in archive.members for name in header["vectors"]):
@@ -129,10 +112,7 @@ class Checkpoint:
         return header
 
     def _compare(self, header: Mapping[str, Any]) -> None:
-        """That the file is of the same machine over the same data.
-
-        Raises DataError, ParameterError.
-        """
+        """That the file is of the same machine over the same data. Raises DataError, ParameterError."""
         elsewhere = "delete it, or give another path"
         if header["fingerprint"] != self.fingerprint:
             raise DataError(f"the checkpoint {self.path} belongs to other data: {elsewhere}")

@@ -7,7 +7,6 @@ loads also predicts, whatever happened to its file.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import stat
@@ -42,6 +41,7 @@ from qpsvm.result.saving.archive import (
     as_python,
     map_of,
     map_record,
+    row_arrays,
     write_archive,
 )
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -81,7 +81,7 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
     header, arrays = _composed_over_map(model) if isinstance(model["kernel"], FeatureMap) else _composed(model)
     _attributes(header, arrays)
     with replacing(path) as file:
-        write_archive(file, {"header": np.array(json.dumps(header)), **arrays})
+        write_archive(file, header, arrays)
 
 
 def _kernel_record(kernel: Kernel) -> dict[str, Any]:
@@ -129,14 +129,10 @@ def _composed(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, NDArr
         "b": as_real_vector(model["b"], "b"),
         "coef": np.asarray(model["coef"], dtype=np.float64) if joint else as_real_vector(model["coef"], "coef"),
     }
-    vectors = model["vectors"]
     if model["w"] is not None:
         arrays["w"] = np.asarray(model["w"], dtype=np.float64) if joint else as_real_vector(model["w"], "w")
-    elif sp.issparse(vectors):
-        V = sp.csr_array(vectors, dtype=np.float64)
-        arrays.update(data=V.data, indices=V.indices, indptr=V.indptr, rows=np.array(V.shape[0]))
     else:
-        arrays["vectors"] = np.asarray(vectors)
+        arrays |= row_arrays(model["vectors"], "vectors")
     return header, arrays
 
 
@@ -151,7 +147,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise FileAccessError(f"{where!r} is a folder, a device or a pipe, not a model file")
         with Path(where).open("rb") as file:
             archive = Archive(file)
-            header = _header(archive)
+            header = archive.header(FORMATS)
             _check_shapes(header, archive.members)
             return _attributes(header, {name: archive.read(name) for name in archive.members if name != "header"})
     except (FileNotFoundError, NotADirectoryError):
@@ -176,23 +172,6 @@ def _saved_labels(classes: NDArray[Any]) -> NDArray[Any]:
     if text.tolist() != classes.tolist():
         raise UnsupportedError(f"labels that end in a NUL cannot be saved: {shown(classes.tolist())}")
     return text
-
-
-def _header(archive: Archive) -> dict[str, Any]:
-    """The header, if it is one of ours. What it says is checked together with the arrays."""
-    member = archive.members.get("header")
-    if member is None or member.dtype.kind != "U" or member.shape != ():
-        raise DataError("it has no header")
-    text = archive.read("header").tobytes().decode("utf-32", "replace").rstrip("\0")
-    try:
-        header = json.loads(text)
-    except (ValueError, RecursionError):
-        raise DataError("its header is not JSON") from None
-    if not isinstance(header, dict) or "format" not in header:
-        raise DataError("its header is not a record")
-    if type(header["format"]) is not int or header["format"] not in FORMATS:
-        raise DataError(f"it has format {shown(header['format'])}; this version reads 1 to {FORMATS[-1]}")
-    return header
 
 
 def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _Described]) -> None:

@@ -63,7 +63,7 @@ class Line:
         self._wait(asyncio.run_coroutine_threadsafe(self._open(), self.loop))
 
     def ask(self, message: Message) -> Message:
-        """The hub's answer. Raises TeamStopped."""
+        """The hub's answer. Raises SolveStopped."""
         answer: concurrent.futures.Future[Message] = concurrent.futures.Future()
         self.loop.call_soon_threadsafe(self._ask, message, answer)
         told: Message = self._wait(answer)
@@ -197,7 +197,7 @@ class ClusterCommunicator(Communicator):
     def note(self, state: Mapping[str, Any]) -> None:
         """Keep a small state, the same on all members, for the client: what a run begins with that follows a fault.
 
-        Raises TeamStopped.
+        Raises SolveStopped.
         """
         if self.serial and self.line.stopped is not None:
             raise SolveStopped(self.line.stopped)

@@ -27,9 +27,8 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import DataError, QPSVMError
 from qpsvm.base.resources.communicator import Communicator
-from qpsvm.base.resources.interrupts import for_another
 from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.progress import Clock, for_another
 from qpsvm.data.rows.memory import ChunkRows
 from qpsvm.data.samples import Samples, coded, weighed_by_class
 from qpsvm.machines.problem.replaced import Outline

@@ -57,9 +57,7 @@ class Placed:
         """The partitions that each worker is to look at, by its address; those without rows are left out.
 
         A partition is looked at where it is. Where that leaves much more to one worker than to another, some partitions
-        go to another worker, once.
-
-        Raises KeyError.
+        go to another worker, once. Raises KeyError.
         """
         who = self.client.who_has(self.features)
         loads = dict.fromkeys(sorted(self.client.nthreads()), 0)
@@ -124,12 +122,16 @@ def place(X: Any, y: Any = None, weight: Any = None, client: Any = None, worth: 
     client = client if client is not None else chosen_client(rows.collection)
     if client is None:
         raise UnsupportedError("there is no Dask cluster to compute on: make a distributed.Client first")
+    from distributed import wait
+
     given = [rows.collection, *rows.vectors]
     there = [_futures(collection, client) for collection in given]
     rest = iter(there[1:])
     target, weight = (None if each is None else next(rest) for each in (rows.target, rows.weight))
     placed = Placed(rows, client, there[0], target, weight, worth)
-    _wait(placed.futures())
+    with cluster_faults():
+        wait(placed.futures())
+    check_parts(placed.futures(), len(placed.features))
     return placed
 
 
@@ -144,17 +146,13 @@ def _futures(collection: Any, client: Any) -> list[Any]:
     return [known[key] for key in flat]
 
 
-def _wait(futures: Sequence[Any]) -> None:
-    """Until all partitions are in memory. Raises DataError, ClusterError."""
-    from distributed import wait
-
-    with cluster_faults():
-        wait(futures)
+def check_parts(futures: Sequence[Any], count: int) -> None:
+    """Raise what has kept a partition from being computed, of `count` in a vector. Raises DataError, ClusterError."""
     for k, future in enumerate(futures):
-        if future.status == "error" and is_killed(future.exception()):
-            raise fault_of(future.exception())
         if future.status == "error":
-            raise DataError(f"partition {k} cannot be computed: {future.exception()}") from future.exception()
+            error = future.exception()
+            wrong = DataError(f"partition {k % count} cannot be computed: {error}")
+            raise fault_of(error) if is_killed(error) else wrong from error
 
 
 __all__ = ["Placed", "chosen_client", "place"]

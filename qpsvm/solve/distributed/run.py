@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from qpsvm.backends.contract import built_in_version
 from qpsvm.base.errors import ClusterError
-from qpsvm.base.resources.interrupts import noted
+from qpsvm.base.resources.progress import noted
 from qpsvm.data.sources.dask_rows import cluster_faults
 from qpsvm.solve.distributed.hub import CLIENT, Stop
 from qpsvm.solve.distributed.member import Outcome, Run, closed, member, opened, rows_of, small_of
@@ -126,7 +126,7 @@ class Spread:
         except TimeoutError:
             raise Lost("a worker does not answer", self._silent(), hung=True) from None
         except (OSError, KeyError) as error:  # KeyError: the scheduler knows no such worker any more
-            self._check_scheduler()
+            workers_of(self.client, self.settings)
             raise Lost(f"a worker is gone: {error}", ()) from None
         here = built_in_version()
         for address, version in found.items():
@@ -159,7 +159,7 @@ class Spread:
         while True:
             wait_a_little([future for rank, future in enumerate(self.futures) if rank not in self.small])
             outcomes = self._outcomes()
-            there = self._workers()
+            there = workers_of(self.client, self.settings)
             self._look(note, there, time.monotonic() - begun)
             if len(outcomes) == len(self.addresses):
                 if noted() and not self.interrupting:  # pressed when there was nothing left to stop: it is not lost
@@ -168,16 +168,6 @@ class Spread:
             gone = [address for address in self.addresses if address not in there]
             if gone:  # the other members learn it from the hub, or when the run is closed
                 raise Lost(f"the worker {', '.join(gone)} is gone", gone)
-
-    def _workers(self) -> set[str]:
-        """The workers that the scheduler knows. Raises ClusterError."""
-        try:
-            return set(ask(self.client, "nthreads", timeout=self.settings.patience))
-        except (OSError, TimeoutError) as error:
-            raise ClusterError(f"the scheduler of the Dask cluster is gone: {error}") from None
-
-    def _check_scheduler(self) -> None:
-        self._workers()
 
     def _look(self, note: OnState, there: set[str], waited: float) -> None:
         """Ask the hub for news."""
@@ -261,7 +251,7 @@ class Spread:
             with suppress(OSError, TimeoutError, RuntimeError):  # of whatever is left of the cluster
                 ask(self.client, "cancel", self.futures, force=True, timeout=self.settings.patience)
         with suppress(OSError, TimeoutError, RuntimeError, KeyError):
-            if self.run.hub in self._workers():
+            if self.run.hub in workers_of(self.client, self.settings):
                 ask(self.client, "run", closed, self.run.name, workers=[self.run.hub], on_error="return",
                     timeout=self.settings.patience)  # fmt: skip
 
@@ -279,6 +269,14 @@ def wait_a_little(futures: Sequence[Any]) -> None:
 
     with suppress(TimeoutError, CancelledError):
         wait(futures, timeout=LOOK)
+
+
+def workers_of(client: Any, settings: Settings) -> set[str]:
+    """The workers that the scheduler knows. Raises ClusterError."""
+    try:
+        return set(ask(client, "nthreads", timeout=settings.patience))
+    except (OSError, TimeoutError) as error:
+        raise ClusterError(f"the scheduler of the Dask cluster is gone: {error}") from None
 
 
 def alive(client: Any) -> bool:

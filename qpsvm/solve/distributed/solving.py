@@ -27,21 +27,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.backends import RESUMABLE, get
-from qpsvm.base.arrays.types import made
-from qpsvm.base.errors import ClusterError, DataError
-from qpsvm.base.resources.interrupts import held, noted
-from qpsvm.base.resources.progress import say, say_progress
+from qpsvm.base.arrays.frozen import bare, made
+from qpsvm.base.errors import ClusterError
+from qpsvm.base.resources.progress import held, noted, say, say_progress
 from qpsvm.data.samples import Samples, SpreadSamples
-from qpsvm.data.sources.dask_rows import fault_of, is_killed
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.forms import Form
-from qpsvm.machines.problem.replaced import bare, outlined
+from qpsvm.machines.problem.replaced import outlined
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.attempt import Request
 from qpsvm.solve.choice import machine_traits
 from qpsvm.solve.distributed.member import Order, SpreadResult, cut, in_order, solve_share
-from qpsvm.solve.distributed.placing import Placed, chosen_client, place
-from qpsvm.solve.distributed.run import LOOK, Lost, Member, OnState, Settings, Spread, ask, wait_a_little
+from qpsvm.solve.distributed.placing import Placed, check_parts, chosen_client, place
+from qpsvm.solve.distributed.run import LOOK, Lost, Member, OnState, Settings, Spread, ask, wait_a_little, workers_of
 
 
 def left_out(client: Any, lost: Lost, settings: Settings) -> None:
@@ -51,7 +49,7 @@ def left_out(client: Any, lost: Lost, settings: Settings) -> None:
     """
     end = time.monotonic() + settings.patience
     while not lost.hung and time.monotonic() < end:
-        if not set(lost.addresses) & _workers(client, settings):
+        if not set(lost.addresses) & workers_of(client, settings):
             return
         time.sleep(LOOK)
     if lost.hung:
@@ -89,16 +87,12 @@ def placed_again(placed: Placed, settings: Settings) -> None:
     while True:
         if noted():
             raise KeyboardInterrupt  # nobody runs whom it could stop
-        there = _workers(client, settings)
+        there = workers_of(client, settings)
         wait_a_little(futures)
         made = sum(future.status == "finished" for future in futures)
-        for k, future in enumerate(futures):
-            if future.status == "error" and is_killed(future.exception()):
-                raise fault_of(future.exception())
-            if future.status == "error":
-                raise DataError(f"partition {k % len(placed.features)} cannot be computed: {future.exception()}")
-            if future.status == "cancelled":
-                raise ClusterError(_ONLY_THERE)
+        check_parts(futures, len(placed.features))
+        if any(future.status == "cancelled" for future in futures):
+            raise ClusterError(_ONLY_THERE)
         if made == len(futures) and _held(placed, settings):
             return
         now = time.monotonic()
@@ -122,14 +116,6 @@ def _held(placed: Placed, settings: Settings) -> bool:
     """Whether some worker holds each partition."""
     who = ask(placed.client, "who_has", placed.futures(), timeout=settings.patience)
     return all(who.get(future.key) for future in placed.futures())
-
-
-def _workers(client: Any, settings: Settings) -> set[str]:
-    """The workers that the scheduler knows. Raises ClusterError."""
-    try:
-        return set(ask(client, "nthreads", timeout=settings.patience))
-    except (OSError, TimeoutError) as error:
-        raise ClusterError(f"the scheduler of the Dask cluster is gone: {error}") from None
 
 
 #: One run at a time on each cluster: two, each with half of the threads it needs, would wait for each other for ever.

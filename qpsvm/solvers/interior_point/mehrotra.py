@@ -69,9 +69,6 @@ class Iterate:
             for i in range(0, n, SETTINGS.chunk_rows)
         ]  # fmt: skip
         self._pairs = max(1, 2 * n)
-        costly = self._newton.costly
-        self._correctors = SETTINGS.correctors_costly if costly else SETTINGS.correctors_cheap
-        self._long_enough = SETTINGS.long_enough_costly if costly else SETTINGS.long_enough_cheap
         self._least_objective = SETTINGS.least_of_all * problem.scales.force * problem.scales.room
         self.step = 0.0
         self.objective = self.absolute_gap = self.gap = self._primal_residual = np.inf
@@ -148,8 +145,8 @@ class Iterate:
             chunk.aim(goal)
         dx, du, dm = self._newton.solve(self._vectors.target)
         step = _step_length(min(chunk.correct(dx) for chunk in self._chunks))
-        for _ in range(self._correctors):
-            if step > self._long_enough:
+        for _ in range(SETTINGS.correctors):
+            if step > SETTINGS.long_enough:
                 break
             aimed = min(1.0, step + SETTINGS.aimed_step)
             total = self._vectors.target

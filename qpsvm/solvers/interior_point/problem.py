@@ -16,7 +16,7 @@ from scipy.linalg import qr
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.solvers.interior_point.chunk import SETTINGS
-from qpsvm.solvers.interior_point.systems import DenseNewton, FactoredNewton, Newton, as_columns, small_dense
+from qpsvm.solvers.interior_point.systems import DenseNewton, FactoredNewton, Newton, as_columns, stored_well
 from qpsvm.space.operators import Operator
 
 #: Where an infinite bound is put. Its square, and the square of its inverse, are still normal numbers.
@@ -240,7 +240,7 @@ def _with_factor(
     parts: _Parts, Z: Matrix, d: FloatArray, offset: FloatArray, constant: float, moving: IntArray | None
 ) -> Reduced:
     """P = ZZᵀ + diag(d), Z (n', k) and d (n',), with Zᵀx = offset (k,) from the fixed variables."""
-    Z = small_dense(Z)
+    Z = stored_well(Z)
     A, b, x = parts.A, parts.b, parts.nearest
     center = np.zeros((len(b), Z.shape[1]))
     if len(b) and not sp.issparse(Z):

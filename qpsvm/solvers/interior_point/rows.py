@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
 from qpsvm.solvers.interior_point.mehrotra import mehrotra
-from qpsvm.solvers.interior_point.systems import small_dense
+from qpsvm.solvers.interior_point.systems import stored_well
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.operators import LowRank
 
@@ -155,7 +155,7 @@ def _columns(G: Matrix, columns: IntArray) -> Matrix:
         F = sp.csc_array((G.data[: ends[-1]], G.indices[: ends[-1]], ends), shape=(G.shape[0], k))
     else:
         F = sp.csc_array(G[:, columns])
-    F = small_dense(F)
+    F = stored_well(F)
     return sp.csr_array(F) if sp.issparse(F) else F
 
 

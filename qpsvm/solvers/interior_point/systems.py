@@ -25,10 +25,8 @@ from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.solvers.interior_point.chunk import SETTINGS
 from qpsvm.solvers.shared.cholesky import Cholesky
 
 #: Numbers of B in a chunk: 256 kB, so that a chunk and its scaled copy stay in a core's second-level cache.
@@ -36,16 +34,8 @@ CHUNK_NUMBERS = 32_768
 #: Columns up to which BᵀDB costs less as a product (DB)ᵀB than as the half (√D B)ᵀ(√D B) of a symmetric one, whose
 #: BLAS kernels want wide matrices: 0.15 against 0.23 ms at 3000 x 30, 0.85 against 0.70 at 5000 x 50.
 MOST_GENERAL = 40
-#: Share of non-zeros from which a sparse Z is treated as dense: vector products cost 1.2 ns a non-zero, 0.1 ns dense.
-DENSE_SHARE = 0.08
-#: The same where Z is larger than a core's own caches (4 MB): a dense number costs 0.3 to 0.6 ns, a non-zero 0.8.
-DENSE_SHARE_OUTSIDE, CACHED_NUMBERS = 0.25, 500_000
-#: Rows are gathered for BᵀDB where less than this share of them is wanted.
-GATHERED_SHARE = 0.7
 #: A pair of non-zeros in a row costs about this many multiplications of the dense Gram matrix (1.3 ns against 0.03).
 PAIR_COST = 40
-#: Numbers up to which a sparse Z that does not pay is made dense at once, not by chunks: 8 MB.
-SMALL_NUMBERS = 1_000_000
 #: Pairs that are kept at most: 12 bytes each, 600 MB.
 MOST_PAIRS = 50_000_000
 
@@ -53,22 +43,14 @@ MOST_PAIRS = 50_000_000
 class Columns(Protocol):
     """B (n, k + p), touched only through these products."""
 
-    exact: bool  # whether the last `normal` left nothing out
-
     def times(self, u: FloatArray) -> FloatArray:
         """B u: (n,)."""
 
     def transposed_times(self, a: FloatArray) -> FloatArray:
         """Bᵀa: (k + p,)."""
 
-    def normal(
-        self, D: FloatArray, x: FloatArray, rho: FloatArray, spare: float = 0.0
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """BᵀDB, (k + p, k + p), Bᵀx and BᵀDρ, (k + p,), for D, x, ρ (n,).
-
-        Rows may be left out of ZᵀDZ if their terms together have a trace of at most `spare`. That trace is put back,
-        evenly over the diagonal.
-        """
+    def normal(self, D: FloatArray, x: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """BᵀDB, (k + p, k + p), Bᵀx and BᵀDρ, (k + p,), for D, x, ρ (n,)."""
 
 
 class DenseColumns:
@@ -79,28 +61,21 @@ class DenseColumns:
     center (p, k): W: the chunks hold Z − AᵀW.
     """
 
-    def __init__(self, Z: Matrix, A: FloatArray, center: FloatArray) -> None:
+    def __init__(self, Z: FloatArray, A: FloatArray, center: FloatArray) -> None:
         n, k = Z.shape
-        width = k + len(A)
-        step = max(512, CHUNK_NUMBERS // max(width, 1))
-        self._n, self._k, self._width, self.exact = n, k, width, True
-        self._sizes: FloatArray | None = None  # ‖z_i‖², once it is asked for
+        self._n, self._width = n, k + len(A)
+        step = max(512, CHUNK_NUMBERS // max(self._width, 1))
         self._parts = [slice(i, min(n, i + step)) for i in range(0, n, step)]
         self._chunks = []
         for part in self._parts:
-            if not len(A) and not sp.issparse(Z):
+            if not len(A):
                 self._chunks.append(np.ascontiguousarray(Z[part].T))  # shared, where it has that order
                 continue
-            chunk = np.empty((width, part.stop - part.start))
-            if sp.issparse(Z):
-                _scatter(Z, part, chunk[:k])
-            else:
-                chunk[:k] = Z[part].T
-            chunk[k:] = A[:, part]
+            chunk = np.concatenate([Z[part].T, A[:, part]])
             if center.any():
                 chunk[:k] -= center.T @ A[:, part]
             self._chunks.append(chunk)
-        self._scaled = np.empty((width, min(step, n)))
+        self._scaled = np.empty((self._width, min(step, n)))
 
     def times(self, u: FloatArray) -> FloatArray:
         """B u: (n,)."""
@@ -121,60 +96,16 @@ class DenseColumns:
             out += chunk @ a[part]
         return out
 
-    def normal(
-        self, D: FloatArray, x: FloatArray, rho: FloatArray, spare: float = 0.0
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def normal(self, D: FloatArray, x: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """BᵀDB, Bᵀx and BᵀDρ, from one pass over the chunks."""
-        if len(self._chunks) == 1 and self._width <= MOST_GENERAL:
-            (chunk,) = self._chunks
-            scaled = np.multiply(chunk, D, out=self._scaled)
-            return scaled @ chunk.T, chunk @ x, scaled @ rho
-        M, (Bx, BDrho) = self.gram(D, spare, np.stack([x, D * rho]))
-        return M, Bx, BDrho
-
-    def gram(self, D: FloatArray, spare: float, right: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """BᵀDB, with its `spare`, and right @ B for `right` (r, n)."""
-        width, k, general = self._width, self._k, self._width <= MOST_GENERAL
-        kept, mean = (None, 0.0) if general else self._kept(D, spare)
-        weights = D if general else np.sqrt(D)
-        M, products, rows = np.zeros((width, width)), np.zeros((len(right), width)), np.zeros((width - k, width))
+        general = self._width <= MOST_GENERAL
+        weights, right = D if general else np.sqrt(D), np.stack([x, D * rho])
+        M, products = np.zeros((self._width, self._width)), np.zeros((2, self._width))
         for part, chunk in zip(self._parts, self._chunks, strict=True):
             products += right[:, part] @ chunk.T
-            if kept is None:
-                scaled = np.multiply(chunk, weights[part], out=self._scaled[:, : chunk.shape[1]])
-                M += scaled @ (chunk if general else scaled).T
-                continue
-            scaled = chunk[:, np.flatnonzero(kept[part])]
-            scaled *= weights[part][kept[part]]
-            M += scaled @ scaled.T
-            rows += (chunk[k:] * D[part]) @ chunk.T
-        if kept is not None:
-            M.ravel()[: k * width : width + 1] += mean  # what was left out, as if it were the same in all directions
-            M[k:], M[:, k:] = rows, rows.T  # the rows of A have no identity beside them: nothing is left out there
-        self.exact = kept is None
-        return M, products
-
-    def _kept(self, D: FloatArray, spare: float) -> tuple[NDArray[np.bool_] | None, float]:
-        """The rows of Z but for the lightest, with Σ D_i‖z_i‖² ≤ spare, and that sum over k; None where all stay."""
-        if spare <= 0.0:
-            return None, 0.0
-        if self._sizes is None:
-            self._sizes = np.concatenate([np.einsum("ij,ij->j", Z, Z) for Z in (c[: self._k] for c in self._chunks)])
-        weights = D * self._sizes
-        ordered = np.sort(weights)
-        sums = np.cumsum(ordered)
-        left_out = min(int(np.searchsorted(sums, spare)), self._n - 1)
-        if left_out < (1.0 - GATHERED_SHARE) * self._n:
-            return None, 0.0
-        return weights >= ordered[left_out], float(sums[left_out - 1]) / self._k
-
-
-def _scatter(Z: Matrix, part: slice, chunk: FloatArray) -> None:
-    """The rows `part` of Z (n, k), canonical CSR, as the columns of `chunk` (k, rows)."""
-    ends = Z.indptr[part.start : part.stop + 1]
-    entries = slice(ends[0], ends[-1])
-    chunk[:] = 0.0
-    chunk[Z.indices[entries], np.repeat(np.arange(len(ends) - 1), np.diff(ends))] = Z.data[entries]
+            scaled = np.multiply(chunk, weights[part], out=self._scaled[:, : chunk.shape[1]])
+            M += scaled @ (chunk if general else scaled).T
+        return M, products[0], products[1]
 
 
 class SparseColumns:
@@ -184,16 +115,11 @@ class SparseColumns:
 
     Z (n, k)
     A (p, n)
-    dense: The same columns, where BᵀDB costs less by these: then only products with vectors are sparse.
     """
 
-    def __init__(self, Z: Matrix, A: FloatArray, dense: DenseColumns | None = None) -> None:
-        self._k, self.exact = Z.shape[1], True
-        self._Z, self._ZT, self._A = Z, sp.csr_array(Z.T), A
-        self._dense = dense
-        if dense is None:
-            self._pairs = row_pairs(Z)
-            self._upper = np.triu_indices(self._k)
+    def __init__(self, Z: Matrix, A: FloatArray) -> None:
+        self._Z, self._ZT, self._A, self._k = Z, sp.csr_array(Z.T), A, Z.shape[1]
+        self._pairs, self._upper = row_pairs(Z), np.triu_indices(self._k)
 
     def times(self, u: FloatArray) -> FloatArray:
         """B u: (n,)."""
@@ -206,19 +132,8 @@ class SparseColumns:
         """Bᵀa: (k + p,)."""
         return np.concatenate([self._ZT @ a, self._A @ a])
 
-    def normal(
-        self, D: FloatArray, x: FloatArray, rho: FloatArray, spare: float = 0.0
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def normal(self, D: FloatArray, x: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """BᵀDB, Bᵀx and BᵀDρ."""
-        if self._dense is None:
-            M = self._paired(D)
-        else:
-            M, _ = self._dense.gram(D, spare, np.zeros((0, len(D))))
-            self.exact = self._dense.exact
-        return M, self.transposed_times(x), self.transposed_times(D * rho)
-
-    def _paired(self, D: FloatArray) -> FloatArray:
-        """BᵀDB from the pairs."""
         k = self._k
         M = np.zeros((k + len(self._A), k + len(self._A)))
         M[self._upper] = self._pairs @ D
@@ -227,7 +142,7 @@ class SparseColumns:
         M[k:, k:] = weighted @ self._A.T
         lower = np.tril_indices(len(M), -1)
         M[lower] = M.T[lower]
-        return M
+        return M, self.transposed_times(x), self.transposed_times(D * rho)
 
 
 def row_pairs(Z: Matrix) -> Matrix:
@@ -248,36 +163,24 @@ def row_pairs(Z: Matrix) -> Matrix:
     return sp.csr_array(triplets, shape=(k * (k + 1) // 2, n))
 
 
-def small_dense(Z: Matrix) -> Matrix:
-    """Z (n, k), dense if it is sparse but small and full enough to be better so."""
-    if sp.issparse(Z) and Z.shape[0] * Z.shape[1] <= SMALL_NUMBERS and not _pays(Z):
-        return Z.toarray(order="F")  # the order of the chunks
-    return Z
-
-
-def as_columns(Z: Matrix, A: FloatArray, center: FloatArray) -> Columns:
-    """The cheaper representation of B = [Z, Aᵀ], Z (n, k) dense or sparse, A (p, n), less AᵀW for W = center (p, k)."""
+def stored_well(Z: Matrix) -> Matrix:
+    """Z (n, k) in compressed rows, or dense where its zeros do not pay."""
     if not sp.issparse(Z):
-        return DenseColumns(Z, A, center)
+        return Z
     Z = sp.csr_array(Z)
     if not Z.has_canonical_format:
         Z = Z.copy()
         Z.sum_duplicates()
-    if _pays(Z):
-        return SparseColumns(Z, A)
-    dense = DenseColumns(Z, A, center)
-    share = DENSE_SHARE_OUTSIDE if Z.shape[0] * Z.shape[1] > CACHED_NUMBERS else DENSE_SHARE
-    return SparseColumns(Z, A, dense) if Z.nnz <= share * Z.shape[0] * Z.shape[1] else dense
-
-
-def _pays(Z: Matrix) -> bool:
-    """Whether a sparse Z (n, k) pays by its zeros: in products with vectors, and in products of pairs."""
-    n, k = Z.shape
-    if Z.nnz > DENSE_SHARE * n * k:
-        return False
-    lengths = np.diff(sp.csr_array(Z).indptr).astype(np.float64)
+    (n, k), lengths = Z.shape, np.diff(Z.indptr).astype(np.float64)
     pairs = float(lengths @ (lengths + 1)) / 2
-    return pairs <= MOST_PAIRS and PAIR_COST * pairs <= n * k * k / 2
+    pays = pairs <= MOST_PAIRS and PAIR_COST * pairs <= n * k * k / 2
+    return Z if pays else Z.toarray(order="F")  # the order of the chunks
+
+
+def as_columns(Z: Matrix, A: FloatArray, center: FloatArray) -> Columns:
+    """The cheaper representation of B = [Z, Aᵀ], Z (n, k) dense or sparse, A (p, n), less AᵀW for W = center (p, k)."""
+    Z = stored_well(Z)
+    return SparseColumns(Z, A) if sp.issparse(Z) else DenseColumns(Z, A, center)
 
 
 class Newton(Protocol):
@@ -285,7 +188,6 @@ class Newton(Protocol):
 
     residual: FloatArray
     careful: bool  # whether to spend more on exact solutions; set where the residual grows
-    costly: bool  # whether a factorisation costs several times as much as a solution
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """Prepare the matrix for θ (n,) and r = Bᵀx − Ru − g at x (n,), u; ρ (n,) is the first right-hand side."""
@@ -314,12 +216,12 @@ class FactoredNewton:
         self._B, self._g = B, g
         self._lift = np.where(np.arange(len(g)) < k, 1.0, 0.0)  # R
         self.residual = np.zeros(len(g))
-        self.careful, self.costly = False, len(g) > SETTINGS.costly_width
+        self.careful = False
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """One pass: BᵀDB, and with it BᵀDρ and Bᵀx."""
         self._D = 1.0 / theta
-        M, Bx, first = self._B.normal(self._D, x, rho, 0.0 if self.careful else SETTINGS.spare)
+        M, Bx, first = self._B.normal(self._D, x, rho)
         M.ravel()[:: len(M) + 1] += self._lift
         Bx -= self._lift * u
         Bx -= self._g
@@ -339,12 +241,6 @@ class FactoredNewton:
         dm = self._B.times(du)
         dx = rho - dm
         dx *= self._D
-        if not self._B.exact and rho is not self._first[0]:  # the predictor's error does not matter
-            missed = self._B.transposed_times(dx) - self._lift * du  # of (IPM.2)
-            missed += r
-            change = self._M.solve(missed)
-            dm_change = self._B.times(change)
-            return dx - self._D * dm_change, du + change, dm + dm_change
         if not self.careful:
             return dx, du, dm
         missing = rho - dm - dx / self._D  # refinement of (IPM.1) as a whole: D of 1e12 multiplies rounding
@@ -379,7 +275,7 @@ class DenseNewton:
         self._gamma = (float(P.trace()) or 1.0) / weight if weight else 0.0
         self._augmented = P + self._gamma * (A.T @ A) if len(A) else P
         self.residual = np.zeros(len(b))
-        self.careful, self.costly = False, True
+        self.careful = False
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """Cholesky factors of H and of its Schur complement A H⁻¹Aᵀ."""

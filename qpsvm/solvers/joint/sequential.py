@@ -32,6 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.program.all_in_one import JointDual
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 from qpsvm.space.operators import LowRank, Operator
 
@@ -68,48 +69,15 @@ def separate_step(z: FloatArray, C: float) -> FloatArray:
     return np.asarray(np.minimum(np.maximum(z - (low + above / slope), 0.0), C))
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What the method may be told.
-
-    tol: Violation of the optimality conditions, as a share of the level, at which it ends.
-    working_set: Samples in a working set: more of them cost inner steps on old values of f, fewer cost
-        products.
-    sweeps: Most sweeps over a working set.
-    inner: A working set is left once its violation has fallen to this share.
-    coupling: ρ of a free intercept in units of the mean of K_ii: more slows the steps down, less the way of b.
-    reach: ρ times the mean C_i is at least this share of the level: where C is small, b would get nowhere
-        otherwise.
-    balanced: b is moved once the violation is below this share of what the imbalance is worth.
-    """
-
-    tol: float = 1e-3
-    working_set: int = 100
-    sweeps: int = 8
-    inner: float = 0.2
-    coupling: float = 0.03
-    reach: float = 0.1
-    balanced: float = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class Program:
-    """The dual (SEQ.1) of n samples and k classes.
-
-    gram (n, n)
-    label (n,)
-    upper (n,): C_i.
-    shared: (SAMPLE.1) or (SAMPLE.2).
-    intercept: "free", "penalised" or None.
-    """
-
-    gram: Operator
-    label: IntArray
-    k: int
-    upper: FloatArray
-    level: float
-    shared: bool
-    intercept: str | None
+#: Samples in a working set, more of which cost inner steps on old values of f, and fewer products; and most sweeps.
+WORKING_SET, SWEEPS = 100, 8
+#: A working set is left once its violation has fallen to this share.
+INNER = 0.2
+#: ρ of a free intercept in units of the mean of K_ii: more slows the steps down, less the way of b. Times the mean C_i
+#: it is at least this share of the level: where C is small, b would get nowhere otherwise.
+COUPLING, REACH = 0.03, 0.1
+#: b is moved once the violation is below this share of what the imbalance is worth.
+BALANCED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,57 +92,57 @@ class Answer:
 
 
 def sequential_dual(
-    program: Program, settings: Settings, budget: Budget, alpha: FloatArray | None = None, b: FloatArray | None = None
+    gram: Operator,
+    dual: JointDual,
+    tol: float,
+    budget: Budget,
+    alpha: FloatArray | None = None,
+    b: FloatArray | None = None,
 ) -> Answer:
-    """Run until every violation is below `settings.tol`, or the budget is spent."""
-    return _Run(program, settings, budget, alpha, b).run()
+    """Run until every violation is below `tol`, a share of the level, or the budget is spent.
+
+    Shapes: gram (n, n), alpha (n, k), b (k,).
+    """
+    return _Run(gram, dual, tol * dual.level, budget, alpha, b).run()
 
 
 class _Run:
     """The state of one run: α, β, f, b, and how many steps it has made."""
 
     def __init__(
-        self, program: Program, settings: Settings, budget: Budget, alpha: FloatArray | None, b: FloatArray | None
-    ) -> None:
-        self.program, self.settings, self.budget = program, settings, budget
-        n, k = len(program.label), program.k
-        self.each = np.arange(n)
-        self.own = program.label[:, None] == np.arange(k)
+        self, gram: Operator, dual: JointDual, tol: float, budget: Budget, alpha: FloatArray | None,
+        b: FloatArray | None,
+    ) -> None:  # fmt: skip
+        self.gram, self.dual, self.tol, self.budget = gram, dual, tol, budget
+        n, k = dual.n, dual.k
+        self.each, self.own = np.arange(n), dual.own
         self.rivals = np.array([[c for c in range(k) if c != y] for y in range(k)], dtype=np.intp)  # (k, k − 1)
-        self.diagonal = program.gram.diagonal()
+        self.diagonal = gram.diagonal()
         usual = float(self.diagonal.mean()) or 1.0
-        free = program.intercept == "free"
-        coupling = max(settings.coupling * usual, settings.reach * program.level / float(program.upper.mean()))
-        self.rho = coupling if free else 1.0 if program.intercept == "penalised" else 0.0
+        self.free = dual.intercept == "free"
+        coupling = max(COUPLING * usual, REACH * dual.level / float(dual.upper.mean()))
+        self.rho = coupling if self.free else 1.0 if dual.intercept == "penalised" else 0.0
         self.diagonal = np.maximum(self.diagonal + self.rho, 1e-12 * usual)
         self.alpha = np.zeros((n, k)) if alpha is None else alpha.copy()
-        self.b = np.zeros(k) if b is None or not free else b.copy()
-        self.product = _product(program.gram)
-        self.step: Callable[[FloatArray, float], FloatArray] = shared_step if program.shared else separate_step
-        self.beta = -self.alpha
-        self.beta[self.each, program.label] = self.alpha.sum(axis=1)
+        self.b = np.zeros(k) if b is None or not self.free else b.copy()
+        self.product = _product(gram)
+        self.step: Callable[[FloatArray, float], FloatArray] = shared_step if dual.shared else separate_step
+        self.beta = dual.beta(self.alpha)
         support = np.flatnonzero(self.alpha.any(axis=1))
         self.f = self.product(support, self.beta[support]) if len(support) else np.zeros((n, k))
         self.f += self.b + self.rho * self.beta.sum(axis=0)
 
     def run(self) -> Answer:
-        settings, level = self.settings, self.program.level
+        level = self.dual.level
         reason: StopReason | None = None
         while reason is None:
             violation = self._violations(self.f, self.alpha, self.each)
-            worst = float(violation.max())
-            apart = self._apart()
-            if self.program.intercept == "free" and worst <= max(settings.balanced * apart, settings.tol * level):
-                if apart <= settings.tol * level and worst <= settings.tol * level:
-                    reason = "converged"
-                    break
-                self._move_intercepts()
-                continue
-            if worst <= settings.tol * level:
+            worst, apart = float(violation.max()), self._apart()
+            if worst <= self.tol and apart <= self.tol:
                 reason = "converged"
-                break
-            reason = self.budget.spent()
-            if reason is None:
+            elif self.free and worst <= max(BALANCED * apart, self.tol):
+                self._move_intercepts()
+            elif (reason := self.budget.spent()) is None:
                 self._work_on(self._chosen(violation), worst)
                 self.budget.report("sequential dual", self.budget.steps, violation=worst / level, balance=apart / level)
         violation = self._violations(self.f, self.alpha, self.each)
@@ -183,9 +151,7 @@ class _Run:
 
     def _apart(self) -> float:
         """What the imbalance moves f by, (SEQ.2); nothing without a free intercept."""
-        if self.program.intercept != "free":
-            return 0.0
-        return self.rho * float(np.abs(self.beta.sum(axis=0)).max())
+        return self.rho * float(np.abs(self.beta.sum(axis=0)).max()) if self.free else 0.0
 
     def _move_intercepts(self) -> None:
         """(SEQ.2): f has ρν once for (SEQ.1), and now once more for b."""
@@ -195,10 +161,10 @@ class _Run:
 
     def _violations(self, f: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
         """By how much t of some samples (r, k) falls short of what optimality asks: (r,)."""
-        program = self.program
-        label, own, C = program.label[rows], self.own[rows], program.upper[rows]
-        t = program.level - (f[np.arange(len(rows)), label][:, None] - f)
-        if program.shared:
+        dual = self.dual
+        label, own, C = dual.label[rows], self.own[rows], dual.upper[rows]
+        t = dual.level - (f[np.arange(len(rows)), label][:, None] - f)
+        if dual.shared:
             t[own] = 0.0
             room = alpha.sum(axis=1) < C * (1.0 - 1e-12)
             least = np.where(alpha > 0.0, t, np.inf).min(axis=1)
@@ -211,18 +177,18 @@ class _Run:
 
     def _chosen(self, violation: FloatArray) -> IntArray:
         """The samples that violate most."""
-        q = min(self.settings.working_set, len(violation))
+        q = min(WORKING_SET, len(violation))
         chosen = np.argpartition(-violation, q - 1)[:q]
         return np.asarray(chosen[violation[chosen] > 0.0])
 
     def _work_on(self, rows: IntArray, worst: float) -> None:
         """Sweeps over a working set, then f of all samples."""
-        K = self.program.gram.block(rows, rows) + self.rho
+        K = self.gram.block(rows, rows) + self.rho
         f, alpha = self.f[rows].copy(), self.alpha[rows].copy()
         before = self.beta[rows].copy()
-        label, C, diagonal = self.program.label[rows], self.program.upper[rows], self.diagonal[rows]
-        enough = max(self.settings.inner * worst, 0.5 * self.settings.tol * self.program.level)
-        for _ in range(self.settings.sweeps):
+        label, C, diagonal = self.dual.label[rows], self.dual.upper[rows], self.diagonal[rows]
+        enough = max(INNER * worst, 0.5 * self.tol)
+        for _ in range(SWEEPS):
             violation = self._violations(f, alpha, rows)
             order = np.argsort(-violation)
             order = order[violation[order] > enough]
@@ -245,12 +211,12 @@ class _Run:
         """One step over one sample of a working set; f and α of the set are changed."""
         rivals = self.rivals[y]
         old, values = alpha[i, rivals], f[i]
-        t = self.program.level - (values[y] - values[rivals])
+        t = self.dual.level - (values[y] - values[rivals])
         new = self.step(t / diagonal + old + old.sum(), C)
         moved = new - old
         if not moved.any():
             return
-        change = np.zeros(self.program.k)
+        change = np.zeros(self.dual.k)
         change[rivals] = -moved
         change[y] = moved.sum()
         f += K[i][:, None] * change

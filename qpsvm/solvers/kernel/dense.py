@@ -14,47 +14,23 @@ Source: Steihaug (1983) for the truncated steps.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import in_tiles, strips
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.newton_step import moving_rows
-from qpsvm.solvers.kernel.nystrom import SingleArray
-from qpsvm.space.kernels.blocks import KernelBlocks, entry_seconds
+from qpsvm.solvers.kernel.libsvm import ENTRIES, Effort
+from qpsvm.solvers.kernel.newton_step import ROUNDING, ROUNDS, moving_rows
+from qpsvm.solvers.kernel.nystrom import RIDGE, SingleArray, single_product
+from qpsvm.space.kernels.blocks import SYMMETRIC_STRIP, KernelBlocks, entry_seconds
 
-
-@dataclass(frozen=True)
-class Settings:
-    """Constants of the engine."""
-
-    #: Rows of K made at a time, and the entries between two looks at the clock: a tenth of a second.
-    strip: int = 64
-    entries: float = 5e7
-    #: Rows of K multiplied at a time, and the seconds of one of their entries, roughly: it is read from memory.
-    rows: int = 256
-    read_seconds: float = 2.5e-10
-    #: Conjugate gradients stop at this share of their first residual, or after so many products.
-    reduction: float = 0.2
-    products: int = 30
-    #: Newton steps, and the gap at which u is made afresh in double precision.
-    steps: int = 40
-    refresh: float = 1e-3
-    #: ρ in units of the diagonal of K.
-    ridge: float = 1e-7
-    #: Entries that leave the box are held at their bound and the others solved for again, so often in a step.
-    holds: int = 8
-    #: A change of β below this share of the step is rounding.
-    rounding: float = 1e-9
-    #: So many steps in a row that leave more than this share of the gap are a stall.
-    stall: float = 0.5
-    stall_steps: int = 4
-
-
-SETTINGS = Settings()
+#: The gap at which u is made afresh in double precision; the steps at most.
+REFRESH, STEPS = 1e-3, 40
+#: Conjugate gradients stop at this share of their first residual, or after so many products.
+REDUCTION, PRODUCTS = 0.2, 30
+#: So many steps in a row that leave more than this share of the gap are a stall.
+STALL, STALL_STEPS = 0.5, 4
 #: Others that share the machine do not matter; a browser has no such clock.
 thread_time = getattr(time, "thread_time", time.perf_counter)
 
@@ -72,15 +48,15 @@ def dense_point(
         return None
     everything = np.arange(problem.n)
     beta = problem.balanced(beta.copy())
-    point = best = problem.point(beta, _product(K, beta))
+    point = best = problem.point(beta, single_product(K, beta))
     exact, gaps = False, [point.gap]
-    for _ in range(SETTINGS.steps):
+    for _ in range(STEPS):
         if effort.late() or (exact and best.gap <= target) or thread_time() - began > seconds:
             break
-        stalled = len(gaps) > SETTINGS.stall_steps and point.gap > SETTINGS.stall * gaps[-1 - SETTINGS.stall_steps]
+        stalled = len(gaps) > STALL_STEPS and point.gap > STALL * gaps[-1 - STALL_STEPS]
         if stalled and exact:
             break
-        if not exact and (stalled or point.gap <= SETTINGS.refresh):
+        if not exact and (stalled or point.gap <= REFRESH):
             point = best = problem.point(point.beta, blocks.product(everything, point.beta, everything))
             exact, gaps = True, [point.gap]
             continue
@@ -98,37 +74,27 @@ def _whole(blocks: KernelBlocks, effort: Effort) -> SingleArray | None:
     """K, (n, n) float32; None where time runs out."""
     n = blocks.n
     K: SingleArray = np.empty((n, n), dtype=np.float32)
-    tiles, many = strips(n, SETTINGS.strip), max(1, int(SETTINGS.entries / (n * SETTINGS.strip)))
+    tiles, many = strips(n, SYMMETRIC_STRIP), max(1, int(ENTRIES / (n * SYMMETRIC_STRIP)))
     for first in range(0, len(tiles), many):
         if effort.late():
             return None
-        seconds = entry_seconds(blocks.width) * n * SETTINGS.strip * many if blocks.fast else 0.0
+        seconds = entry_seconds(blocks.width) * n * SYMMETRIC_STRIP * many if blocks.fast else 0.0
         in_tiles(lambda tile: blocks.fill(K[tile], tile.start), tiles[first : first + many], seconds)
     return K
-
-
-def _product(K: SingleArray, x: FloatArray) -> FloatArray:
-    product, single = np.empty(len(K)), x.astype(np.float32)
-
-    def multiply(tile: slice) -> None:
-        product[tile] = np.dot(K[tile], single)
-
-    in_tiles(multiply, strips(len(K), SETTINGS.rows), SETTINGS.read_seconds * K.size)
-    return product
 
 
 def _step(K: SingleArray, problem: KernelDual, point: DualPoint, target: float, effort: Effort) -> DualPoint | None:
     """One step of (KDENSE.2); None where it does not descend or nothing can move."""
     n, beta, rows = problem.n, point.beta, moving_rows(problem, point, target)
     change, image, gradient = np.zeros(n), np.zeros(n), point.gradient
-    for _ in range(SETTINGS.holds):
+    for _ in range(ROUNDS):
         if not len(rows):
             break
         moved = np.zeros(n)
         moved[rows] = _direction(K, (gradient - image)[rows], -float(change.sum()), rows, effort)
         wanted = beta + change + moved
         clipped = np.clip(wanted, problem.low, problem.high)
-        image += _product(K, clipped - beta - change)
+        image += single_product(K, clipped - beta - change)
         change = clipped - beta
         leaving = (wanted != clipped)[rows]
         if not leaving.any():
@@ -136,8 +102,8 @@ def _step(K: SingleArray, problem: KernelDual, point: DualPoint, target: float, 
         rows = rows[~leaving]
     balanced = problem.balanced(beta + change)
     rest = balanced - beta - change
-    if np.abs(rest).sum() > SETTINGS.rounding * np.abs(change).sum():
-        image += _product(K, rest)
+    if np.abs(rest).sum() > ROUNDING * np.abs(change).sum():
+        image += single_product(K, rest)
     change = balanced - beta
     descent, curvature = float(gradient @ change), float(change @ image)  # Σ change = 0: b does not matter
     if not descent > 0 or not np.isfinite(curvature):
@@ -152,15 +118,15 @@ def _direction(K: SingleArray, r: FloatArray, total: float, rows: IntArray, effo
     residual = r.copy()
     if total:
         full[rows] = d
-        residual -= _product(K, full)[rows]
+        residual -= single_product(K, full)[rows]
     residual -= residual.mean()
     p, energy = residual.copy(), float(residual @ residual)
     first = energy
-    for _ in range(SETTINGS.products):
-        if not energy > SETTINGS.reduction**2 * first or effort.late():
+    for _ in range(PRODUCTS):
+        if not energy > REDUCTION**2 * first or effort.late():
             break
         full[rows] = p
-        Kp = _product(K, full)[rows] + SETTINGS.ridge * p
+        Kp = single_product(K, full)[rows] + RIDGE * p
         Kp -= Kp.mean()
         curvature = float(p @ Kp)
         if not curvature > 0:
@@ -170,6 +136,3 @@ def _direction(K: SingleArray, r: FloatArray, total: float, rows: IntArray, effo
         before, energy = energy, float(residual @ residual)
         p = residual + (energy / before) * p
     return d
-
-
-__all__ = ["dense_point"]

@@ -41,7 +41,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value
 from qpsvm.program.losses import Loss, at, is_zero
@@ -360,6 +360,3 @@ def _crossing(points: FloatArray, weights: FloatArray | None, level: float, comm
     first = min(int(np.searchsorted(mass, level - slack)), m - 1)
     last = min(int(np.searchsorted(mass, level + slack, side="right")), m - 1)
     return 0.5 * float(points[order[first]] + points[order[last]])
-
-
-__all__ = ["DualPoint", "Edges", "KernelDual", "spread_over", "spread_residue"]

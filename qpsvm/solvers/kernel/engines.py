@@ -16,10 +16,23 @@ it gives up it costs little; `few` costs most, 8 % on fourteen tables.
 | `dense`                       |  2.7 |   4.1 | four tables of 3000 and 6000 rows, nearly all free; none is real      |
 | `libsvm`                      |  1.2 |     – | one table of 3000 rows, most of them in the band                      |
 | `low_rank`                    |    8 |     – | one table of 8000 rows, three features that hardly tell the labels    |
-| equal rows made one (`ties`)  |   48 |    89 | three tables of rounded numbers                                       |
+| equal rows made one           |   48 |    89 | three tables of rounded numbers                                       |
 
 A subsample above 2000 rows that says how few support, `libsvm` beside a band that is not crowded, and a low-rank
 preconditioner in `dense` were worth nothing, and are gone.
+
+What every engine would cost, from what is estimated.
+
+    (KCOST.1)  libsvm:  (c_e + c_f d) S n + c_i I n + c_m max(0, I − I R/S) (10 + d) n + c_F F³
+    (KCOST.2)  band:    c_n n + (e_s + e_f d) S n + e_W W² + e_i min(I, 4W) W + e_F F³
+    (KCOST.3)  gram:    (g_n + g_f d) n² + g_i I n + g_F F³
+    (KCOST.4)  dense:   (k_n + k_f d) n²
+    (KCOST.5)  I = S(1 + √(κC̄)),  R = 50 MB / n:  iterations of LIBSVM's loop, and the kernel rows that it can keep
+
+Over d features, S rows support and F of them are free as the estimate says; W is the band around them. LIBSVM itself
+evaluates the kernel where it needs it: S n values or, where they do not fit its cache, many twice. The constants are
+seconds on one core, fitted to generated tables of 3000 to 12 000 rows, and to real ones, raw and standardised, where
+most rows are in the band. Only their ratios matter.
 """
 
 from __future__ import annotations
@@ -29,31 +42,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.solvers.kernel.costs import SETTINGS as COSTS
-from qpsvm.solvers.kernel.costs import seconds
 from qpsvm.solvers.kernel.dense import dense_point
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import SETTINGS as FIRST
 from qpsvm.solvers.kernel.initial_sets import (
     InitialSet,
     all_rows,
     at_point,
     estimated_band,
+    in_band,
     outlying,
     rough_margin,
     subsample,
 )
-from qpsvm.solvers.kernel.libsvm import plain
+from qpsvm.solvers.kernel.libsvm import Effort, plain
 from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, paying_prices, stalled_prices
-from qpsvm.solvers.kernel.newton_step import moving_rows, newton_polish, product
+from qpsvm.solvers.kernel.newton_step import EXACT_ROWS, most_moving, moving_rows, newton_polish, product
 from qpsvm.solvers.kernel.nystrom import Estimate, nystrom_estimate
-from qpsvm.solvers.kernel.working_set import LARGEST, STEPS, Plan, Stage, WorkingSet, solve_from
+from qpsvm.solvers.kernel.working_set import LARGEST, LOOP_TOL, STEPS, Plan, Stage, WorkingSet, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
 
-#: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
-LOOP_TOL = 1e-3
 #: All rows: the loop stops early, because Newton steps get the last digits with one factorisation as soon as the split
 #: is right; what they cannot do from there a tighter loop may. It keeps its matrix in single precision: less than the
 #: last tolerance has no meaning.
@@ -72,8 +81,6 @@ class Settings:
     gram_rows: int = 2000
     #: From this many rows on a subsample costs less than it saves, on the average.
     few_from: int = 800
-    #: Below so many rows the certificate makes the whole matrix anyhow.
-    outlying_from: int = 600
     #: `dense` is given up after this share of the seconds of the dearest other way.
     waste: float = 0.3
     #: A start is taken for an estimate where its relative gap is below the first. Where it is below the second, Newton
@@ -82,28 +89,83 @@ class Settings:
     useful: float = 0.3
     #: A ν-SVR of which at most this share of the rows can be outside is LIBSVM's first: it begins with those.
     few_outside: float = 0.03
-    #: They do where at most so many rows, and at most this share, are not at a bound, and as long as every so many
-    #: steps bring the gap to this share.
-    start_rows: int = 1500
+    #: They do where at most this share of the rows is not at a bound, and as long as every so many steps bring the gap
+    #: to this share.
     start_share: float = 0.35
     start_steps: int = 3
     start_gain: float = 0.3
     #: A ν-SVR's steps that stall are made again on rows so far inside their right side, too.
     start_reach: float = 0.005
-    #: Where the whole Gram matrix is there, as along a path, they are made on all rows where at most so many move, a
-    #: free row of the start and besides: else LIBSVM's loop is sooner. At most so many, until the gap is this share of
-    #: the target: what is left of it grows from point to point.
-    path_moving: float = 4.0
-    path_besides: int = 100
-    path_steps: int = 8
+    #: Where the whole Gram matrix is there, as along a path, they are made on all rows where few move (`most_moving`):
+    #: else LIBSVM's loop is sooner. Until the gap is this share of the target: what is left of it grows from point to
+    #: point.
     path_aim: float = 0.01
-    #: The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
+    #: The last resort: rows up to this far inside their right side are in W, so many at most, in so many steps.
     last_reach: float = 0.3
     last_rows: int = 5000
-    last_steps: int = 60
+    last_steps: int = 30
 
 
 SETTINGS = Settings()
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Constants of the model: seconds, and most rows."""
+
+    #: c_e, c_f, c_i, c_m and c_F of (KCOST.1).
+    libsvm: tuple[float, ...] = (17e-9, 0.5e-9, 0.5e-9, 0.09e-9, 4e-12)
+    #: c_n, e_s, e_f, e_W, e_i and e_F of (KCOST.2).
+    band: tuple[float, ...] = (3e-6, 0.4e-9, 0.07e-9, 16e-9, 4e-9, 9e-12)
+    #: g_n, g_f, g_i and g_F of (KCOST.3). Most of g_n is memory that is touched for the first time.
+    gram: tuple[float, ...] = (14e-9, 0.05e-9, 1.5e-9, 4e-12)
+    #: k_n and k_f of (KCOST.4), where the low-rank model leaves at least this share of the diagonal: else too many
+    #: products.
+    dense: tuple[float, ...] = (22e-9, 0.1e-9)
+    least_rest: float = 0.9
+    #: R n of (KCOST.5).
+    cached: float = 50e6
+    #: A band of more than this share of the rows grows to nearly all of them: by so much the estimated seconds of
+    #: `libsvm` and `band` are too few, and by so much those of `gram`. `libsvm` never pays beside a narrower one.
+    crowded: float = 0.6
+    crowded_rows: float = 2.0
+    crowded_gram: float = 1.4
+    #: Most rows of their matrices: 1.2 GB in double precision, and 1.6 GB in single.
+    largest_gram: int = 12_000
+    largest_dense: int = 20_000
+
+
+COSTS = Costs()
+
+
+def seconds(estimate: Estimate, problem: KernelDual, blocks: KernelBlocks) -> dict[str, float]:
+    """What every engine would take; infinite where it cannot be used."""
+    n, width, band = problem.n, blocks.width, float(np.count_nonzero(in_band(estimate)))
+    free, support = (
+        float(np.count_nonzero(estimate.free)),
+        float(np.count_nonzero(estimate.free | (estimate.at_bound != 0.0))) + 1.0,
+    )
+    iterations = support * (1.0 + np.sqrt(problem.total_penalty / n))  # (KCOST.5)
+    missed = iterations * max(0.0, 1.0 - COSTS.cached / n / support) * (10 + width)
+    narrow = free > 0 and float(estimate.rest[estimate.free].mean()) >= COSTS.least_rest
+    crowded = band > COSTS.crowded * n
+    terms = {
+        "libsvm": (support * n, width * support * n, iterations * n, missed * n, free**3),
+        "band": (n, support * n, width * support * n, band**2, min(iterations, 4.0 * band) * band, free**3),
+        "gram": (n**2, width * n**2, iterations * n, free**3),
+        "dense": (n**2, width * n**2),
+    }
+    able = {
+        "libsvm": blocks.samples is not None and plain(problem) and (crowded or band > LARGEST),
+        "band": band <= LARGEST,
+        "gram": n <= COSTS.largest_gram,
+        "dense": n <= COSTS.largest_dense and narrow and not problem.kinked,
+    }
+    costs = {name: float(np.dot(terms[name], getattr(COSTS, name))) if able[name] else np.inf for name in terms}
+    if crowded:
+        for name, factor in (("libsvm", "crowded_rows"), ("band", "crowded_rows"), ("gram", "crowded_gram")):
+            costs[name] *= getattr(COSTS, factor)
+    return costs
 
 
 class Engines:
@@ -180,7 +242,7 @@ class Engines:
 
     def _outlying(self) -> bool:
         """Of a novelty machine of not so few rows, those that are farthest out, where few can be."""
-        if self.problem.n <= SETTINGS.outlying_from:
+        if self.problem.n <= EXACT_ROWS:  # the certificate makes the whole matrix anyhow
             return False
         initial = outlying(self.blocks, self.problem)
         return initial is not None and self._done("few", self._solve_from(initial, FEW))
@@ -269,7 +331,7 @@ class Engines:
         """A feasible β, and Newton steps from it where few rows are not at a bound and the steps gain."""
         if self.blocks.whole is not None:
             return self._along_path(self.blocks.whole, beta)
-        point, most = self.measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
+        point, most = self.measured(beta), int(SETTINGS.start_share * self.problem.n)
         most = most if point.gap < SETTINGS.useful else 0
         if self.problem.mass is not None:  # no band with a tube of its own
             if self._newton("start", point, rough_margin(beta), most) or not most:
@@ -281,12 +343,11 @@ class Engines:
         """A feasible β, and Newton steps from it where not many more rows move than it has free ones."""
         problem, effort = self.problem, self.effort
         point = problem.point(beta, product(K, beta, np.flatnonzero(beta)))
-        free = int(np.count_nonzero(problem.free(beta)))
-        most = int(SETTINGS.path_moving * free) + SETTINGS.path_besides
-        if self._done("start", point) or not 0 < len(moving_rows(problem, point, self.target)) <= most:
+        few = 0 < len(moving_rows(problem, point, self.target)) <= most_moving(problem, beta)
+        if self._done("start", point) or not few:
             return self.best.gap <= self.target
         aim = SETTINGS.path_aim * self.target
-        polished = newton_polish(K, problem, beta, aim, SETTINGS.path_steps, point.u, effort.late, patient=False)
+        polished = newton_polish(K, problem, beta, aim, STEPS, point.u, effort.late, patient=False)
         effort.newton_steps += polished.steps
         return self._done("start", polished.point)
 
@@ -324,6 +385,3 @@ class Engines:
         side = problem.sides(at_bound, point.u, point.edges) if problem.kinked else None
         reach = problem.violation(at_bound, point.u, point.edges, slice(None))
         return Estimate(reach, at_bound, point.beta, free, np.zeros(problem.n), side, point.tube)
-
-
-__all__ = ["Engines"]

@@ -31,12 +31,11 @@ from scipy.linalg import lapack
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
 from qpsvm.solvers.kernel.initial_sets import unbounded
+from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.nu import Conditions, pivoted, pivoted_hard
-from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, solve_kernel
-from qpsvm.solvers.kernel.ties import find_ties
+from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, find_ties, solve_kernel
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import EPS, KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear
@@ -330,6 +329,3 @@ def hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:
         return np.inf
     gap = abs(1.0 - (float(np.abs(beta).sum()) / norm2 * reach) ** 2)
     return gap if np.isfinite(gap) else np.inf
-
-
-__all__ = ["active_set"]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.libsvm import ENTRIES, Effort
 from qpsvm.solvers.kernel.nystrom import Estimate
 from qpsvm.space.kernels.blocks import KernelBlocks
 
@@ -29,20 +29,15 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 class Settings:
     """Constants of the initial sets. Distances are in units of the margin."""
 
-    #: The subsample: every eighth row of each class, but at least so many in all; and the tolerance of its loop.
+    #: The subsample: every so many-th row of each class; and the tolerance of its loop.
     stride: int = 8
-    least_sample: int = 120
     sample_tolerance: float = 1e-2
-    #: Where that loop takes more iterations than this, a row, the loop on W would be long, too.
-    long: int = 6
     #: Rows that the subsample sees closer than this to the margin are in W: its errors are large.
     reach: float = 0.3
-    #: Where more than this share of the subsample supports, the whole Gram matrix is cheaper. It also is where the
-    #: kernel values of W, and so many times those of the support and the rows outside, are more than this share of n²:
-    #: what is saved on values is lost on repeated loops.
-    most_support: float = 0.3
-    asked: float = 1.4
-    largest_share: float = 0.35
+    #: The whole Gram matrix is cheaper where the kernel values of W, and those of the support and the rows outside, are
+    #: more than this share of n²: what is saved on values is lost on repeated loops. So it is where more than this
+    #: share of the subsample supports.
+    largest_share: float = 0.3
     #: Of novelty machines where at most this share of the rows can be outside: so many times as many are in W, those
     #: that so many others see farthest out.
     most_outlying: float = 0.05
@@ -57,22 +52,20 @@ class Settings:
     besides: int = 30
     #: W holds this many times what it must to balance the rows that are at C.
     room: float = 1.1
-    #: Relative error of a kernel value in single precision. In u the errors add up like a random walk: ε is so many of
-    #: its deviations, between limits.
-    rough_value: float = 4e-7
-    deviations: float = 4.0
+    #: Relative error of a kernel value in single precision, times four. In u the errors add up like a random walk: ε is
+    #: four of its deviations, between limits.
+    rough_value: float = 1.6e-6
     least_margin: float = 1e-4
     largest_margin: float = 0.05
-    #: Entries of K between two looks at the clock: a fifth of a second.
-    streamed: float = 5e7
     #: Only from this C in units of 1/κ on can nearly all rows be free.
     large_penalty: float = 1.5
     #: The effective rank (tr K)²/‖K‖², by so many rows, must be at least this share of n: over few clusters the
     #: unbounded solution is as easy to find, but another one, sparse, is meant.
     sampled_rows: int = 16
     rank_share: float = 0.1
-    #: After each product conjugate gradients must have brought the residual below this share of the first one.
-    residuals: tuple[float, ...] = (0.8, 0.6, 0.4)
+    #: Products of conjugate gradients, each of which must bring the residual below this share of the one before.
+    products: int = 3
+    falls: float = 0.75
     #: Share of their solution that must lie in the box.
     nearly_all: float = 0.8
 
@@ -125,8 +118,8 @@ def unbounded(K: FloatArray, problem: KernelDual) -> FloatArray | None:
         return None
     residual = target - target.mean()  # 1ᵀβ = 0: everything happens among the vectors that sum to zero
     beta, direction = np.zeros(n), residual
-    first = size = float(residual @ residual)
-    for bound in SETTINGS.residuals:
+    size = float(residual @ residual)
+    for _ in range(SETTINGS.products):
         image = K @ direction
         image -= image.mean()
         curvature = float(direction @ image)
@@ -136,7 +129,7 @@ def unbounded(K: FloatArray, problem: KernelDual) -> FloatArray | None:
         beta = beta + length * direction
         residual = residual - length * image
         before, size = size, float(residual @ residual)
-        if not size <= bound * bound * first:
+        if not size <= SETTINGS.falls**2 * before:
             return None
         direction = residual + (size / before) * direction
     inside = (beta >= problem.low) & (beta <= problem.high)
@@ -150,20 +143,18 @@ def subsample(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> Init
     too: its errors are too large to leave them there, and each wrong row costs a factorisation.)
     """
     n, y = problem.n, problem.sign
-    stride = min(SETTINGS.stride, n // SETTINGS.least_sample)
-    rows = np.concatenate([(y > 0).nonzero()[0][::stride], (y < 0).nonzero()[0][::stride]])
+    rows = np.concatenate([(y > 0).nonzero()[0][:: SETTINGS.stride], (y < 0).nonzero()[0][:: SETTINGS.stride]])
     sample = problem.of(rows).times(n / len(rows))
-    K, before = blocks.symmetric(rows), effort.iterations
+    K = blocks.symmetric(rows)
     beta = effort.loop(sample, K, SETTINGS.sample_tolerance)
     support = beta.nonzero()[0]
-    long = effort.iterations - before > SETTINGS.long * len(rows)
-    if long or len(support) > SETTINGS.most_support * len(rows):
+    if len(support) > SETTINGS.largest_share * len(rows):
         return None
     b = sample.intercept(beta[support] @ K[support])
     u = blocks.product(rows[support], beta[support], np.arange(n), rough=True)
     inside = (y * (problem.level - u - b) > -SETTINGS.reach).nonzero()[0]
     near, supporting = len(inside) / n, len(support) / len(rows)
-    if near * near + SETTINGS.asked * supporting * (1.0 - near) > SETTINGS.largest_share:
+    if near * near + supporting * (1.0 - near) > SETTINGS.largest_share:
         return None
     zero = np.zeros(n)
     return InitialSet(inside, zero, zero, False) if 0 < np.count_nonzero(y[inside] > 0) < len(inside) else None
@@ -242,7 +233,7 @@ def at_point(point: DualPoint, reach: float = 0.0) -> InitialSet:
 
 def rough_margin(beta: FloatArray) -> float:
     """ε of (KSET.3) for u from rough kernel values and β (n,)."""
-    error = SETTINGS.deviations * SETTINGS.rough_value * float(np.sqrt(beta @ beta))
+    error = SETTINGS.rough_value * float(np.sqrt(beta @ beta))
     return min(max(error, SETTINGS.least_margin), SETTINGS.largest_margin)
 
 
@@ -250,24 +241,10 @@ def streamed(
     blocks: KernelBlocks, support: IntArray, weights: FloatArray, rows: IntArray, effort: Effort
 ) -> FloatArray | None:
     """Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`, rough: (r,); None where time runs out."""
-    total, step = np.zeros(len(rows)), max(1, int(SETTINGS.streamed / max(len(rows), 1)))
+    total, step = np.zeros(len(rows)), max(1, int(ENTRIES / max(len(rows), 1)))
     for start in range(0, len(support), step):
         if effort.late():
             return None
         part = slice(start, start + step)
         total += blocks.product(support[part], weights[part], rows, rough=True)
     return total
-
-
-__all__ = [
-    "InitialSet",
-    "all_rows",
-    "at_point",
-    "estimated_band",
-    "in_band",
-    "outlying",
-    "rough_margin",
-    "streamed",
-    "subsample",
-    "with_room",
-]

@@ -12,12 +12,15 @@ K spoil the gradient, two entries of α are lost, and all others come back.
 scikit-learn's public classes check and copy their input for about a millisecond, more than the loop itself takes for
 n ≤ 500. So its compiled function is called directly where it passes a test on a few points, and the class otherwise.
 Source: Fan, Chen & Lin, *Working set selection using second order information* (2005).
+
+What a kernel solve may spend, and what it has spent, is an `Effort`: seconds, the loop's iterations, Newton steps.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
@@ -25,8 +28,9 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.child_process import is_child, when_hurried
+from qpsvm.base.resources.progress import Clock, heard, say_step
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Clock, run_sliced
+from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, StopReason, run_sliced
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
 TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
@@ -37,6 +41,8 @@ KNOWN: dict[str, tuple[list[float], list[float], list[float], dict[str, float], 
     "NuSVR": ([1, 1, 1], [-1, 0, 1], [1, 1, 1], {"nu": 1.0 / 3.0}, [-0.5, 0.0, 0.5]),
     "OneClassSVM": ([1, 1, 1], [-1, 0, 1], [1, 1, 1], {"nu": 0.5}, [0.5, 0.5, 0.5]),
 }
+#: Entries of K between two looks at the clock: a tenth of a second, or two.
+ENTRIES = 5e7
 #: Megabytes of kernel rows (float32) that the loop may keep when it evaluates the kernel itself: SVC's own default.
 CACHE_MEGABYTES = 200.0
 #: Cache for a Gram matrix that exists already: room for all its rows in float32, up to this many megabytes.
@@ -181,6 +187,7 @@ class _Run:
             "cache_size": cache_size, "shrinking": True, **self.settings,
         }  # fmt: skip
         width = self.data.shape[1] if own else None
+        compiled_loop(kind)  # imported here: each child process would do it anew
         busy = min(int(SUPPORTING * begins) + 1, n) if begins else n  # an iteration moves one of these
         raw = run_sliced(
             _fitted, (kind, np.ascontiguousarray(self.data), target, np.empty(0) if alike else upper, settings), busy,
@@ -284,4 +291,103 @@ def compiled_loop(kind: str = "SVC") -> Any:
     return _libsvm.fit if right else None
 
 
-__all__ = ["LoopResult", "compiled_loop", "iterations_within", "libsvm_loop", "libsvm_nu_loop", "plain", "quiet"]
+@dataclass(frozen=True)
+class Settings:
+    """Limits of what cannot be interrupted, and of the loop."""
+
+    #: Iterations that one run of the loop may take, a row and besides. Newton steps go on from there.
+    per_row: int = 100
+    besides: int = 20_000
+    #: The same of a short run. The loop finds which rows support faster than anything else, and is slow to find the
+    #: last digits where C is large: where it needs more iterations than this, Newton steps are cheaper. Of a hundred
+    #: rows an iteration costs next to nothing.
+    short_per_row: int = 2
+    short_besides: int = 1500
+    #: Seconds of an entry of a Gram matrix in double precision, besides for each feature, and of Newton steps over m
+    #: rows in units of m³: as pessimistic. They are not begun where they would not end in time.
+    gram_seconds: float = 20e-9
+    gram_feature_seconds: float = 0.1e-9
+    newton_seconds: float = 1.5e-11
+
+
+SETTINGS = Settings()
+
+
+@dataclass(eq=False)
+class Effort:
+    """What a solve may spend, and what it has spent.
+
+    loop_iterations or None: Allowed in LIBSVM's loop, all runs together.
+    iterations, newton_steps: Loop iterations and Newton steps made.
+    shortened: Something was left out, or cut short, because it might not have ended in time.
+    """
+
+    seconds: float | None = None
+    loop_iterations: int | None = None
+    verbose: bool = False
+    iterations: int = 0
+    newton_steps: int = 0
+    shortened: bool = False
+    clock: Clock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = Clock(self.seconds)
+
+    def late(self) -> bool:
+        """Whether the time is over, or the user has interrupted."""
+        return self.clock.stopped() is not None
+
+    def over(self) -> bool:
+        """Whether it is late, or the loop's iterations are used up."""
+        return self.late() or self.exhausted()
+
+    def exhausted(self) -> bool:
+        """Whether the loop's iterations are used up."""
+        return self.loop_iterations is not None and self.iterations >= self.loop_iterations
+
+    def loop(
+        self,
+        problem: KernelDual,
+        data: FloatArray,
+        tol: float,
+        gamma: float | None = None,
+        short: bool = False,
+        most: int = MOST_ITERATIONS,
+    ) -> FloatArray:
+        """LIBSVM's loop within what is left, with at most so many iterations. β (n,)."""
+        limit = SETTINGS.per_row * problem.n + SETTINGS.besides
+        if short:
+            limit = SETTINGS.short_per_row * problem.n + SETTINGS.short_besides
+        limit = min(limit, most)
+        if self.loop_iterations is not None:
+            limit = min(limit, max(self.loop_iterations - self.iterations, 1))
+        result = libsvm_loop(problem, data, limit, self.clock, gamma=gamma, tol=tol, verbose=self.verbose)
+        self.shortened |= self.seconds is not None and not result.finished and result.iterations < limit
+        self.iterations += result.iterations
+        return result.beta
+
+    def affords(self, m: int, width: int, newton: bool = True) -> bool:
+        """Whether a Gram matrix of m rows of so many features, and Newton steps on it, would end in time."""
+        each = SETTINGS.gram_seconds + SETTINGS.gram_feature_seconds * width
+        needed = each * m**2 + newton * SETTINGS.newton_seconds * m**3
+        affordable = self.seconds is None or needed < self.clock.left
+        self.shortened |= not affordable
+        return affordable
+
+    def reason(self, converged: bool) -> StopReason:
+        """Why the solve ended."""
+        stopped = self.clock.stopped()
+        if converged or stopped:
+            return "converged" if converged else stopped or "time_limit"
+        if self.shortened:
+            return "time_limit"
+        return "iteration_limit" if self.exhausted() else "numerical_error"
+
+    def report(self, what: str, rows: int, gap: float) -> None:
+        """Show one line, if anybody reads it."""
+        if heard(self.verbose, logging.DEBUG):
+            say_step(
+                f"{what:>12}  rows {rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "
+                f"Newton steps {self.newton_steps:4d}  {self.clock.seconds:8.3f} s",
+                self.verbose,
+            )

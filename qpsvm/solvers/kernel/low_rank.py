@@ -28,12 +28,12 @@ from scipy.linalg import solve_triangular
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.nystrom import Estimate
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Polynomial
-from qpsvm.space.kernels.pivoted import PivotedFactor, pivoted_factor
+from qpsvm.space.kernels.pivoted_cholesky import PivotedFactor, pivoted_factor
 
 
 @dataclass(frozen=True)
@@ -216,6 +216,3 @@ def _measured(problem: KernelDual, factor: PivotedFactor, answer: LinearAnswer) 
     if not (np.isfinite(coef).all() and np.isfinite(difference) and primal > 0.0):
         return None
     return LowRankPoint(replace(point, gap=difference / primal, scale=primal), coef)
-
-
-__all__ = ["LinearSolver", "LowRankPoint", "able", "low_rank_point", "paying_prices", "stalled_prices"]

@@ -35,6 +35,15 @@ One Newton step inside a box: a small quadratic programme with one balance row, 
 A is factored once; each entry that joins P costs one more right-hand side. Entries that leave the box are held, entries
 whose multiplier μ has the wrong sign are released. The answer is a step to be searched along, so a few rounds do.
 Source: the Schur-complement active-set method, Gill, Murray, Saunders & Wright (1987).
+
+The exact point of a split into free rows and rows at their bounds, where few rows are free: one small linear system.
+
+    (KBORDER.1)  K_FF β_F + b1 = t_F − K_FR β_R,  1ᵀβ_F = e − 1ᵀβ_R:  F the rows inside their box, R those at its ends
+
+A solution of (KDUAL.1) with this split satisfies it, and where that lies in the box and no row is on its wrong side, it
+is the solution. LIBSVM's loop finds the split of a hundred rows nearly always: then its digits cost one factorisation.
+By LU with pivoting, because K_FF itself may be singular where the system is not: d + 1 free rows of d features.
+Entries outside of the box are clipped, rows on their wrong side join F, and it is solved again while that helps.
 """
 
 from __future__ import annotations
@@ -47,20 +56,18 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, spread_over
-from qpsvm.solvers.shared.cholesky import ridged_cholesky
+from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, KernelDual, spread_over
+from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
 
-#: Rounds of holding and releasing: nearly always fewer than five are needed.
-ROUNDS = 12
-#: Most corrections (KBOX.4).
-UNRIDGINGS = 3
+#: Rounds of holding and releasing: nearly always fewer than five are needed. And most corrections (KBOX.4).
+ROUNDS, UNRIDGINGS = 12, 3
 
 
 class Factor:
     """(A + ρI)⁻¹ for A (m, m) positive semidefinite up to rounding: ρ grows until the Cholesky factorisation exists."""
 
     def __init__(self, A: FloatArray, ridge: float) -> None:
-        self._L, self.ridge = ridged_cholesky(A, ridge)
+        self._L, self.ridge = ridged(A, ridge, 1.0, np.inf)
 
     def solve(self, right: FloatArray) -> FloatArray:
         """For columns `right` (m, k)."""
@@ -70,12 +77,12 @@ class Factor:
 
 @dataclass(eq=False)
 class _Held:
-    """P of (KBOX.2): positions, their t, and the columns A⁻¹E_P (m, k); S (m, q) where it is not a column of ones."""
+    """P of (KBOX.2): positions, their t, and the columns A⁻¹E_P (m, k); S (m, q), by default a column of ones."""
 
     index: NDArray[np.intp]
     at: FloatArray
     columns: FloatArray
-    border: FloatArray | None = None
+    border: FloatArray
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         self.index, self.at, self.columns = self.index[mask], self.at[mask], self.columns[:, mask]
@@ -87,36 +94,18 @@ class _Held:
         self.at = np.concatenate([self.at, at])
         self.columns = np.concatenate([self.columns, factor.solve(units)], axis=1)
 
-    def solve(
-        self, by_r: FloatArray, by_one: FloatArray, at: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """(KBOX.3): d (m,) and μ (k,), from A⁻¹r and A⁻¹1 (m,), or A⁻¹S; held entries at other places where given."""
+    def solve(self, by_r: FloatArray, by_S: FloatArray, at: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """(KBOX.3): d (m,) and μ (k,), from A⁻¹r (m,) and A⁻¹S (m, q); held entries at other places where given."""
         at = self.at if at is None else at
-        if self.border is not None:
-            return self._solve_bordered(self.border, by_r, by_one, at)
-        k = len(self.index)
-        if k == 0:
-            return by_r - by_one * (np.add.reduce(by_r) / np.add.reduce(by_one)), at
-        schur, right = np.empty((k + 1, k + 1)), np.empty(k + 1)
-        schur[0, 0], schur[0, 1:] = np.add.reduce(by_one), np.add.reduce(self.columns)
-        schur[1:, 0], schur[1:, 1:] = by_one[self.index], self.columns[self.index]
-        right[0], right[1:] = np.add.reduce(by_r), by_r[self.index] - at
+        S, q = self.border, by_S.shape[1]
+        if q == 1 and not len(self.index):
+            return by_r - by_S[:, 0] * (np.add.reduce(by_r) / np.add.reduce(by_S, axis=None)), at
+        columns = np.concatenate([by_S, self.columns], axis=1)
+        sums = S.T @ columns, S.T @ by_r
+        schur, right = np.concatenate([sums[0], columns[self.index]]), np.concatenate([sums[1], by_r[self.index] - at])
         z, info = lapack.dgesv(schur, right)[2:]
         if info:
-            raise np.linalg.LinAlgError("the held entries leave no freedom")
-        d = by_r - by_one * z[0] - self.columns @ z[1:]
-        d[self.index] = at
-        return d, z[1:]
-
-    def _solve_bordered(
-        self, S: FloatArray, by_r: FloatArray, by_S: FloatArray, at: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        q, columns = S.shape[1], np.concatenate([by_S, self.columns], axis=1)
-        schur = np.concatenate([S.T @ columns, columns[self.index]])
-        right = np.concatenate([S.T @ by_r, by_r[self.index] - at])
-        z, info = lapack.dgesv(schur, right)[2:]
-        if info:
-            raise np.linalg.LinAlgError("the held entries leave no freedom")
+            raise NumericalTrouble("the held entries leave no freedom")
         d = by_r - columns @ z
         d[self.index] = at
         return d, z[q:]
@@ -127,15 +116,15 @@ def box_step(
 ) -> FloatArray:
     """Solve (KBOX.1) approximately; what is returned is feasible.
 
-    Shapes: A (m, m), r, low, high (m,), border (m, q) → d (m,). Raises LinAlgError.
+    Shapes: A (m, m), r, low, high (m,), border (m, q) → d (m,). Raises NumericalTrouble.
     """
     m = len(r)
-    factor, q = Factor(A, ridge), 1 if border is None else border.shape[1]
-    right = np.empty((m, 1 + q), order="F")
-    right[:, 0], right[:, 1:] = r, 1.0 if border is None else border
+    factor, S = Factor(A, ridge), np.ones((m, 1)) if border is None else border
+    right = np.empty((m, 1 + S.shape[1]), order="F")
+    right[:, 0], right[:, 1:] = r, S
     solved = factor.solve(right)
-    by_r, by_one = solved[:, 0], solved[:, 1] if border is None else solved[:, 1:]
-    held = _Held(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"), border)
+    by_r, by_one = solved[:, 0], solved[:, 1:]
+    held = _Held(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"), S)
     is_held = np.zeros(m, dtype=bool)
     d, mu = held.solve(by_r, by_one)
     for _ in range(ROUNDS):
@@ -152,7 +141,7 @@ def box_step(
         held.add(leaving, np.where(d[leaving] < 0, low[leaving], high[leaving]), factor)
         try:
             d, mu = held.solve(by_r, by_one)
-        except np.linalg.LinAlgError:  # the held entries leave no freedom: the clipped step is what there is
+        except NumericalTrouble:  # the held entries leave no freedom: the clipped step is what there is
             break
     return spread_over(np.minimum(np.maximum(d, low), high), low, high, border)
 
@@ -173,32 +162,29 @@ def _without_ridge(
     return d
 
 
-#: An entry within this share of its C of a bound is on it.
-ON_BOUND = 1e-11
 #: Rows whose slack could change the gap by less than this share of the target stay where they are.
 NEGLIGIBLE = 1e-2
 #: ρ in units of max|s_F|/C̄, and the least in units of κ (KNEWTON.3).
 PROXIMITY, LEAST_RIDGE = 0.1, 1e-11
-#: A step length below this, or no descent at all, asks for a larger ρ: σ times `STIFFEN`; after a step σ falls by
-#: `RELAX`.
-SHORT_STEP, STIFFEN, RELAX = 0.1, 100.0, 0.05
+#: A step length below this, or no descent at all, asks for a larger ρ: σ times `STIFFEN`, and back after a step.
+SHORT_STEP, STIFFEN = 0.1, 100.0
 #: Retries with a larger ρ in one run: short steps are taken afterwards.
 STIFFENINGS = 5
 #: Share of rows in F from which one product with all of K is cheaper than gathering rows.
 GATHER_SHARE = 0.3
 #: A step that leaves more than this share of the gap is stuck at a wrong F.
 STUCK = 0.95
-#: This many steps that leave more than this share of the gap are a stall.
-STALL, STALL_STEPS = 0.3, 12
 #: After a loose loop, F is worth a factorisation with at most so many rows, a free row and besides; and it may grow by
 #: rows on the right side of their bound to so many, a row and besides.
 CROWD, CROWD_ROWS = 2, 60
-#: A change of β by at most this share of its bound is rounding.
-ROUNDING = 1e-9
+#: A change of β by at most this share of its bound, or of the step, is rounding; and so is this gap.
+ROUNDING, ROUNDED_GAP = 1e-9, 1e-13
 #: What stands for a mean K_ii that is zero.
 TINY = float(np.finfo(float).tiny)
 #: Most entries of F: K_FF and its factor must fit in memory and time.
 LARGEST_FREE_SET = 9000
+#: Rows up to which (KBORDER.1) is tried, and free ones: a factorisation then takes no longer than LIBSVM's loop.
+EXACT_ROWS, EXACT_FREE = 600, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,9 +215,7 @@ def newton_polish(
         u = product(K, beta, beta.nonzero()[0])
     point = best = problem.point(beta, u)
     kappa = max(float(K.trace()) / len(K), TINY)
-    sigma, reach, stiffenings, steps, largest = 1.0, 0.0, 0, 0, 0
-    gaps = [point.gap]
-    stiff = False
+    sigma, reach, stiffenings, steps, largest, stiff = 1.0, 0.0, 0, 0, 0, False
     while steps < max_steps and best.gap > target and not stop():
         moving = moving_rows(problem, point, target)
         if reach:
@@ -254,15 +238,12 @@ def newton_polish(
         if step is None:
             break
         stiff = False
-        point, steps = step.taken(problem, point), steps + 1
-        sigma = max(1.0, sigma * RELAX)
-        gaps.append(point.gap)
-        if point.gap < best.gap:
-            best = point
-        reach = step.violation if gaps[-1] > STUCK * gaps[-2] else 0.0
-        if not patient and gaps[-1] > STUCK * gaps[-2]:
-            break
-        if steps >= STALL_STEPS and point.gap > STALL * gaps[-1 - STALL_STEPS]:
+        before, point, steps = point.gap, step.taken(problem, point), steps + 1
+        sigma = max(1.0, sigma / STIFFEN)
+        best = point if point.gap < best.gap else best
+        stuck = point.gap > STUCK * before
+        reach = step.violation if stuck else 0.0
+        if stuck and not patient:
             break
     return Polished(best, steps, largest)
 
@@ -271,7 +252,7 @@ def moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: flo
     """F of (KNEWTON.1), with −reach for ε where that is positive."""
     beta, gradient = point.beta, point.gradient
     epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
-    edge = ON_BOUND * problem.weight
+    edge = ON_KINK * problem.weight
     # A free row both rises and falls, and any gradient is enough for it.
     rises, falls = beta < point.high - edge, beta > point.low + edge
     moves: IntArray = ((rises & (falls | (gradient > epsilon))) | (falls & (gradient < -epsilon))).nonzero()[0]
@@ -344,7 +325,7 @@ def _step(
     border = _sides(low) if problem.mass is not None else None
     try:
         d = box_step(block, ridge, r, low - beta, high - beta, border)  # (KNEWTON.2)
-    except np.linalg.LinAlgError:
+    except NumericalTrouble:
         return None
     if few:
         image = d @ gathered
@@ -357,3 +338,48 @@ def _step(
         return None
     length = min(1.0, descent / curvature) if curvature > 0 else 1.0  # (KNEWTON.4)
     return _Step(rows, d, image, length, violation, K)
+
+
+def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:
+    """The best point of a few rounds of (KBORDER.1).
+
+    Shapes: K (n, n), beta (n,).
+    """
+    best: DualPoint | None = None
+    low, high = problem.low, problem.high
+    free = (beta > low) & (beta < high)
+    for _ in range(ROUNDS):
+        solved = _solved(K, problem, beta, free)
+        if solved is None:
+            break
+        beta = problem.balanced(solved)
+        point = problem.point(beta, K @ beta)
+        if best is not None and not point.gap < best.gap:
+            break
+        best = point
+        if point.gap <= ROUNDED_GAP:
+            break
+        rises, falls = beta < high, beta > low
+        free = (rises & (falls | (point.gradient > ROUNDING))) | (falls & (point.gradient < -ROUNDING))
+    return best
+
+
+def _solved(K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[np.bool_]) -> FloatArray | None:
+    """β (n,) with the solution of (KBORDER.1) in the rows of a mask, (n,), wherever that lies."""
+    rows = free.nonzero()[0]
+    m = len(rows)
+    if not 0 < m <= EXACT_FREE:
+        return None
+    found = np.where(free, 0.0, beta)
+    strip = K[rows]
+    A, right = np.empty((m + 1, m + 1)), np.empty(m + 1)
+    A[:m, :m] = strip[:, rows]
+    A[m], A[:, m], A[m, m] = 1.0, 1.0, 0.0
+    right[:m] = problem.level[rows]
+    right[:m] -= strip @ found
+    right[m] = problem.total - np.add.reduce(found)
+    solution, info = lapack.dgesv(A, right, overwrite_a=1, overwrite_b=1)[2:]
+    if info:
+        return None
+    found[rows] = solution[:m]
+    return found

@@ -19,7 +19,7 @@ squares problems with nonnegative variables*, Mathematics of Computation 63 (199
 ν-SVMs on a Gram matrix: LIBSVM's loop until it knows the split, block pivoting for the rest.
 
 The loop at its own default is right about nearly all rows; every digit more costs it as many iterations again, and a
-round of pivoting gets all of them. Equal rows are made one first (`ties`), or K_FF would be singular. Where pivoting
+round of pivoting gets all of them. Equal rows are made one first, or K_FF would be singular. Where pivoting
 leads nowhere, as where the reduced hulls meet, the loop's own best is the answer.
 """
 
@@ -31,11 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.libsvm import libsvm_nu_loop
+from qpsvm.solvers.kernel.libsvm import Effort, libsvm_nu_loop
 from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, product
-from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution
-from qpsvm.solvers.kernel.ties import find_ties
+from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, find_ties
 from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble
 from qpsvm.space.kernels.blocks import EPS, KernelBlocks
 
@@ -350,6 +348,3 @@ def _gap(problem: Conditions, point: Pivoted) -> float:
 def _margin(theta: FloatArray) -> tuple[float, float]:
     """b and ρ of (KPIVOT.3)."""
     return 0.5 * float(theta[0] + theta[1]), 0.5 * float(theta[1] - theta[0])
-
-
-__all__ = ["Conditions", "Pivoted", "pivoted", "pivoted_hard", "solve_kernel_nu"]

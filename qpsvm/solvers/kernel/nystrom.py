@@ -34,16 +34,17 @@ from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
+from qpsvm.program.costs import PRODUCT_SECONDS
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.shared.cholesky import ridged_cholesky
+from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
 from qpsvm.solvers.shared.line_search import Slope, find_step
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 SingleArray: TypeAlias = NDArray[np.float32]
 
-#: Landmarks: a share of n between limits.
-LANDMARK_SHARE, FEWEST, MOST = 1 / 30, 100, 400
+#: Landmarks, in units of the root of n.
+LANDMARKS = 1.8
 #: Added to the unit diagonal of K_MM: the map is in single precision.
 RIDGE = 1e-6
 #: h of the stages; the first ones see so many rows for each landmark, where that saves something.
@@ -58,11 +59,8 @@ FLAT = 1e-10
 STRIP = 512
 #: Rows of the map that are made or multiplied between two looks at the clock.
 AT_ONCE = 1 << 15
-#: Fewest rows that are multiplied by themselves: each part of them makes a sum of its own.
-LEAST_PART = 256
-#: Seconds of a multiplication and addition within a product of matrices, and of one with a vector: roughly.
-PRODUCT_SECONDS, VECTOR_SECONDS = 2e-11, 1.6e-10
-
+#: Seconds of a multiplication and addition in a product with a vector, roughly: a number is read from memory.
+VECTOR_SECONDS = 2e-10
 #: Halvings that find the width of a tube to a ten-thousandth.
 HALVINGS = 14
 
@@ -92,7 +90,7 @@ class Estimate:
 def nystrom_estimate(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> Estimate | None:
     """Solve (NYSTROM.2); None where time runs out or K_MM has no factor."""
     n, order = problem.n, stratified(problem)  # the first rows are landmarks, and the first to be fitted
-    m = min(int(np.clip(LANDMARK_SHARE * n, FEWEST, MOST)), n)
+    m = min(int(LANDMARKS * np.sqrt(n)), n)
     G = _features(blocks, order[:m], effort)
     if G is None or effort.late():
         return None
@@ -114,7 +112,7 @@ def nystrom_estimate(blocks: KernelBlocks, problem: KernelDual, effort: Effort) 
         v, t, pieces = _settled(share, G, pieces, rest, h, v, effort)
     beta, free = pieces.beta(t), pieces.free(t)
     effort.report("estimate", int(np.count_nonzero(free)), np.inf)
-    r = pieces.target - _product(G, v) - rest * beta  # (NYSTROM.5)
+    r = pieces.target - single_product(G, v) - rest * beta  # (NYSTROM.5)
     tube = float(pieces.width[0]) if share else 0.0
     at_bound, edges = problem.bound_for(r, tube), Edges(0.0, tube)
     side = problem.sides(at_bound, problem.level - r, edges) if problem.kinked else None
@@ -130,7 +128,7 @@ def _settled(
     v, t = _Smoothed(G, pieces, rest, h).minimise(v, effort)
     if share:
         for _ in range(WIDENINGS):
-            r = pieces.target - _product(G, v)
+            r = pieces.target - single_product(G, v)
             width = tube_width(pieces, np.abs(r), h, rest, share)
             settled = abs(width - float(pieces.width[0])) <= WIDENED * float(np.abs(r).mean())
             if settled or effort.late():
@@ -145,8 +143,8 @@ def _features(blocks: KernelBlocks, landmarks: IntArray, effort: Effort) -> Sing
     m = len(landmarks)
     square = blocks.block(landmarks, landmarks)
     try:
-        lower, _ = ridged_cholesky(square, RIDGE * max(float(np.mean(square.diagonal())), np.finfo(float).tiny))
-    except np.linalg.LinAlgError:
+        lower, _ = ridged(square, RIDGE, max(float(np.mean(square.diagonal())), np.finfo(float).tiny))
+    except NumericalTrouble:
         return None
     inverse = lapack.dtrtri(lower, lower=1)[0]
     right = np.tril(inverse).T.astype(np.float32)
@@ -165,7 +163,8 @@ def _features(blocks: KernelBlocks, landmarks: IntArray, effort: Effort) -> Sing
     return G
 
 
-def _product(G: SingleArray, v: FloatArray) -> FloatArray:
+def single_product(G: SingleArray, v: FloatArray) -> FloatArray:
+    """Gv (n,) for v (m,), in single precision."""
     product, single = np.empty(len(G)), v.astype(np.float32)
 
     def multiply(part: slice) -> None:
@@ -222,15 +221,15 @@ class _Smoothed:
         hessian.flat[:: len(hessian) + 1] += self.flat
         hessian[-1, -1] += FLAT * (1.0 + float(weight.sum()))
         try:
-            lower, _ = ridged_cholesky(hessian, 0.0, RIDGE * float(hessian.trace()) / len(hessian))
-        except np.linalg.LinAlgError:
+            lower, _ = ridged(hessian, 0.0, float(hessian.trace()) / len(hessian))
+        except NumericalTrouble:
             return None
         solution: FloatArray = lapack.dpotrs(lower, right, lower=1)[0]
         return solution
 
     def _add_moments(self, free: IntArray, weight: FloatArray, hessian: FloatArray, right: FloatArray) -> None:
         """What some pieces of F add to both sides of (NYSTROM.4)."""
-        parts = parts_of(len(free), LEAST_PART)
+        parts = parts_of(len(free), STRIP)
         squares = np.empty((len(parts), *hessian.shape), dtype=np.float32)
         pulls = np.empty((len(parts), len(right)), dtype=np.float32)
 
@@ -248,14 +247,14 @@ class _Smoothed:
 
     def minimise(self, v: FloatArray, effort: Effort) -> tuple[FloatArray, FloatArray]:
         """v (m + 1,) and t (n,) where the sets have settled, from a v of a wider h or of fewer rows."""
-        f = _product(self.G, v)
+        f = single_product(self.G, v)
         t = self._ratio(f)
         for _ in range(STEPS):
             target = self._newton(t, effort)
             if target is None or effort.late():
                 break
             d = target - v
-            df = _product(self.G, d)
+            df = single_product(self.G, d)
             length = self._length(v, d, t, df)
             if not length > 0.0:
                 break

@@ -16,8 +16,8 @@
 its tube (`regression`), and LIBSVM's own where few rows can be outside.
 
 All but `dense` and `low_rank` are one loop (`working_set`): LIBSVM's loop on those rows, Newton steps on them, a look
-outside. The order in which they are tried is in `engines`, the cost model that picks in `costs`. Equal rows with equal
-targets are made one first (`ties`). What no engine could do is said in `reason`.
+outside. The order in which they are tried, and the cost model that picks, are in `engines`. Equal rows with equal
+targets are made one first. What no engine could do is said in `reason`.
 
 The engines measure distances in units of a margin, which is 1 for hinges. Of other machines targets, tube and β are
 divided by the spread of the targets first; for novelty, where f is compared with nothing but itself, β by its total.
@@ -30,6 +30,13 @@ divided by the spread of the targets first; for novelty, where f is compared wit
 
 The first ε is estimated with the rows (`nystrom`), every ε-SVR starts from the one before, and Newton steps with both
 sums fixed go on from (KTUBE.2).
+
+Equal rows of equal label made one: tables of counts, codes and rounded measurements have many.
+
+    (KTIES.1)  rows i ∈ g with the same x and y enter (KDUAL.1) by Σ_g α_i alone, which lies between 0 and Σ_g C_i
+    (KTIES.2)  any α with that sum is as good; filled up one after the other, at most one of them ends inside its bounds
+
+The gap does not change, and the support is as small as it can be.
 """
 
 from __future__ import annotations
@@ -38,16 +45,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import scipy.sparse as sp
 
-from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import Engines
+from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.low_rank import LinearSolver
 from qpsvm.solvers.kernel.nystrom import nystrom_estimate
-from qpsvm.solvers.kernel.ties import Ties, find_ties
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
 
@@ -151,11 +158,66 @@ def _between(below: _Tried, above: _Tried, mass: float) -> tuple[FloatArray, Flo
     return first.beta + share * (last.beta - first.beta), first.u + share * (last.u - first.u)
 
 
+#: From this many rows on equal ones are looked for: that takes a hundredth of the time of the whole. And the share of
+#: rows that must go for it to be worth a second set of arrays.
+TIES_FROM, WORTHWHILE = 500, 0.15
+
+
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """Groups of equal rows.
+
+    order (n,): The rows, group after group.
+    starts (g,): Where in `order` each group starts.
+    """
+
+    order: IntArray
+    starts: IntArray
+
+    @property
+    def rows(self) -> IntArray:
+        """One row of each group: (g,)."""
+        return self.order[self.starts]
+
+    def total(self, x: FloatArray) -> FloatArray:
+        """Sums of x (n,) over the groups: (g,)."""
+        sums: FloatArray = np.add.reduceat(x[self.order], self.starts)
+        return sums
+
+    def spread(self, x: FloatArray) -> FloatArray:
+        """x (g,) for every row of its group: (n,)."""
+        out = np.empty(len(self.order), dtype=x.dtype)
+        out[self.order] = np.repeat(x, np.diff(np.append(self.starts, len(self.order))))
+        return out
+
+    def share_out(self, alpha: FloatArray, upper: FloatArray) -> FloatArray:
+        """(KTIES.2): α (n,) from its sums over the groups (g,) and C (n,)."""
+        sorted_upper = upper[self.order]
+        before = np.cumsum(sorted_upper) - sorted_upper
+        filled = before - np.repeat(before[self.starts], np.diff(np.append(self.starts, len(self.order))))
+        out = np.empty(len(self.order))
+        out[self.order] = np.clip(self.spread(alpha)[self.order] - filled, 0.0, sorted_upper)
+        return out
+
+
+def find_ties(X: Matrix, y: FloatArray) -> Ties | None:
+    """Groups of equal rows of X (n, d) with equal y (n,); None where they are few, or X is sparse."""
+    if sp.issparse(X):
+        return None
+    n, d = X.shape
+    key = X @ np.random.default_rng(0).normal(size=d)
+    order = np.lexsort((y, key))
+    equal = (key[order[1:]] == key[order[:-1]]) & (y[order[1:]] == y[order[:-1]])
+    if np.count_nonzero(equal) < WORTHWHILE * n:
+        return None
+    later = np.flatnonzero(equal) + 1
+    equal[later - 1] = (X[order[later]] == X[order[later - 1]]).all(axis=1)
+    return Ties(order, np.flatnonzero(np.concatenate([[True], ~equal])))
+
+
 Engine = Literal["auto", "gram", "band", "dense", "libsvm", "low_rank"]
 ENGINES = ("auto", "gram", "band", "dense", "libsvm", "low_rank")
 
-#: From this many rows on equal ones are looked for: that takes a hundredth of the time of the whole.
-TIES_FROM = 500
 #: Rows whose kernel values say how much f of a novelty machine varies.
 SAMPLED = 100
 #: What rounding may make of Σ|β|, as a share of the most that it can be.
@@ -330,6 +392,3 @@ def _shared(ties: Ties, beta: FloatArray, problem: KernelDual) -> FloatArray:
         up = ties.share_out(np.maximum(beta, 0.0), problem.high)
         return up - ties.share_out(np.maximum(-beta, 0.0), -problem.low)
     return problem.low + ties.share_out(beta - ties.total(problem.low), problem.weight)
-
-
-__all__ = ["ENGINES", "TIES_FROM", "Engine", "KernelSolution", "solve_kernel", "tube_start", "unit_of"]

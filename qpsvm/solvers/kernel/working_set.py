@@ -30,17 +30,24 @@ curvature makes the bound the only stable place for them. So it can have any lin
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.bordered import SETTINGS as BORDERED
-from qpsvm.solvers.kernel.bordered import bordered_point
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, at_point, rough_margin, streamed, with_room
-from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, most_moving, newton_polish, product
+from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.newton_step import (
+    EXACT_ROWS,
+    LARGEST_FREE_SET,
+    ROUNDED_GAP,
+    bordered_point,
+    most_moving,
+    newton_polish,
+    product,
+)
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 #: Rows and columns that K has for z₊ and z₋.
@@ -88,38 +95,28 @@ class Settings:
     """Constants of the loop. Distances are in units of the margin."""
 
     #: Most runs of LIBSVM's loop at one tolerance, and of Newton steps, each after rows have joined.
-    loops: int = 8
     rounds: int = 10
-    #: Rows on their wrong side by at most this are left to Newton steps. So are others: at most so many where that is
-    #: not more than the second share of W, and always the first share.
+    #: Rows on their wrong side by at most this are left to Newton steps, and so are others, where they are few.
     slight: float = 0.01
-    few: int = 30
-    few_share: float = 0.01
-    few_most: float = 0.1
     #: Rows on their right side by up to this join with those on the wrong one, because they are next; after LIBSVM's
     #: loop at most so many for each of those, and in all so many or as many as W has.
     lookahead: float = 0.1
     company: float = 0.25
     growth: int = 100
-    #: They join after Newton steps where more rows than `few`, and than this share of W, are on the wrong side by more
-    #: than LIBSVM itself would notice.
-    crowd_share: float = 0.05
-    noticed: float = 1e-3
     #: Newton steps aim at this share of the target, which leaves room for rows outside and for rounding.
     aim: float = 0.7
-    #: Where W is all of at most so many rows, and at most so many move, one more step costs little. Its gap is below.
-    #: Over intervals W need not be all, and rows that were left alone as negligible may take more steps: else the
-    #: polishing that follows would take longer. Measured: small tables of C = 1 take 8 % longer without it, and as much
-    #: without `exact`.
+    #: Of at most so many rows, where at most so many move, a few more steps cost little, and less than the polishing
+    #: that follows would. Measured: small tables of C = 1 take 8 % longer without them, and as much without `exact`.
     cheap_rows: int = 1000
     cheap_free: int = 150
     cheap_steps: int = 4
-    rounding: float = 1e-13
 
 
 SETTINGS = Settings()
 #: Newton steps between two looks outside.
 STEPS = 10
+#: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
+LOOP_TOL = 1e-3
 #: Most rows of W where LIBSVM's loop runs on it: its Gram matrix is 8·12000² = 1.2 GB.
 LARGEST = 12_000
 
@@ -176,7 +173,7 @@ class WorkingSet:
         `again` is the largest tolerance after rows have joined; `short` runs leave the end to Newton steps.
         """
         self.tolerance = tolerance
-        for _ in range(SETTINGS.loops):
+        for _ in range(SETTINGS.rounds):
             part = self._part()
             if self.rough:
                 side = None if self.side is None else self.side[self.rows]
@@ -230,11 +227,15 @@ class WorkingSet:
         """Rows outside that join W before LIBSVM's loop runs again; none where few violate."""
         reach = self.violation[self.outside]
         count = int(np.count_nonzero(reach > SETTINGS.slight))
-        w = len(self.rows)
-        if count <= max(min(SETTINGS.few, SETTINGS.few_most * w), SETTINGS.few_share * w):
+        if count <= self._few:
             return self.outside[:0]
         join = (reach > -SETTINGS.lookahead).nonzero()[0]
         return self.outside[_largest(reach, join, self._company(count))]
+
+    @property
+    def _few(self) -> float:
+        """Up to so many violators W stays as it is for LIBSVM's loop, and all are looked at in double precision."""
+        return 2.0 * math.sqrt(len(self.rows))
 
     def _company(self, count: int) -> int:
         """How many rows may join where so many have to."""
@@ -245,14 +246,14 @@ class WorkingSet:
 
         Where it is good, but not to rounding, Newton steps go on from it: None, as where it is not good.
         """
-        if not self.whole or self.problem.n > BORDERED.rows or self.problem.kinked:
+        if not self.whole or self.problem.n > EXACT_ROWS or self.problem.kinked:
             return None
         point = bordered_point(self.K, self.problem, self.beta)
         if point is None or not point.gap <= target:
             return None
         self._move(point.beta, point.u)
         self.effort.newton_steps += 1
-        return point if point.gap <= SETTINGS.rounding else None
+        return point if point.gap <= ROUNDED_GAP else None
 
     def near(self, target: float) -> DualPoint:
         """Newton steps on the rows that the loop may have left on the wrong side by its tolerance."""
@@ -295,11 +296,10 @@ class WorkingSet:
         aim = target if self.whole else SETTINGS.aim * target
         polished = newton_polish(K, part, beta, aim, steps, u, self.effort.late, most)
         self.effort.newton_steps += polished.steps
-        point, cheap = polished.point, part.n <= SETTINGS.cheap_rows and polished.largest <= SETTINGS.cheap_free
-        interval = self.problem.n <= SETTINGS.cheap_rows
-        if (self.whole or interval) and cheap and SETTINGS.rounding < point.gap <= target:
-            steps = SETTINGS.cheap_steps if interval else 1
-            polished = newton_polish(K, part, point.beta, SETTINGS.rounding, steps, point.u, self.effort.late)
+        point, cheap = polished.point, polished.largest <= SETTINGS.cheap_free
+        if self.problem.n <= SETTINGS.cheap_rows and cheap and ROUNDED_GAP < point.gap <= target:
+            steps = SETTINGS.cheap_steps
+            polished = newton_polish(K, part, point.beta, ROUNDED_GAP, steps, point.u, self.effort.late)
             self.effort.newton_steps += polished.steps
         return polished.point
 
@@ -309,8 +309,8 @@ class WorkingSet:
             return point.gap, self.outside
         reach, margin = self._violation(point.edges), rough_margin(self.beta)
         near = (reach > -margin).nonzero()[0]
-        wrong = int(np.count_nonzero(reach > max(SETTINGS.noticed, margin)))
-        many = wrong > max(SETTINGS.few, SETTINGS.crowd_share * len(self.rows))
+        wrong = int(np.count_nonzero(reach > max(LOOP_TOL, margin)))  # by more than LIBSVM itself would notice
+        many = wrong > self._few
         if not many and len(near):
             support = self.beta.nonzero()[0]
             self.u[self.outside[near]] = self.blocks.product(support, self.beta[support], self.outside[near])
@@ -319,7 +319,7 @@ class WorkingSet:
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
         if many:
             return gap, self.outside[_largest(reach, (reach > -SETTINGS.lookahead).nonzero()[0], self._company(wrong))]
-        return gap, self.outside[reach > -SETTINGS.lookahead] if many else self.outside[near]
+        return gap, self.outside[near]
 
     def _join(self, added: IntArray) -> None:
         """Take rows into W, with the β that they have."""
@@ -396,6 +396,3 @@ def solve_from(
         if effort.iterations - before > plan.wearisome * problem.n:
             break
     return best
-
-
-__all__ = ["EXTRA_ROWS", "LARGEST", "STEPS", "Plan", "Stage", "WorkingSet", "loop_with_fixed_rows", "solve_from"]

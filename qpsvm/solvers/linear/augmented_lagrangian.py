@@ -92,7 +92,7 @@ class AugmentedLagrangian:
             if self._stage == "rows" and self._budget.keep is not None:
                 self._budget.keep(point.W, 0.0, sigma, point.relative_gap, self._stage)
             reason = self._budget.spent()
-            if reason is None and (stalled >= SETTINGS.stalled or not np.isfinite(point.gap)):
+            if reason is None and (stalled >= SETTINGS.patience or not np.isfinite(point.gap)):
                 reason = "numerical_error"
             if reason is None and not (self._next_outer(solved) and (solved or patient)):
                 reason = "numerical_error"
@@ -105,7 +105,7 @@ class AugmentedLagrangian:
 
     def _inner(self, aim: float) -> bool:
         """Newton steps (ALM.4) until (ALM.6); False if there are too many."""
-        for step in range(SETTINGS.inner_steps + 1):
+        for step in range(SETTINGS.patience + 1):
             self._inner_steps = step
             self._evaluate()
             if step and self._residual <= self._complementarity:
@@ -115,7 +115,7 @@ class AugmentedLagrangian:
                 return True
             if self._budget.spent() or not np.isfinite(self._residual):
                 return True
-            if step == SETTINGS.inner_steps or not self._newton_step():
+            if step == SETTINGS.patience or not self._newton_step():
                 break
         return self._residual <= self._complementarity
 
@@ -183,7 +183,7 @@ class AugmentedLagrangian:
             sigma *= SETTINGS.fast_growth if self._inner_steps <= 1 and not self._shrinks else SETTINGS.growth
         else:
             self._shrinks += 1
-            sigma *= SETTINGS.shrink
+            sigma /= SETTINGS.fast_growth
             self._slack = self._residuals()
         self._newton.forget()
         self._alpha = np.empty(0)

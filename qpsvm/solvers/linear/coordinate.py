@@ -35,12 +35,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import quantile_interval, repeated, total
+from qpsvm.base.arrays.vectors import repeated, total
+from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.base.resources.limits import LITTLE, available_memory
+from qpsvm.base.resources.progress import Clock
 from qpsvm.solvers.linear.row_problem import Point, RowLosses, RowProblem, Start, certified, mean
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.working_set import is_large
-from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Budget, Clock, run_sliced
+from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Budget, run_sliced
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
 OWN_FEATURE = 1e-9
@@ -275,7 +277,7 @@ def goes_first(problem: RowProblem) -> bool:
     most = most_reach(rows.n)
     if wide:
         crowded = rows.n > SETTINGS.coordinate_rows_per_column * rows.d
-        most = SETTINGS.coordinate_crowded_reach if crowded else np.inf
+        most = SETTINGS.coordinate_few_reach if crowded else np.inf
     return least <= reach <= most and fits(X) and compiled_train() is not None
 
 
@@ -296,14 +298,13 @@ def coordinate_point(problem: RowProblem, tol: float, budget: Budget) -> Point |
     if X is None or not fits(X) or not _takes(problem):
         return None
     limit = None if budget.clock.limit is None else max(SETTINGS.coordinate_share * budget.clock.left, 0.0)
-    squared = problem.losses.endless
-    most = SETTINGS.coordinate_squared_passes if squared else SETTINGS.coordinate_passes
-    eps = SETTINGS.coordinate_squared_eps * float(np.sqrt(tol)) if squared else SETTINGS.coordinate_eps * tol
-    if not squared and not problem.losses.one_sided:
-        eps = SETTINGS.coordinate_tube_eps * tol
+    squared, most = problem.losses.endless, SETTINGS.coordinate_passes
+    eps = SETTINGS.coordinate_eps * tol if problem.losses.one_sided else tol
+    if squared:
+        eps = SETTINGS.coordinate_squared_eps * float(np.sqrt(tol))
     found = descend(
         X, rows.y, problem.losses, rows.unit > 0.0, mean=rows.mean, clock=Clock(limit), verbose=budget.verbose,
-        eps=float(np.clip(eps, *SETTINGS.coordinate_eps_limits)),
+        eps=eps,
         most=most if budget.most is None else min(most, budget.most - budget.steps),
     )  # fmt: skip
     budget.steps += found.iterations

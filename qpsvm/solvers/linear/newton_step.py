@@ -12,13 +12,12 @@ Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients, preconditi
 the outer step deserves.
 
 Over processes, each member makes its own part of H, or of H times a vector, as it likes; the sum is sent,
-and every member solves the same system. (NEWTON.2) needs inner products of rows of different members: the first member
-gathers these rows, which are few, and says what the step is.
+and every member solves the same system. (NEWTON.2) needs inner products of rows of different members: there it is
+conjugate gradients.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
@@ -29,8 +28,8 @@ from qpsvm.base.resources.communicator import Communicator
 from qpsvm.program.losses import PerRow, at
 from qpsvm.solvers.linear.row_problem import mean_over
 from qpsvm.solvers.linear.settings import SETTINGS
-from qpsvm.solvers.linear.signed_rows import GatheredRows, SignedRows
-from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble
+from qpsvm.solvers.linear.signed_rows import SignedRows
+from qpsvm.solvers.shared.cholesky import Cholesky
 
 Mask = NDArray[np.bool_]
 
@@ -112,11 +111,6 @@ class WideNewton:
         self._pool = np.empty(0, dtype=np.intp)
         self._kernel = np.empty((0, 0))
         self._direct_rows = SETTINGS.direct_rows
-        self._most = SETTINGS.pool_rows
-        self._gathered: GatheredRows | None = None
-        if not rows.comm.serial:
-            self._most = min(self._most, int(SETTINGS.gathered_numbers / max(1.0, rows.row_numbers)))
-            self._gathered = GatheredRows(rows, self._most)
         self.free_count = 0
 
     def forget(self) -> None:
@@ -128,26 +122,11 @@ class WideNewton:
         D = at(steepness, index)
         members = self._rows.select(index)
         self.free_count = members.total
-        if 0 < self.free_count <= min(self._direct_rows, self._most):
-            if self._gathered is not None:
-                return self._told_step(self._gathered, index, D, q)
+        if 0 < self.free_count <= self._direct_rows and self._rows.comm.serial:
             return _step_by_rows(members, self._pooled(index), self._ridge, D, q)
         step, iterations = _step_by_cg(members, self._ridge, D, mean_over(steepness, members.comm), q, W)
         if iterations > SETTINGS.cg_patience:
-            self._direct_rows = self._most
-        return step
-
-    def _told_step(self, gathered: GatheredRows, index: IntArray, D: PerRow, q: FloatArray) -> FloatArray:
-        """The step that the first member of a communicator finds, for the free rows J of which this one has some."""
-        comm = self._rows.comm
-        D = D if isinstance(D, float) else comm.allgather(D)
-        found, step = gathered.gathered(index), None
-        if found is not None:
-            with suppress(NumericalTrouble):
-                step = _step_by_rows(*found, self._ridge, D, q)
-        step = comm.broadcast(step)
-        if step is None:
-            raise NumericalTrouble("the rows that are free have no Cholesky factor")
+            self._direct_rows = SETTINGS.pool_rows
         return step
 
     def _pooled(self, index: IntArray) -> FloatArray:

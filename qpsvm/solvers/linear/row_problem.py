@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import relative_gap
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.communicator import SERIAL, Communicator
@@ -30,9 +30,9 @@ from qpsvm.program.losses import Loss, PerRow, is_zero, soft
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows
 
-#: A loss that bends over at least this share of the scale is smooth; σ then begins at so many 1/δ. Measured: where
-#: samples overlap, a larger σ saves one step of ten; where a squared hinge of large C separates them, it ends nowhere.
-BENT, SMOOTH = 1.0, 100.0
+#: A loss that bends over the scale is smooth; σ then begins at so many 1/δ. Measured: where samples overlap, a larger σ
+#: saves one step of ten; where a squared hinge of large C separates them, it ends nowhere.
+SMOOTH = 100.0
 #: The largest bound that σ is made of.
 LARGEST = 1e100
 #: Rows from which a typical size of the levels is estimated.
@@ -138,7 +138,7 @@ class RowLosses(Loss):
     def bent(self) -> bool:
         """Whether they are smooth on the scale of the residuals: δ times the bound is no small share of it."""
         bend = self.mean_curvature
-        return bend > 0.0 and (self.endless or bend * self.jump >= BENT * self.scale)
+        return bend > 0.0 and (self.endless or bend * self.jump >= self.scale)
 
     @remembered
     def first_sigma(self) -> float:

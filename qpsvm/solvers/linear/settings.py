@@ -15,26 +15,23 @@ class Settings:
     warm_sigma: float = 10.0
 
     # --- coordinate_start: coordinate descent before the Newton steps
-    # Its tolerance in units of the relative gap aimed at, within limits. Measured on ten tables: the gap is then at .07
-    # to .4 of the aim; three times as much is too coarse for one table in three.
+    # Its tolerance in units of the relative gap aimed at. Measured on ten tables: the gap is then at .07 to .4 of the
+    # aim; three times as much is too coarse for one table in three. Of linear losses outside of a tube it is 1, where
+    # it counts as a share of the first violations.
     coordinate_eps: float = 30.0
-    coordinate_eps_limits: tuple[float, float] = (1e-9, 0.1)
-    # The same of linear losses outside of a tube, where it counts as a share of the first violations; and of squared
-    # losses, in units of the root of the aim: there the gap is of second order. Measured on text: at .05 to .7.
-    coordinate_tube_eps: float = 1.0
+    # The same of squared losses, in units of the root of the aim: there the gap is of second order. Measured on text:
+    # at .05 to .7.
     coordinate_squared_eps: float = 0.5
-    # Passes. What needs more is better left to Newton steps, of which squared losses need fewer.
+    # Passes. What needs more is better left to Newton steps.
     coordinate_passes: int = 300
-    coordinate_squared_passes: int = 120
     # The mean of C‖(x, 1)‖² up to which it goes first though the columns are few: most α are then at a bound. And the
     # most numbers in dense rows, which Newton steps multiply faster than it does.
     coordinate_reach: float = 0.3
     coordinate_numbers: int = 300_000
-    # The same mean for so few rows that passes cost next to nothing: beyond, they are too many.
+    # The same mean for so few rows that passes cost next to nothing, and for more than so many rows a column of many:
+    # beyond, the passes lead nowhere.
     coordinate_few_reach: float = 12.0
     coordinate_few_rows: int = 150
-    # The same mean, up to which it goes first with more than so many rows a column: beyond, its passes lead nowhere.
-    coordinate_crowded_reach: float = 10.0
     coordinate_rows_per_column: float = 4.0
     # The least for which it goes first with a free intercept: below, nearly all α are at a bound in both problems, and
     # its penalised intercept is far from the free one.
@@ -49,13 +46,10 @@ class Settings:
     # is then far below the curvature 1/‖x‖² (a small C).
     growth: float = 3.0
     fast_growth: float = 30.0
-    # Newton steps after which σ was too large: it shrinks.
-    inner_steps: int = 30
-    shrink: float = 0.1
-    # Times σ may shrink.
-    shrinks: int = 8
-    # Outer steps without a better gap after which only rounding is left, and α not still on its way to a large C.
-    stalled: int = 30
+    # Newton steps after which σ was too large: it shrinks by the faster factor, so often at most. And outer steps
+    # without a better gap after which only rounding is left, and α not still on its way to a large C.
+    patience: int = 30
+    shrinks: int = 5
     # Where no row violates the margin by more than this, W is stretched until none does: what C then multiplies is
     # rounding, and a large C makes a gap of it. And how much further than to a margin of 1.
     nearly_separated: float = 1e-6
@@ -68,8 +62,6 @@ class Settings:
     direct_rows: int = 600
     # Most rows in the pool of `WideNewton`; beyond, it is begun anew.
     pool_rows: int = 3000
-    # Most numbers in them where they are gathered from the members of a communicator, by the first: 160 MB.
-    gathered_numbers: float = 2e7
     # Weight of an unpenalised intercept in H: a small share of σ|J|, and σ where J is empty and H singular in it.
     intercept_share: float = 1e-10
     # The least ridge, as a share of the diagonal. Duplicate columns need it.
@@ -87,8 +79,7 @@ class Settings:
     sample_per_class: int = 100
     # A subsample is solved to this gap.
     sample_goal: float = 1e-3
-    # Rows in which N_τ of (SUB.3) is counted, and the number there: (WORK.3) squared.
-    counted_rows: int = 20_000
+    # What (SUB.3) asks for: (WORK.3) squared.
     capacity: float = 36.0
     # τ in (SUB.2), in standard errors.
     standard_errors: float = 4.0
@@ -100,10 +91,7 @@ class Settings:
     much_smaller: float = 0.4
     # A band is solved to this share of what the band before it left.
     reduction: float = 0.03
-    # Goal on a band at which rounding is all that is left.
-    smallest_goal: float = 1e-15
-    # Rounds, and wrong guesses, before the plain method takes over.
-    rounds: int = 30
+    # Wrong guesses, before the plain method takes over.
     guesses: int = 2
 
 

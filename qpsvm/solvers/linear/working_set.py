@@ -38,9 +38,12 @@ from qpsvm.data.rows.source import in_order
 from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.newton_step import Mask
-from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified
+from qpsvm.solvers.linear.row_problem import SAMPLE, Point, RowProblem, Start, certified
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.stopping import Budget, StopReason
+
+#: A goal at which rounding is all that is left.
+EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,7 @@ def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
     """(SUB.3), in one pass."""
     found: dict[int, tuple[FloatArray, float]] = {}
     rows = problem.rows
-    step = max(1, rows.total // SETTINGS.counted_rows)
+    step = max(1, rows.total // SAMPLE)
 
     def visit(block: slice, m: FloatArray) -> FloatArray:
         losses, a = problem.losses.of(block), alpha[block].copy()
@@ -204,7 +207,7 @@ class _Bands:
         self._begin()
         self._offer(self._W, np.inf, "subsample")
         goal = self._goal
-        for _ in range(SETTINGS.rounds):
+        for _ in range(SETTINGS.patience):
             self._gather()
             if self._wrong_guesses >= SETTINGS.guesses:
                 return None
@@ -271,7 +274,7 @@ class _Bands:
                 self._move_to(following)
                 return None, max(self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
             goal = SETTINGS.reduction * min(goal, check.band_gap)
-            if goal < SETTINGS.smallest_goal:
+            if goal < EPS:
                 return None, self._widened(goal)
 
     def _offer(self, W: FloatArray, gap: float, stage: str) -> None:

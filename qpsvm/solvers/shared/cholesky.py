@@ -110,17 +110,3 @@ def _least_pivot(factor: Factor, diagonal: FloatArray) -> float:
     """The least pivot (a root) of the factor of a matrix with this diagonal (k,), once that is scaled to 1."""
     pivots = factor.diagonal()
     return math.sqrt(np.minimum.reduce(pivots * pivots / diagonal, initial=1.0))
-
-
-def ridged_cholesky(A: FloatArray, ridge: float, next_ridge: float = 0.0) -> tuple[FloatArray, float]:
-    """L with LLᵀ = A + ρI, below the diagonal (m, m), and ρ: the first of `ridge`, `next_ridge`, … that does.
-
-    Raises LinAlgError.
-    """
-    while True:
-        L = factored(A, ridge)
-        if L is not None:
-            return L.astype(np.float64, copy=False), ridge
-        ridge = max(GROWTH * ridge, next_ridge)
-        if not 0 < ridge < np.inf:
-            raise np.linalg.LinAlgError("the matrix has no Cholesky factor at any ridge")

@@ -5,7 +5,7 @@ Along W + sΔW, with Δm = ZΔW known, the merit function is convex and its deri
     (LINE.1)  h(s) = ΔWᵀ(RW − h₀) + s ΔWᵀRΔW − Δmᵀ clip(S_k(t − sσΔm), lo, hi),  S_k(t) = t − clip(t, −k, k)
 
 is continuous, grows, and is linear between the values of s where a row meets a bound. No pass over the data is made.
-Of hinge losses lo = k = 0. Where a communicator has the rows, a slope is a message: then several are asked for in one.
+Of hinge losses lo = k = 0.
 """
 
 from __future__ import annotations
@@ -27,10 +27,6 @@ SAFEGUARD = 0.05
 WIDE = 100.0
 #: The longest step tried, in Newton steps. H is flat where no row is free, so that the first step may be short.
 LONGEST_STEP = 1e8
-#: Slopes that several processes make for one message, and the messages at most. Four cost what one message does.
-POINTS, ROUNDS = 4, 12
-#: How many times as long the steps are that are tried beyond a step that was too short; or as short, where it is long.
-LONGER, SHORTER = np.array([2.0, 8.0, 100.0, 1e4]), np.array([0.1, 1e-2, 1e-3, 1e-4])
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +54,6 @@ class Slope:
         """h(s)."""
         return self.constant + s * self.linear - self.comm.sum(self._own(s))
 
-    def at(self, points: FloatArray) -> FloatArray:
-        """H at several s, (k,), in one message."""
-        pulled = self.comm.sum(np.array([self._own(float(s)) for s in points]))
-        slopes: FloatArray = self.constant + points * self.linear - pulled
-        return slopes
-
     def _own(self, s: float) -> float:
         """Δmᵀ clip(…) over this member's rows."""
         moved = self.change * (-s * self.sigma)
@@ -80,8 +70,6 @@ def find_step(slope: Slope, first: float) -> float:
     at_one = slope(1.0)
     if abs(at_one) <= accepted or np.isnan(at_one):
         return 1.0 if abs(at_one) <= accepted else float("nan")
-    if not slope.comm.serial:
-        return _in_rounds(slope, first, at_one, accepted)
     low, at_low, high, at_high = (1.0, at_one, 1.0, at_one) if at_one < 0 else (0.0, first, 1.0, at_one)
     while at_high < 0 and high < LONGEST_STEP:
         low, at_low = high, at_high
@@ -112,34 +100,3 @@ def _interpolate(slope: Slope, low: float, at_low: float, high: float, at_high: 
         else:
             high, at_high = s, here
     return s
-
-
-def _in_rounds(slope: Slope, first: float, at_one: float, accepted: float) -> float:
-    """The same with several slopes a round: where a secant leads, and at steps that divide the bracket.
-
-    The ends are 0 and infinity at first. Beyond 1, and after a round that has not left 0, steps are tried of which each
-    is many times the one before.
-    """
-    low, at_low, high, at_high = (1.0, at_one, np.inf, np.inf) if at_one < 0 else (0.0, first, 1.0, at_one)
-    for count in range(ROUNDS):
-        if high == np.inf:
-            points = low * LONGER
-        elif low == 0.0 and count:
-            points = high * SHORTER[::-1] ** count
-        elif high > WIDE * low > 0.0:
-            points = np.geomspace(low, high, POINTS + 2)[1:-1]
-        else:
-            secant = low - at_low * (high - low) / (at_high - at_low)
-            points = np.sort(np.append(np.linspace(low, high, POINTS + 1)[1:-1], secant))
-        slopes = slope.at(points)
-        best = int(np.argmin(np.abs(slopes)))
-        if np.abs(slopes[best]) <= accepted or np.isnan(slopes).any():
-            return float(points[best]) if not np.isnan(slopes).any() else float("nan")
-        below = int(np.count_nonzero(slopes < 0))
-        if below:
-            low, at_low = float(points[below - 1]), float(slopes[below - 1])
-        if below < len(points):
-            high, at_high = float(points[below]), float(slopes[below])
-        elif low >= LONGEST_STEP:
-            return low
-    return high if high < np.inf else low

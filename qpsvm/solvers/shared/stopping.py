@@ -203,6 +203,3 @@ class _Apart:
             self._said = now
             say_step(f"{'loop':>12}  has been running for {now - self._began:.1f} s", self.verbose)
         return self.clock.stopped() is not None
-
-
-__all__ = ["Budget", "Clock", "StopReason"]

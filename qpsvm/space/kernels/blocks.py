@@ -9,6 +9,13 @@ Exponents below −40 are raised to that, where (‖a‖ + ‖c‖)² allows any
 Single precision is for prediction: which rows matter, where a solve may start. What is certified is in double.
 Rows so long that (KBLOCK.1) would cancel, sparse samples too wide to store densely, and every other kernel go through
 the kernel object; an explicit Gram matrix is read.
+
+Kernel values of new samples with vectors that stay: what can be made of the vectors is made once.
+
+For the RBF kernel that are the vectors of (KBLOCK.2), so that one matrix product gives the exponents, and exp works in
+place. Rounding errs by EPS(‖a‖ + ‖c‖)² there, for a sample √(2γ)(x − μ) = a and a vector c, where μ is the mean of the
+vectors. So vectors of ‖c‖ ≤ L, (2L)² EPS = `EXPONENT_ERROR`, are enough: a sample with ‖a‖ > 2L is farther than L from
+each of them, L²/2 is more than 5000, and whatever rounding does to such an exponent, it stays below the lowest one.
 """
 
 from __future__ import annotations
@@ -370,3 +377,44 @@ def _mirrored(left: Any, right: Any, rows: IntArray | None, floored: bool) -> Fl
 
     in_tiles(fill, strips(m, height)[::-1], 0.5 * m * m * entry_seconds(left.shape[1]))
     return K
+
+
+class FixedVectors:
+    """A kernel whose second argument is known.
+
+    kernel: With every parameter a number.
+    vectors (s, d): Not to be changed afterwards; s may be 0.
+    """
+
+    def __init__(self, kernel: Kernel, vectors: Matrix) -> None:
+        self.kernel, self.vectors = kernel, vectors
+        self._right: FloatArray | None = None
+        if isinstance(kernel, RBF) and not sp.issparse(vectors) and len(vectors):
+            self._augment(math.sqrt(2.0 * float(kernel.gamma)))
+
+    def _augment(self, scale: float) -> None:
+        """(KBLOCK.2), where rounding allows."""
+        s, d = self.vectors.shape
+        origin = np.add.reduce(self.vectors) / s
+        right = np.empty((s, d + 2))
+        np.subtract(self.vectors, origin, out=right[:, :d])
+        right[:, :d] *= scale
+        half = 0.5 * squared_norms(right[:, :d])
+        if not 8.0 * float(half.max()) * EPS <= EXPONENT_ERROR:
+            return
+        right[:, d], right[:, d + 1] = 1.0, -half
+        self._right, self._origin, self._scale = frozen(right).T, frozen(origin), scale
+
+    def __call__(self, X: Matrix) -> FloatArray:
+        """K(x_i, v_j), a new array: X (m, d) to (m, s)."""
+        if self._right is None or sp.issparse(X):
+            return self.kernel(X, self.vectors)
+        m, d = X.shape
+        left = np.empty((m, d + 2))
+        a = left[:, :d]
+        np.subtract(X, self._origin, out=a)
+        a *= self._scale
+        np.multiply(squared_norms(a), -0.5, out=left[:, d])
+        left[:, d + 1] = 1.0
+        exponents: FloatArray = left @ self._right
+        return exp_in_place(exponents)

@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_real
-from qpsvm.base.arrays.frozen import freeze_parts
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import freeze_parts, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.rows import RowSource, as_row_source
-from qpsvm.space.kernels.fixed import FixedVectors
+from qpsvm.space.kernels.blocks import FixedVectors
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 
 #: Rows on which a fitted map is compared with its kernel, at most.
@@ -69,11 +68,19 @@ class FeatureMap(Kernel):
 
     fit: Fit | None
     seed: int
+    kernel: Any
 
     @property
-    @abstractmethod
     def approximated(self) -> Kernel:
         """K, in whose place this one stands."""
+        kernel: Kernel = self.kernel
+        return kernel
+
+    def _checked(self, **parameters: Any) -> None:
+        """Keep parameters as they were checked, and those that are counts."""
+        counts = [each.name for each in fields(self) if each.name in ("components", "rank", "seed")]  # type: ignore[arg-type]
+        for name, value in {**parameters, **{name: as_count(getattr(self, name), name) for name in counts}}.items():
+            object.__setattr__(self, name, value)
 
     @abstractmethod
     def _fitted(self, source: RowSource) -> Self:
@@ -84,9 +91,9 @@ class FeatureMap(Kernel):
         """φ of the rows of X (k, d): (k, r)."""
 
     @property
-    @abstractmethod
     def claim(self) -> str:
         """What is known of the machine with K, in a sentence for the result."""
+        return "Nothing is known of the machine with K."
 
     @property
     def name(self) -> str:
@@ -257,19 +264,12 @@ def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
 
 
 def as_count(value: Any, name: str) -> int:
-    """Check a positive whole number. Raises ParameterError, ParameterTypeError."""
+    """Check a positive whole number, or a seed, which may be 0. Raises ParameterError, ParameterTypeError."""
     number = as_real(value, name)
-    if number != int(number) or number < 1:
-        raise ParameterError(f"{name} must be a positive whole number, got {shown(value)}")
+    if number != int(number) or number < (name != "seed"):
+        what = "a whole number from 0 on" if name == "seed" else "a positive whole number"
+        raise ParameterError(f"{name} must be {what}, got {shown(value)}")
     return int(number)
 
 
-def as_seed(value: Any) -> int:
-    """Check a seed: a whole number that is not negative. Raises ParameterError, ParameterTypeError."""
-    number = as_real(value, "seed")
-    if number != int(number) or number < 0:
-        raise ParameterError(f"seed must be a whole number from 0 on, got {shown(value)}")
-    return int(number)
-
-
-__all__ = ["FeatureMap", "Fit", "as_approximable", "as_count", "as_seed", "sampled_rows"]
+__all__ = ["FeatureMap", "Fit", "as_approximable", "as_count", "sampled_rows"]

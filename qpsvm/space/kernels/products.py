@@ -17,7 +17,8 @@ from qpsvm.data.rows import RowSource
 
 def inner(X: Matrix, Z: Matrix) -> FloatArray:
     """Inner products x_iᵀz_j, as a dense array: (n, m)."""
-    return as_dense(X @ Z.T)
+    product = X @ Z.T
+    return product if isinstance(product, np.ndarray) else as_dense(product)
 
 
 def squared_norms(X: Matrix) -> FloatArray:

@@ -20,14 +20,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.workers import in_tiles, strips
 from qpsvm.data.rows import RowSource
-from qpsvm.space.kernels.blocks import entry_seconds
-from qpsvm.space.kernels.fixed import FixedVectors
+from qpsvm.space.kernels.blocks import FixedVectors, entry_seconds
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, Precomputed
 
 #: Kernel values of one block: 1 MB, which stay in the second-level cache between product, exponential and product.

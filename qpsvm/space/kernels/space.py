@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
-from qpsvm.base.arrays.frozen import frozen
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import frozen, remembered
 from qpsvm.base.arrays.rounding import UNIT, dot
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import times
@@ -34,13 +33,13 @@ from qpsvm.space.kernels.gram import (
     CACHE_ROWS,
     Intercept,
     KernelGram,
+    PositivePart,
     PSDRule,
     Treated,
     check_symmetric,
     doubly_centred,
     is_psd,
 )
-from qpsvm.space.kernels.positive_part import PositivePart
 from qpsvm.space.kernels.products import squared_norms
 from qpsvm.space.operators import Dense, LowRank, Operator
 

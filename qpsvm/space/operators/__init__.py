@@ -4,36 +4,20 @@ An `Operator` multiplies, gives rows, its diagonal, a dense copy, and, where it 
 No operator makes an n × n matrix that nobody asked for.
 """
 
-from qpsvm.space.operators.base import Operator, largest_asymmetry, rowwise, two_sided
-from qpsvm.space.operators.composed import (
-    Coupled,
-    Gathered,
+from qpsvm.space.operators.base import Dense, Diagonal, Operator, largest_asymmetry, rowwise, two_sided
+from qpsvm.space.operators.structured import (
+    LowRank,
     Mixed,
+    Repeated,
     Shifted,
     coupled,
     coupled_rows,
     gathered,
     mixed,
     shifted,
-)
-from qpsvm.space.operators.explicit import Dense, Diagonal
-from qpsvm.space.operators.low_rank import LowRank
+)  # fmt: skip
 
 __all__ = [
-    "Coupled",
-    "Dense",
-    "Diagonal",
-    "Gathered",
-    "LowRank",
-    "Mixed",
-    "Operator",
-    "Shifted",
-    "coupled",
-    "coupled_rows",
-    "gathered",
-    "largest_asymmetry",
-    "mixed",
-    "rowwise",
-    "shifted",
-    "two_sided",
-]
+    "Dense", "Diagonal", "LowRank", "Mixed", "Operator", "Repeated", "Shifted", "coupled", "coupled_rows", "gathered",
+    "largest_asymmetry", "mixed", "rowwise", "shifted", "two_sided",
+]  # fmt: skip

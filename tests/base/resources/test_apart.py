@@ -90,7 +90,7 @@ def test_the_child_ends_with_its_parent():
         "    os.kill(os.getpid(), 9)\n"
         "run_apart(call, (), told)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=300)
     assert done.returncode == -signal.SIGKILL
     child = int(done.stdout)
     until = time.monotonic() + 60

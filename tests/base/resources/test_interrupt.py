@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from processes import children
+from processes import children, seconds_of
 from sklearn.datasets import make_classification
 
 from qpsvm import CSVM, RBF, InaccurateWarning, solve
-from qpsvm.base.resources import interrupts
+from qpsvm.base.resources import progress
 from qpsvm.base.resources.child_process import Forked
 from qpsvm.bounds.rounding_bound import Counting
 from qpsvm.solve.attempt import HURRIED
@@ -60,27 +60,27 @@ def test_an_interrupted_solve_returns_its_best_certified_point(backend, problem)
     assert result.gap < np.inf
     assert "start=result" in result.summary()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert not interrupts.noted()
+    assert not progress.noted()
 
 
 def test_the_key_pressed_twice_raises():
     def twice() -> None:
-        with interrupts.held():
+        with progress.held():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
-            assert interrupts.noted()
+            assert progress.noted()
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
         twice()
-    assert not interrupts.noted()
+    assert not progress.noted()
 
 
 def test_other_handlers_and_threads_are_left_alone():
     mine = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with interrupts.held():
+        with progress.held():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, mine)
@@ -125,7 +125,7 @@ def pressed(running: threading.Event, times: int) -> None:
         assert running.wait(100)
         for _ in range(times):
             os.kill(os.getpid(), signal.SIGINT)
-            while not interrupts._Key.pressed:  # two at once would be one
+            while not progress._Key.pressed:  # two at once would be one
                 time.sleep(0.001)
 
     threading.Thread(target=press, daemon=True).start()
@@ -154,7 +154,7 @@ def test_two_presses_end_everything(backend, apart, monkeypatch):
         ENDLESS[backend]()
     assert children() <= before
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert not interrupts.noted()
+    assert not progress.noted()
 
 
 @pytest.mark.slow
@@ -170,11 +170,11 @@ def test_what_the_loop_has_found_is_not_lost(kind, seconds, monkeypatch):
     }[kind]
     monkeypatch.setattr(sliced, "GRACE", 100.0)
     monkeypatch.setattr(sliced, "AT_ONCE", 0.0)
-    began = time.monotonic()
+    others = children()
 
     class Late(Clock):
         def stopped(self):
-            return "interrupted" if time.monotonic() > began + seconds else None
+            return "interrupted" if seconds_of(children() - others) > seconds else None
 
     result = libsvm_loop(problem, Z, clock=Late(), gamma=0.05, tol=1e-12)
     assert not result.finished
@@ -189,12 +189,12 @@ def test_the_key_belongs_to_the_main_thread():
     seen = []
 
     def elsewhere() -> None:
-        seen.append(interrupts.noted())
+        seen.append(progress.noted())
         seen.append(solve(CSVM(X, Y)).status)
 
-    with interrupts.held():
+    with progress.held():
         os.kill(os.getpid(), signal.SIGINT)
-        while not interrupts.noted():
+        while not progress.noted():
             time.sleep(0.001)
         worker = threading.Thread(target=elsewhere)
         worker.start()
@@ -204,16 +204,16 @@ def test_the_key_belongs_to_the_main_thread():
 
 def test_a_press_between_the_lines_of_leaving_is_not_lost():
     def leave() -> None:
-        with interrupts.held():
-            interrupts._Key.held = False  # as far as leaving has come
+        with progress.held():
+            progress._Key.held = False  # as far as leaving has come
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
         leave()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with interrupts.held():
-        assert not interrupts.noted()
+    with progress.held():
+        assert not progress.noted()
 
 
 # --- filters of warnings belong to the process ------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def test_a_library_that_is_loaded_later_is_limited_from_the_next_block_on():
     )
     usual = {"OMP_NUM_THREADS": str(USUAL), "OPENBLAS_NUM_THREADS": str(USUAL)}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, env=os.environ | usual
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True, env=os.environ | usual
     )
     assert done.stdout.split() == ["1", "1"]
 

@@ -166,7 +166,6 @@ def test_what_is_not_feasible_is_made_so_or_nothing_is_proven(monkeypatch):
     one_digit[0, 1] = np.nextafter(one_digit[0, 1], 0.0)  # out of balance by one unit in the last place
     monkeypatch.setattr("qpsvm.bounds.proof.classes.all_in_one_repair.feasible", lambda _, alpha: alpha)
     assert feasible_of_classes(program, one_digit.ravel()) is None
-    assert feasible_of_classes(program, one_digit.ravel(), itself=True) is None
     result = problem.at(found.alpha.reshape(6, 3))
     proof = replace(result, alpha=one_digit).verify()
     assert proof.gap == math.inf

@@ -421,12 +421,12 @@ def test_the_features_of_a_map_are_the_samples():
         assert judged(machine(problem.kernel.features(X)), result, proof) <= proof.gap <= 10 * result.gap + 1e-9
 
 
-def test_a_member_of_a_team_is_told_where_to_prove():
+def test_a_process_among_several_is_told_where_to_prove():
     def program(comm):
         problem = qpsvm.CSVM(X[comm.rank :: 2], Y[comm.rank :: 2])
         result = qpsvm.solve(problem)
         problem.samples = replace(problem.samples, X=ArrayRows(X[comm.rank :: 2], comm))
-        with pytest.raises(qpsvm.UnsupportedError, match="a member of a communicator"):
+        with pytest.raises(qpsvm.UnsupportedError, match="a process knows its own samples only"):
             result.verify(problem)
 
     together(2, program)

@@ -147,8 +147,8 @@ STORES = {
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Text in pieces of a few lines, so that there are several."""
-    monkeypatch.setattr("qpsvm.data.sources.decoding.libsvm.BLOCK_BYTES", 500)
-    monkeypatch.setattr("qpsvm.data.sources.decoding.delimited.BLOCK_BYTES", 500)
+    monkeypatch.setattr("qpsvm.data.sources.decoding.text.LIBSVM_BYTES", 500)
+    monkeypatch.setattr("qpsvm.data.sources.decoding.text.CSV_BYTES", 500)
     monkeypatch.setattr("qpsvm.data.sources.decoding.arrow.BATCH_NUMBERS", 120)
 
 

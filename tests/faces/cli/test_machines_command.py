@@ -11,7 +11,7 @@ import pytest
 import qpsvm
 from qpsvm.data.files import read_table
 from qpsvm.faces.cli import main
-from qpsvm.faces.cli.measures import ranking_in_words, regression_in_words
+from qpsvm.faces.cli.measures import in_words
 from qpsvm.faces.cli.variants import VARIANTS
 
 N = 40
@@ -251,19 +251,19 @@ def test_measures_are_those_of_scikit_learn():
 
     rng = np.random.default_rng(1)
     t, f = rng.standard_normal(30), rng.standard_normal(30)
-    assert regression_in_words(t, f) == (
+    assert in_words("numbers", f, t) == (
         f"R² {r2_score(t, f):.4f}, mean absolute error {mean_absolute_error(t, f):.4g}"
     )
-    assert f"{mean_pinball_loss(t, f, alpha=0.8):.4g}," in regression_in_words(t, f, 0.8)
-    assert regression_in_words(np.ones(3), np.zeros(3)) == "mean absolute error 1"  # no spread, no share of it
+    assert f"{mean_pinball_loss(t, f, alpha=0.8):.4g}," in in_words("numbers", f, t, quantile=0.8)
+    assert in_words("numbers", np.zeros(3), np.ones(3)) == "mean absolute error 1"  # no spread, no share of it
 
 
 def test_pairs_in_order_are_counted_within_groups(monkeypatch):
     y, f = np.array([1.0, 2.0, 3.0, 1.0]), np.array([0.0, 1.0, 0.5, 9.0])
-    assert ranking_in_words(y, f, np.array(["a", "a", "a", "b"])) == "2 of 3 pairs in order (0.6667)"
+    assert in_words("ranks", f, y, np.array(["a", "a", "a", "b"])) == "2 of 3 pairs in order (0.6667)"
     monkeypatch.setattr("qpsvm.faces.cli.measures.BLOCK_PAIRS", 5)
-    assert ranking_in_words(y, f, None) == "2 of 5 pairs in order (0.4000)"
-    assert ranking_in_words(np.ones(2), f[:2], None) == "no pair to compare"
+    assert in_words("ranks", f, y, None) == "2 of 5 pairs in order (0.4000)"
+    assert in_words("ranks", f[:2], np.ones(2)) == "no pair to compare"
 
 
 def test_a_table_without_target_has_no_labels(table):

@@ -200,7 +200,7 @@ ANYTHING = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
     max_leaves=12,
 )  # fmt: skip
-QUIET = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+QUIET = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
 
 @given(ANYTHING)

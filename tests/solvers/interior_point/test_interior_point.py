@@ -14,7 +14,7 @@ from qpsvm.program.qp import QP
 from qpsvm.program.solution import dual_residual, duality_gap, primal_residual
 from qpsvm.solvers.interior_point.mehrotra import InteriorPoint, Iterate, mehrotra
 from qpsvm.solvers.interior_point.rows import soft_rows
-from qpsvm.solvers.interior_point.systems import SparseColumns, as_columns, row_pairs
+from qpsvm.solvers.interior_point.systems import DenseColumns, SparseColumns, as_columns, row_pairs
 from qpsvm.solvers.shared.cholesky import Cholesky
 from qpsvm.space.operators import Dense, Diagonal, LowRank
 
@@ -195,7 +195,7 @@ def test_sparse_products_are_those_of_the_dense_matrix():
     assert row_pairs(sp.csr_array((4, 3))).shape == (6, 4)
 
 
-def test_rows_left_out_of_the_newton_matrix():
+def test_products_over_a_wide_range_of_weights():
     rng = np.random.default_rng(0)
     Z, A = rng.standard_normal((3000, 60)), rng.standard_normal((1, 3000))
     B = np.hstack([Z, A.T])
@@ -203,22 +203,18 @@ def test_rows_left_out_of_the_newton_matrix():
     x, rho = rng.standard_normal((2, 3000))
     columns = as_columns(Z, A, np.zeros((1, 60)))
     whole, Bx, BDrho = columns.normal(D, x, rho)
-    assert columns.exact
     assert np.allclose(whole, B.T @ (D[:, None] * B))
-    spared, *products = columns.normal(D, x, rho, spare=0.25)
-    assert not columns.exact
-    assert np.abs(np.linalg.eigvalsh((whole - spared)[:60, :60])).max() <= 0.25
-    assert np.allclose(spared[60:], whole[60:], rtol=1e-12, atol=0)  # the equality row keeps all
-    assert np.allclose(products, [Bx, BDrho])
+    assert np.allclose(Bx, B.T @ x)
+    assert np.allclose(BDrho, B.T @ (D * rho))
 
 
-def test_sparse_products_beside_dense_chunks():
+def test_what_is_hardly_sparse_is_kept_dense():
     rng = np.random.default_rng(0)
     Z = sp.random_array((9000, 60), density=0.15, random_state=rng, format="csr")
     A, D = rng.standard_normal((1, 9000)), rng.random(9000)
     B = np.hstack([Z.toarray(), A.T])
     columns = as_columns(Z, A, np.zeros((1, 60)))
-    assert isinstance(columns, SparseColumns)
+    assert isinstance(columns, DenseColumns)
     M, Bx, BDrho = columns.normal(D, D, A[0])
     assert np.allclose(M, B.T @ (D[:, None] * B))
     assert np.allclose([Bx, BDrho], [B.T @ D, B.T @ (D * A[0])])
@@ -368,9 +364,9 @@ def test_cvxopt_with_structure_gives_the_dense_answer():
 @pytest.mark.slow
 def test_cvxopt_with_structure_is_fast():
     X, y = samples(20_000, 30)
-    began = time.perf_counter()
+    began = time.process_time()
     answer = structured(X, y, 1.0, {"show_progress": False, "abstol": 1e-30, "reltol": 1e-7, "feastol": 1e-7})
-    assert time.perf_counter() - began < 20  # one second on an idle machine
+    assert time.process_time() - began < 20  # one second on an idle machine
     assert qpsvm.CSVM(X, y, 1.0).certify(np.array(answer["x"]).ravel()).gap <= 1e-6
 
 

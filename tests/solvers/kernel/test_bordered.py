@@ -11,9 +11,9 @@ import qpsvm
 from qpsvm import CSVM, RBF
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.bounds.repair import feasible
-from qpsvm.solvers.kernel.bordered import SETTINGS, bordered_point
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.newton_step import EXACT_FREE, bordered_point
 
 
 def clouds(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +50,7 @@ def test_of_more_free_rows_than_the_system_has_solutions_for_nothing_good_is_cla
 
 
 def test_nothing_free_and_too_much_free_is_left_to_others():
-    n = SETTINGS.free + 50
+    n = EXACT_FREE + 50
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
     K, problem = np.eye(n), KernelDual.of_hinges(y, repeated(1.0, n))
     assert bordered_point(K, problem, np.zeros(n)) is None

@@ -12,8 +12,7 @@ import qpsvm
 from qpsvm.solve.choice import choices
 from qpsvm.solvers.kernel import libsvm
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.libsvm import libsvm_loop
+from qpsvm.solvers.kernel.libsvm import Effort, libsvm_loop
 from qpsvm.solvers.kernel.newton_step import box_step
 from qpsvm.solvers.kernel.portfolio import solve_kernel, tube_start
 from qpsvm.solvers.kernel.working_set import EXTRA_ROWS, loop_with_fixed_rows

@@ -24,10 +24,10 @@ from qpsvm.bounds import points as spanned
 from qpsvm.bounds.points import Span
 from qpsvm.solvers.kernel import low_rank
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.portfolio import solve_kernel
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.pivoted import pivoted_factor
+from qpsvm.space.kernels.pivoted_cholesky import pivoted_factor
 from qpsvm.space.kernels.space import FeatureSpace
 
 EPS = float(np.finfo(float).eps)
@@ -239,9 +239,9 @@ def test_it_takes_over_where_newton_steps_stall(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.slow
 def test_a_time_limit_ends_in_a_certified_point() -> None:
     X, y = hardly_told(20_000)
-    began = time.perf_counter()
+    began = time.process_time()
     result = qpsvm.solve(CSVM(X, y, kernel=RBF(0.5)), "kernel_newton", engine="low_rank", time_limit=0.3, check=False)
-    assert time.perf_counter() - began < 30.0  # a loaded machine; alone it is a second
+    assert time.process_time() - began < 30.0  # a loaded machine; alone it is a second
     assert np.isfinite(result.gap)
     assert result.dual <= result.primal
 

@@ -7,8 +7,8 @@ import pytest
 
 import qpsvm
 from qpsvm import RBF, HardMargin, Linear, NuSVM, Polynomial
-from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.hard import active_set, hard_gap, solve_kernel_hard
+from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.nu import pivoted_hard, solve_kernel_nu
 from qpsvm.space.kernels.blocks import KernelBlocks
 

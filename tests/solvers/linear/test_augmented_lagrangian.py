@@ -137,7 +137,7 @@ def test_values_agree_with_cvxopt(C, intercept):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     n=st.integers(2, 60), d=st.integers(1, 12), seed=st.integers(0, 10**6), log_C=st.floats(-4, 4),
     scale=st.floats(-3, 3), repeats=st.booleans(), rounded=st.booleans(), sparse=st.booleans(),

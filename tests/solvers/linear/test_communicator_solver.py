@@ -136,13 +136,10 @@ def test_members_find_it_by_bands(name):
     assert gap_by_hand(X, sign, LOSSES[name](t), "free", answers[0], alpha)[0] <= TOL
 
 
-@pytest.mark.parametrize("gathered", [True, False])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("intercept", ["free", "penalised"])
-def test_more_columns_than_rows(sparse, gathered, intercept, monkeypatch):
-    """By rows that the first member gathers; and by conjugate gradients."""
-    few = replace(SETTINGS, gathered_numbers=SETTINGS.gathered_numbers if gathered else 0.0)
-    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.SETTINGS", few)
+def test_more_columns_than_rows(sparse, intercept):
+    """By conjugate gradients."""
     X, y, t = samples(45, 110)
     X = sp.csr_array(np.where(X > 3.0, X - 3.0, 0.0)) if sparse else X
     check(X, y, RowLosses(1.0), intercept, 3)

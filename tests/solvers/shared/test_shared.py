@@ -135,7 +135,7 @@ def test_what_is_not_finite_is_no_point(part, value):
     assert np.shares_memory(whole.x, parts["x"])
     assert np.shares_memory(whole.v, parts["v"])
     parts[part] = np.append(parts[part], value)
-    none = compiled._told(run, **parts)
+    none = compiled._measurable(compiled._told(run, **parts))
     assert none.x is None
     assert none.status == whole.status == "time_limit"
     assert none.iterations == 7

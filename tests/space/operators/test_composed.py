@@ -8,8 +8,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from qpsvm.space.operators import Dense, Diagonal, LowRank, Operator, gathered, shifted
-from qpsvm.space.operators.composed import Gathered, Shifted
+from qpsvm.space.operators import (
+    Dense,
+    Diagonal,
+    LowRank,
+    Mixed,
+    Operator,
+    Repeated,
+    Shifted,
+    coupled,
+    gathered,
+    shifted,
+)
 
 RNG = np.random.default_rng(8)
 Z = RNG.normal(size=(7, 3))
@@ -64,9 +74,21 @@ def with_congruence(operator: Operator, matrix: Any) -> None:
 def test_rows_may_be_shared_by_several_variables(base: Operator, rows: Any) -> None:
     matrix = base.dense()[np.ix_(rows, rows)]
     with_congruence(gathered(base, rows), matrix)
-    with_congruence(Gathered(base, rows), matrix)
+    with_congruence(Mixed(base, sp.csr_array(np.eye(7)[rows])), matrix)
     d = np.arange(len(rows)) / 4.0
     with_congruence(shifted(gathered(base, rows), d), matrix + np.diag(d))
+
+
+@pytest.mark.parametrize("base", BASES.values(), ids=BASES)
+def test_a_variable_may_couple_two_classes_through_one_sample(base: Operator) -> None:
+    sample, first, second = np.repeat(np.arange(7), 4), np.tile([0, 1, 2, 0], 7), np.tile([1, 2, 0, 2], 7)
+    E = np.eye(3)[first] - np.eye(3)[second]
+    matrix = base.dense()[np.ix_(sample, sample)] * (E @ E.T)
+    with_congruence(coupled(base, sample, first, second, 3), matrix)
+    with_congruence(Mixed(base, sp.csr_array(np.eye(7)[sample] - 0.5 * np.eye(7)[first])), np.asarray(
+        (np.eye(7)[sample] - 0.5 * np.eye(7)[first]) @ base.dense() @ (np.eye(7)[sample] - 0.5 * np.eye(7)[first]).T
+    ))  # fmt: skip
+    with_congruence(Repeated(base, 3), np.kron(np.eye(3), base.dense()))
 
 
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)

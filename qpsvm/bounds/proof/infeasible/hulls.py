@@ -159,15 +159,20 @@ class Meeting:
     assumptions: tuple[str, ...] = ()
 
 
-def meet(asked: Meeting) -> bool | None:
-    """Whether (PHULL.1) is true of two classes, by what takes least time; None where that is not known."""
-    vectors, weights = asked.rows.vectors(), asked.weights
+def meet(asked: Meeting) -> Mapping[int, Fraction] | bool | None:
+    """Whether (PHULL.1) is true of two classes, by what takes least time; None where that is not known.
+
+    Where it is true of other weights than those asked about, u and v by the numbers of samples.
+    """
+    vectors = asked.rows.vectors()
     if vectors is not None and enclosed(vectors, _halves(_rescaled(asked))) is not None:
         return True
-    if vectors is not None and cancelling(vectors, weights) is not None:
-        return True
+    if vectors is not None and (weights := cancelling(vectors, asked.weights)) is not None:
+        return {number: 2 * weight for number, weight in zip(asked.numbers, weights, strict=True)}
     found = asked.decide()
-    return None if found is None else isinstance(found, Decided) and bool(found.weights)
+    if isinstance(found, Decided) and found.weights:
+        return {number: 2 * weight for number, weight in zip(asked.everyone[1], found.weights, strict=True)}
+    return None if found is None else False
 
 
 def meeting(asked: Meeting) -> Proof:

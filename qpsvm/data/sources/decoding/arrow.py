@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector, raw_array
-from qpsvm.base.arrays.doubles import first_rounded, reaches, rounded
+from qpsvm.base.arrays.rounding import first_rounded, reaches, rounded
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import (
     DataError,
@@ -32,9 +32,8 @@ from qpsvm.base.errors import (
 from qpsvm.data.kinds import is_arrow
 from qpsvm.data.rows.blocks import rows_at_a_time
 from qpsvm.data.rows.memory import as_row_source
-from qpsvm.data.sources.column_roles import Chosen, check_names, chosen
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels
-from qpsvm.data.sources.stored import Watch, at_row
+from qpsvm.data.sources.decoding.batches import Batch, Decoder, as_labels
+from qpsvm.data.sources.stored import Chosen, Watch, at_row, check_names, chosen
 
 #: Numbers in a batch: 16 MB. pyarrow reads a few ahead of the one that is worked on.
 BATCH_NUMBERS = 2_000_000
@@ -59,10 +58,12 @@ class Columns:
 
     chosen: Which columns are what, by name.
     dtype: Of the numbers.
+    stripped: Whether labels of text are without the blanks around them.
     """
 
     chosen: Chosen
     dtype: np.dtype[Any]
+    stripped: bool = False
 
     def batch(self, record: Any, name: str, start: int) -> Batch:
         """The rows of a record batch that begins at a row of a file."""
@@ -80,7 +81,7 @@ class Columns:
             if place is not None:
                 raise rounded(found[column][place].as_py(), f"{at_row(name, start + place)}, column {column!r}")
         columns = [numbers_of(found[column]) for column in chosen.features]
-        labels = None if chosen.target is None else labels_of(found[chosen.target])
+        labels = None if chosen.target is None else labels_of(found[chosen.target], self.stripped)
         weight = None if chosen.weight is None else numbers_of(found[chosen.weight]).astype(np.float64)
         return Batch(by_row(columns, record.num_rows, self.dtype), labels, weight, name, start)
 
@@ -116,16 +117,18 @@ def _first_rounded(array: Any) -> int | None:
     return first_rounded(array.to_numpy()) if types.is_int64(array.type) or types.is_uint64(array.type) else None
 
 
-def labels_of(array: Any) -> Labels:
+def labels_of(array: Any, stripped: bool) -> NDArray[Any]:
     """An Arrow array without nulls as labels: numbers or text."""
     import pyarrow.types as types
 
     if is_number(array.type):
-        return Labels(numbers_of(array))
+        return numbers_of(array)
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
     coded = array.dictionary_encode()
-    return Labels(coded.indices.to_numpy(zero_copy_only=False), tuple(map(str, coded.dictionary.to_pylist())))
+    texts = [str(text).strip() if stripped else str(text) for text in coded.dictionary.to_pylist()]
+    labels: NDArray[Any] = np.array(texts, dtype=np.str_)[coded.indices.to_numpy(zero_copy_only=False)]
+    return labels
 
 
 def is_number(kind: Any) -> bool:
@@ -304,7 +307,7 @@ class StreamedRows(Decoder):
                            ("a weight for each row", weight is None or weight.shape == X.shape[:1])):  # fmt: skip
             if not fits:
                 raise DataError(f"the batch from row {start} on has not {what}")
-        yield Batch(X, None if y is None else Labels.of(y), weight, "", start)
+        yield Batch(X, None if y is None else as_labels(y), weight, "", start)
 
 
 def _parts(some: Any) -> tuple[Matrix, Any, Any]:

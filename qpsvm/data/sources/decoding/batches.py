@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE
-from qpsvm.base.arrays.doubles import first_rounded, rounded
+from qpsvm.base.arrays.checks import LARGEST_VALUE, bad_number, index_of
+from qpsvm.base.arrays.rounding import first_rounded, rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.data.files.sheet import whole
@@ -32,33 +32,18 @@ AHEAD = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
-    """Labels of some rows, (k,): numbers, or places (k,) among different texts."""
-
-    values: NDArray[Any]
-    texts: tuple[str, ...] | None = None
-
-    @classmethod
-    def of(cls, y: NDArray[Any]) -> Labels:
-        """Those that stand in an array (k,)."""
-        if y.dtype.kind in "biuf":
-            return cls(y)
-        texts, places = np.unique(y.astype(np.str_), return_inverse=True)
-        return cls(places, tuple(texts.tolist()))
-
-
-@dataclass(frozen=True, eq=False)
 class Batch:
     """Consecutive rows of one file.
 
     X (k, d)
+    labels (k,) or None: Numbers, or text.
     weight (k,) or None
     name: The file.
     start: The first row's place in the file.
     """
 
     X: Matrix
-    labels: Labels | None
+    labels: NDArray[Any] | None
     weight: FloatArray | None
     name: str
     start: int
@@ -95,33 +80,9 @@ class Decoder(ABC):
         return None
 
 
-class LabelsOfAll:
-    """Labels of batches, one behind the other."""
-
-    def __init__(self) -> None:
-        self._parts: list[NDArray[Any]] = []
-        self._places: dict[str, int] = {}
-        self._is_text = False
-
-    def add(self, labels: Labels) -> None:
-        """Those of the next batch. Raises DataTypeError."""
-        if self._parts and self._is_text != (labels.texts is not None):
-            raise DataTypeError("the target is text in some files and numbers in others; make it one of the two")
-        self._is_text = labels.texts is not None
-        if labels.texts is None:
-            self._parts.append(labels.values)
-            return
-        places = [self._places.setdefault(text, len(self._places)) for text in labels.texts]
-        self._parts.append(np.array(places, dtype=np.int32)[labels.values])
-
-    def joined(self) -> NDArray[Any]:
-        """All of them, (n,): text, or numbers; integers if all are whole."""
-        codes: NDArray[Any] = np.concatenate(self._parts)
-        if self._is_text:
-            codes = np.array(list(self._places))[codes]
-        if codes.dtype.kind == "f":
-            codes = whole(codes)
-        return codes
+def as_labels(y: NDArray[Any]) -> NDArray[Any]:
+    """Labels (k,) of batches: numbers, or text."""
+    return y if y.dtype.kind in "biuf" else y.astype(np.str_)
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
@@ -159,32 +120,14 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
         good = np.abs(values) < LARGEST_VALUE  # false for NaN too
     if good.all():
         return math.inf if values.dtype == np.float64 else 0.0
-    bad = int(np.argmin(good.ravel()))
-    row, column = index_of(X, bad)
-    value = float(values.ravel()[bad])
-    raise _fault(value, f"{where(row)}, {in_words(column, names)}", int((~good).sum()))
-
-
-def index_of(X: Matrix, place: int) -> tuple[int, int]:
-    """Row and column of a number by its place among those stored, row by row."""
-    if sp.issparse(X):
-        return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
-    row, column = np.unravel_index(place, X.shape)
-    return int(row), int(column)
+    raise bad_number(
+        X, good, lambda row, column, what: f"{where(row)}, {in_words(column, names)} is {what}", " near it"
+    )
 
 
 def in_words(column: int, names: Sequence[str] | None) -> str:
     """A column in words."""
     return f"column {column}" if names is None else f"column {names[column]!r}"
-
-
-def _fault(value: float, at: str, count: int) -> DataError:
-    more = "" if count == 1 else f" (and {count - 1} more near it)"
-    if math.isnan(value):
-        return DataError(f"{at} is NaN{more}; impute or drop such rows first")
-    if math.isinf(value):
-        return DataError(f"{at} is infinite{more}; impute or drop such rows first")
-    return DataError(f"{at} is {value:.1e}{more}, whose square overflows: rescale")
 
 
 def check_source(source: RowSource, where: Callable[[int], str], names: Sequence[str] | None) -> None:
@@ -218,7 +161,7 @@ class Tally:
         self.files: list[tuple[str, int]] = []
         self.d = self.entries = self.longest_row = 0
         self._squares = 0.0
-        self._labels: LabelsOfAll | None = None
+        self._labels: list[NDArray[Any]] = []
         self._weights: list[NDArray[Any]] = []
 
     def add(self, batch: Batch) -> None:
@@ -233,8 +176,9 @@ class Tally:
         self.entries += int(X.nnz) if sp.issparse(X) else X.size
         self.longest_row = max(self.longest_row, int(np.diff(X.indptr).max()) if sp.issparse(X) else X.shape[1])
         if batch.labels is not None:
-            self._labels = self._labels or LabelsOfAll()
-            self._labels.add(batch.labels)
+            self._labels.append(batch.labels)
+            if len({labels.dtype.kind == "U" for labels in (self._labels[0], batch.labels)}) > 1:
+                raise DataTypeError("the target is text in some files and numbers in others; make it one of the two")
         if batch.weight is not None:
             self._weights.append(batch.weight)
 
@@ -250,7 +194,8 @@ class Tally:
 
     def beside(self) -> Beside:
         """What stood beside them."""
-        target = None if self._labels is None else self._labels.joined()
+        target: NDArray[Any] | None = np.concatenate(self._labels) if self._labels else None
+        target = whole(target) if target is not None and target.dtype.kind == "f" else target
         weight = np.concatenate(self._weights) if self._weights else None
         return Beside(target, weight, self.decoder.feature_names)
 

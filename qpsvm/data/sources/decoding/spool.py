@@ -22,14 +22,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.remembered import remembered
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import Matrix, as_dense
 from qpsvm.base.errors import DataError, FileAccessError, TooLargeError
 from qpsvm.base.resources.limits import in_words
 from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.sources.arrays import MemoryMap, SparseMap
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Labels, Tally, ahead, said, tallied
+from qpsvm.data.sources.decoding.batches import Batch, Decoder, Tally, ahead, as_labels, said, tallied
 from qpsvm.data.sources.stored import StoredRows
 
 #: Room that is left on the disk of scratch files: others need some.
@@ -165,7 +165,7 @@ class Stored(Decoder):
             for start in range(first, end, rows.block_rows):
                 some = slice(start, min(start + rows.block_rows, end))
                 y, s = rows.target, rows.weight
-                labels = None if y is None else Labels.of(y[some])
+                labels = None if y is None else as_labels(y[some])
                 yield Batch(rows.take(some), labels, None if s is None else s[some], name, start - first)
             first = end
 

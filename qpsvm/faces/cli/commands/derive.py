@@ -8,7 +8,7 @@ from dataclasses import replace
 from qpsvm.derivation import derive
 from qpsvm.faces.cli.commands.solve import CODES
 from qpsvm.faces.cli.data import read
-from qpsvm.faces.cli.options import settle
+from qpsvm.faces.cli.options import settings, settle
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.machines import Problem
 from qpsvm.program.solution import Status
@@ -39,12 +39,9 @@ def _solved_to_the_last_digit(problem: Problem, options: argparse.Namespace) -> 
     The tolerance asked for decides on the status. But a derivation looks at equations, and an error in α, or in a
     slack, may be as large as the square root of the gap.
     """
-    settings = {
-        "polish": not options.no_polish, "check": False, "verbose": options.verbose,
-        "time_limit": options.time_limit, "max_iter": options.max_iter,
-    }  # fmt: skip
-    result = solve(problem, options.backend, options.form, tol=options.tol, **settings)
+    asked = settings(options)
+    result = solve(problem, options.backend, options.form, **asked)
     if result.status is not Status.OPTIMAL or options.no_polish:
         return result
-    better = solve(problem, result.backend, result.form, tol=TO_THE_LAST_DIGIT, **settings)  # type: ignore[arg-type]
+    better = solve(problem, result.backend, result.form, **{**asked, "tol": TO_THE_LAST_DIGIT})  # type: ignore[arg-type]
     return replace(better, status=Status.OPTIMAL) if better.gap < result.gap else result

@@ -25,12 +25,14 @@ from qpsvm.faces.cli.commands.verify import check_options, proved, told
 from qpsvm.faces.cli.data import Sample, model_of, read
 from qpsvm.faces.cli.distributed import cluster, labels_of, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
-from qpsvm.faces.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
-from qpsvm.faces.cli.options import settle
-from qpsvm.faces.cli.scores import block, compared_labels, confusion, figures, in_words, warnings
+from qpsvm.faces.cli.held_out import SEED, folds, held_out, parts, some_rows
+from qpsvm.faces.cli.measures import named
+from qpsvm.faces.cli.options import settings, settle
+from qpsvm.faces.cli.scores import block, compared_labels, confusion, figures, warnings
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.faces.cli.variants import VARIANTS
 from qpsvm.machines import Problem
+from qpsvm.many.grid.scoring import Fold
 from qpsvm.program.solution import Status
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
@@ -52,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     require_picture(options.plot)
     apart = options.test_size is not None or options.cv is not None
     whole = read(options, raw=apart)
-    everything = Split(np.arange(whole.table.X.shape[0]), np.arange(0))
+    everything = Fold(np.arange(whole.table.X.shape[0]), np.arange(0))
     seed = SEED if options.seed is None else options.seed
     split = everything if options.test_size is None else held_out(whole, options.test_size, seed)
     rows = some_rows(whole, split.train) if apart else whole
@@ -119,10 +121,7 @@ def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
     stored = isinstance(problem.X, RowSource)
     kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": options.checkpoint}
     with Ticker(f"solving over {problem.n} rows", options.verbose) if stored else nullcontext():
-        result = solve(
-            problem, options.backend, options.form, tol=options.tol, polish=not options.no_polish, check=False,
-            verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter, **kept,
-        )  # fmt: skip
+        result = solve(problem, options.backend, options.form, **settings(options), **kept)
     if result.error is not None:
         raise _proven(result.error)
     return result
@@ -143,12 +142,12 @@ def _held_out(test: Sample, model: Model, n: int, seed: int, weighed: bool) -> s
     """What the model is worth on the rows that were held out."""
     predicted = model.predict(test.table.X)
     scores = figures(test, predicted, model.metadata.get("quantile"))
-    words = f"{in_words(scores)}, on {len(predicted)} of {n} rows that did not train (seed {seed})"
+    words = f"{named(scores)}, on {len(predicted)} of {n} rows that did not train (seed {seed})"
     return block("held out", words, _table(test, predicted), warnings(test, predicted, scores, weighed))
 
 
 def _cross_validated(
-    sample: Sample, tested: Sequence[Split], options: argparse.Namespace, seed: int
+    sample: Sample, tested: Sequence[Fold], options: argparse.Namespace, seed: int
 ) -> tuple[str, bool]:
     """What machines that trained on all folds but one are worth on that one, and whether all were certified."""
     found: list[dict[str, float]] = []
@@ -177,7 +176,7 @@ def _cross_validated(
     order = np.argsort(np.concatenate(rows))
     all_tested = some_rows(sample, np.concatenate(rows)[order])
     predicted = np.concatenate(answers)[order]
-    words = f"{in_words(mean, spread)} (seed {seed}; {certified} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
+    words = f"{named(mean, spread)} (seed {seed}; {certified} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
     notes = warnings(all_tested, predicted, mean, bool(options.class_weight))
     said = block(f"{len(gaps)} folds", words, _table(all_tested, predicted), notes)
     return said, certified == len(gaps)

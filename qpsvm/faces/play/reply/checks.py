@@ -37,10 +37,7 @@ def told(value: Any) -> str:
 
 
 def as_object(value: Any, field: str, known: Iterable[str], required: Iterable[str] = ()) -> dict[str, Any]:
-    """An object with known keys only.
-
-    Raises RequestError.
-    """
+    """An object with known keys only. Raises RequestError."""
     if not isinstance(value, Mapping):
         raise RequestError(f"{field} must be an object, got {told(value)}", field)
     names = list(known)
@@ -55,10 +52,7 @@ def as_object(value: Any, field: str, known: Iterable[str], required: Iterable[s
 
 
 def as_items(value: Any, field: str, most: int, exactly: int | None = None) -> list[Any]:
-    """A list of at most so many items, or of exactly so many.
-
-    Raises RequestError.
-    """
+    """A list of at most so many items, or of exactly so many. Raises RequestError."""
     if not isinstance(value, (list, tuple)):
         raise RequestError(f"{field} must be a list, got {told(value)}", field)
     if exactly is not None and len(value) != exactly:
@@ -69,10 +63,7 @@ def as_items(value: Any, field: str, most: int, exactly: int | None = None) -> l
 
 
 def as_number(value: Any, field: str, low: float, high: float) -> float:
-    """A finite number from `low` to `high`.
-
-    Raises RequestError.
-    """
+    """A finite number from `low` to `high`. Raises RequestError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise RequestError(f"{field} must be a number, got {told(value)}", field)
     try:
@@ -85,10 +76,7 @@ def as_number(value: Any, field: str, low: float, high: float) -> float:
 
 
 def as_whole(value: Any, field: str, low: int, high: int) -> int:
-    """A whole number from `low` to `high`; 3.0 is one, as JSON makes no difference.
-
-    Raises RequestError.
-    """
+    """A whole number from `low` to `high`; 3.0 is one, as JSON makes no difference. Raises RequestError."""
     number = as_number(value, field, low, high)
     if not number.is_integer():
         raise RequestError(f"{field} must be a whole number, got {told(value)}", field)
@@ -101,10 +89,7 @@ def as_numbers(value: Any, field: str, count: int, low: float, high: float) -> l
 
 
 def as_choice(value: Any, field: str, known: Iterable[Any]) -> Any:
-    """One of the values that are known.
-
-    Raises RequestError.
-    """
+    """One of the values that are known. Raises RequestError."""
     choices = list(known)
     for choice in choices:
         if type(value) is type(choice) and value == choice:

@@ -5,12 +5,12 @@ A sample's sentence says which product of complementary slackness is not 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import EPS
+from qpsvm.base.resources.communicator import EPS
 from qpsvm.faces.play.machines import Machine
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
@@ -21,33 +21,28 @@ IDLE, HELD = "Without this sample, nothing would change.", "It has no part in w.
 NOTICED = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class Products:
-    """The two products of each sample, (n,) each: what is paid inside the margin, and what for slack."""
-
-    beyond: FloatArray
-    slack: FloatArray
+#: What says a sentence of sample i: of a result, a machine, the products of that sample, what is paid inside the margin
+#: and what for slack, and the size from which on they count.
+Sayer = Callable[[SVMResult, Machine, int, float, float, float], str]
 
 
-def verdicts(result: SVMResult, machine: Machine, products: Products) -> list[str]:
-    """A sentence for each sample, in the machine's own letters."""
+def verdicts(result: SVMResult, machine: Machine, beyond: FloatArray, slack: FloatArray) -> list[str]:
+    """A sentence for each sample, in the machine's own letters, of its two products, (n,) each."""
     size = max((abs(v) for v in (result.primal, result.dual) if np.isfinite(v)), default=0.0) or 1.0
     noticed = NOTICED * size / result.unit
-    if machine.learnt == "numbers":
-        say = _of_regression
-    elif machine.learnt == "none":
-        say = _of_novelty
-    else:
-        say = _of_curved if machine.curved else _of_classes
-    said = [say(result, machine, products, i, noticed) for i in range(len(result.kind))]
+    say: Sayer = {"numbers": _of_regression, "none": _of_novelty}.get(
+        machine.learnt, _of_curved if machine.curved else _of_classes
+    )
+    pairs = zip(beyond.tolist(), slack.tolist(), strict=True)
+    said = [say(result, machine, i, *pair, noticed) for i, pair in enumerate(pairs)]
     if result.status is Status.OPTIMAL and not machine.shared:
         return said
     return [sentence.replace(IDLE, HELD) for sentence in said]
 
 
-def _of_classes(result: SVMResult, machine: Machine, products: Products, i: int, noticed: float) -> str:
+def _of_classes(result: SVMResult, machine: Machine, i: int, beyond: float, slack: float, noticed: float) -> str:
     bound, level, bounded = machine.bound, machine.level, np.isfinite(result.upper[i])
-    slack, beyond, kind = products.slack[i], products.beyond[i], result.kind[i]
+    kind = result.kind[i]
     both, fall = ("both products are 0", " + ξ") if bounded else ("α (y f − 1) is 0", "")
     if slack > noticed and not bounded:
         return f"y f < {level}, and a hard margin allows no slack."
@@ -65,14 +60,12 @@ def _of_classes(result: SVMResult, machine: Machine, products: Products, i: int,
     return f"α = {bound} and y f ≤ {level}: both products are 0. It pays for each unit of ξ."
 
 
-def _of_curved(result: SVMResult, machine: Machine, products: Products, i: int, noticed: float) -> str:
+def _of_curved(result: SVMResult, machine: Machine, i: int, beyond: float, slack: float, noticed: float) -> str:
     wanted = "hα/C" if machine.bound else "α/(2C)"
     alpha, upper = result.alpha[i], result.upper[i]
-    if products.beyond[i] > noticed:
-        return (
-            f"Violated: α (y f − 1) = {products.beyond[i]:.3g}. It lies beyond its margin, so α should be 0: lower α."
-        )
-    if products.slack[i] > noticed:
+    if beyond > noticed:
+        return f"Violated: α (y f − 1) = {beyond:.3g}. It lies beyond its margin, so α should be 0: lower α."
+    if slack > noticed:
         way = "raise" if result.xi[i] > result.curvature[i] * alpha else "lower"
         return f"Violated: its slack is {result.xi[i]:.3g}, and {wanted} is {result.curvature[i] * alpha:.3g}: {way} α."
     if result.kind[i] == 0:
@@ -84,7 +77,7 @@ def _of_curved(result: SVMResult, machine: Machine, products: Products, i: int, 
     )
 
 
-def _of_regression(result: SVMResult, machine: Machine, products: Products, i: int, noticed: float) -> str:
+def _of_regression(result: SVMResult, machine: Machine, i: int, beyond: float, slack: float, noticed: float) -> str:
     n = len(result.kind)
     assert result.target is not None
     beta, residual = result.coef[i], result.target[i] - result.yf[i]
@@ -93,10 +86,10 @@ def _of_regression(result: SVMResult, machine: Machine, products: Products, i: i
     side, full = ("above", result.upper[i]) if above else ("below", result.upper[n + i])
     letter, where = ("α⁺", "up") if above else ("α⁻", "down")
     bound = _bound(machine, above) if np.isfinite(full) else "2C ξ"
-    if products.slack[i] > noticed and (np.isfinite(full) or result.xi[i] + result.xi[n + i] > 0.0):
+    if slack > noticed and (np.isfinite(full) or result.xi[i] + result.xi[n + i] > 0.0):
         size = result.xi[i] + result.xi[n + i]
         return f"Violated: it lies {side} {'the tube' if tube else 'f'} by {size:.3g}, so {letter} should be {bound}."
-    if max(products.beyond[i], products.slack[i]) > noticed:
+    if max(beyond, slack) > noticed:
         place = "inside the tube" if tube else f"{side} f"
         return f"Violated: it lies {place}, so {'β' if tube else 'the other α'} should be 0: bring β to 0 there."
     kind = result.kind[i]
@@ -121,14 +114,14 @@ def _bound(machine: Machine, above: bool) -> str:
     return written.get("upper", "C") if above else written.get("lower", f"−{machine.bound}").removeprefix("−")
 
 
-def _of_novelty(result: SVMResult, machine: Machine, products: Products, i: int, noticed: float) -> str:
+def _of_novelty(result: SVMResult, machine: Machine, i: int, beyond: float, slack: float, noticed: float) -> str:
     bound = machine.bound
     if result.status is Status.OPTIMAL and "radius" not in result.extras and not np.any(np.abs(result.yf) > noticed):
         return "f = 0, as it is everywhere: w is 0, so that there is no boundary, and no sample is outside."
-    if products.slack[i] > noticed:
-        return f"Violated: ({bound} − α) ξ = {products.slack[i]:.3g}. It is outside, so α should be {bound}: raise α."
-    if products.beyond[i] > noticed:
-        return f"Violated: α f = {products.beyond[i]:.3g}. It is inside, so α should be 0: lower α."
+    if slack > noticed:
+        return f"Violated: ({bound} − α) ξ = {slack:.3g}. It is outside, so α should be {bound}: raise α."
+    if beyond > noticed:
+        return f"Violated: α f = {beyond:.3g}. It is inside, so α should be 0: lower α."
     if result.kind[i] == 0:
         return f"α = 0 and f ≥ 0: both products are 0. {IDLE}"
     if result.kind[i] == 1:

@@ -29,7 +29,7 @@ from qpsvm.derivation.page import mathml
 from qpsvm.faces.play.catalogue import KERNELS
 from qpsvm.faces.play.finite import number, numbers
 from qpsvm.faces.play.machines import MACHINES, Machine, toy
-from qpsvm.faces.play.reply.explanations import Products, verdicts
+from qpsvm.faces.play.reply.explanations import verdicts
 from qpsvm.faces.play.request import Request, State
 from qpsvm.faces.plotting.hulls import ONE_POINT, reduced_hull
 from qpsvm.faces.plotting.view import BLOCK_ENTRIES
@@ -160,22 +160,17 @@ def _mathml(latex: str) -> str:
 
 def table(result: SVMResult, machine: Machine) -> dict[str, Any]:
     """Everything about each sample, as columns of n entries."""
-    products = _products(result)
+    alpha, xi = result.alpha, result.xi
+    with np.errstate(invalid="ignore", over="ignore"):
+        slack = gap_term(alpha, xi, result.upper, result.curvature)
+        products = (alpha * np.maximum(result.yf - result.margin, 0.0), slack)
     margin_product, slack_product = (_by_sample(part, result) for part in products)
     own = _two_sided(result) if machine.learnt == "numbers" else _one_sided(result)
     return own | {
         "kind": [int(kind) for kind in result.kind], "gap": numbers(result.kkt["residual"]),
         "margin_product": numbers(margin_product), "slack_product": numbers(slack_product),
-        "verdict": verdicts(result, machine, Products(margin_product, slack_product)),
+        "verdict": verdicts(result, machine, margin_product, slack_product),
     }  # fmt: skip
-
-
-def _products(result: SVMResult) -> tuple[FloatArray, FloatArray]:
-    """Both products of every α: (m,) each."""
-    alpha, xi = result.alpha, result.xi
-    with np.errstate(invalid="ignore", over="ignore"):
-        slack = gap_term(alpha, xi, result.upper, result.curvature)
-        return alpha * np.maximum(result.yf - result.margin, 0.0), slack
 
 
 def _by_sample(values: FloatArray, result: SVMResult) -> FloatArray:

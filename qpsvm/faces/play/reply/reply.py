@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import EPS
 from qpsvm.base.errors import (
     IndefiniteKernelError,
     InfeasibleNuError,
@@ -26,6 +25,7 @@ from qpsvm.base.errors import (
     QPSVMError,
     UnsupportedError,
 )
+from qpsvm.base.resources.communicator import EPS
 from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.finite import number, numbers, run
 from qpsvm.faces.play.machines import MACHINES, Machine

@@ -55,8 +55,3 @@ def enclosing(bound: str) -> tuple[Letter, ...]:
         ("xi", "ξ", "outside by"), ("yf", "f", "inside where f > 0"), GAP, ("margin_product", "α (f + ξ)", ZERO),
         ("slack_product", f"({bound} − α) ξ", ZERO),
     )  # fmt: skip
-
-
-def on_path(level: str, bound: str) -> str:
-    """The path of complementarity of two classes, in words."""
-    return f"α is 0, or y f = {level}" + (f", or α is {bound}" if bound else "")

@@ -9,7 +9,7 @@ import pytest
 from spread_programs import every_way, faulty, messages, rounds, until_pressed
 
 from qpsvm.base.errors import ClusterError, DataError
-from qpsvm.base.resources.interrupts import noted
+from qpsvm.base.resources.progress import noted
 from qpsvm.solve.distributed.placing import Placed, place
 from qpsvm.solve.distributed.run import Settings
 from qpsvm.solve.distributed.solving import spread
@@ -105,7 +105,7 @@ def test_a_worker_without_a_free_thread_is_named(placed):
             spread(placed, rounds, 1, 0.0, settings=Settings(reporting=0.3))
     finally:
         free.set()
-        sleeping.result(timeout=60)
+        sleeping.result(timeout=300)
 
 
 def pressed_at_first(state):

@@ -15,7 +15,7 @@ import pytest
 def client() -> Iterator[Any]:
     """Two workers of one thread each, in processes of their own, with nannies; gone with the last of these tests.
 
-    A cluster that idles takes a tenth of a core.
+    A cluster that idles takes a tenth of a core, and ends here because this folder is a package.
     """
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
@@ -27,9 +27,9 @@ def client() -> Iterator[Any]:
 @pytest.fixture
 def whole(client: Any) -> Any:
     """The client of a cluster that has both of its workers, before the test and after it."""
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
     yield client
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def bare() -> Iterator[Any]:
             for _ in range(3)
         ]
         try:
-            own.wait_for_workers(3, timeout=60)
+            own.wait_for_workers(3, timeout=300)
             yield own
         finally:
             for process in processes:

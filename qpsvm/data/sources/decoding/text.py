@@ -2,28 +2,31 @@
 
 Every feature is read as a number. The target is read as numbers as long as it is some, and from the beginning as text
 where it is not.
+
+LIBSVM text as rows, some megabytes of whole lines at a time.
 """
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from qpsvm.base.arrays.doubles import reaches
+from qpsvm.base.arrays.rounding import reaches
+from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError, FileFormatError
+from qpsvm.data.files.libsvm import parsed
 from qpsvm.data.files.sheet import MISSING, UNNAMED, Sheet, headed, numbers
 from qpsvm.data.files.source import HEAD_BYTES, readable, unpacked
-from qpsvm.data.sources.column_roles import check_names, chosen
 from qpsvm.data.sources.decoding.arrow import Columns, needed
 from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered
-from qpsvm.data.sources.stored import Watch, at_row
+from qpsvm.data.sources.stored import Watch, at_row, check_names, chosen
 
 #: Bytes of text that are decoded at a time.
-BLOCK_BYTES = 1 << 23
+CSV_BYTES = 1 << 23
 
 
 class CsvRows(Decoder):
@@ -48,7 +51,7 @@ class CsvRows(Decoder):
         self._text = False
 
     def batches(self) -> Iterator[Batch]:
-        made = Columns(self._columns, self.dtype)
+        made = Columns(self._columns, self.dtype, stripped=True)
         for path, sheet, line in self._sheets:
             start, looked_at = 0, False
             try:
@@ -58,7 +61,7 @@ class CsvRows(Decoder):
                         fault = self._fault(path, sheet, line)
                         if fault is not None:
                             raise fault
-                    yield _stripped(made.batch(record, path, start))
+                    yield made.batch(record, path, start)
                     start += record.num_rows
             except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
                 if isinstance(error, (DataError, FileFormatError)):
@@ -81,7 +84,7 @@ class CsvRows(Decoder):
         types = types | counting
         with readable(path), unpacked(path) as text, csv.open_csv(
             pyarrow.PythonFile(text, "r"),
-            csv.ReadOptions(column_names=list(sheet.header), skip_rows=line - 1, block_size=BLOCK_BYTES),
+            csv.ReadOptions(column_names=list(sheet.header), skip_rows=line - 1, block_size=CSV_BYTES),
             csv.ParseOptions(delimiter=sheet.delimiter, newlines_in_values=True),
             csv.ConvertOptions(
                 column_types={name: pyarrow.type_for_alias(kind) for name, kind in types.items()},
@@ -129,13 +132,6 @@ def _has_large(record: Any) -> bool:
     return any(reaches(column.to_numpy(zero_copy_only=False)) for column in columns)
 
 
-def _stripped(batch: Batch) -> Batch:
-    """The same with labels of text that have no blanks around them."""
-    if batch.labels is None or batch.labels.texts is None:
-        return batch
-    return replace(batch, labels=replace(batch.labels, texts=tuple(text.strip() for text in batch.labels.texts)))
-
-
 def head_of(path: str) -> tuple[Sheet, int | None]:
     """The header of a file, and the line on which the first row begins."""
     with readable(path), unpacked(path) as file:
@@ -173,3 +169,65 @@ def _no_number(at: str, cell: str) -> DataError:
         f"{at}: {reprlib.repr(cell)} is not a number; leave out a column that is no feature by columns= (--drop), or "
         "encode it as numbers first"
     )
+
+
+#: Bytes of text that are decoded at a time.
+LIBSVM_BYTES = 1 << 22
+
+
+class LibsvmRows(Decoder):
+    """The rows of LIBSVM files, whose lines begin with the label.
+
+    The first index is 1, or 0 if it occurs: then what was decoded before is decoded again.
+    """
+
+    kind = "LIBSVM"
+    is_sparse = True
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.names = tuple(paths)
+        self.watch = Watch(paths)
+        self.first_index = 1
+
+    def batches(self) -> Iterator[Batch]:
+        for path in self.names:
+            start, line = 0, 1
+            for text in self._blocks(path):
+                batch = self._batch(path, text, start, line)
+                yield batch
+                start += batch.X.shape[0]
+                line += text.count(b"\n")
+            self.watch.check(path)
+
+    @staticmethod
+    def _blocks(path: str) -> Iterator[bytes]:
+        """The text of a file in whole lines."""
+        rest = b""
+        with readable(path), unpacked(path) as file:
+            while more := file.read(LIBSVM_BYTES):
+                end = more.rfind(b"\n") + 1
+                if end:
+                    yield (rest + more[:end]).removeprefix(b"\xef\xbb\xbf")
+                    rest = more[end:]
+                else:
+                    rest += more
+        if rest.strip():
+            yield rest
+
+    def _batch(self, path: str, text: bytes, start: int, line: int) -> Batch:
+        X, y, _ = parsed(path, text, line)
+        if not np.isfinite(y).all():
+            row = int(np.argmin(np.isfinite(y)))
+            raise DataError(f"{path}, row {start + row} has the label {y[row]}; labels must be finite")
+        return Batch(self._shifted(X), y, None, path, start)
+
+    def _shifted(self, X: Matrix) -> Matrix:
+        """The same with the first index as column 0."""
+        lowest = int(X.indices.min(initial=1))
+        if lowest < self.first_index:
+            self.first_index = 0
+            raise Reconsidered
+        if not self.first_index:
+            return sp.csr_array(X)
+        X.indices -= 1  # they are ours
+        return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], max(X.shape[1] - 1, 0)))

@@ -1,0 +1,364 @@
+"""XXᵀ with scaled rows, plus a diagonal: the dual of every linear machine.
+
+Matrices made of others: rows that variables share or combine, and something added to the diagonal.
+
+The Hessian of a machine that learns several classes at once is such a combination: a variable couples two of them
+through one sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.arrays.vectors import times
+from qpsvm.base.errors import DataError
+from qpsvm.base.resources.limits import check_memory
+from qpsvm.data.rows import RowSource, Tiled, as_row_source
+from qpsvm.space.operators.base import Dense, Operator, as_coefficients, as_vector, rowwise
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class LowRank(Operator):
+    """S Z Zᵀ S + diag(d) with S = diag(scale): never made dense unless asked.
+
+    Parameters
+    ----------
+    Z : array_like, SciPy sparse or RowSource, shape (n, k)
+        Kept by reference, read-only: the dual of a linear SVM shares the caller's X.
+    d : array_like, shape (n,), optional
+        Zero where None.
+    scale : array_like, shape (n,), optional
+        The rows of the factor are scale_i·z_i; ones where None.
+
+    Attributes
+    ----------
+    source : RowSource
+        The rows of Z: all products go through it, block by block.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        No matrix or vectors of real numbers, or shapes that do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> Z = np.array([[1.0], [2.0], [4.0]])
+    >>> P = qpsvm.LowRank(Z, d=[0.0, 0.0, 1.0])
+    >>> print(P, np.shares_memory(P.Z, Z))
+    <LowRank 3 × 3: low rank ZZᵀ + diagonal, Z 3 × 1 dense> True
+    >>> print(P @ np.array([1.0, 1.0, 1.0]), P.dense()[2])
+    [ 7. 14. 29.] [ 4.  8. 17.]
+    """
+
+    source: RowSource
+    d: FloatArray | None
+    scale: FloatArray | None
+
+    def __init__(self, Z: RowSource | Matrix, d: FloatArray | None = None, scale: FloatArray | None = None) -> None:
+        source = Z if isinstance(Z, RowSource) else as_row_source(as_coefficients(Z, "the factor Z"))
+        object.__setattr__(self, "source", source)
+        for name, given in (("d", d), ("scale", scale)):
+            vector = None if given is None else as_vector(given, f"{name} of a low-rank operator")
+            object.__setattr__(self, name, vector)
+            if vector is not None and vector.shape != (source.n,):
+                raise DataError(f"{name} has shape {vector.shape} where the factor Z has {source.n} rows")
+
+    @property
+    def Z(self) -> Matrix:
+        """The factor as one array, (n, k): what was given, or a copy of rows that are not one array in memory.
+
+        Raises
+        ------
+        TooLargeError
+            There is no memory for the copy.
+        """
+        return self.source.matrix()
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """(n, n)."""
+        return self.source.n, self.source.n
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        x = np.asarray(x)
+        scaled = x if self.scale is None else rowwise(self.scale, x)
+        product = self.source.margins(self.source.weights(scaled))
+        if self.scale is not None:
+            product = rowwise(self.scale, product)
+        return product if self.d is None else product + rowwise(self.d, x)
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """P[rows][:, columns]: (r, c)."""
+        out = self.source.inner(rows, columns)
+        if self.scale is not None:
+            out *= self.scale[rows][:, None]
+            out *= self.scale[columns]
+        if self.d is not None:
+            out += np.where(rows[:, None] == columns, self.d[rows][:, None], 0.0)
+        return out
+
+    def diagonal(self) -> FloatArray:
+        """Diagonal entries scale_i²‖z_i‖² + d_i: (n,)."""
+        diagonal = self.source.squared_norms()
+        if self.scale is not None:
+            diagonal = diagonal * self.scale**2
+        return diagonal if self.d is None else diagonal + self.d
+
+    def mean_diagonal(self) -> float:
+        """The mean of the diagonal, where nothing is scaled or added by one pass over Z; of all processes' rows."""
+        comm, n = self.source.comm, self.source.n
+        if self.scale is None and self.d is None:
+            return self.source.sum_of_squares() / comm.count(n)
+        if comm.serial:
+            return super().mean_diagonal()
+        added, n = comm.sums(float(self.diagonal().sum()), n)
+        return float(added / n)
+
+    def dense(self) -> FloatArray:
+        """(n, n)."""
+        check_memory(*self.shape, "a low-rank operator made dense")
+        Z, d = self.factor()
+        out = as_dense(Z @ Z.T)
+        out[np.diag_indices_from(out)] += d
+        return out
+
+    def congruence(self, s: FloatArray) -> Operator:
+        """The same factor with other row scales."""
+        return LowRank(
+            self.source, None if self.d is None else self.d * s * s, s if self.scale is None else times(s, self.scale)
+        )
+
+    def describe(self) -> str:
+        """Name the factor's shape and kind."""
+        kind = f"sparse, {self.source.entries} non-zeros" if self.source.is_sparse else "dense"
+        plus = "" if self.d is None else " + diagonal"
+        return f"low rank ZZᵀ{plus}, Z {self.source.n} × {self.source.d} {kind}"
+
+    @property
+    def nbytes(self) -> int:
+        """Of the factor and the diagonal."""
+        return self.source.nbytes + sum(v.nbytes for v in (self.d, self.scale) if v is not None)
+
+    def factor(self) -> tuple[Matrix, FloatArray]:
+        """Z with its row scales multiplied in, (n, k), and d, (n,)."""
+        Z = self.Z
+        if self.scale is not None:
+            Z = sp.csr_array(sp.diags_array(self.scale) @ Z) if sp.issparse(Z) else self.scale[:, None] * Z
+        return Z, np.zeros(self.shape[0]) if self.d is None else self.d
+
+
+#: Rows of combinations whose diagonal is made at a time.
+DIAGONAL_ROWS = 500
+
+
+def gathered(operator: Operator, rows: IntArray | None) -> Operator:
+    """B[rows][:, rows] of an operator B (n, n), for any rows, repeated ones too: (m, m); B itself for None."""
+    if rows is None:
+        return operator
+    n = operator.shape[0]
+    if isinstance(operator, LowRank) and operator.d is None:
+        scale, comm = None if operator.scale is None else operator.scale[rows], operator.source.comm
+        times = len(rows) // n if n else 0
+        tiled = len(rows) == times * n and bool((rows == np.tile(np.arange(n), times)).all())
+        if not comm.serial:  # one without rows may have them any number of times
+            tiled, times = comm.all(tiled), int(comm.max(times))
+        if tiled:
+            return LowRank(Tiled(operator.source, times), None, scale)
+        return LowRank(operator.source.take(rows), None, scale)
+    return Mixed(operator, sp.csr_array((np.ones(len(rows)), rows, np.arange(len(rows) + 1)), shape=(len(rows), n)))
+
+
+def mixed(operator: Operator, mix: sp.csr_array | None) -> Operator:
+    """A B Aᵀ of an operator B (n, n), for rows A (m, n) that are combinations of its own: (m, m); B itself for None."""
+    if mix is None:
+        return operator
+    if isinstance(operator, LowRank) and operator.d is None:
+        A = mix if operator.scale is None else sp.csr_array(mix * operator.scale)
+        product = A @ operator.Z
+        return LowRank(sp.csr_array(product) if sp.issparse(product) else product)
+    return Mixed(operator, mix)
+
+
+def shifted(operator: Operator, d: FloatArray | None) -> Operator:
+    """B + diag(d) with the structure of B, for d (n,); B itself for None."""
+    if d is None:
+        return operator
+    if isinstance(operator, LowRank):
+        factor = operator.Z if operator.source.comm.serial else operator.source  # one copy: faster products
+        return LowRank(factor, d if operator.d is None else operator.d + d, operator.scale)
+    if isinstance(operator, Dense):
+        return Dense(operator.matrix + np.diag(d))
+    return Shifted(operator, d)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mixed(Operator):
+    """A B Aᵀ: each variable has a combination of rows of B, which is kept once.
+
+    base (n, n)
+    mix (m, n): A, with few entries a row.
+    """
+
+    base: Operator
+    mix: sp.csr_array
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """(m, m)."""
+        return self.mix.shape[0], self.mix.shape[0]
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        product: FloatArray = self.mix @ (self.base @ (self.mix.T @ x))
+        return product
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        left, right = self.mix[rows], self.mix[columns]
+        own, others = np.unique(left.indices), np.unique(right.indices)
+        out: FloatArray = left[:, own] @ (right[:, others] @ self.base.block(own, others).T).T
+        return out
+
+    def diagonal(self) -> FloatArray:
+        if (np.diff(self.mix.indptr) == 1).all():
+            return np.asarray(self.base.diagonal()[self.mix.indices] * self.mix.data**2)
+        each = np.arange(self.shape[0])
+        return np.concatenate([self._own(each[i : i + DIAGONAL_ROWS]) for i in range(0, len(each), DIAGONAL_ROWS)])
+
+    def _own(self, rows: IntArray) -> FloatArray:
+        """a_kᵀ B a_k of some rows: (r,)."""
+        part = self.mix[rows]
+        used = np.unique(part.indices)
+        A = part[:, used]
+        products: FloatArray = (self.base.block(used, used) @ A.T).T
+        return np.asarray(A.multiply(products).sum(axis=1)).ravel()
+
+    def dense(self) -> FloatArray:
+        check_memory(*self.shape, "a matrix of combined rows")
+        out: FloatArray = self.mix @ (self.mix @ self.base.dense()).T
+        return out
+
+    def congruence(self, s: FloatArray) -> Operator:
+        return Mixed(self.base, sp.csr_array(sp.diags_array(s) @ self.mix))
+
+    def describe(self) -> str:
+        return f"{self.shape[0]} combinations of {self.base.shape[0]} rows: {self.base.describe()}"
+
+    @property
+    def nbytes(self) -> int:
+        return self.base.nbytes + int(self.mix.data.nbytes + self.mix.indices.nbytes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shifted(Operator):
+    """B + diag(d).
+
+    base (n, n)
+    d (n,)
+    """
+
+    base: Operator
+    d: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """(n, n)."""
+        return self.base.shape
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        return (self.base @ x) + rowwise(self.d, x)
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        return self.base.block(rows, columns) + np.where(rows[:, None] == columns, self.d[rows][:, None], 0.0)
+
+    def diagonal(self) -> FloatArray:
+        return self.base.diagonal() + self.d
+
+    def dense(self) -> FloatArray:
+        out = self.base.dense().copy()
+        out[np.diag_indices_from(out)] += self.d
+        return out
+
+    def congruence(self, s: FloatArray) -> Operator:
+        return Shifted(self.base.congruence(s), self.d * s * s)
+
+    def describe(self) -> str:
+        return f"{self.base.describe()} + diagonal"
+
+    @property
+    def nbytes(self) -> int:
+        return self.base.nbytes + self.d.nbytes
+
+    def factor(self) -> tuple[Matrix, FloatArray] | None:
+        """The factor of B, with d on the diagonal."""
+        found = self.base.factor()
+        return None if found is None else (found[0], found[1] + self.d)
+
+
+def coupled(base: Operator, sample: IntArray, first: IntArray, second: IntArray, k: int) -> Operator:
+    """P_vv′ = B_ii′ (e_p − e_q)ᵀ(e_p′ − e_q′) over variables v = (i, p, q): of low rank where B is, and that is lower.
+
+    Shapes: base (n, n), sample, first, second (m,).
+    """
+    if isinstance(base, LowRank) and base.d is None and base.scale is None and 2 * k * base.source.d < len(sample):
+        return LowRank(coupled_rows(sp.csr_array(base.Z), sample, first, second, k))
+    return Mixed(Repeated(base, k), _directions(base.shape[0], sample, first, second, k))
+
+
+def coupled_rows(Z: sp.csr_array, sample: IntArray, first: IntArray, second: IntArray, k: int) -> sp.csr_array:
+    """Rows z_i ⊗ (e_p − e_q), a block of columns for each class: (m, k d), for Z (n, d)."""
+    return sp.csr_array(_directions(Z.shape[0], sample, first, second, k) @ sp.kron(sp.eye_array(k), Z, format="csr"))
+
+
+def _directions(n: int, sample: IntArray, first: IntArray, second: IntArray, k: int) -> sp.csr_array:
+    """e_p ⊗ e_i − e_q ⊗ e_i: (m, k n)."""
+    m = len(sample)
+    places = np.tile(np.arange(m), 2), np.concatenate([first, second]) * n + np.tile(sample, 2)
+    return sp.csr_array((np.repeat([1.0, -1.0], m), places), shape=(m, k * n))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Repeated(Operator):
+    """I ⊗ B: a matrix (n, n) once for each of k classes, (k n, k n)."""
+
+    base: Operator
+    k: int
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """(k n, k n)."""
+        return self.k * self.base.shape[0], self.k * self.base.shape[0]
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        n = self.base.shape[0]
+        columns = x.reshape(self.k, n, -1).swapaxes(0, 1)
+        product: FloatArray = self.base @ columns.reshape(n, -1)
+        return product.reshape(columns.shape).swapaxes(0, 1).reshape(x.shape)
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        n = self.base.shape[0]
+        own, mine = np.unique(rows % n, return_inverse=True)
+        others, theirs = np.unique(columns % n, return_inverse=True)
+        same = rows[:, None] // n == columns // n
+        return np.where(same, self.base.block(own, others)[mine[:, None], theirs], 0.0)
+
+    def diagonal(self) -> FloatArray:
+        return np.tile(self.base.diagonal(), self.k)
+
+    def dense(self) -> FloatArray:
+        check_memory(*self.shape, "the matrix of several classes")
+        return np.asarray(np.kron(np.eye(self.k), self.base.dense()), dtype=np.float64)
+
+    def congruence(self, s: FloatArray) -> Operator:
+        return Mixed(self, sp.csr_array(sp.diags_array(s)))
+
+    def describe(self) -> str:
+        return f"{self.k} classes of {self.base.shape[0]} samples: {self.base.describe()}"
+
+    @property
+    def nbytes(self) -> int:
+        return self.base.nbytes
