@@ -10,11 +10,11 @@ True
 >>> print(qpsvm.derive(problem, alpha=[0.0, 0.25, 0.25, 0.0]).sides()["CSVM.5"]["of"])
 yᵀα, and 0
 
-`step` says what a step is, `letters` what α, w, b, … are at a point, `sides` how two sides make a residual, and
-`headline` what the residuals are worth. One file a machine (`c_svm`, `nu_svm`, …) lists its steps in order, and
-`registry` says whose file that is. The equations are defined in the docstrings of `qpsvm.machines` and read from there;
-`source` finds the lines of the library that are these equations. `text` and `page` know only what is shown: the text
-and numbers of `shown`.
+`step` says what a step is, `quantities` what α, w, b, … are at a point, `residual` how two sides make a residual, and
+`headline` what the residuals are worth. `steps.shared` has the argument that all machines share, and one file a machine
+(`c_svm`, `nu_svm`, …) its formulas and the steps of its own; `registry` says whose file that is. The equations are
+defined in the docstrings of `qpsvm.machines` and read from there; `source` finds the lines of the library that are
+these equations. `page` knows only what is shown: the text and numbers of `shown`.
 """
 
 from qpsvm.derivation.derive import Derivation, derive

@@ -146,8 +146,18 @@ class RowLetters(Letters[P]):
         groups = [group for group in self.problem.svm.groups if not group.ridge]
         return [(group.formula, float(group.column @ self.whole), group.total) for group in groups]
 
-    @property
-    def rows_agree(self) -> bool:
+    @cached_property
+    def rows_worth(self) -> float:  # type: ignore[override]
+        """Σ λ_j (⟨g_j, w⟩ + c_j b − h_j)."""
+        return float(self.prices @ (self.left - self.rows.h))
+
+    @cached_property
+    def rows_worth_of_alpha(self) -> float:  # type: ignore[override]
+        """The same of w(α)."""
+        return float(self.prices @ (self.left_of_alpha - self.rows.h))
+
+    @cached_property
+    def rows_agree(self) -> bool:  # type: ignore[override]
         """Whether the rows are kept, and have the left sides that the result says."""
         table, size = self.result.constraints, self.problem.size_of_f
         assert table is not None

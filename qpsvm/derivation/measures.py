@@ -5,7 +5,8 @@ measured". Of a curved loss ξ_k is δ_kα_k, and only what is beyond, ζ_k, has
 units of the objective, with the multipliers μ of the groups, e their totals and V_k(ξ_k, ζ_k) what the slack costs:
 
     (ARGUMENT.1)  primal:  P = ½‖w‖² + Σ V_k(ξ_k, ζ_k) + eᵀμ,  and  s_k f_k ≥ margin_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
-    (ARGUMENT.2)  Lagrangian:  L = P − Σ α_k (s_k f_k − margin_k + ξ_k + ζ_k) − Σ η_k ζ_k
+    (ARGUMENT.2)  Lagrangian:  L = P − Σ α_k (s_k f_k − margin_k + ξ_k + ζ_k) − Σ η_k ζ_k;  linear constraints add
+                  Σ λ_j (⟨g_j, w⟩ + c_j b − h_j), (OWN.4)
     (ARGUMENT.3)  substitution:  L at w(α) and ξ_k = δ_kα_k is D(α), whatever μ and ζ are
     (ARGUMENT.4)  strong duality:  P = D(α), with ξ as w needs it
 """
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.quantities import Letters, share
+from qpsvm.derivation.quantities import At, share
 from qpsvm.derivation.residual import Relation, Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable
 from qpsvm.program import solution as kkt
@@ -28,7 +29,6 @@ from qpsvm.program import solution as kkt
 #: Share of the level by which a row may miss it and still be on it: rounding.
 ROUNDING = 1e-9
 
-At = Letters[Any]
 
 # --- margin, primal and Lagrangian ------------------------------------------------------------------------------------
 
@@ -76,7 +76,7 @@ def feasible_primal(at: At) -> tuple[Sides, ...]:
 def lagrangian(at: At) -> Sides:
     """At the solution all penalties vanish: L(w, b, ξ, α, η) = P(w, ξ)."""
     value = float(at.unit * (at.half_norm + at.cost(at.xi) + at.levels_cost))
-    penalty = at.alpha @ (at.y * at.f - at.margin + at.xi) + at.penalties  # Σ α (y f − 1 + ξ) + Σ η ξ
+    penalty = at.alpha @ (at.y * at.f - at.margin + at.xi) + at.penalties - at.rows_worth  # Σ α (y f − 1 + ξ) + Σ η ξ
     L = value - float(at.unit * penalty)  # (ARGUMENT.2), (HARD.3), (CSVM.3), (NUSVM.3), (PHINGE.3)
     return Sides(L, "=", value, "L, and the primal's value", at.size)
 
@@ -161,7 +161,9 @@ def substitution(at: At) -> Sides:
     bend = 0.5 * float(at.svm.curvature @ at.alpha**2) + float(at.linear_price @ at.zeta)
     penalty = at.alpha @ (at.y * at.f_of_alpha - at.margin + slack) + at.penalties
     value = at.half_norm_of_alpha + bend + at.levels_cost
-    L = float(at.unit * (value - penalty))  # (ARGUMENT.3), (HARD.8), (CSVM.9), (NUSVM.10), (PHINGE.9)
+    L = float(
+        at.unit * (value - penalty + at.rows_worth_of_alpha)
+    )  # (ARGUMENT.3), (HARD.8), (CSVM.9), (NUSVM.10), (PHINGE.9)
     return Sides(L, "=", at.dual_value, f"L at {at.say.w}(α), and the dual's value at α", at.size)
 
 
@@ -177,11 +179,11 @@ def dual_optimum(at: At) -> tuple[Sides, ...]:
     """α is feasible for the dual, has the value claimed, and a projected gradient step from it goes nowhere."""
     gradient = at.y * at.f_of_alpha - at.margin + at.svm.curvature * at.alpha  # of L: b (and ρ) multiply equalities
     moved = np.clip(at.alpha - at.reach / at.level * gradient, 0, at.C)
-    violated = kkt.primal_residual(at.dual, at.alpha)
+    violated, reach = kkt.primal_residual(at.dual, at.dual_point), max(at.reach, float(np.abs(at.dual_point).max()))
     return (
         Sides(at.dual_value, "=", at.result.dual, "the dual's value at α, and the value claimed", at.size),
         worst(at.alpha, "=", moved, "α of {i}, and after a projected gradient step", at.reach, at.say.row),
-        Sides(violated, "=", 0.0, "by how much α violates a constraint of the dual, and 0", at.reach),
+        Sides(violated, "=", 0.0, "by how much α violates a constraint of the dual, and 0", reach),
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -323,10 +323,8 @@ class Letters(Generic[P]):
         """What the dual's point violates besides box and equalities, and by how much: nothing."""
         return {}
 
-    @property
-    def rows_agree(self) -> bool:
-        """Whether rows of a user's are kept: there are none."""
-        return True
+    #: Whether linear constraints are kept, and what they add to L at w and at w(α): there are none.
+    rows_agree, rows_worth, rows_worth_of_alpha = True, 0.0, 0.0
 
     @cached_property
     def primal_value(self) -> float:
@@ -431,6 +429,10 @@ class Letters(Generic[P]):
         meets = self.svm.homogeneous and self.rho == 0.0  # w is rounding: what it would be, uncancelled
         floor = 0.5 * self.terms_of_w * self.terms_of_w if meets else 0.0
         return max(*values, floor) or 1.0 if values else 1.0
+
+
+#: The letters of any machine, which may be asked for its own hyperparameters.
+At = Letters[Any]
 
 
 def share(part: float, whole: float) -> float:

@@ -57,9 +57,9 @@ from qpsvm.base.errors import ParameterError, UnknownOptionError, nearest
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_intercept, as_width, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.parameters import as_intercept, as_width, price_in_words, prices, sharing, taking_prices
 from qpsvm.machines.problem.reading import check_result
-from qpsvm.machines.problem.regression import Regression, sharing
+from qpsvm.machines.problem.regression import Regression
 from qpsvm.program.record import Record
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear

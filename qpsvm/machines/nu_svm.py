@@ -34,7 +34,6 @@ sum is an equality; with ≥ ν, which has the same optimum, solvers drift where
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -53,7 +52,7 @@ from qpsvm.data.samples import ClassWeight, original_labels, two_classes
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.infeasible.evidence import with_sums
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import total_weight
+from qpsvm.machines.problem.parameters import sharing, total_weight
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.program.record import Equality, Record
 from qpsvm.result.svm_result import SVMResult
@@ -211,8 +210,8 @@ class NuSVM(Problem):
             )
         C = 1.0 / (result.rho * float(self.sample_weight.sum()))
         machine = CSVM(self.X, original_labels(self.samples), C, self.kernel, self.sample_weight, self.psd)
-        machine.samples = replace(machine.samples, feature_names=self.feature_names)
-        return machine
+        twin: CSVM = sharing(machine, self)
+        return twin
 
 
 def largest_nu(s: FloatArray, y: FloatArray, comm: Communicator = SERIAL) -> Fraction:

@@ -49,9 +49,9 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.machines.problem.parameters import as_share, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.parameters import as_share, price_in_words, prices, sharing, taking_prices
 from qpsvm.machines.problem.reading import check_result
-from qpsvm.machines.problem.regression import Regression, sharing
+from qpsvm.machines.problem.regression import Regression
 from qpsvm.program.record import Equality, Record
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear

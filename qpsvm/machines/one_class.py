@@ -38,7 +38,6 @@ smallest ball of `SVDD`, (SVDD.20).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -49,7 +48,7 @@ from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import unlabelled
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import total_weight
+from qpsvm.machines.problem.parameters import sharing, total_weight
 from qpsvm.machines.problem.regression import Enclosing
 from qpsvm.program.record import Equality, Record
 from qpsvm.space.kernels.functions import RBF
@@ -164,8 +163,7 @@ class OneClass(Enclosing):
         """
         check_constant_diagonal(self)
         machine: Any = Problem.machines["SVDD"]  # by name: its file imports this one
-        twin: Problem = machine(self.X, self.nu, self.kernel, self.sample_weight, self.psd)
-        twin.samples = replace(twin.samples, feature_names=self.feature_names)
+        twin: Problem = sharing(machine(self.X, self.nu, self.kernel, self.sample_weight, self.psd), self)
         return twin
 
 

@@ -41,7 +41,6 @@ Source: representer theorem and penalised intercept, Shalev-Shwartz et al., *Peg
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -54,7 +53,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.data.samples import ClassWeight, original_labels, shares_of, two_classes
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_intercept, total_weight
+from qpsvm.machines.problem.parameters import as_intercept, sharing, total_weight
 from qpsvm.program.record import Record
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -151,5 +150,5 @@ class PrimalHinge(Problem):
         C = 1.0 / (self.lam * float(self.sample_weight.sum()))  # (PHINGE.15)
         y = original_labels(self.samples)
         machine = CSVM(self.X, y, C, self.kernel, self.sample_weight, self.psd, intercept=self.intercept)
-        machine.samples = replace(machine.samples, feature_names=self.feature_names)
-        return machine
+        twin: CSVM = sharing(machine, self)
+        return twin

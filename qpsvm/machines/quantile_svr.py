@@ -48,8 +48,8 @@ from qpsvm.base.errors import ParameterError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.machines.problem.parameters import as_intercept, as_quantile, price_in_words, prices, taking_prices
-from qpsvm.machines.problem.regression import Regression, sharing
+from qpsvm.machines.problem.parameters import as_intercept, as_quantile, price_in_words, prices, sharing, taking_prices
+from qpsvm.machines.problem.regression import Regression
 from qpsvm.program.record import Record
 from qpsvm.result.svm_result import Kinds
 from qpsvm.space.kernels.functions import Linear

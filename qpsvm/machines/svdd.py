@@ -61,7 +61,7 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import unlabelled
 from qpsvm.machines.one_class import OneClass, check_constant_diagonal
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import total_weight
+from qpsvm.machines.problem.parameters import sharing, total_weight
 from qpsvm.machines.problem.reading import without_rows
 from qpsvm.machines.problem.regression import Enclosing
 from qpsvm.program.record import Equality, Record
@@ -217,6 +217,5 @@ class SVDD(Enclosing):
         True
         """
         check_constant_diagonal(self)
-        machine = OneClass(self.X, self.nu, self.kernel, self.sample_weight, self.psd)
-        machine.samples = replace(machine.samples, feature_names=self.feature_names)
-        return machine
+        twin: OneClass = sharing(OneClass(self.X, self.nu, self.kernel, self.sample_weight, self.psd), self)
+        return twin

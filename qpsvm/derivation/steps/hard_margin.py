@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from qpsvm.bounds import hard_margin as hard
 from qpsvm.derivation import measures
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import Sides
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps.latex import cases, lines, numbered
+from qpsvm.derivation.steps.latex import cases, lines, numbered, step
 from qpsvm.derivation.steps.shared import YF, Argument
 from qpsvm.machines import HardMargin
 from qpsvm.program.losses import gap_term
-
-At = Letters[Any]
 
 
 def steps(problem: HardMargin) -> tuple[Step, ...]:
@@ -44,7 +41,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         hull.substitution("b drops out, half of the quadratic term cancels, and only kernel values are left", ""),
         hull.dual("one variable a sample, and one equality"),
         hull.weights_recovered(),
-        hull.step(
+        step(
             "Recovering b",
             "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "
             "are on the margin, where f(x_i) = y_i, so the mean of y_i − u_i over all such samples is the same b.",
@@ -60,7 +57,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "Complementary slackness leaves two cases. The library tells them apart by comparing the slack with its "
             "multiplier, not by a cut like 1e-5.",
         ),
-        hull.step(
+        step(
             "Strong duality",
             "Both optimal values are the same number. As ½αᵀQα = ½‖w‖², the sum of α gives the margin without w.",
             lines(
@@ -69,7 +66,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             ),
             strong_duality,
         ),
-        hull.step(
+        step(
             "Certificate",
             "A direction w(α) that separates the classes becomes feasible when it is divided by δ. A feasible α stays "
             "feasible when it is stretched, and the best factor is known. The two values that follow enclose the "

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from qpsvm.derivation import measures
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import Sides, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps.latex import cases, numbered
+from qpsvm.derivation.steps.latex import cases, numbered, step
 from qpsvm.derivation.steps.shared import NEEDS_NONE, YF, Argument
 from qpsvm.machines import HuberHinge
 from qpsvm.program import losses
-
-At = Letters[Any]
 
 
 def steps(problem: HuberHinge) -> tuple[Step, ...]:
@@ -39,7 +35,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         ),
         soft.stationarity_in_w(),
         soft.stationarity_in_b(),
-        soft.step(
+        step(
             "Stationarity in ξ and ζ",
             "The last bit of ξ_i costs C_iξ_i/h, and the margin row pays α_i for it: α is the curved part of the slack "
             "in other units. ζ_i stands in two constraints, whose multipliers share its price.",
@@ -68,7 +64,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         soft.strong_duality(),
         soft.linear_weights(),
         soft.weak_duality(),
-        soft.step(
+        step(
             "Between hinge and squared hinge",
             "What a slack t ≥ 0 costs, ψ_i(t), lies between the price of the C-SVM less C_ih/2 and that price itself, "
             "and is never above that of a square: it is the square up to t = h. So a small h gives the C-SVM, and a "

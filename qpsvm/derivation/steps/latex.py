@@ -1,10 +1,12 @@
-"""LaTeX of equations below each other, of cases, of sums; and the numbers of steps."""
+"""LaTeX of equations below each other, of cases, of sums; and steps, which get their tags by their order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from qpsvm.derivation.step import Step
+from qpsvm.derivation.step import Measure, Step
 
 
 def lines(*equations: str) -> str:
@@ -28,6 +30,15 @@ def signed(*terms: str) -> str:
     return "".join(term for term in terms if len(term) > 1).removeprefix("+") or "0"
 
 
+def step(
+    title: str, text: str, latex: str, function: Callable[..., Any], measure: Measure | None = None, absent: str = "",
+    general: str = "", construction: str = "",
+) -> Step:  # fmt: skip
+    """A step that is still to get its tag; where one function states the equation and measures it, it is given once."""
+    measure = measure or function
+    return Step("", title, text, latex, function, measure, absent, general=general, construction=construction)
+
+
 def numbered(prefix: str, *steps: Step) -> tuple[Step, ...]:
-    """Steps with their tags, in order: a step that brings a tag of its own keeps it."""
+    """Steps with their tags, in order."""
     return tuple(replace(step, tag=f"{prefix}.{k}") for k, step in enumerate(steps, 1))

@@ -15,7 +15,7 @@ from qpsvm.derivation import measures
 from qpsvm.derivation.constraint_quantities import RowLetters
 from qpsvm.derivation.residual import Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps.latex import lines
+from qpsvm.derivation.steps.latex import flat, lines, numbered, step
 from qpsvm.machines import (
     SVDD,
     Constraints,
@@ -27,7 +27,6 @@ from qpsvm.machines import (
 from qpsvm.machines.problem.forms import primal_with_rows, qp_with_rows
 from qpsvm.machines.problem.linear_constraints import UserRows, user_rows
 from qpsvm.machines.problem.reading import constraint_table
-from qpsvm.program import solution as kkt
 from qpsvm.result.decision_functions import DecisionFunctions
 from qpsvm.space.kernels.functions import Linear
 
@@ -63,13 +62,6 @@ def rows_kept(at: RowLetters[Problem]) -> tuple[Sides, ...]:
 def primal(at: RowLetters[Problem]) -> tuple[Sides, ...]:
     """The machine's objective has the value claimed, its own constraints hold, and so do the rows."""
     return (*measures.primal(at), *rows_kept(at))
-
-
-def lagrangian(at: RowLetters[Problem]) -> Sides:
-    """L = L₀ + Σ λ_j (⟨g_j, w⟩ + c_j b − h_j) = P at the solution."""
-    own = measures.lagrangian(at)
-    L = own.left + at.unit * float(at.prices @ (at.left - at.rows.h))  # (OWN.4)
-    return Sides(L, "=", own.right, "L with the terms of the rows, and the primal's value", at.size)
 
 
 def stationarity_in_w(at: RowLetters[Problem]) -> tuple[Sides, ...]:
@@ -121,31 +113,12 @@ def _signed(value: float) -> str:
     return f"({value:.4g})" if value < 0.0 else f"{value:.4g}"
 
 
-def substitution(at: RowLetters[Problem]) -> Sides:
-    """L at w(α, λ) is the dual's value, whatever b and ξ are."""
-    slack = at.svm.curvature * at.alpha + at.zeta
-    bend = 0.5 * float(at.svm.curvature @ at.alpha**2) + float(at.linear_price @ at.zeta)
-    penalty = at.alpha @ (at.y * at.f_of_alpha - at.margin + slack) + at.penalties
-    rows = at.prices @ (at.left_of_alpha - at.rows.h)
-    L = float(at.unit * (at.half_norm_of_alpha + bend + at.levels_cost - penalty + rows))  # (OWN.9)
-    return Sides(L, "=", at.dual_value, "L at w(α, λ), and the dual's value", at.size)
-
-
 def dual_optimum(at: RowLetters[Problem]) -> tuple[Sides, ...]:
     """(α, λ) is feasible, has the value claimed, and a projected gradient step from it goes nowhere."""
-    step, m = at.reach / at.level, at.svm.m
-    gradient = at.y * at.f_of_alpha - at.margin + at.svm.curvature * at.alpha
-    moved = np.clip(at.alpha - step * gradient, 0, at.C)
-    prices, names = at.whole[m:], at.rows.names
-    raised = np.maximum(prices + step * (at.left_of_alpha - at.rows.h) / at.problem._row_scale, 0.0)
-    reach = max(at.reach, float(np.abs(prices).max()))
-    violated = kkt.primal_residual(at.dual, at.dual_point)
-    return (
-        Sides(at.dual_value, "=", at.result.dual, "the dual's value at α and λ, and the value claimed", at.size),
-        worst(at.alpha, "=", moved, "α of {i}, and after a projected gradient step", at.reach, at.say.row),
-        worst(prices, "=", raised, "λ of {i}, and after a projected gradient step", reach, lambda j: repr(names[j])),
-        Sides(violated, "=", 0.0, "by how much α and λ violate a constraint of the dual, and 0", reach),
-    )
+    prices, names, pull = at.whole[at.svm.m :], at.rows.names, at.left_of_alpha - at.rows.h
+    raised = np.maximum(prices + at.reach / at.level * pull / at.problem._row_scale, 0.0)
+    reach, of = max(at.reach, float(np.abs(prices).max())), "λ of {i}, and after a projected gradient step"
+    return (*measures.dual_optimum(at), worst(prices, "=", raised, of, reach, lambda j: repr(names[j])))
 
 
 def f_recovered(at: RowLetters[Problem]) -> Sides:
@@ -156,13 +129,6 @@ def f_recovered(at: RowLetters[Problem]) -> Sides:
     stated = size * (X @ at.w_of_alpha if at.is_linear else at.kernel_sums(X))
     of = "⟨w, φ(x)⟩ at sample {i} of those half way between neighbours, and the two sums there"
     return worst(found, "=", stated, of, size_of(stated, size * at.terms_of_u))
-
-
-def strong_duality(at: RowLetters[Problem]) -> Sides:
-    """P(w, b, ξ) = D(α, λ)."""
-    slack = np.maximum(at.margin - at.y * at.f, 0)
-    P = float(at.unit * (at.half_norm + at.cost(slack) + at.levels_cost))  # (OWN.12)
-    return Sides(P, "=", at.dual_value, "the primal's value, and the dual's with prices", at.size)  # (OWN.12)
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------
@@ -252,15 +218,16 @@ def steps(problem: Problem) -> tuple[Step, ...]:
     subject = [r"0\le\alpha_k" + t.upper, r"\lambda_j\ge 0"]
     if t.has_b and not t.penalised:
         subject.insert(0, r"\text{(OWN.6)}")
-    return (
-        Step(
-            "OWN.1", "Rows over w",
+    return numbered(
+        "OWN",
+        step(
+            "Rows over w",
             f"{alone}Each row is an inequality that the weights and b have to keep: {_named(problem, Constraints)}.",
             r"Gw+cb\le h" if t.has_b else r"Gw\le h", user_rows, rows_kept,
             "" if linear else "all rows are over values of f, (OWN.2)",
         ),
-        Step(
-            "OWN.2", "Rows over values of f",
+        step(
+            "Rows over values of f",
             f"{'' if linear else alone}Each row is an inequality between values of f at points z: "
             f"{_named(problem, ValueConstraints)}. As f is linear in w and b, that is a row over w "
             "too, of g = Σ A φ(z) and c = Σ A"
@@ -270,59 +237,58 @@ def steps(problem: Problem) -> tuple[Step, ...]:
             ),
             user_rows, rows_kept, "" if values else "all rows are over w, (OWN.1)",
         ),
-        Step(
-            "OWN.3", "Primal with the rows",
+        step(
+            "Primal with the rows",
             "The objective and the constraints of the machine stay as they are, and the rows stand beside them. No "
             "slack is allowed in a row.",
             lines(rf"\min_{{{t.over}}}\ P({t.over})", rf"\text{{subject to}}\ {t.row}\le {t.bound}",
                          r"\text{and what the machine asks for}"),
             primal_with_rows, primal,
         ),
-        Step(
-            "OWN.4", "Lagrangian",
+        step(
+            "Lagrangian",
             "Every row gets a multiplier λ_j, the price of a unit of its bound, beside those that the machine has. At "
             "the solution nothing is to be paid, so L is the primal value.",
             rf"L=L_0+\sum_j\lambda_j\Bigl({t.row}-{t.bound.replace('+', '-')}\Bigr),\qquad \lambda_j\ge 0",
-            lagrangian, lagrangian,
+            measures.lagrangian, general="ARGUMENT.2",
         ),
-        Step(
-            "OWN.5", "Stationarity in w",
+        step(
+            "Stationarity in w",
             "A row with a price pulls at w as a sample does, against its own direction g. "
             + ("Both sides are vectors with one entry a feature." if isinstance(problem.kernel, Linear) else
                "The products of both sides with every φ(x_i) and every g_j are compared."),
-            rf"\frac{{\partial L}}{{\partial w}}=0\quad\Longrightarrow\quad w={t.w}",
+            flat("w", f"w={t.w}"),
             primal_points, stationarity_in_w, general="DUAL.5",
         ),
-        Step(
-            "OWN.6", "Stationarity in b",
+        step(
+            "Stationarity in b",
             "b stands in the rows too, with the factors c. "
             + ("b has a price of its own, so the derivative gives b itself." if t.penalised else
                "What was the balance of the samples alone is one of samples and prices."),
-            rf"\frac{{\partial L}}{{\partial b}}=0\quad\Longrightarrow\quad {t.pull}={t.total}",
+            flat("b", f"{t.pull}={t.total}"),
             UserRows.extended, stationarity_in_b, "" if t.has_b else "there is no b",
         ),
-        Step(
-            "OWN.7", "Dual feasibility",
+        step(
+            "Dual feasibility",
             "Multipliers of inequalities are not negative. A row must not be broken, so nothing bounds its price.",
             r"\lambda_j\ge 0", boxed, dual_feasibility, general="REPAIR.1",
         ),
-        Step(
-            "OWN.8", "Complementary slackness",
+        step(
+            "Complementary slackness",
             "Either a row holds with equality or its price is zero. A price says how fast the optimum falls with its "
             "bound: h more by a little t, the optimum less by λt.",
             rf"\lambda_j\Bigl({t.bound}-{t.minus_row}\Bigr)=0",
             constraint_table, complementary_slackness,
         ),
-        Step(
-            "OWN.9", "Substitution",
+        step(
+            "Substitution",
             "Put w(α, λ) and what (OWN.6) gave into L: what b and ξ added cancels as without rows, and of the rows "
-            "what "
-            "their bounds cost is left beside the square.",
+            "what their bounds cost is left beside the square.",
             rf"L={t.value}",
-            substitution, substitution,
+            measures.substitution, general="ARGUMENT.3",
         ),
-        Step(
-            "OWN.10", "Dual with prices",
+        step(
+            "Dual with prices",
             "The dual of the machine with a block of prices: each row is one more sample, of sign −1 and level −h, "
             "whose α has no upper bound. At the solution a projected gradient step goes nowhere.",
             lines(
@@ -331,16 +297,16 @@ def steps(problem: Problem) -> tuple[Step, ...]:
             ),
             qp_with_rows, dual_optimum,
         ),
-        Step(
-            "OWN.11", "Recovering f",
+        step(
+            "Recovering f",
             "Put the stationarity in w into f: α, λ and the points of the rows are all that a prediction needs.",
             rf"f(x)={t.f}", DecisionFunctions._values, f_recovered, general="DUAL.4",
         ),
-        Step(
-            "OWN.12", "Strong duality",
+        step(
+            "Strong duality",
             "The rows are linear, so no gap remains as long as some point keeps them: both optimal values are the same "
             "number. The price of a row adds λ·(h − ⟨g, w⟩ − c b) to the gap, and nothing where (OWN.8) holds.",
-            rf"P({t.over})=D(\alpha,\lambda)", strong_duality, strong_duality,
+            rf"P({t.over})=D(\alpha,\lambda)", measures.strong_duality, general="ARGUMENT.4",
         ),
     )  # fmt: skip
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds import levels
 from qpsvm.derivation import measures
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import Sides
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.latex import lines, numbered
+from qpsvm.derivation.steps.latex import lines, numbered, step
 from qpsvm.derivation.steps.shared import YF, Argument
 from qpsvm.machines import NuSVM
 from qpsvm.machines.nu_svm import largest_nu
-
-At = Letters[Any]
 
 
 def steps(problem: NuSVM) -> tuple[Step, ...]:
@@ -44,7 +40,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         soft.substitution("b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
         soft.dual("the shortest way between two reduced convex hulls, one for each class"),
         soft.weights_recovered(),
-        soft.step(
+        step(
             "Recovering b and ρ",
             "With s = ρ − b and t = ρ + b the primal splits into one problem for each class. Each is solved by a "
             "weighted quantile of u = K(α∘y).",
@@ -57,7 +53,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         ),
         soft.kinds_of_samples(),
         soft.strong_duality(),
-        soft.step(
+        step(
             "How large ν may be", "The two equalities give each class half of ν, and no class can hold more than its "
             "weights.",
             lines(

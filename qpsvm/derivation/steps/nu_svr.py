@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds import levels
 from qpsvm.derivation import measures
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import Sides
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import two_sided
-from qpsvm.derivation.steps.latex import lines, numbered
+from qpsvm.derivation.steps.latex import lines, numbered, step
 from qpsvm.machines import NuSVR
-
-At = Letters[Any]
 
 
 def steps(problem: NuSVR) -> tuple[Step, ...]:
@@ -53,7 +49,7 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
         tube.substitution("b, ε, ξ and ξ* drop out, and with ε the price of the tube", two_sided.ETA),
         tube.dual("2n variables in a box, and two equalities"),
         tube.weights_recovered(),
-        tube.step(
+        step(
             "Recovering b and ε",
             "b + ε is the upper edge of the tube and b − ε the lower one, seen from u = Kβ. Each side has half of the "
             "mass, so that the primal splits into one problem for each edge, solved by a weighted quantile.",
@@ -65,7 +61,7 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
         ),
         tube.kinds_of_samples(two_sided.KINDS),
         tube.strong_duality(),
-        tube.step(
+        step(
             "What ν bounds",
             "A sample beyond the tube has α_i = C_i, so such samples weigh at most a share ν together. No sample "
             "inside has any α, so those on the edge and beyond weigh at least ν. The residual is by how much a bound "

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from qpsvm.bounds import levels
 from qpsvm.bounds.zero_optimum import Vanishing
 from qpsvm.derivation import measures
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import Sides
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps.latex import lines, numbered
+from qpsvm.derivation.steps.latex import lines, numbered, step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.machines import OneClass
 
-At = Letters[Any]
 #: What both novelty detectors say of ν.
 WHAT_NU_BOUNDS = (
     "A sample outside has its α_i at the bound, so such samples weigh at most a share ν together. No α_i is above its "
@@ -35,7 +32,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     )  # fmt: skip
     return numbered(
         "ONE",
-        plane.step(
+        step(
             "Plane",
             "The plane f = 0 is ρ/‖w‖ away from the origin. Samples on the boundary lie on it, so that this is how far "
             "they reach along w/‖w‖.",
@@ -63,7 +60,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         plane.weights_recovered(
             lines(r"f(x)=\langle w,\varphi(x)\rangle-\rho", r"\phantom{f(x)}=\sum_i\alpha_i K(x_i,x)-\rho")
         ),
-        plane.step(
+        step(
             "Recovering ρ",
             "For a given w, only −νSρ and the slacks depend on ρ. The best ρ has a share ν of the weights below it: a "
             "weighted quantile of u = Kα.",
@@ -78,14 +75,14 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         plane.what_nu_bounds("f(x_i)<0", r"\nu S", WHAT_NU_BOUNDS),
         plane.linear_weights(r"-\rho"),
         plane.weak_duality(),
-        plane.step(
+        step(
             "The origin among the samples",
             "w = 0 and ρ = 0 cost nothing, so the optimum, at w*, ρ* and ξ*, is never above 0. It is 0 where the "
             "reduced hull of the samples holds the origin, and no plane parts them.",
             r"P(0,0,0)=0\quad\Longrightarrow\quad -\tfrac12\alpha^{\top}Q\alpha\ \le\ P(w^*,\rho^*,\xi^*)\ \le\ 0",
             Vanishing.nothing, never_above_0, general="VANISH.1",
         ),
-        plane.step(
+        step(
             "All of the weight: ν = 1",
             "The bounds then leave no choice, α = s. No sample need be inside, and ρ may be as large as it likes: what "
             "a larger ρ earns is what the slacks cost.",

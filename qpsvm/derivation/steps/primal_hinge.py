@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps.latex import lines, numbered
+from qpsvm.derivation.steps.latex import lines, numbered, step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.machines import PrimalHinge
 from qpsvm.machines.problem.reading import read
@@ -55,7 +53,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
         ),
         soft.kinds_of_samples(),
         soft.strong_duality(),
-        soft.step(
+        step(
             "The same as a C-SVM",
             "Dividing by λ moves the weight from the norm to the loss. The α found here is certified for the C-SVM as "
             "it stands: α and f are the same, and the values are divided by λ.",
@@ -65,7 +63,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             ),
             PrimalHinge.equivalent_c_svm, equivalent_c_svm,
         ),
-        soft.step(
+        step(
             "Multipliers of the QP",
             "A solver of the primal QP returns λα as the multipliers of its margin rows: with them its stationarity "
             "holds, block by block.",
@@ -75,7 +73,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             ),
             read, multipliers_of_the_qp,
         ),
-        soft.step(
+        step(
             "A feature of ones",
             "A penalised b is the weight of one more feature that is 1 for every sample. Its products are 1, so K + 1 "
             "takes the place of K, and no equality is left.",
@@ -92,7 +90,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     )  # fmt: skip
 
 
-def equivalent_c_svm(at: Letters[Any]) -> tuple[Sides, ...]:
+def equivalent_c_svm(at: At) -> tuple[Sides, ...]:
     """λ times the dual of the C-SVM with C_i = p_i/λ has the same value at the same α, the optimum of both."""
     c_svm = at.problem.equivalent_c_svm()
     value = -at.problem.lam * c_svm.qp("dual").objective(at.alpha)
@@ -103,7 +101,7 @@ def equivalent_c_svm(at: Letters[Any]) -> tuple[Sides, ...]:
     )
 
 
-def multipliers_of_the_qp(at: Letters[Any]) -> tuple[Sides, ...]:
+def multipliers_of_the_qp(at: At) -> tuple[Sides, ...]:
     """Px + q + Gᵀz + z_box = 0 for the primal QP with z = λα and z_box = −λη on the rows ξ ≥ 0."""
     if not at.is_linear and len(at.y) > MOST_ROWS:
         raise NotMeasurable(f"the primal of a kernel is written in a factor of K, made for at most {MOST_ROWS} rows")
@@ -123,7 +121,7 @@ def multipliers_of_the_qp(at: Letters[Any]) -> tuple[Sides, ...]:
     return tuple(sides)
 
 
-def feature_of_ones(at: Letters[Any]) -> Sides:
+def feature_of_ones(at: At) -> Sides:
     """f(x_i) = Σ_j α_j y_j (K(x_j, x_i) + 1), that is y∘f = Qα with the Q of the dual."""
     Q_alpha = (at.dual.P @ at.alpha) / at.unit
     of = "y f of {i}, and its row of Qα"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from qpsvm.derivation import measures
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import Sides
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import two_sided
-from qpsvm.derivation.steps.latex import cases, lines, numbered
+from qpsvm.derivation.steps.latex import cases, lines, numbered, step
 from qpsvm.machines import QuantileSVR
-
-At = Letters[Any]
 
 
 def steps(problem: QuantileSVR) -> tuple[Step, ...]:
@@ -58,7 +54,7 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
                   (r"\beta_i=-(1-\tau)C_i", r"t_i\le f(x_i)"))
         ),
         curve.strong_duality(),
-        curve.step(
+        step(
             "What τ bounds",
             "A sample above the curve has β_i = τC_i, one below it −(1 − τ)C_i, and all β_i add up to 0. So at most a "
             "share τ lies below f and at most 1 − τ above, which makes f a quantile of the training samples. The "

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from qpsvm.derivation import measures
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps.latex import lines, numbered
+from qpsvm.derivation.steps.latex import lines, numbered, step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.machines import Ranking
 from qpsvm.space.kernels.feature_map import FeatureMap
 
 #: What is to be 1.
 APART = "f(x_i)-f(x_j)"
-
-At = Letters[Any]
 
 
 def steps(problem: Ranking) -> tuple[Step, ...]:
@@ -31,7 +27,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
     )  # fmt: skip
     return numbered(
         "RANK",
-        order.step(
+        step(
             "Order",
             "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
             "w: this is the margin. It is measured at the pairs that are just in order.",
@@ -44,7 +40,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "a unit of it."
         ),
         order.lagrangian("α_k for the order of a pair and η_k for ξ_k ≥ 0"),
-        order.step(
+        step(
             "Stationarity in w",
             "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sample by sample it is "
             "what it wins as the better one less what it loses as the worse one.",
@@ -62,7 +58,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         order.complementary_slackness(),
         order.substitution("ξ drops out, half of the quadratic term cancels, and only kernel values are left"),
         order.dual("a variable for each pair, in a box, and no equality"),
-        order.step(
+        step(
             "Recovering f",
             "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
             "needs. What one sample wins another one loses, so β adds up to 0.",
@@ -74,7 +70,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         order.strong_duality("pairs"),
         order.linear_weights(),
         order.weak_duality(),
-        order.step(
+        step(
             "The same as a C-SVM of differences",
             "A difference is a sample of class +1, and a hyperplane through the origin is to have all of them on one "
             "side. Turned round it is a sample of class −1. Both say the same, and so does the value.",

@@ -18,7 +18,7 @@ from qpsvm.bounds.points import primal_points
 from qpsvm.bounds.repair import boxed
 from qpsvm.derivation import measures
 from qpsvm.derivation.step import Measure, Step
-from qpsvm.derivation.steps.latex import cases, flat, lines, signed
+from qpsvm.derivation.steps.latex import cases, flat, lines, signed, step
 from qpsvm.machines import Problem
 from qpsvm.machines.problem import judge
 from qpsvm.program.svm_dual import intercept_group
@@ -173,15 +173,6 @@ class Argument:
         rest = [sign + quadratic, sign + bend, sign + square]
         return self.scaled(signed(*linear, *rest) if sign == "-" else signed(*rest, *linear))
 
-    def step(
-        self, title: str, text: str, latex: str, function: Callable[..., Any], measure: Measure | None = None,
-        absent: str = "", general: str = "", construction: str = "",
-    ) -> Step:  # fmt: skip
-        """A step that is still to get its tag."""
-        return Step(
-            "", title, text, latex, function, measure or function, absent, general=general, construction=construction
-        )
-
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
 
     def margin(self) -> Step:
@@ -190,7 +181,7 @@ class Argument:
         seen = "It is measured between the margin vectors of the two classes."
         if self.bend:
             seen = "Samples that support have slack: it is measured after a step of ξ/‖w‖ towards their hyperplane."
-        return self.step(
+        return step(
             "Margin",
             "A step of length t along w/‖w‖ changes f by t‖w‖, so the way from one hyperplane to the other is the "
             f"difference of their levels over ‖w‖. {seen}",
@@ -202,12 +193,12 @@ class Argument:
     def loss(self, text: str, loss: str, title: str = "Loss") -> Step:
         """The primal without slacks."""
         latex = rf"\min_{{{self.over}}}\ {self.norm_and_reward}+{loss}"
-        return self.step(title, text, latex, measures.regularised_loss, general="ARGUMENT.1")
+        return step(title, text, latex, measures.regularised_loss, general="ARGUMENT.1")
 
     def primal(self, text: str, title: str = "Primal") -> Step:
         """What is minimised, and what the minimum has to keep."""
         latex = lines(rf"\min_{{{self.variables}}}\ {self.cost}", rf"\text{{subject to}}\ {self.subject}")
-        return self.step(title, text, latex, type(self.problem)._record, measures.primal)
+        return step(title, text, latex, type(self.problem)._record, measures.primal)
 
     def lagrangian(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
         """Every constraint with its multiplier."""
@@ -218,7 +209,7 @@ class Argument:
         ]
         off = [rf"\\ &-{each.replace('_i', f'_i{self.unit}', 1)}" for each in off]
         letters = [each[: -len("_i")] for each in (*self.alphas, *self.etas[: len(self.with_prices)])]
-        return self.step(
+        return step(
             "Lagrangian", f"{first} At the solution nothing is to be paid, so L is the primal value.",
             rf"\begin{{align*}}L={{}}&{self.cost}{''.join(off)},\qquad {','.join(letters)}\ge 0\end{{align*}}",
             measures.lagrangian, general="ARGUMENT.2",
@@ -233,7 +224,7 @@ class Argument:
             else f"In the feature space of {self.problem.kernel} {w} has no entries to compare, so the products of "
             "both sides with every φ(x_i) are compared."
         )
-        return self.step(
+        return step(
             f"Stationarity in {w}", f"At a minimum over {w} the Lagrangian is flat: {flat_at}. {seen}",
             flat(w, rf"{w}=\sum_i{self.coef}\,\varphi(x_i)"), primal_points, measures.stationarity_in_w,
             general="DUAL.5", construction="" if linear else f"f is made of α, and {w} is never written down",
@@ -243,14 +234,14 @@ class Argument:
         """The Lagrangian is flat in b, whatever its price."""
         if self.penalised:
             half = "(λ/2)" if self.unit else "½"
-            return self.step(
+            return step(
                 "Stationarity in b",
                 f"With {half}b² in the objective, b has a price of its own. So the derivative gives b itself, instead "
                 f"of a balance between the {self.sides}.",
                 flat("b", f"b={self.pull}"), certify.penalised_multipliers, measures.penalised_intercept,
                 general="CERT.2",
             )  # fmt: skip
-        return self.step(
+        return step(
             "Stationarity in b",
             f"b enters the Lagrangian only through b·Σ {self.coef_words}, which has no minimum over b unless the "
             f"factor is zero. So the two {self.sides} pull with the same total force.",
@@ -260,7 +251,7 @@ class Argument:
 
     def stationarity_in(self, letter: str, latex: str, factor: str, meaning: str, measure: Measure) -> Step:
         """The Lagrangian is flat in another variable, which stands in it times a factor."""
-        return self.step(
+        return step(
             f"Stationarity in {letter}",
             f"{letter} enters the Lagrangian only through {factor}, which has no minimum over {letter} unless the "
             f"factor is zero.{meaning}",
@@ -270,7 +261,7 @@ class Argument:
     def stationarity_in_xi(self) -> Step:
         """The Lagrangian is flat in ξ, whose price is linear."""
         each = zip(self.etas, self.uppers, self.alphas, strict=True)
-        return self.step(
+        return step(
             "Stationarity in ξ",
             f"ξ_{self.row} stands in two constraints, and their multipliers share the price of a unit of slack. This "
             "gives η from α, so η is not needed any more.",
@@ -281,14 +272,14 @@ class Argument:
 
     def stationarity_in_curved_xi(self, text: str, latex: str) -> Step:
         """The same of a slack whose square is paid."""
-        return self.step("Stationarity in ξ", text, latex, measures.stationarity_in_curved_xi, general="LOSS.4")
+        return step("Stationarity in ξ", text, latex, measures.stationarity_in_curved_xi, general="LOSS.4")
 
     def dual_feasibility(self) -> Step:
         """The box; without an upper bound, α ≥ 0 is all."""
         bounded = "With η expressed by α, its sign becomes the upper bound of α: the box of the dual."
         free = "The slack is squared and has no multiplier η, so that nothing bounds α above."
         etas = self.etas[: len(self.with_prices)]
-        return self.step(
+        return step(
             "Dual feasibility", f"Multipliers of inequalities are not negative. {bounded if etas else free}",
             rf"{','.join([*self.alphas, *etas])}\ge 0" + (rf"\quad\Longrightarrow\quad {self.box}" if etas else ""),
             boxed, measures.dual_feasibility, general="REPAIR.1",
@@ -297,7 +288,7 @@ class Argument:
     def complementary_slackness(self) -> Step:
         """Where a constraint has room its multiplier is zero."""
         rows = [each.removeprefix(self.sum) for each in self.products]
-        return self.step(
+        return step(
             "Complementary slackness",
             "Either a constraint holds with equality or its multiplier is zero. The library adds these products up, "
             "sample by sample: their sum is the duality gap.",
@@ -327,7 +318,7 @@ class Argument:
             f"what {self.of_b('b and ', 'b and ')}the slack added cancels, half of the quadratic term cancels, and "
             "only kernel values are left"
         )
-        return self.step(
+        return step(
             "Substitution", f"Put {', '.join(first)}{' and ' if first else ''}{last} into L: {what}.",
             r"\begin{align*}L&=" + r"\\ &=".join(sides) + r"\end{align*}", measures.substitution,
             general="ARGUMENT.3",
@@ -338,7 +329,7 @@ class Argument:
         equalities = [self.of_b(f"{self.pull}=0"), self.equality[0]]
         asked = r",\ ".join(filter(None, [*equalities, self.box]))
         alpha = r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm"
-        return self.step(
+        return step(
             "Dual",
             f"The best lower bound, written as a minimisation: {what}. At its solution a projected gradient step goes "
             "nowhere.",
@@ -349,7 +340,7 @@ class Argument:
 
     def strong_duality(self, rows: str = "samples") -> Step:
         """No gap is left at the optimum."""
-        return self.step(
+        return step(
             "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             f"certifies how far the two values found are apart, as a sum over the {rows}.",
@@ -363,7 +354,7 @@ class Argument:
         squares += [rf"\tfrac12\bigl(b-{self.pull}\bigr)^2"] if self.penalised else []
         terms = [*squares, self.bend_gap, *(self.sum + room for room in self.rooms), *self.products]
         difference = self.scaled(r"\\ &\quad+".join(filter(None, terms)))
-        return self.step(
+        return step(
             "Weak duality",
             "Take any feasible α and any feasible point of the primal, optimal or not. The difference of their values "
             "is a sum of terms that are not negative, so every α bounds the optimum from below, and every point of the "
@@ -382,7 +373,7 @@ class Argument:
         """f from α; `f` is the LaTeX of it where it is more than a sum and b."""
         plus_b = self.of_b("+b", "+b")
         needed = f"α and {self.b} are" if f or plus_b else "α is"
-        return self.step(
+        return step(
             f"Recovering {self.w}",
             f"Put the stationarity in {self.w} into f: products of features are kernel values, so {needed} all that a "
             "prediction needs. It is measured at samples half way between those trained on.",
@@ -396,7 +387,7 @@ class Argument:
     def intercept_recovered(self, text: str, latex: str = "") -> Step:
         """Back to b: text and LaTeX are those of a free one; without LaTeX, it is the mean over the margin."""
         if self.penalised:
-            return self.step(
+            return step(
                 "Recovering b",
                 "A penalised intercept is a weight like the others, and it is read off α in the same way.",
                 rf"b={self.pull}=\sum_i{self.coef}", certify.penalised_multipliers, measures.penalised_intercept,
@@ -404,7 +395,7 @@ class Argument:
             )  # fmt: skip
         level = rf"y_i\bigl(1-{self.curve}\bigr)" if self.curve else "y_i"
         bounds = rf"0<\alpha_i<{self.uppers[0]}" if self.with_prices else r"\alpha_i>0"
-        return self.step(
+        return step(
             "Recovering b", text,
             latex or lines(
                 rf"b=\frac{{1}}{{|M|}}\sum_{{i\in M}}\Bigl({level}-\sum_j\alpha_j y_j K(x_j,x_i)\Bigr)",
@@ -416,7 +407,7 @@ class Argument:
     def kinds_of_samples(self, latex: str = "", title: str = "Three kinds of samples", text: str = "") -> Step:
         """What α says about where a sample lies."""
         a, upper, level = self.alphas[0], self.uppers[0], self.level
-        return self.step(
+        return step(
             title,
             text or "Complementary slackness leaves three cases. The library tells them apart by comparing the slack "
             "with its multiplier, not by a cut like 1e-5.",
@@ -430,7 +421,7 @@ class Argument:
     def what_nu_bounds(self, violated: str, total: str, text: str, function: Measure = measures.shares) -> Step:
         """How much weight violates its level, and how much supports; `total` is the LaTeX of what all α add up to."""
         C = self.uppers[0]
-        return self.step(
+        return step(
             "What ν bounds", f"{text} The residual is by how much a bound fails.",
             rf"\sum_{{{violated}}}{C}\ \le\ {total}\ \le\ \sum_{{\alpha_i>0}}{C}", function,
         )  # fmt: skip
@@ -441,7 +432,7 @@ class Argument:
             f"w = Σ {self.coef_words} φ(x_i) is a vector in the feature space of {self.problem.kernel}, not in the "
             "space of the samples; use decision_function(X), or Linear() as kernel"
         )
-        return self.step(
+        return step(
             "w of a linear kernel",
             "Where φ(x) = x, the sum over the samples can be done once and for all: w has one weight a feature, and "
             "predicting needs neither α nor the samples.",

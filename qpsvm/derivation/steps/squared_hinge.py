@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import Sides, size_of, worst
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.latex import cases, flat, lines, numbered
+from qpsvm.derivation.steps.latex import cases, flat, lines, numbered, step
 from qpsvm.derivation.steps.shared import NEEDS_NONE, YF, Argument
 from qpsvm.machines import SquaredHinge
 
@@ -54,7 +52,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
         soft.strong_duality(),
         soft.linear_weights(),
         soft.weak_duality(),
-        soft.step(
+        step(
             "A hard margin in a larger space",
             "D on the diagonal is a kernel of its own: every sample has one more feature, which no other sample has. "
             "With these any classes can be separated, and the hard margin there is this machine.",
@@ -68,7 +66,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
     )  # fmt: skip
 
 
-def hard_margin_in_a_larger_space(at: Letters[Any]) -> tuple[Sides, ...]:
+def hard_margin_in_a_larger_space(at: At) -> tuple[Sides, ...]:
     """(K + D)(α∘y) + b has no sample within its margin, and half the square of its norm is the value of the dual."""
     longer = at.y * at.f_of_alpha + at.svm.curvature * at.alpha  # (SQHINGE.17)
     norm = at.half_norm_of_alpha + 0.5 * float(at.svm.curvature @ at.alpha**2)

@@ -7,7 +7,6 @@ difference of large numbers elsewhere.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -15,18 +14,16 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds import levels
 from qpsvm.derivation import measures
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import Sides, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps.latex import lines, numbered
+from qpsvm.derivation.steps.latex import lines, numbered, step
 from qpsvm.derivation.steps.one_class import WHAT_NU_BOUNDS
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.machines import SVDD
 from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.result.model import Model
 from qpsvm.space.kernels.space import FeatureSpace
-
-At = Letters[Any]
 
 
 def steps(problem: SVDD) -> tuple[Step, ...]:
@@ -44,14 +41,14 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     square = replace(ball, others=",R^2", rows=(r"R^2+ξ-\|\varphi(x_i)-c\|^2",))
     return numbered(
         "SVDD",
-        ball.step(
+        step(
             "Ball",
             "f is positive inside of the ball and negative outside. A sample on the boundary has the distance R from "
             "the centre, and one outside pays for what the square of its distance exceeds R².",
             r"f(x)=R^2-\|\varphi(x)-c\|^2,\qquad \|\varphi(x_i)-c\|=R\ \text{ on the boundary}",
             distance_of_boundary,
         ),
-        ball.step(
+        step(
             "Primal",
             "The smallest ball, some samples left outside for a price. Without anybody outside this is the smallest "
             "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that R² < 0 "
@@ -62,7 +59,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             ),
             measures.primal, general="ARGUMENT.1",
         ),
-        ball.step(
+        step(
             "As a QP",
             "The constraints are quadratic in c, all in the same way. With μ in place of R², ‖c‖² moves from the "
             "constraints to the objective, and what is left is a QP.",
@@ -86,7 +83,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         ball.weights_recovered(
             lines(r"f(x)=R^2-\|\varphi(x)-c\|^2", r"\phantom{f(x)}=2\sum_i\alpha_i K(x_i,x)+2\mu-K(x,x)")
         ),
-        ball.step(
+        step(
             "Recovering R",
             "For a given centre, only R² and the slacks depend on R. The best R² has a share ν of the weights beyond "
             "it: a weighted quantile of the squared distances.",
@@ -99,7 +96,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         ball.kinds_of_samples(),
         ball.strong_duality(),
         ball.what_nu_bounds("f(x_i)<0", "1", WHAT_NU_BOUNDS),
-        ball.step(
+        step(
             "Centre of a linear kernel",
             "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
             "which have all their digits however far the samples are from the origin.",
@@ -109,7 +106,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "decision_function(X), or Linear() as kernel",
         ),
         square.weak_duality(),
-        ball.step(
+        step(
             "Translation",
             "Take the same vector a away from all φ(x_i): by 1ᵀα = 1 the centre moves with them, and no distance "
             "changes. Dense samples of a linear kernel are centred so, which saves their digits.",
@@ -117,7 +114,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             FeatureSpace.representable, translation, "" if linear else
             "the samples are not moved: K(x, z) is all that is known of φ",
         ),
-        ball.step(
+        step(
             "The one-class SVM",
             "Where all samples have one length in feature space, Σ α_i K(x_i, x_i) is a constant. What is left is the "
             "dual of a one-class SVM, in other units.",

@@ -6,13 +6,11 @@ from typing import Any
 
 from qpsvm.base.arrays.exactly import as_floats
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.steps.latex import cases
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.parameters import taking_prices
-
-At = Letters[Any]
 
 #: What the Lagrangian of a regression has.
 MULTIPLIERS = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks"

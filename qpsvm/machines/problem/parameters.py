@@ -6,7 +6,7 @@ import inspect
 import re
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from numpy.typing import ArrayLike
 
@@ -110,6 +110,15 @@ def price_in_words(C: FloatArray) -> str:
     common = common_value(C)
     low, high = (float(C.min()), float(C.max())) if common is None else (common, common)
     return f"{low:g}" if low == high else f"{low:g} … {high:g}"
+
+
+def sharing(twin: Any, problem: Any) -> Any:
+    """A machine that was made of another one's samples, with the names of its columns and its Gram matrix."""
+    twin.samples = problem.samples
+    same = (problem.kernel, problem.intercept, problem.affine)
+    if (twin.kernel, twin.intercept, twin.affine) == same:
+        twin.__dict__["space"] = problem.space
+    return twin
 
 
 def as_intercept(intercept: Intercept) -> Intercept:

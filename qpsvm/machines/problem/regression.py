@@ -124,11 +124,3 @@ class Regression(Problem):
         entry = super()._dual_formula(svm).partition("s_i s_j ")[2]
         bend = " + ½ Σ δ_i ((α⁺_i)² + (α⁻_i)²)" if svm.curved else ""
         return f"½ βᵀKβ − tᵀβ{self.width_formula}{bend},  β = α⁺ − α⁻,  K_ij = {entry}"  # (SVR.3)
-
-
-def sharing(twin: Any, problem: Problem) -> Any:
-    """A machine that was made of another one's samples, with the names of its columns and its Gram matrix."""
-    twin.samples = problem.samples
-    if twin.kernel == problem.kernel and twin.intercept == problem.intercept:
-        twin.__dict__["space"] = problem.space
-    return twin
