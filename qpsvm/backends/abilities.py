@@ -72,7 +72,14 @@ IN_WORDS: dict[Trait, str] = {
 
 
 def traits_of(svm: SVMDual, linear: bool) -> Traits:
-    """The traits of a dual, over a linear or another kernel."""
+    """The traits of a dual, over a linear or another kernel: looked at once, also where it is over another matrix."""
+    told = svm.__dict__.setdefault("traits", {})
+    if linear not in told:
+        told[linear] = _traits_of(svm, linear)
+    return told[linear]  # type: ignore[no-any-return]
+
+
+def _traits_of(svm: SVMDual, linear: bool) -> Traits:
     value = svm.common_level
     return frozenset(
         (
