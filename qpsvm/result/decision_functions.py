@@ -102,7 +102,7 @@ class DecisionFunctions:
         write_model(path, self._attributes)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JointModel(DecisionFunctions):
     """Trained decision functions, one a class: the largest says which class.
 
@@ -210,7 +210,7 @@ class JointModel(DecisionFunctions):
         return labels
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairsModel(DecisionFunctions):
     """Trained decision functions, one for each two classes, which vote.
 
