@@ -95,7 +95,7 @@ class SVMDual(RowsOfSamples):
         How far a level may be off that had to be computed; None where they are what they say.
     users : Users or None
         The last rows where a user has added some.
-    communicator : Communicator
+    comm : Communicator
         Whoever has the other samples, with their rows of the dual. Vectors are this member's own; totals, and what is
         said of all rows or of any, is the same for all members.
 
