@@ -27,7 +27,7 @@ MOST = {"lines": 70_900, "code": 39_000, "files": 359, "rooms": 14, "classes": 5
 #: Of one file and of one folder; the checker is one file so that it can be read and run alone.
 FILE_LINES, FOLDER_FILES, WHOLE = 450, 20, {"checker.py"}
 #: Methods of a problem, and files through which a first solve goes.
-PROBLEM_METHODS, WAY = 30, 62
+PROBLEM_METHODS, WAY = 30, 63
 CONSTANT = re.compile(r"^[A-Z][A-Z_0-9]*(, [A-Z][A-Z_0-9]*)*(: [^=]+)? = [-(\d]")
 NUMBER = re.compile(r"\d+\.?\d*(?:e[-+]?\d+)?")
 
