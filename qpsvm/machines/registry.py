@@ -6,7 +6,6 @@ it learns of a sample. The file with the steps of its derivation has the name of
 
 from __future__ import annotations
 
-import inspect
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -44,19 +43,24 @@ def is_registered(kind: type) -> bool:
 
 
 @cache
+def _defaults(kind: Any) -> dict[str, Any]:
+    """Parameters of a constructor with their defaults: of the function itself, since Sphinx replaces signatures."""
+    make = kind.__init__
+    names, values = make.__code__.co_varnames[: make.__code__.co_argcount], make.__defaults__ or ()
+    return {**dict(zip(names[len(names) - len(values) :], values, strict=True)), **(make.__kwdefaults__ or {})}
+
+
 def options(kind: Any) -> tuple[str, ...]:
     """What is chosen beside samples and kernel: the machine's own parameters, and its intercept where it takes one."""
-    taken = inspect.signature(kind).parameters
-    return (*kind.own, *(("intercept",) if "intercept" in taken else ()))
+    return (*kind.own, *(("intercept",) if "intercept" in _defaults(kind) else ()))
 
 
 def default(option: str) -> Any:
     """What a parameter is where it is not given: that of the first machine that has it."""
     kind = next(each for each in map(machine, FILES) if option in options(each))
-    return inspect.signature(kind).parameters[option].default
+    return _defaults(kind)[option]
 
 
 def usual_kernel(kind: Any) -> str:
     """The kernel where none is asked for."""
-    kernel = inspect.signature(kind).parameters["kernel"].default
-    return "linear" if type(kernel).__name__ == "Linear" else "rbf"
+    return "linear" if type(_defaults(kind)["kernel"]).__name__ == "Linear" else "rbf"

@@ -109,19 +109,13 @@ def test_alpha_of_many_sizes_are_judged_as_they_are():
         assert bool(proof) == (exact_gap(problem, result) <= 1e-6)
 
 
-@pytest.mark.parametrize("seed", [98, 332, 393, 1426])
+@pytest.mark.parametrize("seed", [60, 152, 235, 246, 327, 437])
 def test_a_gap_counts_the_rounding_of_alpha_that_have_no_square(seed):
     """‖β‖ underflows below 1e-154, and what α is moved by for a proof is as little as one row can make up for."""
     rng = np.random.default_rng(seed)
-    n, d, mode = int(rng.integers(4, 12)), int(rng.integers(1, 4)), rng.integers(4)
-    samples, C = rng.standard_normal((n, d)), 1.0
-    weight = 10.0 ** rng.uniform(0, 6, n) if rng.random() < 0.8 else 10.0 ** rng.uniform(-10, 10, n)
-    if mode == 1:
-        samples, C = samples * 10.0 ** rng.uniform(-10, 10, (n, 1)), 10.0 ** rng.uniform(0, 20)
-    elif mode == 2:
-        samples, few = samples * 10.0 ** rng.uniform(-150, 150), rng.random() < 0.5
-        C = 10.0 ** rng.uniform(-300, -200) if few else 10.0 ** rng.uniform(-20, 20)
-    rng.integers(0, 2, n - 2)
+    n, d = int(rng.integers(4, 12)), int(rng.integers(1, 4))
+    samples = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-150, 150)
+    C, weight = 2.0 ** rng.integers(-1000, -660), 2.0 ** rng.integers(0, 20, n)  # the floats of C·s are exact
     t = rng.standard_normal(n) * 10.0 ** (rng.uniform(-3, 3) if rng.random() < 0.5 else 0)
     problem = qpsvm.EpsilonSVR(samples, t, C=C, epsilon=10.0 ** rng.uniform(-3, 1), sample_weight=weight)
     result = qpsvm.solve(problem, check=False)
