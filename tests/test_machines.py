@@ -6,12 +6,15 @@ optimality conditions are in the gap, which is a sum of their violations.
 
 from __future__ import annotations
 
+import inspect
+
 import matrix
 import numpy as np
 import pytest
 from machines import CASES, MACHINES, Case, Cell, reference_of, solved
 
 import qpsvm
+from qpsvm.machines import registry
 
 TOL = 1e-6
 EPS = np.finfo(float).eps
@@ -88,3 +91,9 @@ def test_the_qp_of_the_textbook_has_the_value_and_the_signs_of_qp_1(machine: str
     assert answer.dual_residual() <= TOL * forces
     value = -expected.dual if form == "dual" else expected.primal
     assert answer.objective == pytest.approx(value, rel=1e-5)
+
+
+def test_defaults_are_those_of_the_constructor_whatever_its_signature_says(monkeypatch):
+    """Documentation tools replace signatures by what is to be printed."""
+    monkeypatch.setattr(qpsvm.CSVM.__init__, "__signature__", inspect.Signature(), raising=False)
+    assert registry._defaults.__wrapped__(qpsvm.CSVM)["C"] == 1.0
