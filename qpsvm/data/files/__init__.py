@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from qpsvm.base.errors import DataError, FileFormatError
-from qpsvm.data.files.columns import Column, Encoding, Table, Target, moments, read_columns, standardised
-from qpsvm.data.files.features import check_index, column_of, encode, groups_of, labels_of, numbers_of
+from qpsvm.data.files.columns import column_of, encode, groups_of, labels_of, numbers_of, read_columns
+from qpsvm.data.files.encoding import Column, Encoding, Table, Target, moments, standardised
 from qpsvm.data.files.libsvm import read_libsvm, refuse_named
-from qpsvm.data.files.sheet import MISSING, UNNAMED, feature_columns, format_of, no_target, parse
-from qpsvm.data.files.source import FilePath, StandardInput, read_bytes, within_memory
+from qpsvm.data.files.sheet import MISSING, UNNAMED, Sheet, feature_columns, format_of, no_target, parse
+from qpsvm.data.files.source import FilePath, StandardInput, read_bytes, text_of, within_memory
 
 __all__ = ["MISSING", "Column", "Encoding", "StandardInput", "Table", "Target", "read_like", "read_table"]
 
@@ -64,10 +64,18 @@ def _libsvm_table(
     return Table(X, y, encoding, dropped, notes)
 
 
+def _sheet(path: FilePath, content: bytes) -> Sheet:
+    """The header of a CSV text with rows below it. Raises FileFormatError."""
+    sheet = parse(path, lambda: text_of(content))
+    if next(sheet.blocks(), None) is None:
+        raise FileFormatError(f"{path} has a header line and no rows below it{sheet.hint}")
+    return sheet
+
+
 def _csv_table(
     path: FilePath, content: bytes, beside: Mapping[str, str], drop: Sequence[str], drop_missing: bool, wanted: Target
 ) -> Table:
-    sheet = parse(path, content)
+    sheet = _sheet(path, content)
     target, groups = beside.get("target"), beside.get("groups")
     if target is None and wanted != "none":
         raise no_target(sheet, wanted)
@@ -75,7 +83,11 @@ def _csv_table(
     used = [*names, *beside.values()]
     counting = [UNNAMED] if UNNAMED in sheet.header and UNNAMED not in drop else []
     columns = read_columns(sheet, [*used, *counting])
-    notes = tuple(check_index(columns) for _ in counting)
+    firsts = [sheet.check_index(columns.cells[name].numbers()) for name in counting]
+    notes = tuple(
+        f"column 1 has no name and counts the rows from {first}: taken as their index, not as a feature"
+        for first in firsts
+    )
     columns, dropped = columns.without_missing(used, drop_missing)
     kinds = tuple(column_of(columns, name) for name in names)
     text = target is not None and wanted != "numbers" and columns.cells[target].numbers() is None
@@ -109,7 +121,7 @@ def _read_like(path: FilePath, encoding: Encoding, drop_missing: bool) -> Table:
         X, y, _, dropped, qid = read_libsvm(path, content, drop_missing, encoding)
         table = Table(X, y, encoding, dropped, groups=qid if len(qid) == len(y) else None)
     else:
-        sheet = parse(path, content)
+        sheet = _sheet(path, content)
         used, target, groups = [column.name for column in encoding.columns], encoding.target, encoding.groups
         absent = [name for name in used if name not in sheet.header]
         if absent:

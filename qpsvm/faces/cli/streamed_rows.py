@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError, FileFormatError
 from qpsvm.data.files import Encoding, Table
-from qpsvm.data.files.columns import standardised
+from qpsvm.data.files.encoding import standardised
 from qpsvm.data.files.sheet import whole
 from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered, ahead, check_values
 from qpsvm.data.sources.decoding.text import LibsvmRows
