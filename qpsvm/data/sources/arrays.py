@@ -27,7 +27,7 @@ from qpsvm.data.kinds import is_mapped
 from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock, is_plain
 from qpsvm.data.rows.memory import Seal
 from qpsvm.data.rows.sparse_block import SparseBlock
-from qpsvm.data.sources.decoding.batches import check_source, check_values
+from qpsvm.data.sources.batches import check_total, check_values
 from qpsvm.data.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows, Watch, chosen
 
 
@@ -142,24 +142,19 @@ def _rows(
     s = _column(parts, picked.weight) if _is_place(weight) else beside(weight, n, "weight")
     s = None if s is None else as_real_vector(s, "weight")
     source = MemoryMap(parts, origin, Beside(y, s), _as_range([int(name) for name in picked.features]), block_rows)
-    check_source(source, source.where, None)
-    _refuse_rounded(source)
+    _check(source)
     watch.check()
     return source
 
 
-def _refuse_rounded(source: MemoryMap) -> None:
-    """Look at stored integers and long doubles before they become doubles. Raises DataError."""
-    start = 0
+def _check(source: MemoryMap) -> None:
+    """Look at all numbers once, as they are stored. Raises DataError."""
+    start, squares = 0, 0.0
     for part in source.parts:
-        if part.dtype != np.float64 and part.dtype.itemsize >= 8:
-            for i in range(0, len(part), source.block_rows):
-                first = start + i
-                check_values(
-                    part[i : i + source.block_rows][:, source.columns],
-                    lambda row, first=first: source.where(first + row),  # type: ignore[misc]
-                    None,
-                )
+        for i in range(0, len(part), source.block_rows):
+            some = part[i : i + source.block_rows][:, source.columns]
+            squares += check_values(some, lambda row, first=start + i: source.where(first + row), None)  # type: ignore[misc]
+            check_total(squares)
         start += len(part)
 
 

@@ -16,13 +16,12 @@ from qpsvm.data.files.sheet import format_of
 from qpsvm.data.files.source import HEAD_BYTES, readable, refuse_device, unpacked
 from qpsvm.data.kinds import is_arrow, is_path
 from qpsvm.data.rows.source import RowSource
-from qpsvm.data.sources import arrays
-from qpsvm.data.sources.decoding import arrow
-from qpsvm.data.sources.decoding.arrow import StreamedRows
-from qpsvm.data.sources.decoding.batches import Decoder, tallied
-from qpsvm.data.sources.decoding.spool import Decoded, Place, Stored, spooled
-from qpsvm.data.sources.decoding.text import CsvRows, LibsvmRows
+from qpsvm.data.sources import arrays, arrow
+from qpsvm.data.sources.arrow import StreamedRows
+from qpsvm.data.sources.batches import Decoder, tallied
+from qpsvm.data.sources.spool import Decoded, Place, Stored, spooled
 from qpsvm.data.sources.stored import StoredRows
+from qpsvm.data.sources.text import CsvRows, LibsvmRows
 
 
 def open_rows(

@@ -26,11 +26,11 @@ from qpsvm.data.files.sheet import Sheet, feature_columns, no_target, whole
 from qpsvm.data.rows import RowSource, Standardised
 from qpsvm.data.rows import standardised as by_blocks
 from qpsvm.data.sources.arrays import width_of
-from qpsvm.data.sources.decoding.arrow import files
-from qpsvm.data.sources.decoding.spool import Place, spooled
-from qpsvm.data.sources.decoding.text import LibsvmRows, sheet_of
+from qpsvm.data.sources.arrow import files
 from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, with_content
+from qpsvm.data.sources.spool import Place, spooled
 from qpsvm.data.sources.stored import StoredRows
+from qpsvm.data.sources.text import LibsvmRows, sheet_of
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.faces.cli.variants import VARIANTS
 

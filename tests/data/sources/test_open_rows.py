@@ -27,8 +27,7 @@ from qpsvm.base.errors import (
 )
 from qpsvm.data.files.source import read_bytes
 from qpsvm.data.rows import ArrayRows
-from qpsvm.data.sources import open_rows
-from qpsvm.data.sources.decoding import spool
+from qpsvm.data.sources import open_rows, spool
 
 pa = pytest.importorskip("pyarrow")
 for part in ("dataset", "feather", "parquet"):
@@ -146,9 +145,9 @@ STORES = {
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Text in pieces of a few lines, so that there are several."""
-    monkeypatch.setattr("qpsvm.data.sources.decoding.text.LIBSVM_BYTES", 500)
+    monkeypatch.setattr("qpsvm.data.sources.text.LIBSVM_BYTES", 500)
     monkeypatch.setattr("qpsvm.data.files.sheet.BLOCK_CELLS", 120)
-    monkeypatch.setattr("qpsvm.data.sources.decoding.arrow.BATCH_NUMBERS", 120)
+    monkeypatch.setattr("qpsvm.data.sources.arrow.BATCH_NUMBERS", 120)
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,13 +21,7 @@ from qpsvm.base.arrays.rounding import first_rounded, rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.data.files.sheet import whole
-from qpsvm.data.rows.source import RowSource
 from qpsvm.data.sources.stored import Beside, Origin, Watch, at_row
-
-T = TypeVar("T")
-
-#: Batches that are decoded while another is worked on.
-AHEAD = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,21 +78,6 @@ def as_labels(y: NDArray[Any]) -> NDArray[Any]:
     return y if y.dtype.kind in "biuf" else y.astype(np.str_)
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
-    """The same, made in a thread of its own a few ahead, so that two cores decode and write at once."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1, "qpsvm-decode") as thread:
-        made = deque(thread.submit(next, items, None) for _ in range(AHEAD))
-        try:
-            while (item := made.popleft().result()) is not None:
-                made.append(thread.submit(next, items, None))
-                yield item
-        finally:
-            for later in made:
-                later.cancel()
-
-
 def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> float:
     """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows most in one pass.
 
@@ -128,19 +106,6 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
 def in_words(column: int, names: Sequence[str] | None) -> str:
     """A column in words."""
     return f"column {column}" if names is None else f"column {names[column]!r}"
-
-
-def check_source(source: RowSource, where: Callable[[int], str], names: Sequence[str] | None) -> None:
-    """Look at all numbers of a source once, as `check_values`. Raises DataError."""
-    total = 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        for block in source.blocks():
-            squares = block.sum_of_squares()
-            if not math.isfinite(squares):
-                first = block.rows.start
-                check_values(block.matrix, lambda row, first=first: where(first + row), names)  # type: ignore[misc]
-            total += squares
-    check_total(total)
 
 
 def check_total(squares: float) -> None:
@@ -211,7 +176,7 @@ def tallied(
     while True:
         tally = Tally(decoder)
         try:
-            for batch in ahead(decoder.batches()):
+            for batch in decoder.batches():
                 if batch.X.shape[0]:
                     tally.add(batch)
                     take(batch.X, batch.name)

@@ -32,7 +32,7 @@ from qpsvm.base.errors import (
 from qpsvm.data.kinds import is_arrow
 from qpsvm.data.rows.blocks import rows_at_a_time
 from qpsvm.data.rows.memory import as_row_source
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, as_labels
+from qpsvm.data.sources.batches import Batch, Decoder, as_labels
 from qpsvm.data.sources.stored import Chosen, Watch, at_row, check_names, chosen
 
 #: Numbers in a batch: 16 MB. pyarrow reads a few ahead of the one that is worked on.

@@ -20,7 +20,7 @@ from qpsvm.base.errors import DataError
 from qpsvm.data.files.libsvm import parsed
 from qpsvm.data.files.sheet import MISSING, UNNAMED, Mask, Sheet, numbers, parse
 from qpsvm.data.files.source import readable, text_in, unpacked
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered
+from qpsvm.data.sources.batches import Batch, Decoder, Reconsidered
 from qpsvm.data.sources.stored import Watch, check_names, chosen
 
 

@@ -29,7 +29,7 @@ from qpsvm.base.resources.limits import in_words
 from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.sources.arrays import MemoryMap, SparseMap
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Tally, ahead, as_labels, said, tallied
+from qpsvm.data.sources.batches import Batch, Decoder, Tally, as_labels, said, tallied
 from qpsvm.data.sources.stored import StoredRows
 
 #: Room that is left on the disk of scratch files: others need some.
@@ -186,7 +186,7 @@ class Decoded(StoredRows):
         """What the decoder hands out. Raises DataError."""
         start = 0
         self._decoder.watch.check()
-        for batch in ahead(self._decoder.batches()):
+        for batch in self._decoder.batches():
             if batch.X.shape[0]:
                 yield as_block(self._made(batch), start)
                 start += batch.X.shape[0]
