@@ -26,7 +26,7 @@ from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock
+from qpsvm.data.rows.blocks import Block, DenseBlock, stored_block
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
 
@@ -138,7 +138,7 @@ class ArrayRows(RowSource):
 
     @property
     def nbytes(self) -> int:
-        return self._block.nbytes
+        return sum(part.nbytes for part in parts_of_array(self.whole))
 
 
 class ChunkRows(RowSource):
@@ -172,7 +172,7 @@ class ChunkRows(RowSource):
     def blocks(self) -> Iterator[Block]:
         for chunk, start in zip(self._chunks, self._starts[:-1].tolist(), strict=True):
             plain = self.is_sparse or chunk.dtype == np.float64
-            yield as_block(chunk, start) if plain else StoredBlock(chunk, start)
+            yield as_block(chunk, start) if plain else stored_block(chunk, start)
 
     @property
     def entries(self) -> int:
@@ -180,7 +180,7 @@ class ChunkRows(RowSource):
 
     @property
     def nbytes(self) -> int:
-        return sum(as_block(chunk).nbytes for chunk in self._chunks)
+        return sum(part.nbytes for chunk in self._chunks for part in parts_of_array(chunk))
 
 
 def as_row_source(X: Any, comm: Communicator = SERIAL) -> RowSource:

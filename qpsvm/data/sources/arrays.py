@@ -5,7 +5,7 @@ Sparse rows that are stored in three arrays, CSR, which may be maps of files.
 Dense rows that are stored in arrays: memory maps of files, or arrays of other numbers than float64.
 
 A block is a view of what is stored. Where that is float64, row by row, products are made with it as it is; otherwise
-(`StoredBlock`) a tile at a time is made float64. So no pass needs more memory than a few tiles, and the system keeps
+(`stored_block`) a tile at a time is made float64. So no pass needs more memory than a few tiles, and the system keeps
 of a map what it has room for.
 """
 
@@ -24,7 +24,7 @@ from qpsvm.base.arrays.frozen import read_only
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError
 from qpsvm.data.kinds import is_mapped
-from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock, is_plain
+from qpsvm.data.rows.blocks import Block, DenseBlock, is_plain, stored_block
 from qpsvm.data.rows.memory import Seal
 from qpsvm.data.rows.sparse_block import SparseBlock
 from qpsvm.data.sources.batches import check_total, check_values
@@ -230,7 +230,7 @@ class MemoryMap(StoredRows):
                 watch.check(name)
                 view = part[i : i + self.block_rows]
                 plain = whole and is_plain(view)
-                yield DenseBlock(view, start + i) if plain else StoredBlock(view, start + i, self.columns)
+                yield DenseBlock(view, start + i) if plain else stored_block(view, start + i, self.columns)
             start += len(part)
 
     def check(self) -> None:

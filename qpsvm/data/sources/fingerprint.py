@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import READ_SECONDS
+from qpsvm.data.rows.blocks import READ_SECONDS, Block
 from qpsvm.data.rows.memory import as_row_source
 from qpsvm.data.rows.source import RowSource
 
@@ -65,17 +65,17 @@ def lanes_of(source: RowSource, target: Any = None, weight: Any = None) -> Whole
     total = np.zeros(LANES, dtype=np.uint64)
     keys = _keys(source.d, 0)
     for block in source.blocks():
-        pieces = list(block.pieces())
-        found = np.zeros((len(pieces), LANES), dtype=np.uint64)
+        tiles = block.tiles()
+        found = np.zeros((len(tiles), LANES), dtype=np.uint64)
 
-        def add(k: int, pieces: list[Any] = pieces, found: Whole = found) -> None:
-            rows = pieces[k].rows
-            sums = _of_matrix(pieces[k].matrix, keys)
+        def add(k: int, block: Block = block, tiles: list[slice] = tiles, found: Whole = found) -> None:
+            piece = block.piece(tiles[k])
+            sums = _of_matrix(piece.matrix, keys)
             for other in beside:
-                sums += other[rows] if len(other) > 1 else other
+                sums += other[piece.rows] if len(other) > 1 else other
             found[k] = mixed(sums).sum(axis=0, dtype=np.uint64)
 
-        in_tiles(add, range(len(pieces)), COST * READ_SECONDS * block.entries)
+        in_tiles(add, range(len(tiles)), COST * READ_SECONDS * block.entries)
         total += found.sum(axis=0, dtype=np.uint64)
     return total
 
