@@ -13,11 +13,10 @@ cache, so that a pass reads what is stored once and writes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
@@ -171,6 +170,10 @@ class Block:
         """‖x_i‖²: (k,)."""
         return self._filled(lambda tile: np.asarray(np.einsum("ij,ij->i", tile, tile)))
 
+    def column_sums(self) -> FloatArray:
+        """Xᵀ1: (d,)."""
+        return self._summed(ALL, lambda tile, _: (tile.sum(axis=0),), rows_at_a_time(self.d))[0]
+
     def column_squares(self) -> FloatArray:
         """The diagonal of XᵀX: (d,)."""
         return self._summed(ALL, lambda tile, _: (np.einsum("ij,ij->j", tile, tile),), rows_at_a_time(self.d))[0]
@@ -237,17 +240,6 @@ class DenseBlock(Block):
 
         in_tiles(gather, strips(len(at), step), GATHER_SECONDS * out.size)
         return out
-
-
-def is_plain(stored: NDArray[Any]) -> bool:
-    """Whether products can be made with an array (n, d) as it is stored: float64, row by row."""
-    return stored.dtype == np.float64 and stored.dtype.isnative and stored.flags.c_contiguous and stored.flags.aligned
-
-
-def stored_block(stored: NDArray[Any], start: int, columns: slice | IntArray = ALL) -> Block:
-    """Rows of an array (k, …) of any numbers, in any order; `columns` (d,) are which of its columns are features."""
-    d = len(np.arange(stored.shape[1])[columns])
-    return Block(len(stored), d, start, lambda at: np.asarray(stored[at][:, columns], dtype=np.float64))
 
 
 def with_ones(X: Matrix) -> Matrix:

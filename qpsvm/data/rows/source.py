@@ -148,7 +148,7 @@ class RowSource(ABC):
 
     def means(self) -> FloatArray:
         """The means of the columns: (d,)."""
-        sums, n = self.comm.sums(self.own_weights(np.ones(self.n)), self.n)
+        sums, n = self.comm.sums(*added(((block.column_sums(),) for block in self.blocks()), (self.d,)), self.n)
         means: FloatArray = sums / n
         return means
 

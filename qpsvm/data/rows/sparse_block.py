@@ -114,6 +114,9 @@ class SparseBlock(Block):
             norms[filled] = np.add.reduceat(X.data * X.data, X.indptr[filled])
         return norms
 
+    def column_sums(self) -> FloatArray:
+        return _summed(self._csr.indices, self._csr.data, self.d)
+
     def column_squares(self) -> FloatArray:
         return _summed(self._csr.indices, self._csr.data**2, self.d)
 

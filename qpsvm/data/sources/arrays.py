@@ -5,7 +5,7 @@ Sparse rows that are stored in three arrays, CSR, which may be maps of files.
 Dense rows that are stored in arrays: memory maps of files, or arrays of other numbers than float64.
 
 A block is a view of what is stored. Where that is float64, row by row, products are made with it as it is; otherwise
-(`stored_block`) a tile at a time is made float64. So no pass needs more memory than a few tiles, and the system keeps
+(`as_block`) a tile at a time is made float64. So no pass needs more memory than a few tiles, and the system keeps
 of a map what it has room for.
 """
 
@@ -24,8 +24,8 @@ from qpsvm.base.arrays.frozen import read_only
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError
 from qpsvm.data.kinds import is_mapped
-from qpsvm.data.rows.blocks import Block, DenseBlock, is_plain, stored_block
-from qpsvm.data.rows.memory import Seal
+from qpsvm.data.rows.blocks import ALL, Block
+from qpsvm.data.rows.memory import Seal, as_block
 from qpsvm.data.rows.sparse_block import SparseBlock
 from qpsvm.data.sources.batches import check_total, check_values
 from qpsvm.data.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows, Watch, chosen
@@ -195,10 +195,6 @@ def beside(given: Any, n: int, option: str) -> NDArray[Any] | None:
     return found
 
 
-#: All columns.
-EVERY = slice(None)
-
-
 class MemoryMap(StoredRows):
     """The rows of arrays, below each other.
 
@@ -210,7 +206,7 @@ class MemoryMap(StoredRows):
     is_sparse = False
 
     def __init__(
-        self, parts: Sequence[NDArray[Any]], origin: Origin, beside: Beside, columns: slice | IntArray = EVERY,
+        self, parts: Sequence[NDArray[Any]], origin: Origin, beside: Beside, columns: slice | IntArray = ALL,
         block_rows: int | None = None,
     ) -> None:  # fmt: skip
         self.parts = tuple(read_only(np.asarray(part)) for part in parts)
@@ -224,13 +220,10 @@ class MemoryMap(StoredRows):
         """Views of some rows of a part; before each, the file is looked at for a change."""
         start, watch = 0, self.origin.watch
         watch.check()
-        whole = self.parts[0].shape[1] == self.d and isinstance(self.columns, slice)
         for part, name in zip(self.parts, self._files, strict=True):
             for i in range(0, len(part), self.block_rows):
                 watch.check(name)
-                view = part[i : i + self.block_rows]
-                plain = whole and is_plain(view)
-                yield DenseBlock(view, start + i) if plain else stored_block(view, start + i, self.columns)
+                yield as_block(part[i : i + self.block_rows], start + i, self.columns)
             start += len(part)
 
     def check(self) -> None:
