@@ -226,20 +226,8 @@ class DenseBlock(Block):
         return self.X
 
     def take(self, at: Places) -> FloatArray:
-        flags = self.X.flags
-        if isinstance(at, slice) or not flags.aligned or not (flags.c_contiguous or flags.f_contiguous):
-            return self.X[at]  # some columns of an array, or one that came in a message: `take` would copy it first
-        if not flags.c_contiguous:
-            return self.X.T.take(at, axis=1).T
-        if len(at) <= (step := rows_at_a_time(self.d)):
-            return self.X.take(at, axis=0)
-        out = np.empty((len(at), self.d))
-
-        def gather(tile: slice) -> None:
-            self.X.take(at[tile], axis=0, out=out[tile], mode="wrap")  # to raise in time NumPy would buffer the output
-
-        in_tiles(gather, strips(len(at), step), GATHER_SECONDS * out.size)
-        return out
+        plain = self.X.flags.c_contiguous and self.X.flags.aligned  # `take` would copy all of another array first
+        return self.X[at] if isinstance(at, slice) or not plain else self.X.take(at, axis=0)
 
 
 def with_ones(X: Matrix) -> Matrix:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE, bad_number, index_of
+from qpsvm.base.arrays.checks import index_of, sum_of_squares
 from qpsvm.base.arrays.rounding import first_rounded, rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError
@@ -90,17 +90,10 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
         raise rounded(values.ravel()[place], f"{where(row)}, {in_words(column, names)}")
     if values.dtype.kind in "biu":
         return 0.0
-    flat = values.ravel(order="K")
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = float(np.einsum("i,i", flat, flat))
-        if math.isfinite(squares):
-            return squares
-        good = np.abs(values) < LARGEST_VALUE  # false for NaN too
-    if good.all():
-        return math.inf if values.dtype == np.float64 else 0.0
-    raise bad_number(
-        X, good, lambda row, column, what: f"{where(row)}, {in_words(column, names)} is {what}", " near it"
+    squares = sum_of_squares(
+        X, lambda row, column, what: f"{where(row)}, {in_words(column, names)} is {what}", " near it"
     )
+    return squares if values.dtype == np.float64 else 0.0
 
 
 def in_words(column: int, names: Sequence[str] | None) -> str:
