@@ -190,22 +190,18 @@ class SpreadSamples(Samples):
     X: DaskRows
     factors: FloatArray | None
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("target", "weight"):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        whole: DaskRows = self.__dict__["X"]
-        if name == "weight":
-            self.__dict__[name] = self._weights(whole)
-        else:
-            self.__dict__[name] = repeated(1.0, whole.n)
-            if whole.target:
-                self.__dict__[name] = coded(whole.gathered(whole.target), self.classes)
-        return self.__dict__[name]
+    @remembered
+    def target(self) -> FloatArray:
+        """Of all samples, here: (n,)."""
+        target = self.X.target
+        return coded(self.X.gathered(target), self.classes) if target else repeated(1.0, self.n)
 
-    def _weights(self, whole: DaskRows) -> FloatArray:
+    @remembered
+    def weight(self) -> FloatArray:
         """The weights of all samples, here: (n,)."""
-        weight = repeated(1.0, whole.n) if whole.weight is None else whole.gathered(whole.weight).astype(np.float64)
-        return weight if self.factors is None else weighed_by_class(weight, self.target, self.factors)
+        weight = self.X.weight
+        s = repeated(1.0, self.n) if weight is None else self.X.gathered(weight).astype(np.float64)
+        return s if self.factors is None else weighed_by_class(s, self.target, self.factors)
 
     def fingerprint(self) -> str:
         """That of the same samples in one place, made where they are."""

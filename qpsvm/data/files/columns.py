@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError
 from qpsvm.data.files.encoding import DENSE_LIMIT, Column, Encoding
 from qpsvm.data.files.sheet import MISSING, Mask, Sheet, listing, numbers, whole
@@ -172,35 +172,18 @@ def column_of(columns: Columns, name: str) -> Column:
 
 
 def encode(columns: Columns, encoding: Encoding) -> Matrix:
-    """Turn the columns into X (n, d): dense, or CSR where 0/1 features would make it too large.
-
-    Each column is given up once it stands in X. Raises DataError.
-    """
-    n, d = len(columns.rows), encoding.n_features
-    found = {
-        column.name: _finite_numbers(columns, column.name) if column.categories is None else _codes(columns, column)
-        for column in encoding.columns
-    }
-    if n * d > DENSE_LIMIT and any(column.categories is not None for column in encoding.columns):
-        return sp.csr_array(sp.hstack([_block(column, found[column.name]) for column in encoding.columns]))
-    X, start = np.zeros((n, d)), 0
+    """Turn the columns into X (n, d): dense, or CSR where 0/1 features would make it too large. Raises DataError."""
+    blocks: list[Any] = []
     for column in encoding.columns:
-        values = found.pop(column.name)
-        columns.cells.pop(column.name)
         if column.categories is None:
-            X[:, start] = values
+            blocks.append(_finite_numbers(columns, column.name)[:, None])
         else:
-            X[np.arange(n), start + values] = 1.0
-        start += len(column.names)
-    return X
-
-
-def _block(column: Column, values: NDArray[Any]) -> Any:
-    """The features of one column, CSR: (n, 1), or (n, number of categories)."""
-    n = len(values)
-    if column.categories is None:
-        return sp.csr_array(values[:, None])
-    return sp.csr_array((np.ones(n), values, np.arange(n + 1)), shape=(n, len(column.categories)))
+            codes = _codes(columns, column)
+            shape = (len(codes), len(column.categories))
+            blocks.append(sp.csr_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=shape))
+    if len(columns.rows) * encoding.n_features > DENSE_LIMIT and any(map(sp.issparse, blocks)):
+        return sp.csr_array(sp.hstack(blocks))
+    return np.hstack([as_dense(block) for block in blocks])
 
 
 def _codes(columns: Columns, column: Column) -> NDArray[np.int32]:

@@ -14,7 +14,7 @@ from qpsvm.base.arrays.checks import index_of
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError
 from qpsvm.data.files.source import FilePath
-from qpsvm.data.rows import as_row_source, divided
+from qpsvm.data.rows import Standardised, as_row_source
 from qpsvm.data.rows import standardised as standardised_rows
 
 #: What of a file's target a machine learns from.
@@ -141,19 +141,15 @@ def moments(X: Matrix, path: FilePath) -> tuple[FloatArray, FloatArray]:
 def standardised(table: Table, path: FilePath) -> Table:
     """The table with its encoding's mean and scale applied, or itself where there are none.
 
-    A dense X that may be written to is changed in place. Raises DataError, ParameterError.
+    Raises DataError, ParameterError.
     """
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table
+    sparse = sp.issparse(table.X) and not mean.any()
+    rows = as_row_source(table.X if sparse else as_dense(table.X, path))
     with np.errstate(over="ignore"):
-        if sp.issparse(table.X) and not mean.any():
-            X = divided(table.X, scale)
-        else:
-            X = as_dense(table.X, path)
-            X = X if X.flags.writeable else X.copy()
-            X -= mean
-            X /= scale
+        X = Standardised(rows, mean, scale).matrix()
     values = X.data if sp.issparse(X) else X
     if not np.isfinite(values).all():
         name = table.names[index_of(X, int(np.argmin(np.isfinite(values).ravel())))[1]]
