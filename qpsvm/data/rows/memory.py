@@ -124,7 +124,7 @@ class ArrayRows(RowSource):
 
     @property
     def whole(self) -> Matrix | None:
-        return self._blocks[0].matrix if len(self._blocks) == 1 else None
+        return self._parts[0]
 
     @property
     def entries(self) -> int:
@@ -158,6 +158,10 @@ class ChunkRows(ArrayRows):
             raise DataError(f"the arrays of rows have {found} columns; they must all have the same number")
         self.d, self.is_sparse = int(widths[0]), bool(told[:, 1].any())
         self._hold([_compressed(chunk) if self.is_sparse else chunk for chunk in chunks if chunk.shape[0]])
+
+    @property
+    def whole(self) -> None:
+        """None even of one array: members have one or several, and decide alike."""
 
 
 def as_row_source(X: Any, comm: Communicator = SERIAL) -> RowSource:
