@@ -28,7 +28,7 @@ from qpsvm.data.rows.blocks import ALL, Block
 from qpsvm.data.rows.memory import Seal, as_block
 from qpsvm.data.rows.sparse_block import SparseBlock
 from qpsvm.data.sources.batches import check_total, check_values
-from qpsvm.data.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows, Watch, chosen
+from qpsvm.data.sources.stored import BLOCK_NUMBERS, Origin, StoredRows, Watch, chosen
 
 
 class SparseMap(StoredRows):
@@ -44,12 +44,12 @@ class SparseMap(StoredRows):
     is_sparse = True
 
     def __init__(
-        self, data: NDArray[Any], indices: NDArray[Any], indptr: IntArray, d: int, origin: Origin, beside: Beside,
+        self, data: NDArray[Any], indices: NDArray[Any], indptr: IntArray, d: int, origin: Origin,
         block_rows: int | None = None,
     ) -> None:  # fmt: skip
         self.data, self.indices, self.indptr = read_only(data), read_only(indices), read_only(indptr)
         n = len(indptr) - 1
-        super().__init__((n, d), origin, beside, block_rows or max(1, BLOCK_NUMBERS * n // max(len(data), 1)))
+        super().__init__((n, d), origin, block_rows or max(1, BLOCK_NUMBERS * n // max(len(data), 1)))
 
     def blocks(self) -> Iterator[Block]:
         for start in range(0, self.n, self.block_rows):
@@ -137,11 +137,11 @@ def _rows(
     columns_at = {option: given for option, given in (("target", target), ("weight", weight)) if _is_place(given)}
     numbered = [str(j) for j in range(width)]
     picked = chosen(numbered, what, columns_at.get("target"), columns, columns_at.get("weight"))
-    origin = Origin(kind, tuple(name for _, name in kept), tuple(map(len, parts)), watch)
     y = _column(parts, picked.target) if _is_place(target) else beside(target, n, "target")
     s = _column(parts, picked.weight) if _is_place(weight) else beside(weight, n, "weight")
     s = None if s is None else as_real_vector(s, "weight")
-    source = MemoryMap(parts, origin, Beside(y, s), _as_range([int(name) for name in picked.features]), block_rows)
+    origin = Origin(kind, tuple(name for _, name in kept), tuple(map(len, parts)), watch, y, s)
+    source = MemoryMap(parts, origin, _as_range([int(name) for name in picked.features]), block_rows)
     _check(source)
     watch.check()
     return source
@@ -206,7 +206,7 @@ class MemoryMap(StoredRows):
     is_sparse = False
 
     def __init__(
-        self, parts: Sequence[NDArray[Any]], origin: Origin, beside: Beside, columns: slice | IntArray = ALL,
+        self, parts: Sequence[NDArray[Any]], origin: Origin, columns: slice | IntArray = ALL,
         block_rows: int | None = None,
     ) -> None:  # fmt: skip
         self.parts = tuple(read_only(np.asarray(part)) for part in parts)
@@ -214,7 +214,7 @@ class MemoryMap(StoredRows):
         self.columns = columns
         self._files = origin.names if len(origin.names) == len(self.parts) else ("",) * len(self.parts)
         d = len(np.arange(self.parts[0].shape[1])[columns])
-        super().__init__((sum(map(len, self.parts)), d), origin, beside, block_rows)
+        super().__init__((sum(map(len, self.parts)), d), origin, block_rows)
 
     def blocks(self) -> Iterator[Block]:
         """Views of some rows of a part; before each, the file is looked at for a change."""

@@ -21,7 +21,7 @@ from qpsvm.base.arrays.rounding import first_rounded, rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.data.files.sheet import whole
-from qpsvm.data.sources.stored import Beside, Origin, Watch, at_row
+from qpsvm.data.sources.stored import Origin, Watch, at_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,16 +146,12 @@ class Tally:
         return sum(length for _, length in self.files)
 
     def origin(self) -> Origin:
-        """Where they are from."""
+        """Where they are from, and what stood beside them."""
         names, lengths = zip(*self.files, strict=True)
-        return Origin(self.decoder.kind, names, lengths)
-
-    def beside(self) -> Beside:
-        """What stood beside them."""
         target: NDArray[Any] | None = np.concatenate(self._labels) if self._labels else None
         target = whole(target) if target is not None and target.dtype.kind == "f" else target
         weight = np.concatenate(self._weights) if self._weights else None
-        return Beside(target, weight, self.decoder.feature_names)
+        return Origin(self.decoder.kind, names, lengths, Watch(), target, weight, self.decoder.feature_names)
 
 
 def _nothing(*_: object) -> None:

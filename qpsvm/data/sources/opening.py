@@ -19,7 +19,7 @@ from qpsvm.data.rows.source import RowSource
 from qpsvm.data.sources import arrays, arrow
 from qpsvm.data.sources.arrow import StreamedRows
 from qpsvm.data.sources.batches import Decoder, tallied
-from qpsvm.data.sources.spool import Decoded, Place, Stored, spooled
+from qpsvm.data.sources.spool import Decoded, Stored, folder_of, spooled
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import CsvRows, LibsvmRows
 
@@ -112,7 +112,7 @@ def open_rows(
         rows = Stored(rows)
     as_sparse = rows.is_sparse if sparse is None else sparse
     if scratch is not False:
-        return spooled(rows, Place.of(scratch), as_sparse, block_rows)
+        return spooled(rows, folder_of(scratch), as_sparse, block_rows)
     if as_sparse != rows.is_sparse or rows.once:
         raise ParameterError("scratch=False: rows that are kept in another way, or come only once, need a scratch file")
     return Decoded(rows, tallied(rows))

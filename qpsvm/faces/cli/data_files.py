@@ -28,7 +28,7 @@ from qpsvm.data.rows import standardised as by_blocks
 from qpsvm.data.sources.arrays import width_of
 from qpsvm.data.sources.arrow import files
 from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, with_content
-from qpsvm.data.sources.spool import Place, spooled
+from qpsvm.data.sources.spool import folder_of, spooled
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import LibsvmRows, sheet_of
 from qpsvm.faces.cli.terminal import Ticker
@@ -155,7 +155,7 @@ def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str
 def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
     refuse_named(found.name, vars(options).get, "--")
     decoder = LibsvmRows(found.paths)
-    source = spooled(decoder, Place.of(None), True)
+    source = spooled(decoder, folder_of(None), True)
     return source, Encoding("libsvm", None, (), source.d, first_index=decoder.first_index)
 
 
