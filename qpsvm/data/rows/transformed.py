@@ -198,16 +198,9 @@ class Tiled(Stacked):
             return self.source.own_weights(beta, rows % self.source.n)
         return self.source.own_weights(beta.reshape(self.times, self.source.n, *beta.shape[1:]).sum(axis=0))
 
-    def own_column_squares(self) -> FloatArray:
-        return self.times * self.source.own_column_squares()
-
     def take(self, rows: IntArray | slice) -> Matrix:
         index = np.arange(self.n)[rows] if isinstance(rows, slice) else rows
         return self.source.take(index % self.source.n)
-
-    def inner(self, rows: IntArray, others: IntArray) -> FloatArray:
-        left = rows % self.source.n
-        return self.source.inner(left, left if others is rows else others % self.source.n)
 
 
 class RowMap(Protocol):
