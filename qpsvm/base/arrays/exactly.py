@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import IN_CACHE, UNDERFLOW, UNIT, two_product, two_sum
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import common_value, repeated
 
@@ -28,10 +28,8 @@ from qpsvm.base.arrays.vectors import common_value, repeated
 LOOSE = 6.0 * UNIT
 #: Between these, (EXACT.2) holds: nothing on the way is denormal, or overflows.
 TINY, GREAT = 2.0**-960, 2.0**960
-#: Bits of a float, and of the lower half of it as an integer.
-DIGITS, HALF = 53, 26
-#: So many floats are added faster by `math.fsum`.
-FEW = 300
+#: Bits of a float.
+DIGITS = 53
 #: Products beside these sizes might lose their errors to underflow, or overflow.
 SMALLEST, LARGEST = 2.0**-400, 2.0**400
 
@@ -338,26 +336,16 @@ def nearest_float(value: Fraction) -> float:
 
 
 def sum_of(values: FloatArray) -> Fraction:
-    """The exact sum of floats, (n,): of integers below 2²⁷ for each of their exponents."""
+    """The exact sum of floats, (n,)."""
     one = common_value(values)
     if one is not None:
         return Fraction(one) * len(values)
-    total = Fraction(0)
-    if len(values) <= FEW and abs(values).max(initial=0.0) < GREAT:
-        left = values.tolist()
-        while part := math.fsum(left):  # rounded once, and what that loses is added next
-            left.append(-part)
-            total += Fraction(part)
-        return total
-    if len(values) > IN_CACHE:
-        return sum((sum_of(values[start : start + IN_CACHE]) for start in range(0, len(values), IN_CACHE)), total)
-    mantissa, exponents = np.frexp(values)
-    whole = np.ldexp(mantissa, DIGITS).astype(np.int64)
-    least = int(exponents.min(initial=0))
-    for exponent in (least + np.flatnonzero(np.bincount(exponents - least))).tolist():
-        part = whole[exponents == exponent]
-        added = (int((part >> HALF).sum()) << HALF) + int((part & ((1 << HALF) - 1)).sum())
-        total += added * Fraction(2) ** (exponent - DIGITS)
+    left, total = values.tolist(), Fraction(0)
+    if abs(values).max(initial=0.0) >= GREAT:  # `math.fsum` may overflow on the way
+        return sum(map(Fraction, left), total)
+    while part := math.fsum(left):  # rounded once, and what that loses is added next
+        left.append(-part)
+        total += Fraction(part)
     return total
 
 
