@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
@@ -15,9 +15,7 @@ from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
 from qpsvm.data.files import Encoding, StandardInput, Table, read_table
 from qpsvm.data.rows import RowSource, SomeRows
-from qpsvm.faces.cli.data_files import Given, as_stored, read_stored
-from qpsvm.faces.cli.data_files import in_words as in_words_of
-from qpsvm.faces.cli.measures import in_words
+from qpsvm.faces.cli.data_files import Given, as_stored, in_words, read_stored
 from qpsvm.faces.cli.options import BALANCED
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.faces.cli.variants import VARIANTS, Learnt, problem_of
@@ -56,35 +54,17 @@ class Sample:
 
     def problem(self, options: argparse.Namespace, rows: IntArray | slice = slice(None)) -> Problem:
         """The problem that the options describe, over some of the rows."""
-        beside = (self.y, self.table.groups, self.table.weights)
-        y, groups, weights = (None if each is None else each[rows] for each in beside)
-        return problem_of(rows_of(self.table.X, rows), y, options, groups, weights, self._class_weight(options))
+        table = self.table
+        y, groups, weights = (None if each is None else each[rows] for each in (self.y, table.groups, table.weights))
+        factors = class_weights(options.class_weight, self._known)
+        return problem_of(rows_of(table.X, rows), y, options, groups, weights, factors)
 
-    def _class_weight(self, options: argparse.Namespace) -> dict[Any, float] | str | None:
-        """The weights of the classes, by the labels that the problem is given.
-
-        Raises UnknownOptionError, ParameterError.
-        """
-        given = options.class_weight
-        if not given:
-            return None
-        if BALANCED in given:
-            if len(given) > 1:
-                raise ParameterError("--class-weight balanced says it of all classes: leave the other weights out")
-            return BALANCED
-        found: dict[Any, float] = {}
-        for label, weight in given:
-            chosen = is_label(self.labels, label)
-            if not chosen.any():
-                raise UnknownOptionError(
-                    f"no label {label!r} for --class-weight; {nearest(label, map(str, np.unique(self.labels)))}"
-                )
-            assert self.y is not None
-            key = self.y[chosen][0].item()
-            if key in found:
-                raise ParameterError(f"--class-weight weighs {label} twice")
-            found[key] = weight
-        return found
+    def _known(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The labels in words, and as the problem is given them: (k,) each."""
+        if self.classes is not None:
+            return self.classes, np.array([-1, 1])
+        known = np.unique(self.labels)
+        return known, known
 
     def model(self, result: SVMResult, problem: Problem) -> Model:
         """The decision function. It predicts the file's own labels, and knows how a file becomes features."""
@@ -92,11 +72,29 @@ class Sample:
         more = {} if self.against is None else {"positive": self.against}
         return model_of(result, problem, self.table.encoding, self.learnt, classes, more)
 
-    def training(self, model: Model) -> str:
-        """How well the model does on the rows that trained it, in words."""
-        target = self.labels if self.learnt == "labels" else self.y
-        quantile = model.metadata.get("quantile")
-        return in_words(self.learnt, model.predict(self.table.X), target, self.table.groups, quantile)
+
+def class_weights(
+    given: Sequence[Any] | None, known: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
+) -> dict[Any, float] | str | None:
+    """The weights of classes as `--class-weight` says, by the labels that a problem is given.
+
+    Raises UnknownOptionError, ParameterError.
+    """
+    if not given or BALANCED in given:
+        if given and len(given) > 1:
+            raise ParameterError("--class-weight balanced says it of all classes: leave the other weights out")
+        return BALANCED if given else None
+    found: dict[Any, float] = {}
+    labels, keys = known()
+    for label, weight in given:
+        chosen = is_label(labels, label)
+        if not chosen.any():
+            raise UnknownOptionError(f"no label {label!r} for --class-weight; {nearest(label, map(str, labels))}")
+        key = keys[chosen].tolist()[0]
+        if key in found:
+            raise ParameterError(f"--class-weight weighs {label} twice")
+        found[key] = float(weight)
+    return found
 
 
 def model_of(
@@ -165,13 +163,13 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
         sample = Sample(table, table.y, learnt=variant.learnt)
     left_out = f"; {table.dropped} rows with missing values left out" if table.dropped else ""
     n, d = table.X.shape
-    print(f"{in_words_of(given)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
+    print(f"{in_words(given)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
     for note in table.notes:
         print(f"  note        {note}", file=out)
     if options.verbose:
         print(f"  read in     {time.perf_counter() - start:.2f} s", file=out)
     if variant.learnt == "labels":
-        _check_classes(sample, in_words_of(given))
+        _check_classes(sample, in_words(given))
     return sample
 
 

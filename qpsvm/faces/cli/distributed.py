@@ -19,7 +19,7 @@ from qpsvm.base.errors import DataError, DataTypeError, MissingExtraError, Param
 from qpsvm.data.files import Encoding
 from qpsvm.data.files.sheet import whole
 from qpsvm.data.sources.arrays import mapped
-from qpsvm.faces.cli.data import source
+from qpsvm.faces.cli.data import class_weights, source
 from qpsvm.faces.cli.data_files import Stored, as_stored, columns_of, encoding_of
 from qpsvm.faces.cli.variants import VARIANTS, problem_of
 from qpsvm.machines import Problem
@@ -52,16 +52,13 @@ class Spread:
 
     def problem(self, options: argparse.Namespace) -> Problem:
         """The problem that the options describe."""
-        weights: dict[str, float] = dict(given for given in options.class_weight or () if isinstance(given, tuple))
-        whole: Any = options.class_weight[0] if options.class_weight and not weights else None
-        problem = problem_of(self.X, self.y, options, None, self.weight, whole)
-        if not weights:
-            return problem
-        known = {str(label): label for label in np.asarray(problem.samples.classes).tolist()}
-        absent = [label for label in weights if label not in known]
-        if absent:
-            raise ParameterError(f"--class-weight: there is no label {absent[0]!r}; known: {', '.join(known)}")
-        return problem_of(self.X, self.y, options, None, self.weight, {known[k]: w for k, w in weights.items()})
+
+        def known() -> tuple[NDArray[Any], NDArray[Any]]:
+            labels = np.asarray(problem_of(self.X, self.y, options, None, self.weight).samples.classes)
+            return labels, labels
+
+        factors = class_weights(options.class_weight, known)
+        return problem_of(self.X, self.y, options, None, self.weight, factors)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qpsvm.base.errors import (
     DataError,
@@ -26,9 +25,8 @@ from qpsvm.faces.cli.data import Sample, model_of, read
 from qpsvm.faces.cli.distributed import cluster, labels_of, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
 from qpsvm.faces.cli.held_out import SEED, folds, held_out, parts, some_rows
-from qpsvm.faces.cli.measures import named
 from qpsvm.faces.cli.options import settings, settle
-from qpsvm.faces.cli.scores import block, compared_labels, confusion, figures, warnings
+from qpsvm.faces.cli.scores import block, figures, named, training
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.faces.cli.variants import VARIANTS
 from qpsvm.machines import Problem
@@ -67,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     model = sample.model(result, problem)
     print(result.summary())
     if sample.learnt != "none":  # else the kinds of the vectors say it, and count what is on the boundary
-        print(f"  training    {sample.training(model)}")
+        print(f"  training    {training(sample, model.predict(sample.table.X), model.metadata.get('quantile'))}")
     code = CODES.get(result.status, 1)
     if options.test_size is not None:
         print(_held_out(test, model, whole.table.X.shape[0], seed, bool(options.class_weight)))
@@ -143,7 +141,7 @@ def _held_out(test: Sample, model: Model, n: int, seed: int, weighed: bool) -> s
     predicted = model.predict(test.table.X)
     scores = figures(test, predicted, model.metadata.get("quantile"))
     words = f"{named(scores)}, on {len(predicted)} of {n} rows that did not train (seed {seed})"
-    return block("held out", words, _table(test, predicted), warnings(test, predicted, scores, weighed))
+    return block("held out", words, test, predicted, scores, weighed)
 
 
 def _cross_validated(
@@ -177,12 +175,5 @@ def _cross_validated(
     all_tested = some_rows(sample, np.concatenate(rows)[order])
     predicted = np.concatenate(answers)[order]
     words = f"{named(mean, spread)} (seed {seed}; {certified} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
-    notes = warnings(all_tested, predicted, mean, bool(options.class_weight))
-    said = block(f"{len(gaps)} folds", words, _table(all_tested, predicted), notes)
+    said = block(f"{len(gaps)} folds", words, all_tested, predicted, mean, bool(options.class_weight))
     return said, certified == len(gaps)
-
-
-def _table(sample: Sample, predicted: NDArray[Any]) -> list[str]:
-    """The confusion matrix, where there are labels to confuse."""
-    true = compared_labels(sample)
-    return [] if true is None else confusion(true, predicted, np.unique(np.concatenate([true, predicted])))
