@@ -16,9 +16,8 @@ from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nea
 from qpsvm.data.files import Encoding, StandardInput, Table, read_table
 from qpsvm.data.rows import RowSource, SomeRows
 from qpsvm.faces.cli.data_files import Given, as_stored, in_words, read_stored
-from qpsvm.faces.cli.options import BALANCED
+from qpsvm.faces.cli.options import BALANCED, VARIANTS, Learnt, problem_of, target_of
 from qpsvm.faces.cli.terminal import Ticker
-from qpsvm.faces.cli.variants import VARIANTS, Learnt, problem_of
 from qpsvm.machines import Problem
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
@@ -131,12 +130,12 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
     Raises DataError, ParameterError, UnknownOptionError.
     """
     start = time.perf_counter()
-    variant = VARIANTS[options.variant]
+    learns = VARIANTS[options.variant].learns
     of_classes = "machines of two classes"
     belongings = (("positive", "labels", of_classes), ("class_weight", "labels", of_classes),
                   ("groups", "ranks", "a ranking"))  # fmt: skip
     for option, learnt, who in belongings:
-        if getattr(options, option) and variant.learnt != learnt:
+        if getattr(options, option) and learns != learnt:
             flag = f"--{option.replace('_', '-')}"
             raise ParameterError(
                 f"{flag} belongs to {who}, and the variant here is {options.variant}: leave {flag} out, or "
@@ -154,13 +153,13 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
         assert not isinstance(given, tuple)  # several files are stored ones
         table = read_table(
             given, target=options.target, drop=options.drop, drop_missing=options.drop_missing,
-            standardise=options.standardise and not raw, wanted=variant.target, groups=options.groups,
+            standardise=options.standardise and not raw, wanted=target_of(options), groups=options.groups,
             weights=options.weights,
         )  # fmt: skip
     if options.positive is not None and table.y is not None:
         sample = _against_rest(table, table.y, options.positive)
     else:
-        sample = Sample(table, table.y, learnt=variant.learnt)
+        sample = Sample(table, table.y, learnt=learns)
     left_out = f"; {table.dropped} rows with missing values left out" if table.dropped else ""
     n, d = table.X.shape
     print(f"{in_words(given)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
@@ -168,7 +167,7 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
         print(f"  note        {note}", file=out)
     if options.verbose:
         print(f"  read in     {time.perf_counter() - start:.2f} s", file=out)
-    if variant.learnt == "labels":
+    if learns == "labels":
         _check_classes(sample, in_words(given))
     return sample
 

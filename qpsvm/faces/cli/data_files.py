@@ -36,8 +36,8 @@ from qpsvm.data.sources.decoding.spool import Decoded, Place, spooled
 from qpsvm.data.sources.decoding.text import LibsvmRows, head_of
 from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, with_content
 from qpsvm.data.sources.stored import StoredRows
+from qpsvm.faces.cli.options import target_of
 from qpsvm.faces.cli.terminal import Ticker
-from qpsvm.faces.cli.variants import VARIANTS
 
 #: Share of the memory that is available from which on a text file is read in blocks unasked: as cells and numbers it
 #: takes a few times its size.
@@ -177,13 +177,13 @@ def columns_of(found: Stored, options: argparse.Namespace) -> tuple[list[str], s
     """
     if options.groups is not None:
         raise ParameterError("--groups is of a text file that is read into memory: leave it out, or take one")
-    variant, names = VARIANTS[options.variant], found.names()
+    names = found.names()
     apart = {"target": options.target, "weights": options.weights}
     own = {option: name for option, name in apart.items() if name is not None and _is_array(name, found)}
     beside = {option: _name_in(name, names, found) for option, name in apart.items() if name and option not in own}
     sheet = Sheet(found.paths[0], b"", ",", {name: j for j, name in enumerate(names)})
-    if options.target is None and variant.learnt != "none":
-        raise no_target(sheet, variant.target)
+    if options.target is None and target_of(options) != "none":
+        raise no_target(sheet, target_of(options))
     used = feature_columns(sheet, beside, [_name_in(name, names, found) for name in options.drop])
     target, weights = ({**beside, **own}.get(option) for option in apart)
     return used, target, weights
@@ -227,7 +227,7 @@ def _target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> N
     """The target as text files have it: integers where all are whole. Raises DataTypeError."""
     if y is None:
         return None
-    if VARIANTS[options.variant].target == "numbers" and y.dtype.kind not in "iufb":
+    if target_of(options) == "numbers" and y.dtype.kind not in "iufb":
         raise DataTypeError(
             f"{name}: the target {options.target!r} holds text, such as {y[0].item()!r}, where the variant "
             f"{options.variant} needs numbers; machines of two classes take labels"

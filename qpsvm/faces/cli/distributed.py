@@ -21,7 +21,7 @@ from qpsvm.data.files.sheet import whole
 from qpsvm.data.sources.arrays import mapped
 from qpsvm.faces.cli.data import class_weights, source
 from qpsvm.faces.cli.data_files import Stored, as_stored, columns_of, encoding_of
-from qpsvm.faces.cli.variants import VARIANTS, problem_of
+from qpsvm.faces.cli.options import VARIANTS, problem_of
 from qpsvm.machines import Problem
 
 #: Options of `solve` that look at rows here, and what they are.
@@ -130,7 +130,7 @@ def _frame(stored: Stored, options: argparse.Namespace) -> Spread:
             f"{stored.name}: column {texts[0]!r} is no column of numbers: leave it out by --drop {texts[0]!r}, or "
             "encode it as numbers first"
         )
-    learnt = VARIANTS[options.variant].learnt
+    learnt = VARIANTS[options.variant].learns
     text = learnt == "labels" and target is not None and frame.dtypes[target].kind not in "biuf"
     encoding = encoding_of(stored, used, target, text)
     y = None if target is None or learnt == "none" else frame[target].astype(object) if text else frame[target]
@@ -158,7 +158,7 @@ def _array(stored: Stored, options: argparse.Namespace) -> Spread:
             return None
         return whole[:, int(name)] if name.isdecimal() else mapped(name)
 
-    y = None if VARIANTS[options.variant].learnt == "none" else column(target)
+    y = None if VARIANTS[options.variant].learns == "none" else column(target)
     X = whole[:, [int(name) for name in used]]
     encoding = encoding_of(stored, used, target, False)
     return _standardised(Spread(stored.name, X, y, column(weights), encoding), options)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.faces.cli.data import Sample
-from qpsvm.faces.cli.variants import Learnt
+from qpsvm.faces.cli.options import Learnt
 
 #: Pairs that are compared at a time: 8 MB of answers.
 BLOCK_PAIRS = 8_000_000

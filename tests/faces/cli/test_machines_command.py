@@ -11,8 +11,8 @@ import pytest
 import qpsvm
 from qpsvm.data.files import read_table
 from qpsvm.faces.cli import main
+from qpsvm.faces.cli.options import VARIANTS
 from qpsvm.faces.cli.scores import in_words
-from qpsvm.faces.cli.variants import VARIANTS
 
 N = 40
 
@@ -65,7 +65,7 @@ PRINTED = {"labels": "accuracy", "numbers": "mean absolute error", "none": "insi
 @pytest.mark.parametrize("variant", OPTIONS)
 def test_every_machine_solves_saves_and_predicts(capsys, table, tmp_path, variant):
     model, written = tmp_path / "model.npz", tmp_path / "out.csv"
-    learnt = VARIANTS[variant].learnt
+    learnt = VARIANTS[variant].learns
     said = "mean pinball loss" if variant == "quantile-svr" else PRINTED[learnt]
     arguments = [table, "--variant", variant, *READ[learnt], *OPTIONS[variant]]
     code, out, _ = run(capsys, "solve", *arguments, "--save", model)
@@ -279,7 +279,7 @@ def test_a_table_without_target_has_no_labels(table):
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["epsilon-svr", "svdd", "ranking", "huber-hinge"])
 def test_derive_measures_every_step(capsys, table, variant):
-    code, out, _ = run(capsys, "derive", variant, "--data", table, *READ[VARIANTS[variant].learnt])
+    code, out, _ = run(capsys, "derive", variant, "--data", table, *READ[VARIANTS[variant].learns])
     assert code == 0
     residuals = [float(value) for value in re.findall(r"  residual (\d\S*)$", out, re.MULTILINE)]
     assert len(residuals) >= 8

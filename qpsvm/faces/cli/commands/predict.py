@@ -18,9 +18,9 @@ from qpsvm.base.writing import written
 from qpsvm.data.files import Encoding, Table, read_like
 from qpsvm.faces.cli.data import is_label, source
 from qpsvm.faces.cli.data_files import as_stored, parts_of
+from qpsvm.faces.cli.options import Learnt
 from qpsvm.faces.cli.scores import in_words
 from qpsvm.faces.cli.terminal import Ticker, require_writable
-from qpsvm.faces.cli.variants import Learnt
 from qpsvm.result.model import Model, load
 
 #: The column of decision values that stand alone, by what was learnt.

@@ -25,10 +25,9 @@ from qpsvm.faces.cli.data import Sample, model_of, read
 from qpsvm.faces.cli.distributed import cluster, labels_of, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
 from qpsvm.faces.cli.held_out import SEED, folds, held_out, parts, some_rows
-from qpsvm.faces.cli.options import settings, settle
+from qpsvm.faces.cli.options import VARIANTS, settings, settle
 from qpsvm.faces.cli.scores import block, figures, named, training
 from qpsvm.faces.cli.terminal import Ticker, require_writable
-from qpsvm.faces.cli.variants import VARIANTS
 from qpsvm.machines import Problem
 from qpsvm.many.grid.scoring import Fold
 from qpsvm.program.solution import Status
@@ -93,7 +92,7 @@ def _on_cluster(options: argparse.Namespace) -> int:
             problem = spread.problem(options)
         print(first_line(spread, problem))
         result = _solved(problem, options)
-        learnt = VARIANTS[options.variant].learnt
+        learnt = VARIANTS[options.variant].learns
         classes = result.model.classes if learnt != "labels" else labels_of(problem)
         model = model_of(result, problem, spread.encoding, learnt, classes, {})
         print(result.summary())
