@@ -98,7 +98,8 @@ class View:
     def _values(self, result: SVMResult, at: FloatArray) -> FloatArray:
         X = np.tile(self.base, (len(at), 1))
         X[:, list(self.columns)] = at
-        return result.decision_function(X)
+        with np.errstate(all="ignore"):  # what overflows is not drawn
+            return result.decision_function(X)
 
 
 def check_resolution(resolution: int) -> None:

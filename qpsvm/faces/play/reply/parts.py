@@ -31,8 +31,8 @@ from qpsvm.faces.play.finite import number, numbers
 from qpsvm.faces.play.machines import MACHINES, Machine, toy
 from qpsvm.faces.play.reply.explanations import verdicts
 from qpsvm.faces.play.request import Request, State
-from qpsvm.faces.plotting.hulls import ONE_POINT, reduced_hull
-from qpsvm.faces.plotting.view import BLOCK_ENTRIES
+from qpsvm.faces.plotting.hulls import reduced_hull, shares_of
+from qpsvm.faces.plotting.view import View
 from qpsvm.machines import EpsilonSVR, Problem
 from qpsvm.program.losses import gap_term
 from qpsvm.result.svm_result import SVMResult
@@ -243,10 +243,7 @@ def plane(request: Request, state: State, problem: Problem, result: SVMResult) -
 def _curve(state: State, problem: Problem, result: SVMResult, box: tuple[float, float, float, float]) -> dict[str, Any]:
     """f along the horizontal axis, the other features at their medians, with half the width of the tube."""
     x = np.linspace(box[0], box[1], TICKS_OF_CURVE)
-    at = np.tile(np.median(state.points[:, :-1], axis=0), (len(x), 1))
-    at[:, state.axes[0]] = x
-    with np.errstate(all="ignore"):  # what overflows becomes null
-        f = result.decision_function(at)
+    f = _seen(state.axes[:1], state.points[:, :-1]).values(result, x[:, None])
     return {"f": None, "levels": [], "curve": numbers(f), "epsilon": half_tube(problem, result), **_nothing("")}
 
 
@@ -300,20 +297,15 @@ def _projected(state: State) -> FloatArray:
     return projected
 
 
+def _seen(axes: tuple[int, ...], X: FloatArray) -> View:
+    """The plane, or line, that the page shows: features that are not shown are held at their medians."""
+    return View(axes, np.median(X, axis=0), X[:, list(axes)], [], "")
+
+
 def _values(state: State, result: SVMResult, box: tuple[float, float, float, float], n: int) -> list[Any]:
     """f on an n × n grid, row by row from y0 up, with as many digits as a picture needs: n² numbers."""
-    x0, x1, y0, y1 = box
-    x, y = np.meshgrid(np.linspace(x0, x1, n), np.linspace(y0, y1, n))
-    base = np.median(state.points, axis=0)  # features that are not shown are held here
-    step = max(1, BLOCK_ENTRIES // len(base))
-    found = []
-    for start in range(0, n * n, step):
-        part = slice(start, start + step)
-        at = np.tile(base, (len(x.ravel()[part]), 1))
-        at[:, state.axes[0]], at[:, state.axes[1]] = x.ravel()[part], y.ravel()[part]
-        with np.errstate(all="ignore"):  # what overflows becomes null
-            found.append(result.decision_function(at))
-    f = np.concatenate(found)
+    grid = np.meshgrid(np.linspace(*box[:2], n), np.linspace(*box[2:], n))
+    f = _seen(state.axes, state.points).values(result, np.column_stack([each.ravel() for each in grid]))
     finite = np.abs(f[np.isfinite(f)])
     size = max(abs(result.rho), float(np.median(finite)) if len(finite) else 0.0)
     if size > 0.0:
@@ -326,20 +318,15 @@ def _hulls(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
     why = why_no_hulls(state, problem)
     if why:
         return _nothing(why)
-    points, alpha = _projected(state), result.alpha
-    full = _hulls_of(state, np.ones(len(alpha)))
-    members = [state.labels == label for label in LABELS]
-    sums = [float(alpha[rows].sum()) for rows in members]
-    if not min(sums) > 0.0:
+    full = _hulls_of(state, np.ones(len(state.labels)))
+    if not min(result.alpha[state.labels == label].sum() for label in LABELS) > 0.0:
         return {**_nothing("every α is 0, so there are no closest points"), "hulls": _hulls_listed(full, None)}
-    with np.errstate(over="ignore"):  # α may be far below its bound
-        caps = np.minimum(2.0 * result.upper / sum(sums), 1.0)
-    reduced = full if (caps >= 1.0).all() else _hulls_of(state, caps)
-    closest = [alpha[rows] @ points[rows] / total for rows, total in zip(members, sums, strict=True)]
-    meet = float(np.hypot(*(closest[0] - closest[1]))) <= ONE_POINT * float(np.ptp(points, axis=0).max())
+    shares, axes = shares_of(problem, result), list(state.axes)
+    reduced = full if shares.full else _hulls_of(state, shares.caps)
     return {
-        "hulls": _hulls_listed(full, reduced), "cap": float(caps.max()), "closest": numbers(closest),
-        "meeting": numbers(closest[0]) if meet else None, "why_no_hulls": "",
+        "hulls": _hulls_listed(full, reduced), "cap": float(shares.caps.max()),
+        "closest": numbers([shares.plus[axes], shares.minus[axes]]),
+        "meeting": numbers(shares.plus[axes]) if shares.meet(state.points) else None, "why_no_hulls": "",
     }  # fmt: skip
 
 
