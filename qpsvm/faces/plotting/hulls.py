@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ from qpsvm.faces.plotting.style import (
     PURPLE,
     SAMPLE,
     SHAPES,
+    Axes,
     finished,
     marker_proxy,
     new_axes,
@@ -53,9 +54,6 @@ from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: A point is a vertex, and not rounding, where it reaches beyond an edge by this share of the samples' range.
 NOTICED = 1e-9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from qpsvm.faces.plotting.style import (
     EDGE,
     GREY,
     SAMPLE,
+    Axes,
     draw_kinds,
     finished,
     new_axes,
@@ -30,9 +31,6 @@ from qpsvm.machines import Problem, QuantileSVR
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: Opacity of the tube, and of the band between two quantiles.
 SHADE = 0.15

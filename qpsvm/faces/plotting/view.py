@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
-from qpsvm.faces.plotting.style import plain, set_labels
+from qpsvm.faces.plotting.style import Axes, plain, set_labels
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: Units are equal in both directions unless one side of the picture would then be more than so many times the other.
 SLIVER = 4.0
