@@ -1,10 +1,13 @@
-"""From the options to the samples and what is known of them."""
+"""From the options to the samples and what is known of them, and which of the rows train.
+
+Rows of weight 0 neither train nor are tested. Where columns are standardised, that is by the rows that train.
+"""
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
@@ -15,10 +18,11 @@ from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
 from qpsvm.data.files import Encoding, StandardInput, Table, read_table
 from qpsvm.data.rows import RowSource, SomeRows
-from qpsvm.faces.cli.data_files import Given, as_stored, in_words, read_stored
+from qpsvm.faces.cli.data_files import Given, as_stored, in_words, moments_of, read_stored, standardised_by
 from qpsvm.faces.cli.options import BALANCED, VARIANTS, Learnt, problem_of, target_of
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.machines import Problem
+from qpsvm.many.grid.scoring import Fold, drawn, taking_part
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 
@@ -218,3 +222,75 @@ def _against_rest(table: Table, y: NDArray[Any], positive: str) -> Sample:
         return Sample(table, signs, np.array([rest[0], y[chosen][0]], dtype=y.dtype))
     name = str(y[chosen][0])
     return Sample(table, signs, np.array([f"not {name}", name]), name, positive=y[chosen][0].item())
+
+
+#: Of the draw of rows, where no seed is given: the same command prints the same.
+SEED = 0
+
+
+def held_out(sample: Sample, part: float, seeded: int) -> Fold:
+    """A share of the rows, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
+
+    Raises DataError.
+    """
+    from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
+
+    rows, labels, groups = _drawn_from(sample)
+    settings: dict[str, Any] = {"n_splits": 1, "test_size": part, "random_state": seeded}
+    if groups is not None:
+        splitter = GroupShuffleSplit(**settings)
+    else:
+        splitter = ShuffleSplit(**settings) if labels is None else StratifiedShuffleSplit(**settings)
+    try:
+        train, test = next(splitter.split(rows, labels, groups))
+    except ValueError as error:
+        each = "" if labels is None else " of each class"
+        raise DataError(f"both sides need one{each}: take another share than {part:g}. ({error})") from error
+    known = np.zeros(len(rows)) if labels is None else labels
+    for label, count in zip(*np.unique(known, return_counts=True), strict=True):
+        for side, done, way in ((train, "trains", "smaller"), (test, "is tested", "larger")):
+            if not (known[side] == label).any():
+                raise DataError(
+                    f"the class {label} has {taking_part(count, 'row')}, and with a share of {part:g} none of them "
+                    f"{done}: take a {way} share, or --cv {min(count, 5)}"
+                )
+    return Fold(np.sort(rows[train]), np.sort(rows[test]))
+
+
+def folds(sample: Sample, count: int, seeded: int) -> Iterator[Fold]:
+    """So many folds, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
+
+    Raises DataError.
+    """
+    rows, labels, groups = _drawn_from(sample)
+    found = drawn(len(rows), labels, groups, count, True, seeded, "row")
+    return (Fold(rows[fold.train], rows[fold.test]) for fold in found)
+
+
+def parts(sample: Sample, split: Fold, options: argparse.Namespace) -> tuple[Sample, Sample]:
+    """The rows that train and those that are tested, both standardised by the first where that is asked for."""
+    train, test = some_rows(sample, split.train), some_rows(sample, split.test)
+    if not options.standardise:
+        return train, test
+    name = in_words(source(options.file))
+    mean, scale = moments_of(train.table.X, name)
+    first, second = (replace(part, table=standardised_by(part.table, mean, scale, name)) for part in (train, test))
+    return first, second
+
+
+def some_rows(sample: Sample, rows: IntArray) -> Sample:
+    """The same data with some of its rows only, ascending, which are copied where they are in memory."""
+    table, y = sample.table, sample.y
+    beside = (None if each is None else each[rows] for each in (table.y, table.groups, table.weights))
+    labels, groups, weights = beside
+    chosen = Table(rows_of(table.X, rows), labels, table.encoding, table.dropped, table.notes, groups, weights)
+    return replace(sample, table=chosen, y=None if y is None else y[rows])
+
+
+def _drawn_from(sample: Sample) -> tuple[IntArray, NDArray[Any] | None, NDArray[Any] | None]:
+    """The rows that take part, and their labels and groups where these say how to draw them."""
+    weights = sample.table.weights
+    rows = np.arange(sample.table.X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
+    labels = sample.labels[rows] if sample.learnt == "labels" else None
+    groups = sample.table.groups if sample.learnt == "ranks" else None
+    return rows, labels, None if groups is None else groups[rows]

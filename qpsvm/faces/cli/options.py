@@ -15,6 +15,7 @@ from typing import Any, Literal, NoReturn
 from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
 from qpsvm.data.files import Target
 from qpsvm.machines import Problem, registry
+from qpsvm.many.grid.scoring import SEEDS
 from qpsvm.space.kernels.functions import FUNCTIONS, KERNELS
 
 #: Negative numbers: argparse takes them for values, though they begin as options do.
@@ -210,6 +211,32 @@ def class_weight(text: str) -> str | tuple[str, float]:
     if text != BALANCED:
         raise argparse.ArgumentTypeError(f"expected balanced or LABEL=WEIGHT, such as yes=10, got {text!r}")
     return BALANCED
+
+
+def share(text: str) -> float:
+    """A share of the rows: more than none, and less than all. Raises ArgumentTypeError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if 0.0 < value < 1.0:
+        return value
+    hint = f"; {text} per cent are {value / 100.0:g}" if 1.0 < value < 100.0 else ""
+    raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, such as 0.25, got {text!r}{hint}")
+
+
+def fold_count(text: str) -> int:
+    """A number of folds. Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"expected a whole number of folds, 2 or more, got {text!r}")
+    return int(text)
+
+
+def seed(text: str) -> int:
+    """A number that a random draw begins from. Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) >= SEEDS:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {SEEDS - 1}, got {text!r}")
+    return int(text)
 
 
 def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how: Any) -> None:

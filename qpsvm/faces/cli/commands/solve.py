@@ -21,10 +21,9 @@ from qpsvm.base.errors import (
 from qpsvm.data.rows import RowSource
 from qpsvm.faces.cli.commands.plot import picture_of, require_picture, write_picture
 from qpsvm.faces.cli.commands.verify import check_options, proved, told
-from qpsvm.faces.cli.data import Sample, model_of, read
+from qpsvm.faces.cli.data import SEED, Sample, folds, held_out, model_of, parts, read, some_rows
 from qpsvm.faces.cli.distributed import cluster, labels_of, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
-from qpsvm.faces.cli.held_out import SEED, folds, held_out, parts, some_rows
 from qpsvm.faces.cli.options import VARIANTS, settings, settle
 from qpsvm.faces.cli.scores import block, figures, named, training
 from qpsvm.faces.cli.terminal import Ticker, require_writable
