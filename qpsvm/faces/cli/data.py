@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
-from qpsvm.data.files import Encoding, StandardInput, Table, read_table
+from qpsvm.data.files import StandardInput, Table, read_table
+from qpsvm.data.files.sheet import whole
 from qpsvm.data.rows import RowSource, SomeRows
 from qpsvm.faces.cli.data_files import Given, as_stored, in_words, moments_of, read_stored, standardised_by
 from qpsvm.faces.cli.options import BALANCED, VARIANTS, Learnt, problem_of, target_of
@@ -43,7 +44,7 @@ class Sample:
     """
 
     table: Table
-    y: NDArray[Any] | None
+    y: Any
     classes: NDArray[Any] | None = None
     against: str | None = None
     learnt: Learnt = "labels"
@@ -52,28 +53,34 @@ class Sample:
     @property
     def labels(self) -> NDArray[Any]:
         """The label of each row in words: (n,)."""
-        assert self.y is not None
-        return self.y if self.classes is None else self.classes[(self.y > 0).astype(int)]
+        return np.asarray(self.y if self.classes is None else self.classes[(self.y > 0).astype(int)])
 
-    def problem(self, options: argparse.Namespace, rows: IntArray | slice = slice(None)) -> Problem:
-        """The problem that the options describe, over some of the rows."""
+    def problem(self, options: argparse.Namespace, rows: IntArray | None = None) -> Problem:
+        """The problem that the options describe, over all rows or some."""
         table = self.table
-        y, groups, weights = (None if each is None else each[rows] for each in (self.y, table.groups, table.weights))
-        factors = class_weights(options.class_weight, self._known)
+        factors, beside = class_weights(options.class_weight, self._known), (self.y, table.groups, table.weights)
+        if rows is None:
+            return problem_of(table.X, self.y, options, *beside[1:], factors)
+        y, groups, weights = (None if each is None else each[rows] for each in beside)
         return problem_of(rows_of(table.X, rows), y, options, groups, weights, factors)
 
     def _known(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The labels in words, and as the problem is given them: (k,) each."""
         if self.classes is not None:
             return self.classes, np.array([-1, 1])
-        known = np.unique(self.labels)
+        y: Any = self.y
+        known = np.unique(np.asarray(y.unique() if hasattr(y, "unique") else y))  # of a data frame where it is
         return known, known
 
     def model(self, result: SVMResult, problem: Problem) -> Model:
         """The decision function. It predicts the file's own labels, and knows how a file becomes features."""
         classes = result.model.classes if self.classes is None else self.classes
         more = {} if self.against is None else {"positive": self.against}
-        return model_of(result, problem, self.table.encoding, self.learnt, classes, more)
+        metadata = {**result.model.metadata, "encoding": self.table.encoding.to_json(), "learnt": self.learnt, **more}
+        quantile = getattr(problem, "quantile", None)
+        if quantile is not None:
+            metadata["quantile"] = quantile
+        return replace(result.model, classes=None if classes is None else as_written(classes), metadata=metadata)
 
 
 def class_weights(
@@ -100,15 +107,9 @@ def class_weights(
     return found
 
 
-def model_of(
-    result: SVMResult, problem: Problem, encoding: Encoding, learnt: Learnt, classes: Any, more: Mapping[str, Any]
-) -> Model:
-    """The decision function with what `predict` has to know of the file that it was learnt from."""
-    metadata = {**result.model.metadata, "encoding": encoding.to_json(), "learnt": learnt, **more}
-    quantile = getattr(problem, "quantile", None)
-    if quantile is not None:
-        metadata["quantile"] = quantile
-    return replace(result.model, classes=classes, metadata=metadata)
+def as_written(classes: NDArray[Any]) -> NDArray[Any]:
+    """The labels as files have them: integers where all are whole."""
+    return whole(classes) if classes.dtype.kind == "f" else classes
 
 
 def source(name: str | Sequence[str]) -> Given:
@@ -119,12 +120,10 @@ def source(name: str | Sequence[str]) -> Given:
     return tuple(name)
 
 
-def rows_of(X: Any, rows: IntArray | slice) -> Any:
+def rows_of(X: Any, rows: IntArray) -> Any:
     """Some rows of samples, which stay where they are stored where they are not in memory; in ascending order."""
     if not isinstance(X, RowSource):
         return X[rows]
-    if isinstance(rows, slice):
-        return X if rows == slice(None) else SomeRows(X, np.arange(X.n)[rows])
     return X if len(rows) == X.n else SomeRows(X, rows)
 
 

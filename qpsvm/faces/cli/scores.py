@@ -116,7 +116,7 @@ def compared_labels(sample: Sample) -> NDArray[Any] | None:
         return sample.labels
     if sample.learnt != "none" or y is None or y.dtype.kind not in "iuf" or not np.isin(y, (-1, 1)).all():
         return None
-    return y.astype(int)
+    return np.asarray(y, dtype=int)
 
 
 def block(

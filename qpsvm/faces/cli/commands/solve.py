@@ -21,10 +21,11 @@ from qpsvm.base.errors import (
 from qpsvm.data.rows import RowSource
 from qpsvm.faces.cli.commands.plot import picture_of, require_picture, write_picture
 from qpsvm.faces.cli.commands.verify import check_options, proved, told
-from qpsvm.faces.cli.data import SEED, Sample, folds, held_out, model_of, parts, read, some_rows
-from qpsvm.faces.cli.distributed import cluster, labels_of, read_spread
+from qpsvm.faces.cli.data import SEED, Sample, folds, held_out, parts, read, some_rows, source
+from qpsvm.faces.cli.data_files import in_words
+from qpsvm.faces.cli.distributed import cluster, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
-from qpsvm.faces.cli.options import VARIANTS, settings, settle
+from qpsvm.faces.cli.options import settings, settle
 from qpsvm.faces.cli.scores import block, figures, named, training
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.machines import Problem
@@ -70,10 +71,7 @@ def run(options: argparse.Namespace) -> int:
     if draw is not None:
         write_picture(draw(result), options.plot)
         print(f"  drawn       {options.plot}")
-    if options.save is not None:
-        model.save(options.save)
-        some = "" if options.test_size is None else f", trained on {len(split.train)} rows"
-        print(f"  saved       {options.save}{some}", flush=True)
+    _saved(model, options, "" if options.test_size is None else f", trained on {len(split.train)} rows")
     if options.proof is not None and not proved(result, sample, options):
         code = code or 1
     if tested is not None and result.status is not Status.INTERRUPTED:
@@ -87,18 +85,20 @@ def _on_cluster(options: argparse.Namespace) -> int:
     """Solve over the workers of a cluster, print the summary and save the model."""
     with cluster(options.scheduler, options.verbose):
         with Ticker("asking the workers for what they read", options.verbose):
-            spread = read_spread(options)
-            problem = spread.problem(options)
-        print(first_line(spread, problem))
+            sample = read_spread(options)
+            problem = sample.problem(options)
+        print(first_line(in_words(source(options.file)), sample, problem))
         result = _solved(problem, options)
-        learnt = VARIANTS[options.variant].learns
-        classes = result.model.classes if learnt != "labels" else labels_of(problem)
-        model = model_of(result, problem, spread.encoding, learnt, classes, {})
         print(result.summary())
-        if options.save is not None:
-            model.save(options.save)
-            print(f"  saved       {options.save}", flush=True)
+        _saved(sample.model(result, problem), options)
     return CODES.get(result.status, 1)
+
+
+def _saved(model: Model, options: argparse.Namespace, note: str = "") -> None:
+    """Write the model, where that is asked for."""
+    if options.save is not None:
+        model.save(options.save)
+        print(f"  saved       {options.save}{note}", flush=True)
 
 
 def _check(options: argparse.Namespace) -> None:
