@@ -113,8 +113,12 @@ def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[st
             "a precomputed kernel has no features to draw; multipliers(problem, result) and "
             "complementarity(problem, result) need none"
         )
+    return view_over(problem, _columns(int(problem.X.shape[1]), features), names)
+
+
+def view_over(problem: Problem, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
+    """The view of one or two features that exist. Raises ParameterTypeError, DataError."""
     d = int(problem.X.shape[1])
-    columns = _columns(d, features)
     texts = feature_names(names, d)
     dense = as_dense(problem.X[problem.rows])
     held = d - len(columns)

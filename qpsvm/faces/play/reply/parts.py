@@ -11,6 +11,9 @@ curved, the second is C (ξ − α/(2C))² or Huber's. They are never negative, 
 the gap, (CERT.1). A regression has two α a sample, and the products are summed over both.
 
 What the plane shows: f on a grid or as a curve, the hulls that the dual is about, a ball's centre.
+
+A solver's way to the optimum: certified values after 1, 2, 3, … iterations, each of a run of its own. A run that is
+ended after k iterations gives the point that the solver had there, and nothing is polished.
 """
 
 from __future__ import annotations
@@ -22,20 +25,25 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm import backends
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import MissingExtraError, NotSeparableError
+from qpsvm.base.resources.progress import Clock
 from qpsvm.derivation import Step, derive
 from qpsvm.derivation.page import mathml
-from qpsvm.faces.play.catalogue import KERNELS
-from qpsvm.faces.play.finite import number, numbers
+from qpsvm.faces.play.catalogue import KERNELS, solvers
 from qpsvm.faces.play.machines import MACHINES, Machine, toy
+from qpsvm.faces.play.reply.checks import number, numbers
 from qpsvm.faces.play.reply.explanations import verdicts
 from qpsvm.faces.play.request import Request, State
 from qpsvm.faces.plotting.hulls import reduced_hull, shares_of
+from qpsvm.faces.plotting.tube import half_width
 from qpsvm.faces.plotting.view import View
-from qpsvm.machines import EpsilonSVR, Problem
+from qpsvm.machines import Problem
 from qpsvm.program.losses import gap_term
+from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
 
 
 def width(problem: Problem, result: SVMResult, machine: Machine, norm: float) -> float | None:
@@ -44,14 +52,7 @@ def width(problem: Problem, result: SVMResult, machine: Machine, norm: float) ->
         return 2.0 * result.rho / norm if norm > 0.0 else None
     if machine.learnt == "none":
         return next(iter(result.extras.values()))
-    return 2.0 * half_tube(problem, result) if machine.tube else norm
-
-
-def half_tube(problem: Problem, result: SVMResult) -> float:
-    """ε of a regression: how far f may be from t at no price; 0 of a quantile."""
-    if isinstance(problem, EpsilonSVR):
-        return problem.epsilon
-    return max(result.extras.get("epsilon", 0.0), 0.0)
+    return 2.0 * half_width(problem, result) if machine.tube else norm
 
 
 def counted(problem: Problem, result: SVMResult, machine: Machine) -> float:
@@ -244,7 +245,7 @@ def _curve(state: State, problem: Problem, result: SVMResult, box: tuple[float, 
     """f along the horizontal axis, the other features at their medians, with half the width of the tube."""
     x = np.linspace(box[0], box[1], TICKS_OF_CURVE)
     f = _seen(state.axes[:1], state.points[:, :-1]).values(result, x[:, None])
-    return {"f": None, "levels": [], "curve": numbers(f), "epsilon": half_tube(problem, result), **_nothing("")}
+    return {"f": None, "levels": [], "curve": numbers(f), "epsilon": half_width(problem, result), **_nothing("")}
 
 
 def _enclosed(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
@@ -346,3 +347,47 @@ def _hulls_listed(full: list[FloatArray], reduced: list[FloatArray] | None) -> l
     parts = [[], []] if reduced is None else [numbers(hull) for hull in reduced]
     return [{"label": label, "full": numbers(hull), "reduced": part}
             for label, hull, part in zip(LABELS, full, parts, strict=True)]  # fmt: skip
+
+
+#: Points of a run, and the iterations of the last one.
+RUN_POINTS, LAST = 40, 1000
+#: Seconds for all runs together; and for the optimum beside them.
+RUN_SECONDS, SOLVING = 2.5, 2.0
+#: The shortest time limit of a run, in seconds: what it has after one step.
+SHORTEST = 0.01
+#: The relative gap at which a run has arrived.
+ARRIVED = 1e-8
+
+
+def run(problem: Problem, name: str) -> dict[str, Any]:
+    """The certified values of a solver at increasing counts of iterations. Raises QPSVMError."""
+    best = solve(problem, check=False, time_limit=SOLVING)
+    if best.error is not None:
+        raise best.error
+    points: list[dict[str, Any]] = []
+    clock, note = Clock(RUN_SECONDS), f"Ended here, after {LAST} iterations."
+    limited = backends.get(name).abilities.grants("time_limit")
+    # 1, 2, 3, …, then ever further apart, up to `LAST`: about `RUN_POINTS` of them, since the first ones are rounded
+    for k in map(int, np.unique(np.round(np.geomspace(1, LAST, RUN_POINTS + 8)))):
+        limit = max(clock.left, SHORTEST) if limited else None
+        result = solve(problem, name, check=False, polish=False, max_iter=k, tol=ARRIVED, time_limit=limit)
+        if points and (clock.stopped() or result.status is Status.TIME_LIMIT):
+            note = f"Ended here: {RUN_SECONDS:g} seconds are over."
+            break
+        by_itself = result.iterations is not None and result.iterations < k
+        iteration = k if result.iterations is None else min(k, result.iterations)
+        if not points or points[-1]["iteration"] < iteration:
+            values = {each: number(getattr(result, each)) for each in ("primal", "dual", "gap")}
+            alpha = numbers(result.alpha)
+            points.append({"iteration": iteration, **values, "status": str(result.status), "alpha": alpha})
+        if result.gap <= ARRIVED:
+            note = ""
+            break
+        if by_itself:
+            note = f"Its own test ends it after {result.iterations} iterations, at a gap of {result.gap:.1g}."
+            break
+    choice = solvers()[name]
+    return {
+        "solver": name, "title": choice["title"], "about": choice["about"], "points": points, "note": note,
+        "optimum": {"primal": number(best.primal), "dual": number(best.dual), "gap": number(best.gap)},
+    }  # fmt: skip
