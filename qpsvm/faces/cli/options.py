@@ -198,10 +198,7 @@ def problem_of(
 
 
 def class_weight(text: str) -> str | tuple[str, float]:
-    """The word "balanced", or a label and its weight.
-
-    Raises ArgumentTypeError.
-    """
+    """The word "balanced", or a label and its weight. Raises ArgumentTypeError."""
     label, equals, weight = text.rpartition("=")
     if equals and label:
         try:

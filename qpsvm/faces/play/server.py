@@ -186,10 +186,7 @@ GOODBYE = 1
 
 
 def application(start: Start, port: int) -> App:
-    """The ASGI application: the page at "/", its files beside it, messages at "/ws".
-
-    Raises MissingExtraError.
-    """
+    """The ASGI application: the page at "/", its files beside it, messages at "/ws". Raises MissingExtraError."""
     try:
         from starlette.applications import Starlette
         from starlette.responses import Response
