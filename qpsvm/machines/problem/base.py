@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.frozen import made, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
@@ -205,9 +204,7 @@ class Problem(Machine[SVMResult]):
         """As `solver_qp`, but a dual is written down when somebody looks at it."""
         if check_form(form) == "primal" or self.constraints:
             return self.solver_qp(form)
-        factors = variables, rows, objective = self._scaling(form)
-        for factor in (*variables.values(), *rows.values(), objective):
-            as_positive(factor, "a positive scale")
+        factors = self._scaling(form)
         original = LaterQP(Statement(self._stated), lambda: self._qp("dual", textbook=False))
         scaled = LaterQP(Statement(self._stated).scaled(*factors), lambda: original.scaled(*factors))
         return ScaledQP(scaled, original, *factors)

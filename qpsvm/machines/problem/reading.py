@@ -31,7 +31,6 @@ from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
-from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 
 #: Letters of the names of a user's rows that a table keeps.
 LONGEST_NAME = 64
@@ -163,7 +162,6 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
     (`problems.base` imports this file, so a problem is any object here.)
     """
     samples, space, size = problem.samples, problem.space, problem.size_of_f
-    pivoted = isinstance(problem.kernel, PivotedCholesky)
     spread = _itself if samples.takes_all else problem._spread
     kind, table = kinds(space, certificate) if certificate.kind is None else certificate.kind, None
     if problem.user_rows is not None:
@@ -179,7 +177,7 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
     if not samples.takes_all:
         problem._absent(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
     extras, intervals = problem._extras(certificate)
-    extras = {**extras, **(exact_bounds(problem, certificate, model) if bounded and pivoted else {})}
+    extras = {**extras, **(exact_bounds(problem, certificate, model) if bounded else {})}
     low, high = certificate.b_interval
     if certificate.w is not None:
         moved = model.b / size - certificate.b
