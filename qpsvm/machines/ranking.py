@@ -126,6 +126,7 @@ class Ranking(Problem):
     )
     textbook = ("RANK.2", "½ {norm} + Σ C_k ξ_k", "wᵀ(x_i − x_j) ≥ 1 − ξ_k")
     dual_tag, own, learns = "RANK.9", ("C",), "ranks"
+    C: float
 
     def __init__(
         self,

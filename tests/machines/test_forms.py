@@ -110,5 +110,5 @@ def test_sizes_that_no_scale_makes_ordinary_are_refused_with_what_to_do(form: An
     """α is the target over K, which is 0 in floats: to divide by it was an error of Python's own."""
     problem = qpsvm.EpsilonSVR([[0.0], [1e100]], [0.0, 1e-200], epsilon=0.0, loss="squared")
     for make in (problem.solver_qp, problem.posed):
-        with pytest.raises(qpsvm.ParameterError, match="no scale makes ordinary numbers of α near .* standardise X"):
+        with pytest.raises(qpsvm.ParameterError, match="no scale makes ordinary numbers"):
             make(form)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
 from qpsvm.faces.cli.variants import VARIANTS, takers
 from qpsvm.machines import registry
+from qpsvm.machines.problem.parameters import HYPERPARAMETERS
 from qpsvm.space.kernels.functions import FUNCTIONS
 
 #: Negative numbers: argparse takes them for values, though they begin as options do.
@@ -136,14 +137,7 @@ class Bound:
 
 
 #: Parameters of the machines that are numbers, and what they are.
-PARAMETERS = {
-    "C": "penalty of slack",
-    "nu": "bound on the share of errors, or of rows outside",
-    "lam": "weight of the norm",
-    "epsilon": "half the width of the tube, in units of the target",
-    "quantile": "share of the targets that is to lie below f",
-    "width": "slack up to which the penalty is its square",
-}
+PARAMETERS = {name: each.what for name, each in HYPERPARAMETERS.items() if name != "loss"}
 #: Parameters whose values are words: no grid varies them.
 WORDS = ("loss", "intercept")
 #: Those of the kernels, with their defaults.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.forms import Form, check_form
 from qpsvm.machines.problem.linear_constraints import UserRows, as_list, lengths_of, user_rows
-from qpsvm.machines.problem.parameters import as_psd, described
+from qpsvm.machines.problem.parameters import as_intercept, checked, described, in_words, one_of
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
 from qpsvm.program.qp import QP
@@ -43,6 +43,8 @@ NAMED_ROWS = 3
 class Machine(ABC, Generic[R]):
     """A machine whose solution is an R. Arrays that it keeps are read-only: what is worked out of them is kept, too."""
 
+    #: What the machine is called, for people.
+    called: str = ""
     #: The names of the machine's own parameters, which `_keep` checks and keeps.
     own: ClassVar[tuple[str, ...]] = ()
     #: What is learnt of a sample beside its features: one of two labels, a number, a place in an order, or nothing.
@@ -58,10 +60,12 @@ class Machine(ABC, Generic[R]):
     mapped: ClassVar[bool] = True
 
     def __init__(
-        self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None
+        self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None, **own: Any
     ) -> None:
         self.constraints = () if constraints is None else as_list(constraints)
         self._take(samples, kernel, intercept, psd)
+        if own:
+            self._keep(**own)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -85,14 +89,15 @@ class Machine(ABC, Generic[R]):
         if isinstance(kernel, Precomputed) and n != d:
             raise DataError(f"a precomputed kernel matrix must be square, got shape {self.X.shape}")
         self.kernel: Kernel = kernel.resolve(samples.taken if isinstance(kernel, FeatureMap) else self.X)
-        self.intercept: Intercept = intercept
-        self.psd: PSDRule = as_psd(psd)
+        self.intercept: Intercept = as_intercept(intercept)
+        self.psd: PSDRule = one_of(psd, "psd", get_args(PSDRule))
         if self.constraints:
             user_rows(self.constraints, self.kernel, d, self.size_of_f, self.diagonal)  # only checked
 
     def _keep(self, **own: Any) -> None:
         """Check and keep the machine's own parameters, those of `own`."""
-        assert not own
+        for name, value in own.items():
+            setattr(self, name, checked(name, value, self.samples))
 
     def replace(self, **parameters: Any) -> Self:
         """The same problem with other parameters, sharing samples and, where the kernel stays, the Gram matrix.
@@ -143,10 +148,13 @@ class Machine(ABC, Generic[R]):
         first = f"{', '.join(names[:NAMED_ROWS])}{', …' if len(names) > NAMED_ROWS else ''}"
         return [*said, ("constraints", f"{len(names)} rows: {first}")] if names else said
 
-    @property
-    @abstractmethod
+    @remembered
     def title(self) -> str:
         """The machine with its parameters, for people."""
+        own = "".join(in_words(name, getattr(self, name)) for name in self.own)
+        kept = self.intercept if self.learns in ("labels", "numbers") else "free"  # of the others it is no choice
+        intercept = "" if kept == "free" else f", intercept {kept or 'absent'}"
+        return f"{self.called or type(self).__name__}{own}{intercept}, kernel {self.kernel}"
 
     @property
     def n(self) -> int:

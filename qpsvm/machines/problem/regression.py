@@ -26,7 +26,6 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_share
 from qpsvm.program.record import Equality, Numbers, Record
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
@@ -44,9 +43,7 @@ class Enclosing(Problem):
     )
     own: ClassVar[tuple[str, ...]] = ("nu",)
     learns = "none"
-
-    def _keep(self, *, nu: float) -> None:  # type: ignore[override]
-        self.nu = as_share(nu)
+    nu: float
 
     @property
     def predicted(self) -> NDArray[Any]:
