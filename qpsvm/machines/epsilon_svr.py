@@ -54,7 +54,6 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.exactly import inverses, joined
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.parameters import taking_prices
@@ -141,14 +140,6 @@ class EpsilonSVR(Regression):
         tag, _, *rows = self.textbook
         self.textbook = (tag, ABSOLUTE if loss == "absolute" else SQUARED, *rows)
         self.called = "ε-SVR" if loss == "absolute" else "ε-SVR (squared)"
-
-    @property
-    def _least_width(self) -> float:
-        return self.epsilon
-
-    def _half_width(self, certificate: Certificate) -> float:
-        del certificate
-        return self.epsilon
 
     def _record(self) -> Record:
         C = taking_prices(self.C, self.samples)

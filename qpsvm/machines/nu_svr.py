@@ -125,8 +125,8 @@ class NuSVR(Regression):
     def _still(self) -> FloatArray:
         return 0.5 * self.nu * self.svm.upper  # (NUSVR.6), half on either side
 
-    def _half_width(self, certificate: Certificate) -> float:
-        return max(certificate.multipliers["epsilon"], 0.0)
+    def _half_width(self, certificate: Certificate | None = None) -> float:
+        return 0.0 if certificate is None else max(certificate.multipliers["epsilon"], 0.0)
 
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         found, epsilon = dict(certificate.intervals), self._half_width(certificate)

@@ -46,7 +46,6 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.exactly import joined, multiples
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
 from qpsvm.machines.epsilon_svr import EpsilonSVR
 from qpsvm.machines.problem.parameters import taking_prices
@@ -121,10 +120,6 @@ class QuantileSVR(Regression):
         constraints: Any = None,
     ) -> None:
         super().__init__(numbers(X, t, sample_weight), kernel, intercept, psd, constraints, C=C, quantile=quantile)
-
-    def _half_width(self, certificate: Certificate) -> float:
-        del certificate
-        return 0.0
 
     def _record(self) -> Record:
         C, tau = taking_prices(self.C, self.samples), Fraction(self.quantile)

@@ -42,6 +42,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_positive, raw_array
 from qpsvm.base.arrays.exactly import products
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import shown
@@ -149,7 +150,7 @@ class Ranking(Problem):
             raise DataError("Ranking needs y, how good each sample is, or pairs (better, worse) of row numbers")
         target = self.samples.target
         self.pairs: IntArray = made_pairs(target, groups) if pairs is None else as_pairs(pairs, self.n)
-        if not self.taking_pairs.any():
+        if not self.in_dual.any():
             raise DataError("there is no pair whose samples both have a positive weight")
         self._keep(C=C)
 
@@ -246,30 +247,22 @@ class Ranking(Problem):
         """How many pairs there are."""
         return len(self.pairs)
 
-    @property
-    def taking_pairs(self) -> NDArray[np.bool_]:
+    @remembered
+    def in_dual(self) -> NDArray[np.bool_]:
         """The pairs of which both samples take part: (m,)."""
         found: NDArray[np.bool_] = np.all((self.sample_weight > 0)[self.pairs], axis=1)
         return found
-
-    def _gather(self, alpha: FloatArray) -> FloatArray:
-        return alpha[self.taking_pairs]
-
-    def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        whole = np.zeros(len(self.pairs), dtype=values.dtype)
-        whole[self.taking_pairs] = values
-        return whole
 
     def _absent(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
     ) -> None:
         del rows, certificate
-        left = ~self.taking_pairs
+        left = ~self.in_dual
         f = model.decision_function(as_row_source(self.X).matrix())
         yf[left], margin[left] = f[self.pairs[left, 0]] - f[self.pairs[left, 1]], 1.0
 
     def _record(self) -> Record:
-        pairs, weight = self.pairs[self.taking_pairs], self.sample_weight
+        pairs, weight = self.pairs[self.in_dual], self.sample_weight
         m, place = len(pairs), np.zeros(self.n, dtype=np.intp)
         place[self.rows] = np.arange(len(self.rows))
         parts = (np.tile([1.0, -1.0], m), place[pairs].ravel(), np.arange(0, 2 * m + 1, 2))

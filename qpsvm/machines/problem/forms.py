@@ -77,17 +77,13 @@ def alpha_unit(svm: SVMDual, kappa: float) -> float:
 
     Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
     """
-    finite = svm.upper[np.isfinite(svm.upper)] if common_value(svm.upper) is None else svm.upper
-    if not svm.comm.serial:
+    largest = common_value(svm.upper) if svm.comm.serial else None
+    if largest is None:
         largest = _mean(svm.upper[np.isfinite(svm.upper)], svm.comm, np.inf)
-    else:
-        largest = float(finite.mean() if common_value(finite) is None else finite[0]) if len(finite) else np.inf
     if svm.homogeneous:
         sizes = [size for size in (largest, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
         return max(min(sizes, default=1.0), SMALLEST_UNIT)
-    bend = (
-        (float(svm.curvature.mean()) if svm.comm.serial else _mean(svm.curvature, svm.comm, 0.0)) if svm.curved else 0.0
-    )
+    bend = _mean(svm.curvature, svm.comm, 0.0) if svm.curved else 0.0
     unit = min(level_size(svm) / (kappa + bend), largest)
     return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
 

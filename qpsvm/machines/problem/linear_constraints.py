@@ -248,7 +248,7 @@ class UserRows:
         )  # fmt: skip
         rows, mix = own.rows, own.mix
         if self.mix is not None or mix is not None:
-            first = mix if mix is not None else _picked(np.arange(n) if rows is None else rows, n)
+            first = mix if mix is not None else sp.eye_array(n, format="csr")[slice(None) if rows is None else rows]
             rows, mix = None, sp.csr_array(sp.block_diag([first, sp.eye_array(p) if self.mix is None else self.mix]))
         elif rows is not None:
             rows = np.concatenate([rows, n + np.arange(p)])
@@ -266,12 +266,6 @@ def _beside(formula: str) -> str:
     """An equality with the rows' part in it."""
     left, _, right = formula.rpartition(" = ")
     return f"{left} − cᵀλ = {right}"
-
-
-def _picked(rows: IntArray, n: int) -> sp.csr_array:
-    """A selection of rows as a matrix: (m, n)."""
-    m = len(rows)
-    return sp.csr_array((np.ones(m), rows, np.arange(m + 1)), shape=(m, n))
 
 
 def as_list(constraints: Any) -> tuple[Rows, ...]:

@@ -230,17 +230,22 @@ class Machine(ABC, Generic[R]):
         """How many α there are, those of samples that take no part included."""
         return self.sides * self.n
 
+    @remembered
+    def in_dual(self) -> NDArray[np.bool_]:
+        """Which of the α are in the dual, those of samples that take part: (alphas,)."""
+        return np.tile(self.sample_weight > 0.0, self.sides)
+
     def _gather(self, alpha: FloatArray) -> FloatArray:
         """The entries of an array over the caller's α, (alphas, …), over the rows of the dual: (m, …)."""
-        if self.takes_all:
-            return alpha
-        return np.concatenate([self.taking_part(side) for side in np.split(alpha, self.sides)])
+        return alpha if self.takes_all else alpha[self.in_dual]
 
     def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """An array over the rows of the dual, (m, …), over the caller's α: 0 where a sample takes no part."""
         if self.takes_all:
             return values
-        return np.concatenate([self.samples.spread(side) for side in np.split(values, self.sides)])
+        whole = np.zeros((self.alphas, *values.shape[1:]), dtype=values.dtype)
+        whole[self.in_dual] = values
+        return whole
 
     @remembered
     def space(self) -> FeatureSpace:

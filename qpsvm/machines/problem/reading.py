@@ -162,7 +162,7 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
     (`problems.base` imports this file, so a problem is any object here.)
     """
     samples, space, size = problem.samples, problem.space, problem.size_of_f
-    spread = _itself if samples.takes_all else problem._spread
+    spread = problem._spread
     kind, table = kinds(space, certificate) if certificate.kind is None else certificate.kind, None
     if problem.user_rows is not None:
         table = constraint_table(certificate, problem.user_rows, size)
@@ -192,10 +192,6 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
         model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds,
         pairs=problem.shown_pairs, problem=bare(problem), **record,
     )  # fmt: skip
-
-
-def _itself(values: NDArray[Any]) -> NDArray[Any]:
-    return values
 
 
 def without_rows(certificate: Certificate) -> Certificate:
