@@ -103,22 +103,14 @@ class KernelBlocks:
             if 8.0 * X.shape[0] * X.shape[1] > DENSE_BYTES:
                 return
             X = X.toarray()
-        n, d = X.shape
-        left = np.empty((n, d + 2))
-        centred = left[:, :d]
-        np.subtract(X, np.add.reduce(X) / n, out=centred)
-        if sp.issparse(self.X) and squared_norms(X).max() <= AS_LONG * squared_norms(centred).max():
-            centred[...] = X  # what is not stored stays 0, which no rounding touches
+        origin, scale = np.add.reduce(X) / len(X), math.sqrt(2.0 * gamma)
+        if sp.issparse(self.X) and squared_norms(X).max() <= AS_LONG * squared_norms(X - origin).max():
+            origin = np.zeros_like(origin)  # what is not stored stays 0, which no rounding touches
             self.terms = int(np.diff(sp.csr_array(self.X).indptr).max())
-        centred *= math.sqrt(2.0 * gamma)
-        half = 0.5 * squared_norms(centred)
-        longest = 4.0 * float(half.max())
+        left, longest = augmented(X, origin, scale)
         if not longest * EPS <= EXPONENT_ERROR:
             return
-        left[:, d], left[:, d + 1] = -half, 1.0
-        right = left.copy()
-        right[:, d], right[:, d + 1] = 1.0, -half
-        self._left, self._right, self.samples, self.longest = frozen(left), frozen(right), read_only(X), longest
+        self._left, self._right, self.samples, self.longest = frozen(left), turned(left), read_only(X), longest
         self.single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
         self.floored = longest > -LOWEST_EXPONENT
 
@@ -353,6 +345,25 @@ class KernelBlocks:
             out[...] = self.block(np.arange(start, stop), np.arange(self.n), rough=True)
 
 
+def augmented(X: FloatArray, origin: FloatArray, scale: float) -> tuple[FloatArray, float]:
+    """The left vectors (a, −½‖a‖², 1) of (KBLOCK.2) for samples X (n, d), (n, d + 2), and the largest 4·½‖a‖²."""
+    n, d = X.shape
+    left = np.empty((n, d + 2))
+    a = left[:, :d]
+    np.subtract(X, origin, out=a)
+    a *= scale
+    np.multiply(squared_norms(a), -0.5, out=left[:, d])
+    left[:, d + 1] = 1.0
+    return left, -4.0 * float(left[:, d].min(initial=0.0))
+
+
+def turned(left: FloatArray) -> FloatArray:
+    """The right vectors (c, 1, −½‖c‖²) of (KBLOCK.2) of the same samples: (n, d + 2)."""
+    right = left.copy()
+    right[:, -2], right[:, -1] = left[:, -1], left[:, -2]
+    return frozen(right)
+
+
 def entry_seconds(width: int) -> float:
     """Seconds of an entry of an RBF Gram matrix over so many features, roughly."""
     return ENTRY_SECONDS + FEATURE_SECONDS * width
@@ -390,31 +401,14 @@ class FixedVectors:
         self.kernel, self.vectors = kernel, vectors
         self._right: FloatArray | None = None
         if isinstance(kernel, RBF) and not sp.issparse(vectors) and len(vectors):
-            self._augment(math.sqrt(2.0 * float(kernel.gamma)))
-
-    def _augment(self, scale: float) -> None:
-        """(KBLOCK.2), where rounding allows."""
-        s, d = self.vectors.shape
-        origin = np.add.reduce(self.vectors) / s
-        right = np.empty((s, d + 2))
-        np.subtract(self.vectors, origin, out=right[:, :d])
-        right[:, :d] *= scale
-        half = 0.5 * squared_norms(right[:, :d])
-        if not 8.0 * float(half.max()) * EPS <= EXPONENT_ERROR:
-            return
-        right[:, d], right[:, d + 1] = 1.0, -half
-        self._right, self._origin, self._scale = frozen(right).T, frozen(origin), scale
+            self._origin, self._scale = frozen(np.add.reduce(vectors) / len(vectors)), math.sqrt(2.0 * float(kernel.gamma))
+            left, longest = augmented(vectors, self._origin, self._scale)
+            if 2.0 * longest * EPS <= EXPONENT_ERROR:  # the module says why these are enough
+                self._right = turned(left).T
 
     def __call__(self, X: Matrix) -> FloatArray:
         """K(x_i, v_j), a new array: X (m, d) to (m, s)."""
         if self._right is None or sp.issparse(X):
             return self.kernel(X, self.vectors)
-        m, d = X.shape
-        left = np.empty((m, d + 2))
-        a = left[:, :d]
-        np.subtract(X, self._origin, out=a)
-        a *= self._scale
-        np.multiply(squared_norms(a), -0.5, out=left[:, d])
-        left[:, d + 1] = 1.0
-        exponents: FloatArray = left @ self._right
+        exponents: FloatArray = augmented(X, self._origin, self._scale)[0] @ self._right
         return exp_in_place(exponents)
