@@ -115,7 +115,7 @@ def restricted(problem: Any, rows: IntArray) -> Any:
     weight = weight if len(weight) == len(chosen) else weight[chosen]
     part = Samples(X, target, weight, samples.classes, samples.feature_names)
     _check_own(problem)
-    own = {name: _of(getattr(problem, name), samples.n, chosen) for name in problem.own}
+    own = {name: of_rows(getattr(problem, name), samples.n, chosen) for name in problem.own}
     new = over(problem, part, own)
     shared = space.restricted(rows, X) if isinstance(space, FeatureSpace) else None
     if shared is not None:
@@ -196,7 +196,7 @@ def in_space(problem: Any, space: FeatureSpace) -> Any:
     return new
 
 
-def _of(value: Any, n: int, rows: IntArray) -> Any:
+def of_rows(value: Any, n: int, rows: IntArray) -> Any:
     """A parameter for some of the rows: one a sample is picked, one for all stays."""
     if not _one_each(value, n):
         return value

@@ -33,7 +33,7 @@ from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, exp_in_place
-from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.kernels.kernel import squared_norms
 
 #: Rows × columns of one block in a product: 256 × 512 entries of eight bytes stay in the second-level cache. (Smaller
 #: ones would spend more time between two calls, when no other thread can run.)
