@@ -20,7 +20,7 @@ from qpsvm.base.resources.communicator import Communicator
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.forms import Form, check_form
-from qpsvm.machines.problem.linear_constraints import UserRows, as_list, lengths_of, user_rows
+from qpsvm.machines.problem.linear_constraints import UserRows, as_list, computed_rows, textbook_rows
 from qpsvm.machines.problem.parameters import as_intercept, checked, described, in_words, one_of
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 #: The type of a machine's result.
 R = TypeVar("R")
-#: Linear constraints that are named where a problem is shown.
-NAMED_ROWS = 3
 
 
 class Machine(ABC, Generic[R]):
@@ -92,7 +90,7 @@ class Machine(ABC, Generic[R]):
         self.intercept: Intercept = as_intercept(intercept)
         self.psd: PSDRule = one_of(psd, "psd", get_args(PSDRule))
         if self.constraints:
-            user_rows(self.constraints, self.kernel, d, self.size_of_f, self.diagonal)  # only checked
+            textbook_rows(self)  # only checked
 
     def _keep(self, **own: Any) -> None:
         """Check and keep the machine's own parameters, those of `own`."""
@@ -145,7 +143,7 @@ class Machine(ABC, Generic[R]):
         """What the problem is made of, a label and a short text each."""
         said = [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
         names = self._textbook_rows.names if self.constraints else ()
-        first = f"{', '.join(names[:NAMED_ROWS])}{', …' if len(names) > NAMED_ROWS else ''}"
+        first = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
         return [*said, ("constraints", f"{len(names)} rows: {first}")] if names else said
 
     @remembered
@@ -268,13 +266,12 @@ class Machine(ABC, Generic[R]):
     @remembered
     def user_rows(self) -> UserRows | None:
         """The linear constraints as they are computed with; None without any."""
-        if not self.constraints:
-            return None
-        X = self.samples.taken
-        own = X.squared_norms() if isinstance(X, RowSource) else self.kernel.diagonal(X)
-        usual = float(np.sqrt(max(float(np.mean(own)), 0.0))) or 1.0
-        rows = self._textbook_rows
-        return rows.scaled(lengths_of(rows, self.kernel), usual)
+        return computed_rows(self) if self.constraints else None
+
+    @property
+    def _textbook_rows(self) -> UserRows:
+        """The same as the user wrote them."""
+        return textbook_rows(self)
 
     @property
     def _row_scale(self) -> FloatArray:
@@ -282,13 +279,6 @@ class Machine(ABC, Generic[R]):
         if self.user_rows is None:
             raise AbsentError(f"{type(self).__name__} has no linear constraints")
         return self.user_rows.scale
-
-    @property
-    def _textbook_rows(self) -> UserRows:
-        """The same as the user wrote them."""
-        if not self.constraints:
-            raise AbsentError(f"{type(self).__name__} has no linear constraints")
-        return user_rows(self.constraints, self.kernel, self.X.shape[1], self.size_of_f, self.diagonal)
 
     @remembered
     def _by_differences(self) -> Self | None:
