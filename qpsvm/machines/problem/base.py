@@ -132,7 +132,7 @@ class Problem(Machine[SVMResult]):
     @property
     def shown_target(self) -> FloatArray | None:
         """The target of a regression, (n,); None for other machines."""
-        return None
+        return self.samples.target if self.learns == "numbers" else None
 
     @property
     def shown_pairs(self) -> IntArray | None:

@@ -69,11 +69,6 @@ class Regression(Problem):
     #: What the width of the tube adds to the dual, for people.
     width_formula: ClassVar[str] = ""
 
-    @property
-    def shown_target(self) -> FloatArray | None:
-        """t: (n,)."""
-        return self.samples.target
-
     def _half_width(self, certificate: Certificate | None = None) -> float:  # noqa: ARG002  (where it is found)
         """ε: how far f may be from t at no price; 0 of a machine without a tube, or before it has found its own."""
         return float(getattr(self, "epsilon", 0.0))
