@@ -7,6 +7,7 @@ A backend knows QPs and solvers. All that it may know of a machine is the `SVMDu
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
@@ -141,8 +142,11 @@ class Backend(ABC):
         Cost
             Time and memory.
         """
-        found = self.estimate(size, form)
-        return found if self.loads is None or self.loads.done else found + self.loads.cost
+        return self.imported(self.estimate(size, form))
+
+    def imported(self, estimate: Cost) -> Cost:
+        """An estimate, with what is still to be imported."""
+        return estimate if self.loads is None or self.loads.module in sys.modules else estimate + self.loads.cost
 
     def preferred_form(self, linear: bool) -> Form:
         """The form in which this solver certifies best, for a linear or another kernel.

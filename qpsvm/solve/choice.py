@@ -13,11 +13,10 @@ For linear machines the first is the cheapest of `augmented_lagrangian` (passes 
 from __future__ import annotations
 
 import math
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -40,11 +39,14 @@ FOLLOWERS, FLOOR = 3.0, 1.0
 
 @dataclass(frozen=True)
 class Choice:
-    """A backend, the form it is wanted in (None: the one it prefers), and the estimate, where there is one."""
+    """A backend, the form it is wanted in (None: the one it prefers), and the estimate, where there is one.
+
+    The estimate counts no imports; `cost` does, those that are still to be made.
+    """
 
     backend: str
     form: Form | None = None
-    cost: Cost | None = None
+    estimate: Cost | None = None
 
     @cached_property
     def chosen(self) -> Backend:
@@ -52,13 +54,18 @@ class Choice:
         return backends.get(self.backend)
 
     @property
+    def cost(self) -> Cost | None:
+        """The estimate, with what is still to be imported."""
+        return None if self.estimate is None else self.chosen.imported(self.estimate)
+
+    @property
     def seconds(self) -> float:
         """The estimate; 0 where there is none."""
-        return 0.0 if self.cost is None else self.cost.seconds
+        return 0.0 if self.estimate is None else self.estimate.seconds
 
     def __str__(self) -> str:
         form = "" if self.form is None else f" on the {self.form} form"
-        cost = "" if self.cost is None else f" (about {self.seconds:.2g} s)"
+        cost = "" if self.cost is None else f" (about {self.cost.seconds:.2g} s)"
         return f"{self.backend}{form}{cost}"
 
 
@@ -123,15 +130,15 @@ PLACES: dict[Which, tuple[Place, ...]] = {"linear": LINEAR, "kernel": KERNEL, "c
 
 def choices(problem: Problem) -> Iterator[Choice]:
     """The installed backends that take a problem, the first choice first; each is looked at when it is asked for."""
-    size, traits, names = size_of(problem), machine_traits(problem), backends.candidates()
+    size, traits = size_of(problem), machine_traits(problem)
     which: Which = "linear" if size.linear else "combined" if size.samples else "kernel"
-    told = (which, names, traits, _coarse(size))
-    there = tuple(map(sys.modules.__contains__, _imports()))
-    order = _kept_order(*told, there) if names == OURS else _order(*told)  # theirs may say anything
+    told = (which, traits, _coarse(size))
+    names = (*backends.REGISTRY, *(name for name in backends.OUTSIDE if name in backends.FOR_AUTO))
+    order = _kept_order(*told) if names == OURS else _order(*told, names)  # theirs may say anything
     return (choice for choice in order if choice.chosen.version() is not None)
 
 
-def _order(which: Which, names: tuple[str, ...], traits: Traits, size: Size) -> tuple[Choice, ...]:
+def _order(which: Which, traits: Traits, size: Size, names: tuple[str, ...] = OURS) -> tuple[Choice, ...]:
     """What takes a machine, in order, of the backends of these names, installed or not."""
     places = PLACES[which]
     given = {place.backend for place in places}
@@ -144,19 +151,8 @@ def _order(which: Which, names: tuple[str, ...], traits: Traits, size: Size) -> 
     return (*_woven(sorted(ranked, key=lambda choice: choice.seconds), listed), *last)
 
 
-@cache
-def _imports() -> tuple[str, ...]:
-    """What our own backends import when they are first used."""
-    return tuple({loads.module for name in OURS if (loads := backends.get(name).loads) is not None})
-
-
-@lru_cache(maxsize=1024)
-def _kept_order(
-    which: Which, names: tuple[str, ...], traits: Traits, size: Size, there: tuple[bool, ...]
-) -> tuple[Choice, ...]:
-    """`_order` of our own backends, whose estimates stay the same until more of these is imported."""
-    del there
-    return _order(which, names, traits, size)
+#: `_order` of our own backends, whose estimates stay the same.
+_kept_order = lru_cache(maxsize=1024)(_order)
 
 
 def _coarse(size: Size) -> Size:
@@ -178,7 +174,7 @@ def _choice(place: Place, names: tuple[str, ...], traits: Traits, size: Size) ->
         return None
     if place.unless in backends.REGISTRY and backends.get(place.unless).abilities.takes(traits, size.rows, "dual"):
         return None
-    return Choice(place.backend, place.form, backend.cost(size, form))
+    return Choice(place.backend, place.form, backend.estimate(size, form))
 
 
 def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choice]:
