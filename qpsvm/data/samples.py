@@ -18,7 +18,7 @@ from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.base.resources.communicator import SERIAL, Communicator
-from qpsvm.data.kinds import is_column, is_dask, is_stored
+from qpsvm.data.kinds import LARGE_MAP, is_column, is_dask, is_stored
 from qpsvm.data.labels import (
     ClassWeight,
     as_labels,
@@ -403,7 +403,7 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
     Raises ParameterTypeError, UnknownOptionError, QPSVMError.
     """
     columns = {"target": y, "weight": sample_weight}
-    if is_stored(X):
+    if (not isinstance(X, np.ndarray) or X.size >= LARGE_MAP) and is_stored(X):
         from qpsvm.data.sources.opening import open_rows
 
         X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})

@@ -31,12 +31,12 @@ from qpsvm.backends.own.kernel_newton_ import (
     MARGINS,
     MIRRORED,
     NU,
+    Intervals,
     interval_blocks,
     intervals,
     kernel_samples,
     loop_cost,
 )
-from qpsvm.backends.own.views import Intervals
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import Cost, Import, Size

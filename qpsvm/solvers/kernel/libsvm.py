@@ -220,14 +220,15 @@ def _fitted(
     kind: str, data: FloatArray, target: FloatArray, weights: FloatArray, settings: dict[str, Any], most: int
 ) -> LoopResult:
     n, beta, hurried = len(target), np.zeros(len(target)), False
+    apart = settings["kernel"] != "precomputed" and is_child()
     if compiled_loop(kind) is not None:
-        if is_child() and settings["kernel"] != "precomputed":
+        if apart:
             data = data.copy()  # the parent's may lie in memory that it shares
             when_hurried(partial(data.fill, np.nan))
         goal = (target > 0).astype(np.float64) if kind in ("SVC", "NuSVC") else target
         out = _call(compiled_loop(kind), kind, data, goal, weights, most, **settings)
         support, coefficients, finished, iterations = out[0], out[3][0], out[7] == 0, out[8]
-        hurried = is_child() and bool(np.isnan(data[0, 0]))
+        hurried = apart and bool(np.isnan(data[0, 0]))
     else:
         import sklearn
 
