@@ -14,7 +14,7 @@ from typing import Any
 
 from qpsvm.bounds import certify, levels
 from qpsvm.bounds.certificate import gap_sums
-from qpsvm.bounds.points import primal_points
+from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import boxed
 from qpsvm.derivation import measures
 from qpsvm.derivation.step import Measure, Step

@@ -277,6 +277,8 @@ FUNCTIONS = {name: tuple(inspect.signature(kind).parameters) for name, kind in K
 
 def as_kernel(kernel: Any) -> Kernel:
     """Turn a kernel object, a name or a callable into a `Kernel`. Raises UnknownOptionError, ParameterError."""
+    if isinstance(kernel, Kernel):
+        return kernel
     if isinstance(kernel, str):
         name = ALIASES.get(kernel, kernel)
         if name not in KERNELS:
