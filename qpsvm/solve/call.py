@@ -51,7 +51,7 @@ from qpsvm.solve.choice import (
 
 if TYPE_CHECKING:
     from qpsvm.machines.problem.all_in_one import JointProblem
-    from qpsvm.result.saving.checkpoint import Checkpoint
+    from qpsvm.solve.checkpointing import Checkpoint
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
@@ -249,7 +249,7 @@ def solve(
         backend = backend_of(problem, backend)
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
         as_flag(flag, name)
-    begin = None if start is None else problem.start(start)  # type: ignore[arg-type]
+    begin = None if start is None else cast("Any", problem).start(start)
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
         try:
