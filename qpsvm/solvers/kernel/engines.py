@@ -269,9 +269,9 @@ class Engines:
     def _gram(self) -> None:
         """The whole Gram matrix in double precision, which is kept."""
         plan = Plan(GRAM.stages[:1]) if self.brief else GRAM
-        beta, zero = unbounded(self.blocks.all(), self.problem), np.zeros(self.problem.n)
-        known = beta is not None
-        initial = InitialSet(np.arange(self.problem.n), beta if known else zero, zero, known)
+        rows, zero = np.arange(self.problem.n), np.zeros(self.problem.n)
+        beta = unbounded(self.blocks.all(), self.problem)
+        initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)
         self._done("gram", self._solve_from(initial, plan))
 
     def _solve_from(self, initial: InitialSet, plan: Plan) -> DualPoint | None:
