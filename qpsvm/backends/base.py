@@ -142,11 +142,7 @@ class Backend(ABC):
         Cost
             Time and memory.
         """
-        return self.imported(self.estimate(size, form))
-
-    def imported(self, estimate: Cost) -> Cost:
-        """An estimate, with what is still to be imported."""
-        return estimate if self.loads is None or self.loads.module in sys.modules else estimate + self.loads.cost
+        return with_import(self.estimate(size, form), self.loads)
 
     def preferred_form(self, linear: bool) -> Form:
         """The form in which this solver certifies best, for a linear or another kernel.
@@ -320,6 +316,11 @@ class Backend(ABC):
             Names with commas between them.
         """
         return able(wish, self._peers())
+
+
+def with_import(estimate: Cost, loads: Import | None) -> Cost:
+    """An estimate, with what is still to be imported."""
+    return estimate if loads is None or loads.module in sys.modules else estimate + loads.cost
 
 
 def able(wish: Wish, backends: Iterable[Backend]) -> str:

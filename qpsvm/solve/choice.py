@@ -37,7 +37,7 @@ import numpy as np
 
 from qpsvm import backends
 from qpsvm.backends.abilities import Traits, traits_of
-from qpsvm.backends.base import Backend
+from qpsvm.backends.base import Backend, with_import
 from qpsvm.backends.contract import Limits
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import TooLargeError
@@ -94,7 +94,7 @@ class Choice:
     @property
     def cost(self) -> Cost | None:
         """The estimate, with what is still to be imported."""
-        return None if self.estimate is None else self.chosen.imported(self.estimate)
+        return None if self.estimate is None else with_import(self.estimate, self.chosen.loads)
 
     @property
     def seconds(self) -> float:
