@@ -291,11 +291,14 @@ class Request:
     clock: Clock
     aim: float | None = None
 
-    def limits(self, backend: Backend, tol: float | None = None, allowed: float = float("inf")) -> Limits:
+    def limits(
+        self, backend: Backend, tol: float | None = None, allowed: float = math.inf, start: FloatArray | None = None
+    ) -> Limits:
         """What to ask of a backend, within `allowed` seconds. One that can tighten starts at its own tolerances."""
-        left = min(self.clock.left, allowed if backend.abilities.grants("time_limit") else float("inf"))
-        seconds = None if left == float("inf") else max(left, SHORTEST)
-        return Limits(tol if backend.abilities.tightens else self.aim or self.tol, self.max_iter, seconds, self.verbose)
+        left = min(self.clock.left, allowed if "time_limit" in backend.abilities.keeps else math.inf)
+        seconds = None if left == math.inf else max(left, SHORTEST)
+        aim = tol if backend.abilities.tightens else self.aim or self.tol
+        return Limits(aim, self.max_iter, seconds, self.verbose, start)
 
     @property
     def asks(self) -> bool:
@@ -368,13 +371,10 @@ def _attempt(problem: Machine[R], backend: Backend, form: Form, request: Request
     if request.start is not None and request.begins(backend, form):
         point = scaled.scale(request.start)
     for tol in _ladder(backend, request):
-        limits = request.limits(backend, tol, allowed.left)
+        limits = request.limits(backend, tol, allowed.left, point)
         pulse.doing = f"{backend.name} at work"
         with held() if backend.abilities.polls else nullcontext():
-            answer = compiled.solve(
-                tol=limits.tol, max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
-                start=point, **request.options,
-            )  # fmt: skip
+            answer = compiled._solved(limits, request.options)
             point = None  # a solver that is asked again goes on from where it is
             solve_time += answer.solve_time
             iterations += answer.iterations or 0
