@@ -314,7 +314,7 @@ def two_classes(
     ParameterError, ParameterTypeError.
     """
     X, y, sample_weight = stored(X, y, sample_weight)
-    if is_dask(X):
+    if not isinstance(X, np.ndarray) and is_dask(X):
         return _spread_classes(X, y, sample_weight, class_weight)
     matrix, names = features(X)
     target, classes = as_labels(given(y), matrix.shape[0])
@@ -404,7 +404,7 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
 
         X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
         y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
-    elif is_dask(X):
+    elif not isinstance(X, np.ndarray) and is_dask(X):
         return _of_frame(X, y, sample_weight)
     else:
         for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):
