@@ -80,8 +80,8 @@ MUTANTS = [
     # --- the point that is certified
     Mutant("bounds/certify.py", "point.half_distance(growth) + terms", "terms", ROUNDING),
     Mutant("bounds/certify.py", "offset=math.sqrt(2.0 * point.half_distance(best.growth))", "offset=0.0", ROUNDING),
-    Mutant("bounds/points.py", "(self.apart + growth * math.sqrt(2.0 * self.half_norm))", "self.apart", ROUNDING),
-    Mutant("bounds/points.py", "difference = self.offset + growth * self.w", "difference = self.offset", ROUNDING),
+    Mutant("bounds/certificate.py", "(self.apart + growth * math.sqrt(2.0 * self.half_norm))", "self.apart", ROUNDING),
+    Mutant("bounds/certificate.py", "difference = self.offset + growth * self.w", "difference = self.offset", ROUNDING),
     Mutant("bounds/restoration.py", "reach = np.where(self._equal, t, t + INSIDE * r)", "reach = t", ROUNDING),
     Mutant("bounds/restoration.py", "0.0, (INSIDE + 1.0) * r[broken])", "0.0, 0.0 * r[broken])", ROUNDING),
     Mutant("bounds/restoration.py", "np.inf, -t - INSIDE * r)", "np.inf, -t)", ROUNDING),

@@ -32,8 +32,8 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
-from qpsvm.solvers.kernel.initial_sets import unbounded
 from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.newton_step import unbounded
 from qpsvm.solvers.kernel.nu import Conditions, pivoted, pivoted_hard
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, find_ties, solve_kernel
 from qpsvm.solvers.shared.stopping import StopReason
