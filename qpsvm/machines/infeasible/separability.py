@@ -16,12 +16,12 @@ stopped. Of very many rows, only those that matter are looked at:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
@@ -38,8 +38,8 @@ NEARLY = 100.0
 FINEST = 1e-10
 #: Squared norms that centring brings down to this share of what they were are rounding.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
-#: Pairs of rows with one fingerprint that are compared; entries whose fingerprints are made at a time.
-CANDIDATES, FINGERPRINT_ENTRIES = 10, 1_000_000
+#: Entries of rows that are compared at a time.
+KEYED = 1_000_000
 #: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
 WHOLE_ROWS, FEWEST_ADDED = 1500, 200
 #: Entries of sparse rows that are centred at a time: 80 MB.
@@ -80,38 +80,28 @@ def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
 
     Shapes: X (n, d), y (n,).
     """
-    sums = _fingerprints(X)
-    positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
-    one, other = np.sort(sums[positive]), np.sort(sums[negative])
-    alike = one[other[np.minimum(np.searchsorted(other, one), len(other) - 1)] == one]
-    for fingerprint in alike[:CANDIDATES]:  # a chance in 2⁶⁴ that they are not the same
-        i, j = (int(rows[np.flatnonzero(sums[rows] == fingerprint)[0]]) for rows in (positive, negative))
-        if np.array_equal(as_dense(X[[i]]), as_dense(X[[j]])):
+    keys = list(_keys(X))
+    negative = {keys[j]: j for j in np.flatnonzero(y < 0).tolist()}
+    for i in np.flatnonzero(y > 0).tolist():
+        if keys[i] in negative:
             u, v = np.zeros(len(y)), np.zeros(len(y))
-            u[i] = v[j] = 1.0
+            u[i] = v[negative[keys[i]]] = 1.0
             return HullDistance(u, v, 0.0, np.zeros(0))
     return None
 
 
-def _fingerprints(X: Matrix) -> NDArray[np.uint64]:
-    """A whole number for each row, the same for rows of the same values: Σ_j (bits of x_ij)·(odd number of j), (n,)."""
-    n, d = X.shape
-    odd = np.random.default_rng(0).integers(0, 2**63, size=d, dtype=np.uint64) * 2 + 1
-    sums = np.zeros(n, dtype=np.uint64)
-    if sp.issparse(X):
-        rows = np.repeat(np.arange(n), np.diff(X.indptr))
-        np.add.at(sums, rows, _mixed(X.data) * odd[X.indices])
-        return sums
-    step = max(FINGERPRINT_ENTRIES // max(d, 1), 1)
-    for i in range(0, n, step):
-        sums[i : i + step] = (_mixed(X[i : i + step]) * odd).sum(axis=1, dtype=np.uint64)
-    return sums
-
-
-def _mixed(values: FloatArray) -> NDArray[np.uint64]:
-    """The bits of numbers, high ones brought down where a product keeps them; 0 for 0 and −0."""
-    bits = (values + 0.0).view(np.uint64)
-    return bits ^ (bits >> np.uint64(32))
+def _keys(X: Matrix) -> Iterator[bytes]:
+    """For each row the bytes of its numbers, the same for 0 and −0, of sparse rows with their places."""
+    step = max(KEYED // max(X.shape[1], 1), 1)
+    for start in range(0, X.shape[0], step):
+        if not sp.issparse(X):
+            yield from (row.tobytes() for row in X[start : start + step] + 0.0)
+            continue
+        part = sp.csr_array(X[start : start + step])
+        part.eliminate_zeros()
+        part.sort_indices()
+        for first, last in pairwise(part.indptr.tolist()):
+            yield part.indices[first:last].tobytes() + part.data[first:last].tobytes()
 
 
 def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
