@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import FINITE, above, below, sum_below
+from qpsvm.base.arrays.exactly import FINITE, above, rounded, sum_below
 from qpsvm.base.arrays.rounding import UNDERFLOW
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import at_most
@@ -132,10 +132,9 @@ def _by_terms(program: ExactDual, held: Primal, point: Feasible, measured: Measu
     """(BOUND.4), P and D; and the terms from above, (m,)."""
     sums = terms.summed(program, held, point, measured.values)
     apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
-    ridge = terms.penalties(program, held, point)
-    cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
+    cost, penalty, ridge = map(rounded, terms.group_parts(program, held, point))
+    curved, gain = terms.half_curved(program, point), terms.linear_part(program, point)
     half_low, half_high = measured.own_half or _own_half_square(measured)
-    gain, penalty = terms.linear_part(program, point), terms.ridge_part(program, point)
     dual = (
         sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
         -sum_below(-gain[1], half_low, curved[0], penalty[0]),
@@ -144,8 +143,8 @@ def _by_terms(program: ExactDual, held: Primal, point: Feasible, measured: Measu
         sum_below(measured.half_square[0], sums.losses[0], cost[0]),
         -sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
     )
-    low = sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
-    difference = low, apart + sums.terms[1] + above(ridge)
+    low = sum_below(terms.IN * sums.terms[0], ridge[0], measured.half_apart_low)
+    difference = low, apart + sums.terms[1] + ridge[1]
     length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
     return replace(_assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
 

@@ -87,10 +87,10 @@ def _named(samples: Any) -> tuple[str, str]:
 def _asked(problem: Any, weights: FloatArray) -> Meeting:
     """The question whether two classes meet, and the samples with weights."""
     chosen = np.flatnonzero(weights > 0.0)
-    numbers = problem.rows[chosen].tolist()
+    signs, numbers = problem.labels[chosen].astype(int).tolist(), problem.rows[chosen].tolist()
     rows, assumed = _rows(problem, chosen, list(map(str, numbers)), _matrix_only(problem))
     return Meeting(
-        problem.title, rows, problem.labels[chosen].astype(int).tolist(), weights[chosen], numbers, _named(problem.samples),
+        problem.title, rows, signs, weights[chosen], numbers, _named(problem.samples),
         partial(_decided, problem, weights), (problem.labels.tolist(), problem.rows.tolist()), assumed,
     )  # fmt: skip
 
