@@ -154,7 +154,7 @@ class _Sums:
         others = np.ones(values.n, dtype=bool)
         others[self.support] = False
         self._order = np.concatenate([self.support, np.flatnonzero(others)])
-        self._blocks = values.arranged(self._order, s)
+        self._block = values.arranged(self._order, s)
         sizes = np.abs(self.weights)
         e = values.exponent[self.support, None]
         q = self.weights.shape[1]
@@ -192,8 +192,7 @@ class _Sums:
                 self._add(rows, slice(left, min(left + COLUMNS, s)), mirrored=False)
 
     def _add(self, rows: slice, columns: slice, mirrored: bool) -> None:
-        K = self._blocks.block(rows, columns)
-        more = self._blocks.radius()
+        K, more = self._block(rows, columns)
         self._put(K, more, rows, columns)
         if mirrored and columns.stop > rows.stop:
             behind = slice(max(rows.stop, columns.start), columns.stop)
