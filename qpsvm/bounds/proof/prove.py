@@ -27,13 +27,7 @@ from qpsvm.bounds.proof.claims import Asked, concluded, nothing, weak_duality
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible
 from qpsvm.bounds.proof.proof import Claim, Proof
-from qpsvm.bounds.proof.remaining import (
-    best_intercepts,
-    costs_of_rounding,
-    free_intercepts,
-    near_intercept,
-    relaxed,
-)
+from qpsvm.bounds.proof.remaining import better_intercepts, costs_of_rounding, free_intercepts, relaxed
 from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
 from qpsvm.bounds.proof.terms import GapBounds, Interval
 
@@ -195,10 +189,7 @@ def sharpened(values: Values, points: IntArray, found: Values) -> Values:
 def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str, Primal]:
     """The gap with the best b there is, where that is clearly less; a sentence about it; and the numbers with it."""
     program, held = asked.program, asked.held
-    if isinstance(values, ExactValues):
-        other = best_intercepts(program, held, values)
-    else:
-        other = near_intercept(program, held, values.values)
+    other = better_intercepts(program, held, values)
     least = gap if other is None else _gap_of(program, other, point, values)
     if other is None or not least < 0.5 * gap:
         return gap, "", held
