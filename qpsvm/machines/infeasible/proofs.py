@@ -19,7 +19,7 @@ from qpsvm.bounds.proof.infeasible import constraints
 from qpsvm.bounds.proof.infeasible import hulls as meeting
 from qpsvm.bounds.proof.infeasible.constraints import Rows, balance
 from qpsvm.bounds.proof.infeasible.coordinates import columns_of, coordinates
-from qpsvm.bounds.proof.infeasible.hulls import Decided, Meeting, decided
+from qpsvm.bounds.proof.infeasible.hulls import Apart, Meeting, compared
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.machines.exact.constraints import by_matrix, own_value, points_of
@@ -146,14 +146,14 @@ def _matrix_only(problem: Any) -> bool:
     return not isinstance(problem.kernel, (Linear, FeatureMap)) and by_matrix(problem)
 
 
-def _decided(problem: Any, beta: FloatArray) -> Decided | str | None:
+def _decided(problem: Any, beta: FloatArray) -> list[Fraction] | Apart | None:
     """Whether the classes meet, by other means than the weights of the error: exactly, or why they do not."""
     X, n = problem.samples.taken, len(problem.labels)
     if isinstance(problem.kernel, RBF) and not isinstance(X, RowSource):
-        return None if shared_sample(X, problem.labels) else (
+        return None if shared_sample(X, problem.labels) else Apart([], (
             "no sample is in both of them, and features of different samples are linearly independent for a Gaussian "
             "(Micchelli 1986)"
-        )  # fmt: skip
+        ))  # fmt: skip
     matrix = _matrix_only(problem)
     mapped = isinstance(problem.kernel, FeatureMap)
     if n * (n if matrix else problem.kernel.width if mapped else X.shape[1]) > LOOKED_AT:
@@ -163,12 +163,12 @@ def _decided(problem: Any, beta: FloatArray) -> Decided | str | None:
     if known is None or known.kind not in SPANNING:
         return None
     signs = problem.labels.astype(np.int64)
-    found = decided(known.whole * signs.astype(object), signs, np.abs(beta))
-    if found is None or found.weights:
+    found = compared(known.whole * signs.astype(object), signs, np.abs(beta))
+    if not isinstance(found, Apart):
         return found
     if not isinstance(kernel, Linear):
-        return SPANNING[known.kind]
+        return Apart([], SPANNING[known.kind])
     w = [Fraction(0)] * points.shape[1]
     for place, exponent, value in zip(columns_of(points).tolist(), known.exponents, found.w, strict=True):
         w[place] = value / Fraction(2) ** exponent
-    return Decided([], w)
+    return Apart(w)
