@@ -156,7 +156,7 @@ def test_what_rounding_decides_is_decided():
     assert "open" not in seen
 
 
-def test_a_solution_that_is_only_enclosed(monkeypatch):
+def test_a_solution_that_is_only_enclosed(monkeypatch, tmp_path):
     X, y = cloud(150, 12, 7)
     error = hard(X, y)
     monkeypatch.setattr(cancelling, "MOST_EQUATIONS", 5)
@@ -166,6 +166,8 @@ def test_a_solution_that_is_only_enclosed(monkeypatch):
     exact = cancelling_of(error, X, y)
     share = Fraction(proof.claims[0].value)
     near = {**proof.record["u"], **proof.record["v"]}
+    with pytest.raises(qpsvm.UnsupportedError, match="enclosed"):  # a checker would refute these very weights
+        proof.save(tmp_path / "proof.json")
     assert all(abs(value - near[k]) <= share * near[k] for k, value in exact.items())
 
 

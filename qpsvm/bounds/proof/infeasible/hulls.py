@@ -149,7 +149,8 @@ def _met(asked: Meeting, convex: _Convex, which: Claim | None = None) -> Proof:
         Claim("hulls", "proven", f"{_point(asked.rows)} {those}: the hulls of the classes meet"),
         Claim("separable", "proven", "no hyperplane separates the classes: that point would be on both of its sides"),
     ]
-    return no_gap(asked.title, claims, math.inf, convex.record, asked.assumptions)
+    record = {**convex.record, "enclosed": which is not None}
+    return no_gap(asked.title, claims, math.inf, record, asked.assumptions)
 
 
 @dataclass(frozen=True, eq=False)
