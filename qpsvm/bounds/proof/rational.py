@@ -22,22 +22,13 @@ NONE = (math.inf, math.inf)
 
 def violations(program: ExactDual, held: Primal, exact: ExactValues) -> list[Between]:
     """t_k of (DUAL.2), each between two: (m,)."""
-    values = exact.values
     found = []
     for k in range(program.m):
-        sign = int(program.sign[k])
-        if program.mix is None:
-            low, high = values[k if program.rows is None else int(program.rows[k])]
-        else:
-            row = slice(*program.mix.indptr[k : k + 2])
-            low = high = Fraction(0)
-            for i, a in zip(program.mix.indices[row].tolist(), program.mix.data[row].tolist(), strict=True):
-                ends = sorted((Fraction(a) * values[i][0], Fraction(a) * values[i][1]))
-                low, high = low + ends[0], high + ends[1]
         fixed = program.level[k]
         for group in program.groups:
             fixed -= group.entry(k) * held.multipliers[group.multiplier]
-        found.append((fixed - high, fixed - low) if sign > 0 else (fixed + low, fixed + high))
+        ends = [sorted((factor * exact.values[i][0], factor * exact.values[i][1])) for i, factor in program.row(k)]
+        found.append((fixed - sum(high for _, high in ends), fixed - sum(low for low, _ in ends)))
     return found
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from qpsvm.base.arrays.exactly import sum_of
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
@@ -114,16 +113,11 @@ def _excluding(problem: Any, weights: Mapping[str, float]) -> tuple[Rows, FloatA
 def _rows(problem: Any, chosen: IntArray, names: list[str], matrix: bool) -> tuple[Rows, tuple[str, ...]]:
     """Rows of the exact program as (PFARKAS.1), −s_k⟨w, φ_k⟩ − E_k b ≤ −ℓ_k; and what is assumed of their points."""
     program = exact_program(problem)
-    A = program.mix
-    if A is None:
-        places = np.arange(program.m) if program.rows is None else program.rows
-        A = sp.csr_array((np.ones(program.m), places, np.arange(program.m + 1)), shape=(program.m, program.n))
-    A = sp.csr_array(A[chosen])
-    used, where = np.unique(A.indices, return_inverse=True)
-    kernel, points, assumed = _points(problem, used, matrix)
-    factors = (-program.sign[np.repeat(chosen, np.diff(A.indptr))] * A.data).tolist()
-    every = [(place, Fraction(factor)) for place, factor in zip(where.tolist(), factors, strict=True)]
-    terms = [every[start:stop] for start, stop in zip(A.indptr[:-1], A.indptr[1:], strict=True)]
+    every = [program.row(k) for k in chosen.tolist()]
+    used = sorted({point for row in every for point, _ in row})
+    place = {point: at for at, point in enumerate(used)}
+    kernel, points, assumed = _points(problem, np.array(used, dtype=np.intp), matrix)
+    terms = [[(place[point], -factor) for point, factor in row] for row in every]
     in_b = next((group for group in program.groups if group.multiplier == "b"), None)
     c = None if in_b is None else [-in_b.entry(k) for k in chosen.tolist()]
     h = [-Fraction(problem.size_of_f) * program.level[k] for k in chosen.tolist()]
