@@ -59,7 +59,6 @@ class KernelValues(ABC):
     relative: c.
     exponent, floor (n,): e and t.
     sizes (n,): |K_ij| ≤ sizes_i sizes_j.
-    positive: Whether no K̂_ij is negative.
     definite: Whether K is positive semidefinite by construction.
     """
 
@@ -68,7 +67,6 @@ class KernelValues(ABC):
     exponent: FloatArray
     floor: FloatArray
     sizes: FloatArray
-    positive: bool = False
     definite: bool = False
 
     @abstractmethod
@@ -230,7 +228,7 @@ class RBFValues(KernelValues):
     X (n, d)
     """
 
-    positive = definite = True
+    definite = True
 
     def __init__(self, kernel: RBF, X: Matrix) -> None:
         self.gamma = float(kernel.gamma)
