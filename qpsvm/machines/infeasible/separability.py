@@ -1,16 +1,11 @@
-"""Can two classes be separated? A linear program or the nearest points of the hulls answer, with a proof either way.
+"""Can two classes be separated? The nearest points of their hulls answer, with a proof either way.
 
-    (SEP.1)  minimise t  over u, v ≥ 0, t  subject to  1ᵀu = 1, 1ᵀv = 1,  |Σ u_i z_i − Σ v_j z_j| ≤ t in each coordinate
-
-t = 0: u and v are convex weights whose combinations meet, so no hyperplane separates the classes (theorem of the
-alternative, Bennett & Mangasarian 1992). t > 0: the multipliers of the coordinates are a separating direction. The
-coordinates are centred, those of sparse rows too, and scaled one by one first: neither changes whether the hulls meet.
-HiGHS solves (SEP.1)
-exactly where it is small. With more rows or coordinates, `nearest_points` takes a fraction of the time, and can be
-stopped. Of very many rows, only those that matter are looked at:
-
-    (SEP.2)  on rows S: the hulls of S meet, and with them those of all rows; or w separates S. Then S grows by the rows
-             that w puts on the wrong side of its margin, until there are none.
+(SEP.1)  u, v ≥ 0, 1ᵀu = 1, 1ᵀv = 1 with Σ u_i z_i = Σ v_j z_j:  no hyperplane separates the classes (theorem of the
+         alternative, Bennett & Mangasarian 1992). Else Σ u_i z_i − Σ v_j z_j of the nearest points is a direction
+         that does, `nearest_points`
+(SEP.2)  on rows S: the hulls of S meet, and with them those of all rows; or w separates S. Then S grows by the rows
+         that w puts on the wrong side of its margin, until there are none: of very many rows, only those that
+         matter are looked at
 """
 
 from __future__ import annotations
@@ -22,11 +17,9 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import lstsq
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
-from qpsvm.base.errors import SolverError
 from qpsvm.machines.infeasible.nearest_points import nearest_points
 from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
 
@@ -34,8 +27,6 @@ from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
 MEETING = 1e-8
 #: Up to so many times as far apart they are looked at again: what coordinates leave out of K is as large.
 NEARLY = 100.0
-#: The smallest tolerance that HiGHS takes.
-FINEST = 1e-10
 #: Squared norms that centring brings down to this share of what they were are rounding.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
 #: Entries of rows that are compared at a time.
@@ -102,38 +93,6 @@ def _keys(X: Matrix) -> Iterator[bytes]:
         part.sort_indices()
         for first, last in pairwise(part.indptr.tolist()):
             yield part.indices[first:last].tobytes() + part.data[first:last].tobytes()
-
-
-def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
-    """Solve (SEP.1) by HiGHS and sharpen its answer.
-
-    Shapes: Z (n, r), y (n,). Raises SolverError.
-    """
-    from scipy.optimize import linprog
-
-    if sp.issparse(Z):  # what is centred when dense is centred here
-        Z = as_dense(Z)
-        Z = Z - np.clip(Z.mean(axis=0), Z.min(axis=0), Z.max(axis=0))  # equal samples are then 0, every digit
-    centred = Z - Z.mean(axis=0)
-    sizes = np.abs(centred).max(axis=0)
-    sizes = np.where(sizes > 0, sizes, 1.0)
-    n, r = centred.shape
-    difference = (y[:, None] * (centred / sizes)).T
-    column = np.full((r, 1), -1.0)
-    A_ub = np.vstack([np.hstack([difference, column]), np.hstack([-difference, column])])
-    classes = np.vstack([np.append(y > 0, False), np.append(y < 0, False)]).astype(np.float64)
-    answer = linprog(
-        np.append(np.zeros(n), 1.0), A_ub=A_ub, b_ub=np.zeros(2 * r), A_eq=classes, b_eq=np.ones(2), method="highs",
-        options={"primal_feasibility_tolerance": FINEST, "dual_feasibility_tolerance": FINEST},
-    )  # fmt: skip
-    if answer.x is None:
-        raise SolverError(f"HiGHS did not solve the separability problem: {answer.message}")
-    weights = _sharpened(np.maximum(answer.x[:n], 0.0), difference, y)
-    multipliers = answer.ineqlin.marginals
-    direction = (multipliers[r:] - multipliers[:r]) / sizes
-    u, v = np.where(y > 0, weights, 0.0), np.where(y < 0, weights, 0.0)
-    reach, gap = float((centred * centred).sum(axis=1).max()), float(np.linalg.norm(centred.T @ (u - v)))
-    return HullDistance(u, v, _relative(gap, reach, float(np.abs(Z).max()) ** 2), _oriented(direction, centred, y))
 
 
 def nearest_hulls(
@@ -266,33 +225,3 @@ def _relative(distance: float, reach: float, size: float) -> float:
     if reach <= ROUNDING * size:
         return ROUNDING if reach > 0 else 0.0
     return distance / math.sqrt(reach) if reach > 0 else 0.0
-
-
-def _sharpened(weights: FloatArray, difference: FloatArray, y: FloatArray) -> FloatArray:
-    """Correct convex weights (n,) on their support so that the sums are 1 and the points meet, to rounding."""
-    weights = _normalised(weights, y)
-    support = np.flatnonzero(weights > 0)
-    part = difference[:, support]
-    system = np.vstack([part, y[support] > 0, y[support] < 0])
-    target = np.concatenate([np.zeros(len(part)), [1.0, 1.0]])
-    correction = lstsq(system, target - system @ weights[support], cond=1e-13)[0]
-    corrected = weights.copy()
-    corrected[support] += correction
-    if (corrected < 0).any():
-        return weights
-    corrected = _normalised(corrected, y)
-    better = np.linalg.norm(difference @ corrected) <= np.linalg.norm(difference @ weights)
-    return corrected if better else weights
-
-
-def _normalised(weights: FloatArray, y: FloatArray) -> FloatArray:
-    out = weights.copy()
-    for sign in (1.0, -1.0):
-        out[y == sign] /= out[y == sign].sum()
-    return out
-
-
-def _oriented(direction: FloatArray, Z: FloatArray, y: FloatArray) -> FloatArray:
-    """The direction or its negative, whichever puts the positive class on the larger side."""
-    values = Z @ direction
-    return direction if values[y > 0].mean() >= values[y < 0].mean() else -direction

@@ -51,8 +51,8 @@ PRIME = 2**31 - 1
 ELIMINATED, MULTIPLIED = 1e8, 1.5e7
 #: The most equations that (PCANCEL.3) solves in that time, where numbers are floats.
 MOST_EQUATIONS = 110
-#: Numbers of a linear program that is solved for a vertex.
-PROGRAM = 1e6
+#: Numbers of a linear program that is solved for a vertex, and the share of the largest row that is none beside others.
+PROGRAM, RANK = 1e6, 1e-13
 #: Columns that come in, at most; from the second half of them on the first that can, so that it ends (Bland).
 STEPS = 80
 
@@ -172,7 +172,9 @@ def _vertex(rows: Integers, near: FloatArray) -> FloatArray:
     sizes = np.array([max(abs(value) for value in row) or 1 for row in part.tolist()], dtype=object)
     left = np.vstack([(part / sizes[:, None]).astype(np.float64), np.ones(len(support))])
     costs = -np.log2(np.maximum(near[support], np.finfo(float).tiny))
-    found = linprog(costs, A_eq=left, b_eq=np.append(np.zeros(len(rows)), 1.0), method="highs-ds")
+    Q, R, _ = qr(left.T, mode="economic", pivoting=True)  # far from the origin all rows look alike
+    Q = Q[:, np.abs(R.diagonal()) > RANK * abs(R[0, 0])]
+    found = linprog(costs, A_eq=Q.T, b_eq=Q.T @ near[support], method="highs-ds")
     if found.x is None:
         return near
     vertex = np.zeros(len(near))

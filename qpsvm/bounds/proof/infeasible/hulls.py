@@ -36,6 +36,8 @@ from qpsvm.bounds.proof.infeasible.cancelling import (
 from qpsvm.bounds.proof.infeasible.constraints import Rows, listed, no_gap
 from qpsvm.bounds.proof.proof import Claim, Proof
 
+#: Equations up to which few exact weights take no longer than to enclose many.
+QUICK = 24
 #: Numbers and coordinates of samples that are all looked at, in a second or two.
 NUMBERS, MOST_COORDINATES = 1e5, 40
 
@@ -95,10 +97,12 @@ def meet(asked: Meeting) -> Mapping[int, Fraction] | bool | None:
     Where it is true of other weights than those asked about, u and v by the numbers of samples.
     """
     vectors = asked.rows.vectors()
-    if vectors is not None and enclosed(vectors, _halves(_rescaled(asked))) is not None:
-        return True
-    if vectors is not None and (weights := cancelling(vectors, asked.weights)) is not None:
-        return {number: 2 * weight for number, weight in zip(asked.numbers, weights, strict=True)}
+    if vectors is not None:
+        for exactly in (True, False) if len(vectors) <= QUICK else (False, True):
+            if not exactly and enclosed(vectors, _halves(_rescaled(asked))) is not None:
+                return True
+            if exactly and (weights := cancelling(vectors, asked.weights)) is not None:
+                return {number: 2 * weight for number, weight in zip(asked.numbers, weights, strict=True)}
     found = asked.decide()
     if isinstance(found, list):
         return {number: 2 * weight for number, weight in zip(asked.everyone[1], found, strict=True)}
