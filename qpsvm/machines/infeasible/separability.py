@@ -1,18 +1,19 @@
 """Can two classes be separated? The nearest points of their hulls answer, with a proof either way.
 
-(SEP.1)  u, v ≥ 0, 1ᵀu = 1, 1ᵀv = 1 with Σ u_i z_i = Σ v_j z_j:  no hyperplane separates the classes (theorem of the
-         alternative, Bennett & Mangasarian 1992). Else Σ u_i z_i − Σ v_j z_j of the nearest points is a direction
-         that does, `nearest_points`
-(SEP.2)  on rows S: the hulls of S meet, and with them those of all rows; or w separates S. Then S grows by the rows
-         that w puts on the wrong side of its margin, until there are none: of very many rows, only those that
-         matter are looked at
+    (SEP.1)  u, v ≥ 0, 1ᵀu = 1, 1ᵀv = 1 with Σ u_i z_i = Σ v_j z_j:  no hyperplane separates the classes (theorem of the
+             alternative, Bennett & Mangasarian 1992). Else the difference of the nearest points is a direction that
+             does, `nearest_points`
+    (SEP.2)  on rows S: the hulls of S meet, and with them those of all rows; or w separates S. Then S grows by the rows
+             that w puts on the wrong side of its margin, until there are none
+
+Of very many rows only those that matter are looked at, by (SEP.2).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -25,6 +26,8 @@ from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
 MEETING = 1e-8
+#: Hulls whose least distance is known to be this share of what it is at most are apart, however near.
+APART = 0.1
 #: Up to so many times as far apart they are looked at again: what coordinates leave out of K is as large.
 NEARLY = 100.0
 #: Squared norms that centring brings down to this share of what they were are rounding.
@@ -49,6 +52,7 @@ class HullDistance:
         where it is only known as Σ u_i z_i − Σ v_j z_j.
     undecided or None: Why the search ended before it knew ("time_limit", "interrupted", "iteration_limit");
         then the weights and the distance are the best that it had.
+    apart: Whether the direction separates, however near they are.
     """
 
     u: FloatArray
@@ -56,6 +60,7 @@ class HullDistance:
     distance: float
     direction: FloatArray
     undecided: str | None = None
+    apart: bool = False
 
     def __repr__(self) -> str:
         return outline("HullDistance", **vars(self))
@@ -63,7 +68,7 @@ class HullDistance:
     @property
     def meet(self) -> bool:
         """Whether the hulls meet as far as doubles tell: no proof that they do."""
-        return self.distance < MEETING
+        return self.distance < MEETING and not self.apart
 
 
 def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
@@ -113,6 +118,9 @@ def nearest_hulls(
         beta[rows] = points.x * y[rows]
         if points.stopped or points.upper < MEETING * _longest(Z) or len(rows) == len(y):
             found = _measured(space, y, beta, points.upper, points.stopped)
+            apart = space.is_linear and len(rows) == len(y) and points.lower > APART * points.upper
+            if apart:  # by what is not Σβ_i x_i with its rounding
+                return replace(found, apart=True, direction=points.w if len(points.w) == space.rows.d else np.zeros(0))
             return _again(space, y, rows, found, stopped)
         added = _misplaced(space.centred @ beta, y, rows)
         if not len(added):
