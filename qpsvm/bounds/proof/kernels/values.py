@@ -39,7 +39,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
 from qpsvm.space.kernels.blocks import exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
-from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.kernels.kernel import squared_norms
 
 #: K̂ of some rows and columns, at most `ROWS` × `COLUMNS`, and what to add to its radii: None where that is nothing.
 Block = Callable[[slice, slice], tuple[FloatArray, FloatArray | None]]
