@@ -1,6 +1,6 @@
 """A machine with one α a sample, or two mirrored ones, as `solvers.kernel.dual` knows it: over intervals of β.
 
-    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα
+    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα;  ρ of a ν-SVM is −ε of (IVAL.3)
     (IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
     (IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
     (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
@@ -69,7 +69,8 @@ class Intervals:
         curvature = svm.curvature[:n] + 0.0 if svm.curved else None
         if not svm.mirrored:
             signed = svm.sign * upper
-            problem = KernelDual(np.maximum(signed, 0.0), svm.sign * level, np.minimum(signed, 0.0), total=total)
+            high, low = np.maximum(signed, 0.0), np.minimum(signed, 0.0)
+            problem = KernelDual(high, svm.sign * level, low, total=total, mass=mass)
             return cls(svm, problem, curvature, balance)
         target, tube = 0.5 * (level[:n] - level[n:]), -0.5 * (level[:n] + level[n:])
         if (tube < 0.0).any() or (curvature is not None and (svm.curvature[n:] != curvature).any()):
