@@ -4,7 +4,7 @@ A hard margin is the C-SVM with a C that no α reaches.
 
 A machine with one α a sample, or two mirrored ones, as `solvers.kernel.dual` knows it: over intervals of β.
 
-    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα
+    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα;  ρ of a ν-SVM is −ε of (IVAL.3)
     (IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
     (IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
     (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
+from qpsvm.backends.abilities import ANYTHING
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock
-from qpsvm.program.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
+from qpsvm.program.costs import Cost, Size
 from qpsvm.program.losses import per_row
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
@@ -99,52 +99,6 @@ SHARED = 1e-15
 ROOM = 2.0
 
 
-class KernelNewtonBackend(Backend):
-    """`solvers.kernel.portfolio.solve_kernel`."""
-
-    name = "kernel_newton"
-    abilities = Abilities(
-        needs="dual of a machine with a free intercept, kernel or (few rows) linear; of a nu-SVM, few rows; fast",
-        dual=(
-            Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
-            Machines(NU - {"linear"}, LARGEST_NU), Machines(NU - {"kernel"}, LINEAR_NU),
-            Machines(INTERVALS - {"linear"}), Machines(INTERVALS - {"kernel"}, LINEAR_INTERVALS),
-            Machines(MIRRORED - {"linear"}), Machines(MIRRORED - {"kernel"}, LINEAR_INTERVALS),
-            Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_INTERVALS),
-        ),
-        because="it reads kernel and samples off the dual", starts=True, polls=True,
-    )  # fmt: skip
-    loads = Import("sklearn.svm", LIBSVM_IMPORT)
-
-    def options(self) -> frozenset[str]:
-        """The engine: auto, gram, band, dense, libsvm or low_rank."""
-        return frozenset({"engine"})
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """The Gram matrix of a linear machine. Of another, parts of it: it can stop between two of them."""
-        del form
-        n = size.rows
-        if not size.linear:
-            return loop_cost(size)
-        product = n * PRODUCT_SECONDS * size.weighed
-        gram = n * n * VALUE_SECONDS + product
-        if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
-            return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
-        if size.homogeneous:
-            return Cost(gram, gram, PAIR_BYTES * n**2).lasting(CALL + NU_SQUARE * n * n + product)
-        crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
-        seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
-        return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
-
-    def compile(self, qp: QP) -> KernelNewtonCompiled:
-        """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
-        statement = self.stated(qp)
-        svm = statement.svm
-        kernel, X, gram = kernel_samples(svm.gram, self.name)
-        data = SolverData(kernel=kernel, X=X, y=svm.sign, C=svm.upper, gram=gram)
-        return KernelNewtonCompiled(self, qp, data, statement)
-
-
 @dataclass(frozen=True, eq=False)
 class Intervals:
     """A machine and its problem over intervals.
@@ -173,7 +127,8 @@ class Intervals:
         curvature = svm.curvature[:n] + 0.0 if svm.curved else None
         if not svm.mirrored:
             signed = svm.sign * upper
-            problem = KernelDual(np.maximum(signed, 0.0), svm.sign * level, np.minimum(signed, 0.0), total=total)
+            high, low = np.maximum(signed, 0.0), np.minimum(signed, 0.0)
+            problem = KernelDual(high, svm.sign * level, low, total=total, mass=mass)
             return cls(svm, problem, curvature, balance)
         target, tube = 0.5 * (level[:n] - level[n:]), -0.5 * (level[:n] + level[n:])
         if (tube < 0.0).any() or (curvature is not None and (svm.curvature[n:] != curvature).any()):
@@ -294,8 +249,6 @@ class KernelNewtonCompiled(Compiled):
             "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter, "time_limit": limits.time_limit,
             "verbose": limits.verbose, **options,
         }  # fmt: skip
-        if svm.homogeneous and not intervals(svm):
-            return self._nu({**settings, "start": start}, limits)
         if svm.all_hard:
             return self._hard({**settings, "start": start})
         from qpsvm.solvers.kernel.portfolio import solve_kernel
@@ -303,7 +256,12 @@ class KernelNewtonCompiled(Compiled):
         machine = Intervals.of(svm, self.backend.name)
         beta = None if start is None else machine.beta(start)
         blocks = interval_blocks(self.data, svm, machine)
+        clock = Clock(limits.time_limit)
         answer = solve_kernel(blocks, machine.problem, linear=over_factor, start=beta, **settings)
+        if machine.problem.divided and isinstance(svm.gram, LowRank) and answer.reason == "numerical_error":
+            # its reduced hulls meet, or nearly: K_FF is singular there, and interior points see the features
+            left = None if limits.time_limit is None else max(clock.left, SHORTEST)
+            return self._inside(replace(limits, time_limit=left))
         return self._mapped(answer, machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube))
 
     def _mapped(self, answer: KernelSolution, alpha: FloatArray, multipliers: Mapping[str, float]) -> QPSolution:
@@ -319,24 +277,6 @@ class KernelNewtonCompiled(Compiled):
         gram = svm.gram.blocks if isinstance(svm.gram, KernelGram) else data.gram
         answer = solve_kernel_hard(data.kernel, data.X, svm.sign, self._curvature(), gram=gram, **settings)
         return self._mapped(answer, svm.sign * answer.beta + 0.0, {"b": answer.b})
-
-    def _nu(self, settings: dict[str, Any], limits: Limits) -> QPSolution:
-        """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ.
-
-        A linear one is left to interior points where the reduced hulls meet, or nearly: K_FF is singular there.
-        """
-        from qpsvm.solvers.kernel.nu import solve_kernel_nu
-
-        svm = self._statement.svm
-        nu = sum(group.total / float(group.column[0]) for group in svm.margins)
-        blocks = interval_blocks(self.data, svm, None)
-        settings.pop("engine", None)  # there is one
-        clock, linear = Clock(limits.time_limit), isinstance(svm.gram, LowRank)
-        answer, rho = solve_kernel_nu(blocks, svm.sign, svm.upper, nu, brief=linear, **settings)
-        if linear and answer.reason == "numerical_error":
-            left = None if limits.time_limit is None else max(clock.left, SHORTEST)
-            return self._inside(replace(limits, time_limit=left))
-        return self._mapped(answer, svm.sign * answer.beta + 0.0, {"b": answer.b, "rho": rho})
 
     def _inside(self, limits: Limits) -> QPSolution:
         """The QP by interior points."""
