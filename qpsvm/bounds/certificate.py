@@ -30,7 +30,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, total
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.resources.communicator import quantile_interval
-from qpsvm.program.losses import gap_term, loss
+from qpsvm.program.losses import block_terms, gap_term, largest_in_block, loss
 from qpsvm.program.svm_dual import SVMDual
 
 #: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
@@ -97,6 +97,8 @@ class Certificate:
         What that gap is a share of, from below; NaN where rounding was not counted.
     kind : ndarray of int8, shape (m,), or None
         Which rows are at a bound, where somebody has looked at these numbers already.
+    intercepts : ndarray, shape (k,), or None
+        b of several classes in one program, as the caller gets it: its levels are multipliers, and b is 0.
 
     See Also
     --------
@@ -144,6 +146,7 @@ class Certificate:
     explicit: FloatArray | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     kind: NDArray[np.int8] | None = None
+    intercepts: FloatArray | None = None
 
     @property
     def rho(self) -> float:
@@ -260,6 +263,11 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
     """
     terms, losses = 0.0, 0.0
     values, common = svm.at_rows(u), common_value(margin)
+    if svm.block > 1:
+        t, (upper, curvature) = margin - svm.sign * (values + b), (svm.upper, svm.curvature)
+        terms = float(block_terms(alpha, t, t, upper, curvature, svm.block).sum())
+        T = largest_in_block(t, svm.block)
+        return terms, float(loss(T, upper[:: svm.block], curvature[:: svm.block]).sum())
     simple = svm.hard is None and not svm.curved
     for start in range(0, len(alpha), BLOCK):
         part = slice(start, start + BLOCK)

@@ -12,7 +12,9 @@ from qpsvm.base.arrays.frozen import made
 from qpsvm.base.arrays.rounding import relative_gap
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
+from qpsvm.bounds.all_in_one_repair import class_intercepts
 from qpsvm.bounds.certificate import Certificate, gap_sums, middle, prefer_average
+from qpsvm.bounds.class_space import placed
 from qpsvm.bounds.gap_bounds import FEW
 from qpsvm.bounds.hard_margin import hard_certificate, hard_intercept, hard_reach
 from qpsvm.bounds.points import PrimalPoint, primal_points
@@ -167,6 +169,8 @@ def _measured(
 
 def _deepest(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> float:
     """The largest shortfall t as a share of the level, negative where every row is beyond it."""
+    if svm.classes is not None:
+        return float((svm.margin(multipliers) - svm.at_rows(u)).max()) / float(svm.common_level or 1.0)
     b = svm.b(multipliers)
     values, plus = svm.at_rows(u), svm.sign > 0
     inner = min(
@@ -186,6 +190,9 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
     makes the gap grow.
     """
     u = point.u if not growth else (1.0 + growth) * point.u
+    if svm.classes is not None:
+        multipliers = svm.classes.named(class_intercepts(svm.classes, a, u, point.half_norm, slopes))
+        return multipliers, {}, *gap_sums(svm, a, u, 0.0, svm.margin(multipliers))
 
     def at(thetas: list[float]) -> tuple[dict[str, float], float, float]:
         multipliers = svm.multipliers(thetas)
@@ -265,7 +272,7 @@ def certificate_of(
     """The certificate of what was measured, in the caller's own coordinates."""
     point, factor = best.point, 1.0 + best.growth
     b = svm.b(best.levels)
-    plane = space.plane(beta if point.coef is None else point.coef, point.w, b, factor)
+    plane, moved = placed(space, svm, beta if point.coef is None else point.coef, point.w, b, best.levels, factor)
     yf = svm.at_rows(point.u) * factor if best.growth or not svm.plain else point.u
     yf += plane.level
     yf *= svm.sign
@@ -277,13 +284,15 @@ def certificate_of(
     primal = best.primal
     if not math.isfinite(primal):
         dual = svm.comm.sum(float(svm.level @ a)) - dual_cost
+    if not moved:
+        own = {group.multiplier: best.levels[group.multiplier] for group in svm.margins}
+        moved = {"multipliers": own, "margin": svm.margin(best.levels)}
     return made(
-        Certificate, svm=svm, alpha=a, yf=yf, margin=svm.margin(best.levels), b=plane.b,
+        Certificate, svm=svm, alpha=a, yf=yf, b=plane.b, **moved,
         b_interval=(min(low + shift, plane.b), max(high + shift, plane.b)), intervals=every,
         w=plane.w, coef=plane.coef, primal=svm.unit * primal, dual=svm.unit * dual, gap=best.gap, level=plane.level,
         level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
         offset=math.sqrt(2.0 * point.half_distance(best.growth)),
-        multipliers={group.multiplier: best.levels[group.multiplier] for group in svm.margins},
         value_radius=None if point.radius is None else point.radius * (factor * FEW),
         explicit=point.coef, weight_radius=point.apart_radius,
     )  # fmt: skip

@@ -20,6 +20,7 @@ from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
+from qpsvm.bounds.class_space import ClassAccuracy, placed
 from qpsvm.bounds.gap_bounds import FEW, Bounds, multiplier
 from qpsvm.bounds.screening import combined_beta, combined_values
 from qpsvm.bounds.zero_optimum import Vanishing
@@ -91,7 +92,9 @@ class Counting:
 
     def _bettered(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
         base = self._bounded(certificate)
-        if self.svm.mix is not None and base.w is not None:  # differences of far samples: a pass over these shows more
+        if (
+            self.svm.mix is not None and self.svm.classes is None and base.w is not None
+        ):  # differences of far samples: a pass over these shows more
             better = self._sharp_weights(base)
             evaluated = self._evaluated(better, np.arange(self.svm.m))
             exact = base if evaluated is None else self._valued(self._bounded(evaluated))
@@ -134,23 +137,23 @@ class Counting:
     def _placed(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
         """The point whose decision values are (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
         b *= factor
-        total_factor = point.factor * factor
+        total_factor, norm = point.factor * factor, math.sqrt(2.0 * max(point.half_norm, 0.0))
+        own, by = (self.svm.beta(point.alpha) if point.explicit is None else point.explicit), total_factor
         if point.w is not None:
-            plane = self.space.plane(self.svm.beta(point.alpha), w, b, factor)
-            offset = point.offset + (factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
+            offset, by = point.offset + (factor - 1.0) * norm, factor
         elif point.explicit is not None:
-            plane = self.space.plane(point.explicit, None, b, total_factor)
-            offset = point.offset + abs(factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
+            offset, w = point.offset + abs(factor - 1.0) * norm, None
         else:
-            plane = self.space.plane(self.svm.beta(point.alpha), None, b, total_factor)
-            offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * max(point.half_norm, 0.0))
+            offset, w = abs(1.0 - 1.0 / total_factor) * factor * norm, None
+        multipliers = {name: factor * value for name, value in point.multipliers.items()}
+        plane, moved = placed(self.space, self.svm, own, w, b, multipliers, by)
         yf = self.svm.sign * (u * factor + plane.level)
         low, high = point.b_interval
         return point.changed(
             coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
             level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
             half_norm=point.half_norm * factor * factor, offset=offset,
-            placed=point.placed + 1, slack=None, radius=None,
+            placed=point.placed + 1, slack=None, radius=None, **moved,
             value_radius=None if point.value_radius is None else point.value_radius * (factor * FEW),
         )  # fmt: skip
 
@@ -174,10 +177,10 @@ class Counting:
             return point
         if self.raises:
             return self._raised(point, rows)
-        level = point.margin[rows]
+        level = point.margin[rows] if self.homogeneous else svm.level[rows]
         t, r = self.bounds.slack(point, rows)
         if point.slack is None and not self.homogeneous:  # what taking y f over will add
-            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + np.abs(level)) + point.level_radius
+            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + np.abs(point.margin[rows])) + point.level_radius
         near = (t + r > 0.0) & (t + r < PUSHABLE * level)
         if hard is not None and (svm.curved or not svm.scalable):  # the others may fall short
             near &= hard[rows]
@@ -188,7 +191,8 @@ class Counting:
             pushed = self._moved(point, "rho", rho)
         else:
             growth = self._most(((t + r) / (level - t - r))[near]) * FEW
-            growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
+            b = abs(point.b) if point.intercepts is None else float(np.abs(point.intercepts).max())
+            growth += UNIT * (4.0 + b)  # rounding of the numbers that it is pushed to
             u = self.svm.sign * point.yf - point.level
             pushed = self._placed(point, u, point.w, point.level, 1.0 + growth)
             if point.slack is not None and point.radius is not None:
@@ -268,7 +272,7 @@ class Counting:
         if evaluated is None:
             return None
         evaluated = self._bounded(evaluated)
-        if self.space.computed_intercept != "free" or self.homogeneous:
+        if self.space.computed_intercept != "free" or self.homogeneous or self.svm.classes is not None:
             return self._valued(evaluated)
         inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
         if self.comm.any(len(inside) > 0):
@@ -292,7 +296,9 @@ class Counting:
         if self.space.affine and point.w is not None:
             return self._measured_from_centre(point, point.w, rows)
         levels, numbers = self.svm.sign[rows] * point.margin[rows], (point.coef, point.w, point.b)
-        if self.svm.mix is None:
+        if isinstance(self.accuracy, ClassAccuracy) and point.intercepts is not None and self.svm.classes is not None:
+            found = self.accuracy.sharp_rows(self.svm.classes, rows, point.coef, point.w, point.intercepts)
+        elif self.svm.mix is None:
             found = self.accuracy.sharp_values(self.svm.samples_of(rows), *numbers, levels)
         elif point.b == point.level:  # otherwise rows are combinations of samples that were centred
             found = combined_values(self.accuracy, self.svm, rows, *numbers, levels)
@@ -301,7 +307,9 @@ class Counting:
         if found is None:
             return None
         slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
-        yf, off = point.yf.copy(), found[1] + self.svm.margin_radius(point.multipliers, rows)
+        yf, off = point.yf.copy(), found[1]
+        if self.svm.classes is None:  # whose intercepts are part of what was evaluated
+            off = off + self.svm.margin_radius(point.multipliers, rows)
         if self.svm.users is not None:  # a user's row may be known without any rounding
             sharper = off < radius[rows]
             rows, off, found = rows[sharper], off[sharper], (found[0][sharper], found[1][sharper])
@@ -360,7 +368,9 @@ class Counting:
         half_norm = point.half_norm
         if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
             f = self.bounds.at_samples(self.svm.sign * point.yf)
-            if f is not None:
+            if self.svm.classes is not None and not self.space.clipped:
+                half_norm = 0.5 * point.factor * float(point.alpha @ point.yf)  # Σ_i β_i u_i = Σ_k α_k s_k u_r(k)
+            elif f is not None:
                 half_norm = 0.5 * (float(point.coef @ f) - point.level * total_over(point.coef, self.comm)[0])
         if self.homogeneous:
             if self.svm.curved or self.svm.penalised:

@@ -7,6 +7,7 @@ multipliers of groups.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -70,6 +71,7 @@ class RowsOfSamples:
     sign: FloatArray
     rows: IntArray | None
     mix: sp.csr_array | None
+    classes: Any
     comm: Communicator
 
     @property
@@ -159,6 +161,8 @@ class RowsOfSamples:
         ndarray, shape (n,), or None
             None where no sample has two rows with α ≠ 0, and none is part of a combination.
         """
+        if self.classes is not None:
+            return None  # a whole number of a power of 2
         if self.mix is not None:
             most = int(np.bincount(self.mix[np.flatnonzero(alpha)].indices, minlength=self.n).max(initial=0))
             return (most + 1) * 2.0 * UNIT * self.beta_size(alpha)
