@@ -130,7 +130,7 @@ def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
     rows, of which a thousand may be close to the margin, and the last one for few.
     """
     free = (start.alpha > 0) & (start.alpha < svm.upper)
-    exact, many = 2 * np.count_nonzero(free) < len(free), len(free) > MANY_ROWS
+    exact, many = 2 * np.count_nonzero(free) < len(free), len(free) > MANY_ROWS and svm.classes is None
     if exact and many:
         yield np.zeros(len(free))
     curvature = svm.matrix.diagonal()

@@ -32,7 +32,7 @@ STAGES = (0.5, 0.2, 0.1, 0.05, 0.02, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
 POLISHING = 0.2
 #: Seconds that polishing may take at the end.
 LAST_POLISH = 10.0
-#: Rows of the dual up to which every step length of (JPOL.3) is tried after every stage.
+#: Rows of the dual up to which every step length of (POL.2) is tried after every stage.
 FEW_ROWS = 2000
 #: A measured gap that ends the stages, and seconds after which one that is within the tolerance does.
 FINE, LONG = 1e-12, 1.0
