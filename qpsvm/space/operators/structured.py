@@ -231,6 +231,8 @@ class Mixed(Operator):
     def diagonal(self) -> FloatArray:
         if (np.diff(self.mix.indptr) == 1).all():
             return np.asarray(self.base.diagonal()[self.mix.indices] * self.mix.data**2)
+        if isinstance(self.base, Repeated):  # a row is of different copies
+            return np.asarray(self.mix.multiply(self.mix) @ self.base.diagonal())
         each = np.arange(self.shape[0])
         return np.concatenate([self._own(each[i : i + DIAGONAL_ROWS]) for i in range(0, len(each), DIAGONAL_ROWS)])
 
