@@ -15,11 +15,9 @@ from qpsvm.bounds import levels
 from qpsvm.bounds.all_in_one_repair import class_intercepts
 from qpsvm.bounds.certificate import Certificate, gap_sums, middle, prefer_average
 from qpsvm.bounds.class_space import placed
-from qpsvm.bounds.gap_bounds import FEW
 from qpsvm.bounds.hard_margin import hard_certificate, hard_intercept, hard_reach
 from qpsvm.bounds.points import PrimalPoint, primal_points
 from qpsvm.bounds.repair import feasible
-from qpsvm.bounds.screening import far_rows
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -39,17 +37,11 @@ def certify(
     if svm.all_hard and svm.scalable and restored is None:
         return hard_certificate(space, svm, a, w)
     beta = svm.beta(a)
-    slopes, over_few = penalised_multipliers(svm, a), w is not None and not space.is_linear
-    quick = not (over_few or space.is_linear or restored is not None)
-    far = far_rows(space, svm, a, beta) if quick else None
-    if far is None:
-        moved = None
-        if w is None and space.is_linear and np.isfinite(a).all():
-            moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), svm.comm.sum(float(svm.level @ a))
-        own, points = primal_points(space, beta, w, enough == math.inf, moved)
-    else:
-        found = far.settled(svm, lambda point: best_levels(svm, a, point, slopes, 0.0)[0])
-        own, points = found.half_norm, iter([found])
+    slopes = penalised_multipliers(svm, a)
+    moved = None
+    if w is None and space.is_linear and np.isfinite(a).all():
+        moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), svm.comm.sum(float(svm.level @ a))
+    own, points = primal_points(space, beta, w, enough == math.inf, moved)
     curvature = 0.5 * svm.comm.sum(float(svm.curvature @ (a * a))) if svm.curved else 0.0
     best: Measured | None = None
     for point in points:
@@ -293,6 +285,5 @@ def certificate_of(
         w=plane.w, coef=plane.coef, primal=svm.unit * primal, dual=svm.unit * dual, gap=best.gap, level=plane.level,
         level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
         offset=math.sqrt(2.0 * point.half_distance(best.growth)),
-        value_radius=None if point.radius is None else point.radius * (factor * FEW),
         explicit=point.coef, weight_radius=point.apart_radius,
     )  # fmt: skip

@@ -208,8 +208,6 @@ DIRECT_VALUES = 2e8
 class PrimalPoint:
     """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0.
 
-    `radius` (n,) says how far u may be off where that differs from row to row.
-
     Of w = Σ_j c_j φ(x_j) with coefficients of its own, there are these, `coef` (n,), ‖w − w(α)‖ as measured, and by how
     much that may be more.
     """
@@ -218,7 +216,6 @@ class PrimalPoint:
     w: FloatArray | None
     half_norm: float
     offset: FloatArray | None = None
-    radius: FloatArray | None = None
     coef: FloatArray | None = None
     apart: float = 0.0
     apart_radius: float | None = None
