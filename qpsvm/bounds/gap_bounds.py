@@ -189,19 +189,6 @@ class Bounds:
         radius[samples] = np.minimum(radius[samples], found * FEW)
         return point.changed(value_radius=radius, slack=None, radius=None)
 
-    def at_samples(self, values: FloatArray) -> FloatArray | None:
-        """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,).
-
-        None where rows are combinations of samples.
-        """
-        if self.svm.mix is not None:
-            return None
-        if self.svm.rows is None:
-            return values
-        found = np.zeros(self.svm.n)
-        found[self.svm.rows] = values
-        return found
-
     def _kappa(self, point: Certificate) -> float:
         """`Accuracy.kappa` of the point, remembered: it is asked for in every block of rows."""
         known, kappa = self._remembered

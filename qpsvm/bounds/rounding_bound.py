@@ -263,7 +263,7 @@ class Counting:
             assert rows is not None
         everything = rows
         if point.w is None:  # ‖w‖² needs the support
-            everything = np.union1d(rows, np.flatnonzero(self.svm.at_rows(point.coef)))
+            everything = np.union1d(rows, np.flatnonzero(point.alpha))
         evaluated = self._evaluated(better, everything)
         if evaluated is None:
             evaluated = self._evaluated(better, rows)
@@ -366,12 +366,9 @@ class Counting:
         Of a ν-SVM, P from D: what −νρ and the losses leave of each other may be less than the rounding of either.
         """
         half_norm = point.half_norm
-        if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
-            f = self.bounds.at_samples(self.svm.sign * point.yf)
-            if self.svm.classes is not None and not self.space.clipped:
-                half_norm = 0.5 * point.factor * float(point.alpha @ point.yf)  # Σ_i β_i u_i = Σ_k α_k s_k u_r(k)
-            elif f is not None:
-                half_norm = 0.5 * (float(point.coef @ f) - point.level * total_over(point.coef, self.comm)[0])
+        if point.w is None and point.slack is not None and point.explicit is None:  # of values that have more digits
+            values = point.alpha * (point.yf - point.level * self.svm.sign)
+            half_norm = 0.5 * point.factor * self.comm.sum(float(values.sum()))  # Σ_i β_i u_i = Σ_k α_k s_k u_r(k)
         if self.homogeneous:
             if self.svm.curved or self.svm.penalised:
                 return point

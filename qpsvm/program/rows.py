@@ -191,24 +191,6 @@ class RowsOfSamples:
             return combined
         return values if self.rows is None else values[self.rows]
 
-    def sizes_at_rows(self, sizes: FloatArray) -> FloatArray:
-        """Bounds of the size of something at the samples as bounds at the rows.
-
-        Parameters
-        ----------
-        sizes : ndarray, shape (n,)
-            Not negative.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            From above, but for the rounding of a sum.
-        """
-        if self.mix is not None:
-            combined: FloatArray = abs(self.mix) @ sizes
-            return combined
-        return sizes if self.rows is None else sizes[self.rows]
-
     def samples_of(self, rows: IntArray) -> IntArray:
         """The samples of some rows.
 
