@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from qpsvm.base.arrays.checks import LARGEST_VALUE
 from qpsvm.base.arrays.frozen import made
 from qpsvm.base.arrays.rounding import relative_gap
 from qpsvm.base.arrays.types import FloatArray
@@ -15,7 +17,7 @@ from qpsvm.bounds import levels
 from qpsvm.bounds.all_in_one_repair import class_intercepts
 from qpsvm.bounds.certificate import Certificate, gap_sums, middle, prefer_average
 from qpsvm.bounds.class_space import placed
-from qpsvm.bounds.hard_margin import hard_certificate, hard_intercept, hard_reach
+from qpsvm.bounds.hard_margin import direction, hard_intercept, hard_reach
 from qpsvm.bounds.points import PrimalPoint, primal_points
 from qpsvm.bounds.repair import feasible
 from qpsvm.program.svm_dual import SVMDual
@@ -33,15 +35,20 @@ def certify(
     restored: Callable[..., list[Measured]] | None = None,
 ) -> Certificate:  # fmt: skip
     """Certify α (m,) for a machine; beside linear constraints with primal points that are `restored` to keep them."""
-    a = feasible(svm, alpha)
-    if svm.all_hard and svm.scalable and restored is None:
-        return hard_certificate(space, svm, a, w)
+    a, scales = feasible(svm, alpha), svm.all_hard and svm.scalable and restored is None
+    if scales:
+        a, w = direction(svm, a), w if space.is_linear else None
     beta = svm.beta(a)
     slopes = penalised_multipliers(svm, a)
     moved = None
-    if w is None and space.is_linear and np.isfinite(a).all():
+    if w is None and space.is_linear and not scales and np.isfinite(a).all():
         moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), svm.comm.sum(float(svm.level @ a))
     own, points = primal_points(space, beta, w, enough == math.inf, moved)
+    if scales:
+        norm2, total = 2.0 * own, float(svm.level @ a)
+        stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (SCALE.2)
+        points = map(partial(PrimalPoint.times, factor=stretch), points)
+        a, beta, own = a * stretch, beta * stretch, own * stretch * stretch
     curvature = 0.5 * svm.comm.sum(float(svm.curvature @ (a * a))) if svm.curved else 0.0
     best: Measured | None = None
     for point in points:
@@ -116,8 +123,14 @@ def _measure(
     if svm.stretchable:
         reached = hard_reach(svm, point.u)
         if not reached > 0.0:
-            nothing = {group.multiplier: 0.0 for group in svm.groups}
-            return [Measured(point, 0.0, nothing, {}, np.inf, np.inf, np.inf)]
+            b = hard_intercept(svm, point.u) if svm.all_hard else 0.0
+            return [Measured(point, 0.0, {group.multiplier: b for group in svm.groups}, {}, np.inf, np.inf, np.inf)]
+        if svm.all_hard and svm.scalable:  # (SCALE.1), (HARD.14): the level is reached by the choice of c
+            u, b = point.u / reached, hard_intercept(svm, point.u) / reached
+            sums = gap_sums(svm, a, u, b, svm.level)
+            own = {group.multiplier: b for group in svm.groups}
+            ends = dict.fromkeys(own, (b, b))
+            return [_measured(svm, point, 1.0 / reached - 1.0, own, ends, *sums, slopes, dual_cost)]
         growth = max((1.0 + ROOM) / reached - 1.0, 0.0) if reached < 1.0 else 0.0
     found = best_levels(svm, a, point, slopes, growth)
     if growth or not found[3] > 0.0 or not svm.scalable or svm.curved or not svm.bounded:
@@ -150,7 +163,7 @@ def _measured(
     factor = 1.0 + growth
     primal = factor * factor * point.half_norm + loss
     primal += sum(group.total * multipliers[group.multiplier] for group in svm.groups)
-    difference = point.half_distance(growth) + terms  # (GAP.1), (CSVM.16), (NUSVM.19), (PHINGE.19): neither is negative
+    difference = point.half_distance(growth) + terms  # (GAP.1), (HARD.16), (CSVM.16), (NUSVM.19), (PHINGE.19)
     for group in svm.penalised:
         mu = multipliers[group.multiplier]
         primal += 0.5 * group.ridge * mu * mu

@@ -220,6 +220,11 @@ class PrimalPoint:
     apart: float = 0.0
     apart_radius: float | None = None
 
+    def times(self, factor: float) -> PrimalPoint:
+        """w and w(α) times a factor."""
+        w, offset = (None if part is None else factor * part for part in (self.w, self.offset))
+        return PrimalPoint(factor * self.u, w, self.half_norm * factor * factor, offset)  # factor² may underflow
+
     def half_distance(self, growth: float = 0.0) -> float:
         """½‖(1 + growth)w − w(α)‖², or a bound of it."""
         if self.coef is not None:
