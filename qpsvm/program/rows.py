@@ -31,6 +31,7 @@ class Group:
     total: e_g.
     ridge: R_g: 0 for an equality.
     formula: The equality as a person writes it.
+    radius: How far e_g may be off by rounding.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Group:
     total: float = 0.0
     ridge: float = 0.0
     formula: str = ""
+    radius: float = 0.0
 
     def __post_init__(self) -> None:
         freeze_each(self.__dict__.values())

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError, FileFormatError
 from qpsvm.data.files import Encoding, Table
-from qpsvm.data.files.columns import standardised
+from qpsvm.data.files.encoding import standardised
 from qpsvm.data.files.sheet import whole
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Reconsidered, ahead, check_values
-from qpsvm.data.sources.decoding.text import LibsvmRows
+from qpsvm.data.sources.batches import Batch, Decoder, Reconsidered, check_values
 from qpsvm.data.sources.opening import found, open_rows
 from qpsvm.data.sources.stored import at_row
+from qpsvm.data.sources.text import LibsvmRows
 from qpsvm.faces.cli.data_files import Stored
 
 #: Features of some rows, and the target of each where the file has one.
@@ -65,7 +65,7 @@ def _decoded_parts(stored: Stored, encoding: Encoding) -> Iterator[Part]:
         while True:
             row = 0
             try:
-                for batch in ahead(decoder.batches()):
+                for batch in decoder.batches():
                     n = batch.X.shape[0]
                     if row >= done and n:
                         yield _made(batch, encoding, decoder)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector
-from qpsvm.base.arrays.exactly import as_floats
+from qpsvm.base.arrays.exactly import as_floats, radii
 from qpsvm.base.arrays.frozen import bare, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import repeated
@@ -114,11 +114,12 @@ class JointProblem(Machine[JointResult]):
         dual = self.joint
         sample, rival = np.divmod(dual.places, dual.k)
         m, classes = len(sample), range(dual.k if dual.intercept else 0)
+        off = radii(taking_prices(self.C, self.samples))
         return SVMDual(
             gram=Repeated(self.space.centred, dual.k), sign=repeated(1.0, m), level=repeated(dual.level, m),
             upper=dual.upper[sample], curvature=repeated(0.0, m), groups=tuple(ClassGroup(dual, c) for c in classes),
             mix=directions(dual.n, sample, dual.label[sample], rival, dual.k),
-            block=dual.k - 1 if dual.shared else 1, classes=dual,
+            block=dual.k - 1 if dual.shared else 1, classes=dual, upper_radius=None if off is None else off[sample],
         )  # fmt: skip
 
     @remembered
