@@ -165,18 +165,14 @@ class Counting:
         rows, svm, hard = point.contributing, self.svm, self.svm.hard
         if rows is None or (svm.curved and hard is None):
             return point
-        if self.widens:
-            return self._widened(point, rows)
-        if self.raises:
-            pass
-        elif self.homogeneous:
+        if self.widens or self.raises:
+            return self._grown(point, rows)
+        if self.homogeneous:
             several = len(point.margin) > 0 and common_value(point.margin) is None
             if self.comm.any(several) or "rho" not in point.multipliers:
                 return point
         elif not (svm.scalable or svm.stretchable):
             return point
-        if self.raises:
-            return self._raised(point, rows)
         level = point.margin[rows] if self.homogeneous else svm.level[rows]
         t, r = self.bounds.slack(point, rows)
         if point.slack is None and not self.homogeneous:  # what taking y f over will add
@@ -207,36 +203,33 @@ class Counting:
         """The largest of all members' numbers."""
         return self.comm.max(float(values.max(initial=-math.inf)))
 
-    def _raised(self, point: Certificate, rows: IntArray) -> Certificate:
-        """b grown until the rows that all but reach their level are beyond it, radius included; at e for each unit."""
+    def _grown(self, point: Certificate, rows: IntArray) -> Certificate:
+        """b, or the tube, grown until the rows that all but reach their level are beyond it, radius included.
+
+        It costs e for each unit.
+        """
         t, r = self.bounds.slack(point, rows)
+        most = 0.0
+        if self.raises:
+            most = self.bounds.half_square(point) if self.space.affine and point.w is not None else abs(point.level)
         near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
-        most = self.bounds.half_square(point) if self.space.affine and point.w is not None else abs(point.level)
         near &= t + r < PUSHABLE * max(most, self.comm.max(float(np.abs(point.short).max(initial=0.0))))
         if not self.comm.any(bool(near.any())):
             return point
-        size = abs(point.level) + np.abs(point.margin[rows]) + np.abs(t)
+        name = "" if self.raises else self.svm.margins[0].multiplier
+        size = abs(point.level) if self.raises else np.abs(self.svm.level[rows]) + abs(point.multipliers[name])
+        size = size + np.abs(point.margin[rows]) + np.abs(t)
         push = self._most((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near]) + 4.0 * point.level_radius
-        raised = self._placed(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
-        if point.slack is not None and point.radius is not None:
-            by, before = raised.level - point.level, point.level_radius
-            radius = point.radius + before + raised.level_radius + 2.0 * UNIT * (np.abs(point.slack) + abs(by))
-            raised = raised.changed(slack=point.slack - by, radius=radius)
-        raised = self._bounded(raised)
-        return self._valued(raised) if raised.gap < point.gap else point
-
-    def _widened(self, point: Certificate, rows: IntArray) -> Certificate:
-        """The tube grown until the rows that all but reach its edge are inside, radius included; at e for each unit."""
-        t, r = self.bounds.slack(point, rows)
-        near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
-        near &= t + r < PUSHABLE * self.comm.max(float(np.abs(point.short).max(initial=0.0)))
-        if not self.comm.any(bool(near.any())):
-            return point
-        name = self.svm.margins[0].multiplier
-        size = np.abs(self.svm.level[rows]) + np.abs(point.margin[rows]) + abs(point.multipliers[name])
-        push = self._most((t + r + 8.0 * (2.0 + point.placed) * UNIT * size)[near])
-        widened = self._bounded(self._moved(point, name, point.multipliers[name] + push))
-        return self._valued(widened) if widened.gap < point.gap else point
+        if not self.raises:
+            grown = self._moved(point, name, point.multipliers[name] + push)
+        else:
+            grown = self._placed(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
+            if point.slack is not None and point.radius is not None:
+                by, before = grown.level - point.level, point.level_radius
+                radius = point.radius + before + grown.level_radius + 2.0 * UNIT * (np.abs(point.slack) + abs(by))
+                grown = grown.changed(slack=point.slack - by, radius=radius)
+        grown = self._bounded(grown)
+        return self._valued(grown) if grown.gap < point.gap else point
 
     def _moved(self, point: Certificate, name: str, value: float) -> Certificate:
         """The point with another multiplier of this name, which levels depend on: another ρ, or ε."""
