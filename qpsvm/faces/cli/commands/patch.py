@@ -2,6 +2,13 @@
 
 The program sees what it would see of `python SCRIPT`: its arguments, `__main__`, the first entry of `sys.path`, its
 exit code, and a traceback that begins in its own file. So it runs after everything of this command line is undone.
+
+examples:
+  python -m qpsvm patch train.py --epochs 3
+      as `python train.py --epochs 3`, in which `from sklearn.svm import SVC` is qpsvm.estimators.SVC
+  python -m qpsvm patch --verbose --only SVC,LinearSVC train.py
+      two of the classes, and a line on standard error for each fit
+  python -m qpsvm patch -m pytest tests
 """
 
 from __future__ import annotations
@@ -29,13 +36,7 @@ WITH_VALUE = "--only"
 ABOVE = (str(Path(__file__).parents[3]), "<frozen runpy>", runpy.__file__)
 
 USAGE = "python -m qpsvm patch [--only NAMES] [--verbose] (SCRIPT | -m MODULE | -c CODE) [ARGUMENTS ...]"
-EPILOG = """examples:
-  python -m qpsvm patch train.py --epochs 3
-      as `python train.py --epochs 3`, in which `from sklearn.svm import SVC` is qpsvm.estimators.SVC
-  python -m qpsvm patch --verbose --only SVC,LinearSVC train.py
-      two of the classes, and a line on standard error for each fit
-  python -m qpsvm patch -m pytest tests
-"""
+EPILOG = "examples:" + (__doc__ or "").partition("examples:")[2]
 
 
 def own_arguments(arguments: Sequence[str]) -> int:
