@@ -24,18 +24,18 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError, UnknownOptionError
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.data.files import Column, Encoding, StandardInput, Table
-from qpsvm.data.files.columns import moments, standardised
+from qpsvm.data.files.encoding import moments, standardised
 from qpsvm.data.files.libsvm import refuse_named
 from qpsvm.data.files.sheet import Sheet, feature_columns, no_target, whole
 from qpsvm.data.rows import RowSource, Standardised
 from qpsvm.data.rows import standardised as by_blocks
 from qpsvm.data.sources.arrays import width_of
-from qpsvm.data.sources.decoding.arrow import files
-from qpsvm.data.sources.decoding.batches import tallied
-from qpsvm.data.sources.decoding.spool import Decoded, Place, spooled
-from qpsvm.data.sources.decoding.text import LibsvmRows, head_of
+from qpsvm.data.sources.arrow import files
+from qpsvm.data.sources.batches import tallied
 from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, with_content
+from qpsvm.data.sources.spool import Decoded, folder_of, spooled
 from qpsvm.data.sources.stored import StoredRows
+from qpsvm.data.sources.text import LibsvmRows, sheet_of
 from qpsvm.faces.cli.options import target_of
 from qpsvm.faces.cli.terminal import Ticker
 
@@ -69,7 +69,7 @@ class Stored:
         if self.form == "npy":
             return [str(j) for j in range(width_of(self.paths[0]))]
         if self.form == "csv":
-            return head_of(self.paths[0])[0].names
+            return sheet_of(self.paths[0]).names
         return list(files(self.paths[:1], self.form).schema.names)
 
     def place(self, name: str | None) -> Any:
@@ -164,7 +164,7 @@ def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str
 def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
     refuse_named(found.name, vars(options).get, "--")
     decoder = LibsvmRows(found.paths)
-    source = spooled(decoder, Place.of(None), True)
+    source = spooled(decoder, folder_of(None), True)
     return source, Encoding("libsvm", None, (), source.d, first_index=decoder.first_index)
 
 
@@ -181,7 +181,7 @@ def columns_of(found: Stored, options: argparse.Namespace) -> tuple[list[str], s
     apart = {"target": options.target, "weights": options.weights}
     own = {option: name for option, name in apart.items() if name is not None and _is_array(name, found)}
     beside = {option: _name_in(name, names, found) for option, name in apart.items() if name and option not in own}
-    sheet = Sheet(found.paths[0], b"", ",", {name: j for j, name in enumerate(names)})
+    sheet = Sheet(found.paths[0], {name: j for j, name in enumerate(names)})
     if options.target is None and target_of(options) != "none":
         raise no_target(sheet, target_of(options))
     used = feature_columns(sheet, beside, [_name_in(name, names, found) for name in options.drop])
