@@ -204,7 +204,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         posed, intercept, _ = self._posed(X)
         kind: Any = Problem.machines[LOSSES[self.loss]]
         results, factors = [], None
-        for target in inputs.targets(y, classes):
+        for target in [y == label for label in classes.tolist()] if several else [y]:
             problem = kind(
                 posed, target, self.C, sample_weight=sample_weight, intercept=intercept, constraints=self.constraints,
                 class_weight=self.class_weight,
