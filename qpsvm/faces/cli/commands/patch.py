@@ -74,15 +74,12 @@ def _program(words: Sequence[str]) -> Callable[[], object]:
     if not words:
         raise ParameterError("name the program to run: a script, -m MODULE or -c CODE (python -m qpsvm patch --help)")
     first, *arguments = words
-    kind = first[:2] if first[:2] in KINDS else None
-    if kind is None:
+    kind, behind = first[:2], first[2:]
+    if kind not in KINDS:
         return _of_script(first, arguments)
-    if len(first) == len(kind):
-        if not arguments:
-            raise ParameterError(f"{kind} needs a {'module' if kind == '-m' else 'piece of code'} behind it")
-        name, *arguments = arguments
-    else:
-        name = first[len(kind) :]
+    if not (behind or arguments):
+        raise ParameterError(f"{kind} needs a {'module' if kind == '-m' else 'piece of code'} behind it")
+    name, *arguments = [behind, *arguments] if behind else arguments
     if kind == "-c":
         return lambda: _run_code(name, "<string>", ["-c", *arguments], path="")
     if importlib.util.find_spec(name.partition(".")[0]) is None:
