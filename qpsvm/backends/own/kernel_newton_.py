@@ -25,7 +25,7 @@ from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import KernelGram
-from qpsvm.space.kernels.products import inner
+from qpsvm.space.kernels.kernel import inner
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 if TYPE_CHECKING:

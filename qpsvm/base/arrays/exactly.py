@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import UNIT, two_product, two_sum
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import common_value, repeated
 
@@ -307,6 +307,24 @@ def as_floats(values: Exactly) -> FloatArray:
             p, e = two_product(spread, values.high)
             better = p + (e + (factor * values.low + rest * values.high))
         return np.where(np.isfinite(better), better, near)
+
+
+def radii(values: Exactly) -> FloatArray | None:
+    """How far `as_floats` may be off, (m,); None where those are the numbers themselves."""
+    if isinstance(values, Listed) and values.parts:
+        known = [radii(part) for part in values.parts]
+        if all(part is None for part in known):
+            return None
+        return np.concatenate([np.zeros(len(v)) if r is None else r for r, v in zip(known, values.parts, strict=True)])
+    if values.plain:
+        return np.abs(values.low) if values.low.any() else None
+    near = as_floats(values)
+    one = common_value(near)
+    if one is not None and len(values):
+        off = 0.0 if math.isinf(one) else above(abs(values[0] - Fraction(one)))
+        return repeated(off, len(values)) if off else None
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(near), 0.0, LOOSE * np.abs(near) + UNDERFLOW)
 
 
 def nearest_float(value: Fraction) -> float:
