@@ -222,6 +222,21 @@ class Certificate:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """The gap's parts: bound of P − D, of the objective's size from below, and this member's rows that contribute."""
+
+    difference: float
+    size: float
+    rows: IntArray
+
+    @property
+    def gap(self) -> float:
+        if not self.difference > 0.0:
+            return 0.0 if self.difference == 0.0 else math.inf  # NaN is no bound
+        return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
+
+
 def gap_terms(
     alpha: FloatArray,
     upper: FloatArray,

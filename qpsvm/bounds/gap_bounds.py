@@ -13,6 +13,12 @@ at an end:
     (COUNT.3)  g_k ≤ max(g_k(t_k − r_k), g_k(t_k + r_k))
     (COUNT.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
 
+U and e are products and quotients, C·s, s/Σs or νΣs, that floats round: by at most u_k, and by θe. What is within the
+bounds and has the totals as they are without rounding is (1 + θ)α where that is not beyond U:
+
+    (COUNT.6)  with o_k = (α_k(1 + θ) − U_k + u_k)⁺:  ‖w(α) − w(α′)‖ ≤ θ‖w(α)‖ + Σ o_k ρ_k besides,  S_j grows by
+               Σ o_k |E_jk|,  and Σg by Σ (u_k + θα_k) t_k⁺
+
 A user's row is part of this as any other. Rows that can only be kept as equalities, two opposite ones for example, no
 pair of floats (w, b) keeps to the last bit. There
 
@@ -29,7 +35,6 @@ Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Hig
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +45,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.bounds.certificate import BLOCK, Certificate
+from qpsvm.bounds.certificate import BLOCK, Certificate, Gap
 from qpsvm.bounds.screening import row_radii
 from qpsvm.program.losses import gap_term, loss
 from qpsvm.program.svm_dual import Group, Part, SVMDual
@@ -51,21 +56,6 @@ FEW = 1.0 + 64 * UNIT
 KEPT = 8.0
 #: Objectives below this are sums of products that may underflow.
 NEXT_TO_NOTHING = 2.0**-500
-
-
-@dataclass(frozen=True, eq=False)
-class Gap:
-    """The gap's parts: bound of P − D, of the objective's size from below, and this member's rows that contribute."""
-
-    difference: float
-    size: float
-    rows: IntArray
-
-    @property
-    def gap(self) -> float:
-        if not self.difference > 0.0:
-            return 0.0 if self.difference == 0.0 else math.inf  # NaN is no bound
-        return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
 
 
 class Bounds:
@@ -83,7 +73,8 @@ class Bounds:
         self.comm = svm.comm
         self._more = 0.0 if self.comm.serial else gamma(self.comm.size + 4)  # what adding up over the members may cost
         if not self.comm.serial:  # asked of everybody now: what follows is not the same for every member's rows
-            _ = accuracy.largest, accuracy.kappa(np.zeros(0), np.zeros(0)), svm.mirrored, svm.hard, svm.curved
+            _ = accuracy.largest, accuracy.kappa(np.zeros(0), np.zeros(0)), svm.mirrored, svm.hard
+            _ = svm.curved, self._scaled
 
     def slack(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
         """t and r of (COUNT.3) at some rows: (r,) each."""
@@ -189,19 +180,6 @@ class Bounds:
         radius[samples] = np.minimum(radius[samples], found * FEW)
         return point.changed(value_radius=radius, slack=None, radius=None)
 
-    def at_samples(self, values: FloatArray) -> FloatArray | None:
-        """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,).
-
-        None where rows are combinations of samples.
-        """
-        if self.svm.mix is not None:
-            return None
-        if self.svm.rows is None:
-            return values
-        found = np.zeros(self.svm.n)
-        found[self.svm.rows] = values
-        return found
-
     def _kappa(self, point: Certificate) -> float:
         """`Accuracy.kappa` of the point, remembered: it is asked for in every block of rows."""
         known, kappa = self._remembered
@@ -214,7 +192,7 @@ class Bounds:
         """(COUNT.1) to (COUNT.4)."""
         a, upper = point.alpha, point.upper
         kept: list[IntArray] = []
-        losses = 0.0
+        off, losses, wide = self._off(point), 0.0, 0.0
         for start in range(0, len(a), BLOCK):
             part = slice(start, start + BLOCK)
             t, r = self.slack(point, part)
@@ -223,11 +201,13 @@ class Bounds:
             settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
             kept.append(np.flatnonzero(~settled) + start)
             losses += self.losses(part, t - r)
+            if off is not None:
+                wide += float(off[part] @ np.maximum(t + r, 0.0))  # (COUNT.6)
         rows = kept[0] if len(kept) == 1 else np.concatenate([*kept, np.zeros(0, dtype=np.intp)])
         t, r = (t[rows], r[rows]) if len(kept) == 1 and self.accuracy.uniform else self.slack(point, rows)
-        terms, losses, n = self.comm.sums(self.terms(point, rows, t, r), losses, len(a))
+        terms, losses, n = self.comm.sums(self.terms(point, rows, t, r) + wide * FEW, losses, len(a))
         terms *= 1.0 + self._more
-        distance, moved = self._repair(point)
+        distance, moved = self._repair(point, off)
         difference = 0.5 * distance * distance + terms + moved
         weight, penalties = self._weight_below(point), 0.0
         for group in self.svm.penalised:
@@ -335,7 +315,7 @@ class Bounds:
         ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
 
-    def _repair(self, point: Certificate) -> tuple[float, float]:
+    def _repair(self, point: Certificate, off: FloatArray | None = None) -> tuple[float, float]:
         """(COUNT.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
         comm = self.comm
         terms = comm.count(len(point.coef)) + (0 if point.w is None else len(point.w))
@@ -360,14 +340,32 @@ class Bounds:
         if self.svm.rows is not None or spread is not None:
             moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
             distance += comm.sum(moving) * max(point.factor, 1.0) * FEW
+        beyond = None if off is None else np.maximum((point.alpha - self.svm.upper) + off, 0.0)
+        if beyond is not None:
+            rows = np.flatnonzero(beyond)
+            distance += comm.sum(float(beyond[rows] @ self.row_sizes(rows))) * max(point.factor, 1.0) * FEW
+            distance += (self._scaled or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW
         for part in self.svm.parts:
             if not part.ridge:
-                apart, grown = self._surplus(point, part)
+                apart, grown = self._surplus(point, part, beyond)
                 distance += apart * FEW
                 moved += grown * FEW
         return distance, moved
 
-    def _surplus(self, point: Certificate, part: Part) -> tuple[float, float]:
+    @remembered
+    def _scaled(self) -> float | None:
+        """By how much of itself a total may be off, θ of (COUNT.6); None where neither that nor a U is rounded."""
+        theta = max((group.radius / abs(group.total) for group in self.svm.groups if group.total), default=0.0) * FEW
+        return theta if theta or self.comm.any(self.svm.upper_radius is not None) else None
+
+    def _off(self, point: Certificate) -> FloatArray | None:
+        """θα + u of (COUNT.6): (m,)."""
+        if self._scaled is None:
+            return None
+        off: FloatArray = self._scaled * point.alpha
+        return off if self.svm.upper_radius is None else off + self.svm.upper_radius * FEW
+
+    def _surplus(self, point: Certificate, part: Part, beyond: FloatArray | None = None) -> tuple[float, float]:
         """What (COUNT.2) has for one equality: 0 where it holds exactly, infinite where no row has room.
 
         The row is the one nearest to its margin of those with room for twice the surplus. A user's row may be of
@@ -381,6 +379,7 @@ class Bounds:
             error = UNDERFLOW * comm.count(int(np.count_nonzero(tiny & (point.alpha > 0.0) & (column != 0.0))))
             products = np.concatenate([products, low])
         excess, off = total_over(products, comm, -part.total)
+        off += 0.0 if beyond is None else comm.sum(float(beyond @ np.abs(column)))
         bound = (abs(excess) + off + error) * FEW
         if bound == 0.0:
             return 0.0, 0.0

@@ -359,7 +359,7 @@ class Counting:
         """
         half_norm = point.half_norm
         if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
-            f = self.bounds.at_samples(self.svm.sign * point.yf)
+            f = self.svm.at_samples(self.svm.sign * point.yf)
             if f is not None:
                 half_norm = 0.5 * (float(point.coef @ f) - point.level * total_over(point.coef, self.comm)[0])
         if self.homogeneous:

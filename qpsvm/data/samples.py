@@ -190,22 +190,18 @@ class SpreadSamples(Samples):
     X: DaskRows
     factors: FloatArray | None
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("target", "weight"):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        whole: DaskRows = self.__dict__["X"]
-        if name == "weight":
-            self.__dict__[name] = self._weights(whole)
-        else:
-            self.__dict__[name] = repeated(1.0, whole.n)
-            if whole.target:
-                self.__dict__[name] = coded(whole.gathered(whole.target), self.classes)
-        return self.__dict__[name]
+    @remembered
+    def target(self) -> FloatArray:
+        """Of all samples, here: (n,)."""
+        target = self.X.target
+        return coded(self.X.gathered(target), self.classes) if target else repeated(1.0, self.n)
 
-    def _weights(self, whole: DaskRows) -> FloatArray:
+    @remembered
+    def weight(self) -> FloatArray:
         """The weights of all samples, here: (n,)."""
-        weight = repeated(1.0, whole.n) if whole.weight is None else whole.gathered(whole.weight).astype(np.float64)
-        return weight if self.factors is None else weighed_by_class(weight, self.target, self.factors)
+        weight = self.X.weight
+        s = repeated(1.0, self.n) if weight is None else self.X.gathered(weight).astype(np.float64)
+        return s if self.factors is None else weighed_by_class(s, self.target, self.factors)
 
     def fingerprint(self) -> str:
         """That of the same samples in one place, made where they are."""
@@ -318,7 +314,7 @@ def two_classes(
     ParameterError, ParameterTypeError.
     """
     X, y, sample_weight = stored(X, y, sample_weight)
-    if not isinstance(X, np.ndarray) and is_dask(X):
+    if is_dask(X):
         return _spread_classes(X, y, sample_weight, class_weight)
     matrix, names = features(X)
     target, classes = as_labels(given(y), matrix.shape[0])
@@ -408,7 +404,7 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
 
         X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
         y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
-    elif not isinstance(X, np.ndarray) and is_dask(X):
+    elif is_dask(X):
         return _of_frame(X, y, sample_weight)
     else:
         for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):

@@ -30,6 +30,7 @@ class Group:
     total: e_g.
     ridge: R_g: 0 for an equality.
     formula: The equality as a person writes it.
+    radius: How far e_g may be off by rounding.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Group:
     total: float = 0.0
     ridge: float = 0.0
     formula: str = ""
+    radius: float = 0.0
 
     def __post_init__(self) -> None:
         freeze_each(self.__dict__.values())
@@ -186,6 +188,19 @@ class RowsOfSamples:
             combined: FloatArray = self.mix @ values
             return combined
         return values if self.rows is None else values[self.rows]
+
+    def at_samples(self, values: FloatArray) -> FloatArray | None:
+        """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,).
+
+        None where rows are combinations of samples.
+        """
+        if self.mix is not None:
+            return None
+        if self.rows is None:
+            return values
+        found = np.zeros(self.n)
+        found[self.rows] = values
+        return found
 
     def sizes_at_rows(self, sizes: FloatArray) -> FloatArray:
         """Bounds of the size of something at the samples as bounds at the rows.

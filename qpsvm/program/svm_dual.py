@@ -91,8 +91,8 @@ class SVMDual(RowsOfSamples):
         What the objective of the QP is in units of (DUAL.1).
     mix : csr_array, shape (m, n), or None
         Where rows are of combinations of samples: A of (DUAL.6), instead of `rows`.
-    level_radius : ndarray, shape (m,), or None
-        How far a level may be off that had to be computed; None where they are what they say.
+    level_radius, upper_radius : ndarray, shape (m,), or None
+        How far ℓ and U may be off that had to be computed; None where they are what they say.
     users : Users or None
         The last rows where a user has added some.
     comm : Communicator
@@ -132,6 +132,7 @@ class SVMDual(RowsOfSamples):
     unit: float = 1.0
     mix: sp.csr_array | None = None
     level_radius: FloatArray | None = None
+    upper_radius: FloatArray | None = None
     users: Users | None = None
     comm: Communicator = SERIAL
 
@@ -283,7 +284,7 @@ class SVMDual(RowsOfSamples):
         """The parts of the machine's own rows; those of a user may be of several of them."""
         behind = np.column_stack([group.column[own.m :] for group in self.groups]) @ own.unmixing  # (p, q)
         columns = [np.concatenate([part.column, behind[:, j]]) for j, part in enumerate(own.parts)]
-        return tuple(Part(None, column, p.total, p.ridge) for p, column in zip(own.parts, columns, strict=True))
+        return tuple(replace(p, rows=None, column=column) for p, column in zip(own.parts, columns, strict=True))
 
     @remembered
     def _distinct(self) -> tuple[FloatArray, list[NDArray[np.bool_]]]:

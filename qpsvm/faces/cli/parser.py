@@ -8,7 +8,6 @@ from typing import Any
 from qpsvm import __version__
 from qpsvm.faces.cli.commands import compare, derive, grid, patch, play, predict, solve
 from qpsvm.faces.cli.commands import verify as proving
-from qpsvm.faces.cli.held_out import fold_count, seed, share
 from qpsvm.faces.cli.options import (
     Parser,
     add_backend,
@@ -19,7 +18,10 @@ from qpsvm.faces.cli.options import (
     add_stream,
     add_variant,
     file_name,
+    fold_count,
     name,
+    seed,
+    share,
     word,
 )
 from qpsvm.faces.play.server import PORT

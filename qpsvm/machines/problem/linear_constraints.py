@@ -239,7 +239,7 @@ class UserRows:
 
         Shapes: gram (n + q, n + q).
         """
-        p, known = self.p, own.level_radius
+        p, known, wide = self.p, own.level_radius, own.upper_radius
         none = np.zeros(p)
         groups = tuple(  # (OWN.6)
             Group(g.name, g.multiplier, np.concatenate([g.column, -self.c if g.multiplier == "b" else none]), g.total,
@@ -258,6 +258,7 @@ class UserRows:
             upper=np.concatenate([own.upper, np.full(p, np.inf)]), curvature=np.concatenate([own.curvature, none]),
             groups=groups, rows=rows, unit=own.unit, mix=mix,
             level_radius=np.concatenate([np.zeros(own.m) if known is None else known, self.h_radius]) if off else None,
+            upper_radius=None if wide is None else np.concatenate([wide, none]),
             users=Users(own.over(Diagonal(repeated(1.0, n))), self.names, self.opposite()),
         )  # fmt: skip
 

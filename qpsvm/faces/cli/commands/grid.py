@@ -9,7 +9,7 @@ from typing import Any
 from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.data import Sample, read
-from qpsvm.faces.cli.options import BOUND, WORDS, settle
+from qpsvm.faces.cli.options import OF_KERNELS, PARAMETERS, WORDS, settle
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.faces.plotting import scores
 from qpsvm.machines import Problem
@@ -76,8 +76,7 @@ def run_cross_validate(options: argparse.Namespace) -> int:
 
 def _asked(options: argparse.Namespace) -> tuple[Problem, dict[str, Any], Sample]:
     """The problem, the values of each parameter, and the data. Raises ParameterError."""
-    names = [bound.option for bound in BOUND if bound.option not in WORDS]
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    given = {name: getattr(options, name) for name in (*PARAMETERS, *OF_KERNELS) if getattr(options, name) is not None}
     one = copy.copy(options)
     for name, values in given.items():
         setattr(one, name, values[0])

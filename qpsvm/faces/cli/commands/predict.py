@@ -17,11 +17,10 @@ from qpsvm.base.errors import DataError, ParameterError
 from qpsvm.base.writing import written
 from qpsvm.data.files import Encoding, Table, read_like
 from qpsvm.faces.cli.data import is_label, source
-from qpsvm.faces.cli.data_files import as_stored
-from qpsvm.faces.cli.measures import in_words
-from qpsvm.faces.cli.streamed_rows import parts_of
+from qpsvm.faces.cli.data_files import as_stored, parts_of
+from qpsvm.faces.cli.options import Learnt
+from qpsvm.faces.cli.scores import in_words
 from qpsvm.faces.cli.terminal import Ticker, require_writable
-from qpsvm.faces.cli.variants import Learnt
 from qpsvm.result.model import Model, load
 
 #: The column of decision values that stand alone, by what was learnt.
@@ -68,8 +67,7 @@ def _parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[Table]:
             f"--drop-missing is of a text file that is read into memory, and {stored.name} is read in blocks: leave it "
             "out"
         )
-    for X, y in parts_of(stored, encoding):
-        yield Table(X, y, encoding)
+    yield from parts_of(stored, encoding)
 
 
 class Told:

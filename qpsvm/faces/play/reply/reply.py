@@ -27,25 +27,25 @@ from qpsvm.base.errors import (
 )
 from qpsvm.base.resources.communicator import EPS
 from qpsvm.faces.play import catalogue
-from qpsvm.faces.play.finite import number, numbers, run
 from qpsvm.faces.play.machines import MACHINES, Machine
-from qpsvm.faces.play.reply.checks import RequestError
+from qpsvm.faces.play.reply.checks import RequestError, number, numbers
 from qpsvm.faces.play.reply.explanations import NOTICED, sentence, verdict_on_yours
 from qpsvm.faces.play.reply.parts import (
     counted,
     equations,
     full_size,
-    half_tube,
     measured,
     plane,
     proof_plane,
     quadratic,
+    run,
     table,
     width,
 )
 from qpsvm.faces.play.request import Request, State, id_of, program, read_request
 from qpsvm.faces.play.scenes import SCENES
 from qpsvm.faces.play.start import Start, default_start
+from qpsvm.faces.plotting.tube import half_width
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
 from qpsvm.solve.call import solve
@@ -143,7 +143,7 @@ Point = tuple[float, float | str]
 def path(problem: Problem, result: SVMResult, machine: Machine) -> dict[str, Any]:
     """The path from end to end: points (share of α, value), and the least share that is drawn."""
     sides = machine.learnt == "numbers"
-    points = _two_sided(result, half_tube(problem, result)) if sides else _one_sided(result)
+    points = _two_sided(result, half_width(problem, result)) if sides else _one_sided(result)
     return {
         "low": -1.0 if sides else 0.0,
         "path": [[share, at if isinstance(at, str) else number(at)] for share, at in points],
