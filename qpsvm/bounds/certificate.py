@@ -32,6 +32,7 @@ from qpsvm.base.arrays.words import outline
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.program.losses import gap_term, loss
 from qpsvm.program.svm_dual import SVMDual
+from qpsvm.space.kernels.space import FeatureSpace
 
 #: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
 AVERAGING_SLACK = 1e-14
@@ -311,3 +312,38 @@ def middle(low: float, high: float) -> float:
 def prefer_average(quantile: float, average: float, size: float) -> bool:
     """Whether the gap at the averaged b is as good as at the minimising b, up to rounding of values of this size."""
     return average <= quantile * (1 + 1e-9) + AVERAGING_SLACK * size
+
+
+@dataclass(frozen=True, eq=False)
+class PrimalPoint:
+    """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0.
+
+    `radius` (n,) says how far u may be off where that differs from row to row.
+
+    Of w = Σ_j c_j φ(x_j) with coefficients of its own, there are these, `coef` (n,), ‖w − w(α)‖ as measured, and by how
+    much that may be more.
+    """
+
+    u: FloatArray
+    w: FloatArray | None
+    half_norm: float
+    offset: FloatArray | None = None
+    radius: FloatArray | None = None
+    coef: FloatArray | None = None
+    apart: float = 0.0
+    apart_radius: float | None = None
+
+    def half_distance(self, growth: float = 0.0) -> float:
+        """½‖(1 + growth)w − w(α)‖², or a bound of it."""
+        if self.coef is not None:
+            return 0.5 * (self.apart + growth * math.sqrt(2.0 * self.half_norm)) ** 2
+        if self.offset is None or self.w is None:
+            return growth * growth * self.half_norm
+        difference = self.offset + growth * self.w
+        return 0.5 * float(difference @ difference)
+
+
+def kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
+    """w = Σ_j c_j φ(x_j) for c (n,), as w(α) where c = β, or what is left of β in a positive part."""
+    u = space.centred @ coef  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
+    return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # what is below 0 is rounding

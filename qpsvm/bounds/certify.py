@@ -12,10 +12,9 @@ from qpsvm.base.arrays.frozen import made
 from qpsvm.base.arrays.rounding import relative_gap
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
-from qpsvm.bounds.certificate import Certificate, gap_sums, middle, prefer_average
+from qpsvm.bounds.certificate import Certificate, PrimalPoint, gap_sums, middle, prefer_average
 from qpsvm.bounds.gap_bounds import FEW
 from qpsvm.bounds.hard_margin import hard_certificate, hard_intercept, hard_reach
-from qpsvm.bounds.points import PrimalPoint, primal_points
 from qpsvm.bounds.repair import feasible
 from qpsvm.bounds.screening import far_rows
 from qpsvm.program.svm_dual import SVMDual
@@ -44,7 +43,7 @@ def certify(
         moved = None
         if w is None and space.is_linear and np.isfinite(a).all():
             moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), svm.comm.sum(float(svm.level @ a))
-        own, points = primal_points(space, beta, w, enough == math.inf, moved)
+        own, points = levels.primal_points(space, beta, w, enough == math.inf, moved)
     else:
         found = far.settled(svm, lambda point: best_levels(svm, a, point, slopes, 0.0)[0])
         own, points = found.half_norm, iter([found])
@@ -74,7 +73,7 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
     Shapes: alpha (m,).
     """
     beta = svm.beta(alpha)
-    own, points = primal_points(space, beta, None)
+    own, points = levels.primal_points(space, beta, None)
     point = next(points)
     slopes = penalised_multipliers(svm, alpha)
     found: Levels = {}, {}, 0.0, 0.0

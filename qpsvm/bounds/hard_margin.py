@@ -33,8 +33,8 @@ from qpsvm.base.arrays.checks import LARGEST_VALUE
 from qpsvm.base.arrays.rounding import relative_gap
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import SolverError
-from qpsvm.bounds.certificate import Certificate, objective_terms
-from qpsvm.bounds.points import PrimalPoint, primal_points
+from qpsvm.bounds.certificate import Certificate, PrimalPoint, objective_terms
+from qpsvm.bounds.levels import primal_points
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 

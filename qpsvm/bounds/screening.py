@@ -50,7 +50,7 @@ from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, column_sums, dots, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds import levels
 from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME, FLOOR, FUNCTION_ROUNDINGS, LONGEST, Accuracy
-from qpsvm.bounds.points import PrimalPoint
+from qpsvm.bounds.certificate import PrimalPoint
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.blocks import ROUGH_TERMS, KernelBlocks, exponent_error
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF

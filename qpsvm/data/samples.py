@@ -18,7 +18,7 @@ from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.base.resources.communicator import SERIAL, Communicator
-from qpsvm.data.kinds import is_column, is_dask, is_stored
+from qpsvm.data.kinds import LARGE_MAP, is_column, is_dask, is_stored
 from qpsvm.data.labels import (
     ClassWeight,
     as_labels,
@@ -314,7 +314,7 @@ def two_classes(
     ParameterError, ParameterTypeError.
     """
     X, y, sample_weight = stored(X, y, sample_weight)
-    if is_dask(X):
+    if not isinstance(X, np.ndarray) and is_dask(X):
         return _spread_classes(X, y, sample_weight, class_weight)
     matrix, names = features(X)
     target, classes = as_labels(given(y), matrix.shape[0])
@@ -399,12 +399,12 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
     Raises ParameterTypeError, UnknownOptionError, QPSVMError.
     """
     columns = {"target": y, "weight": sample_weight}
-    if is_stored(X):
+    if (not isinstance(X, np.ndarray) or X.size >= LARGE_MAP) and is_stored(X):
         from qpsvm.data.sources.opening import open_rows
 
         X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
         y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
-    elif is_dask(X):
+    elif not isinstance(X, np.ndarray) and is_dask(X):
         return _of_frame(X, y, sample_weight)
     else:
         for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):

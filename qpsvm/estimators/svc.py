@@ -21,7 +21,7 @@ from qpsvm.estimators.parameters import Parameter, always, one_of, positive_or_i
 from qpsvm.estimators.several import SeveralMachines
 from qpsvm.machines.infeasible.evidence import with_totals
 from qpsvm.many.multiclass import Together
-from qpsvm.result import decision_functions as voting
+from qpsvm.result import votes as voting
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import Intercept
 

@@ -14,8 +14,8 @@ from qpsvm.base.errors import QPSVMError
 from qpsvm.base.html import Cell, table
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.certified import Certified
-from qpsvm.result.decision_functions import JointModel
 from qpsvm.result.kkt_table import KKTTable
+from qpsvm.result.model import JointModel
 
 if TYPE_CHECKING:
     pass

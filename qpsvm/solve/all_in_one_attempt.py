@@ -24,7 +24,7 @@ from qpsvm.machines.problem.reading import concluded
 from qpsvm.program.costs import Cost, Size
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.all_in_one_result import JointResult
-from qpsvm.solve.attempt import Request, attempt, check_room, not_started
+from qpsvm.solve.choice import Request, attempt, check_room, not_started
 
 #: Violations of the optimality conditions, as shares of the level, at which the stages of our own method end.
 STAGES = (0.5, 0.2, 0.1, 0.05, 0.02, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)

@@ -75,6 +75,8 @@ def checksums(array: NDArray[Any]) -> list[int]:
     """The checksum of each strip of the bytes of an array."""
     if array.T.flags.c_contiguous:
         array = array.T
+    if array.nbytes <= STRIP_BYTES:
+        return [zlib.crc32(np.ascontiguousarray(array).data)]
     tiles = strips(len(array), max(1, STRIP_BYTES * len(array) // max(array.nbytes, 1)))
     sums = [0] * len(tiles)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.points import primal_points
+from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import boxed
 from qpsvm.derivation import measures
 from qpsvm.derivation.constraint_quantities import RowLetters
@@ -27,7 +27,7 @@ from qpsvm.machines import (
 from qpsvm.machines.problem.forms import primal_with_rows, qp_with_rows
 from qpsvm.machines.problem.linear_constraints import UserRows, textbook_rows
 from qpsvm.machines.problem.reading import constraint_table
-from qpsvm.result.decision_functions import DecisionFunctions
+from qpsvm.result.model import DecisionFunctions
 from qpsvm.space.kernels.functions import Linear
 
 #: Rows that are named in a sentence: more of them are in `SVMResult.constraints`.

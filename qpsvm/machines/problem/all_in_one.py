@@ -33,7 +33,7 @@ from qpsvm.program.all_in_one import JointDual
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.result.all_in_one_result import JointResult
-from qpsvm.result.decision_functions import JointModel
+from qpsvm.result.model import JointModel
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.gram import Intercept, PSDRule
 

@@ -78,7 +78,7 @@ class Machine(ABC, Generic[R]):
 
     def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
         """Check and keep what every machine has."""
-        kernel = as_kernel(kernel)
+        kernel = kernel if isinstance(kernel, Kernel) else as_kernel(kernel)
         if isinstance(samples.X, RowSource) and not isinstance(kernel, (Linear, FeatureMap)):
             samples = samples.gathered()
         self.samples = samples
