@@ -55,7 +55,7 @@ from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.blocks import ROUGH_TERMS, KernelBlocks, exponent_error
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF
 from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram
-from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Roundings of a few sums of numbers of which none is negative.

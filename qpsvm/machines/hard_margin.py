@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, NotSeparableError, QPSVMError, SolverError
 from qpsvm.base.resources.progress import Clock
@@ -101,7 +102,7 @@ class HardMargin(Problem):
     """
 
     textbook = ("HARD.2", "½ {norm}", "y_i {f} ≥ 1")
-    dual_tag = "HARD.9"
+    called, dual_tag = "hard margin", "HARD.9"
 
     def __init__(
         self,
@@ -116,15 +117,6 @@ class HardMargin(Problem):
         largest = max(float(max(part.max(), -part.min())) for part in (block.matrix for block in blocks))
         if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
             raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")
-        self._keep()
-
-    def _keep(self) -> None:  # type: ignore[override]
-        self._hulls: HullDistance | None = None  # of these samples, for this kernel
-
-    @property
-    def title(self) -> str:
-        """The machine with its parameters."""
-        return f"hard margin, kernel {self.kernel}"
 
     def _record(self) -> Record:
         return Record(self.labels, 1.0, np.inf)  # (HARD.2), (HARD.9); its certificate is (HARD.14)
@@ -153,12 +145,17 @@ class HardMargin(Problem):
         >>> print(hulls.meet, hulls.u.round(6), hulls.v.round(6))
         True [0. 1. 0.] [0.5 0.  0.5]
         """
-        if self._hulls is None:
+        if not self._found:
             found = self._search(np.zeros(len(self.labels)) if hint is None else hint, stopped)
             if found.undecided in ("time_limit", "interrupted"):
                 return found
-            self._hulls = found
-        return self._hulls
+            self._found.append(found)
+        return self._found[0]
+
+    @remembered
+    def _found(self) -> list[HullDistance]:
+        """The hulls of these samples, for this kernel, once they have been looked for."""
+        return []
 
     def _search(self, hint: FloatArray, stopped: Callable[[], str | None]) -> HullDistance:
         """By a shared sample, the linear program where that is small, or the nearest points."""

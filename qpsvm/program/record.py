@@ -31,7 +31,7 @@ from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
 from qpsvm.space.kernels.gram import Intercept
-from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.operators import Diagonal, Operator
 
 #: One number for all rows, floats of which each is exact, or exact numbers: (m,).

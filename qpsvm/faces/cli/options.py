@@ -15,6 +15,7 @@ from typing import Any, Literal, NoReturn
 from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
 from qpsvm.data.files import Target
 from qpsvm.machines import Problem, registry
+from qpsvm.machines.problem.parameters import HYPERPARAMETERS
 from qpsvm.many.grid.scoring import SEEDS
 from qpsvm.space.kernels.functions import FUNCTIONS, KERNELS
 
@@ -125,14 +126,7 @@ Learnt = Literal["labels", "numbers", "ranks", "none"]
 #: The machines by the words of the command line.
 VARIANTS: dict[str, Any] = {word: registry.machine(word) for word in registry.FILES}
 #: Parameters of the machines that are numbers, and what they are.
-PARAMETERS = {
-    "C": "penalty of slack",
-    "nu": "bound on the share of errors, or of rows outside",
-    "lam": "weight of the norm",
-    "epsilon": "half the width of the tube, in units of the target",
-    "quantile": "share of the targets that is to lie below f",
-    "width": "slack up to which the penalty is its square",
-}
+PARAMETERS = {name: each.what for name, each in HYPERPARAMETERS.items() if name != "loss"}
 #: Parameters whose values are words, the first by default: no grid varies them.
 WORDS = {"loss": ("absolute", "squared"), "intercept": ("free", "penalised", "none")}
 #: Those of the kernels, with their defaults.

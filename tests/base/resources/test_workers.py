@@ -50,7 +50,7 @@ def kernel_values():
         yield blocks.product(some, weights, rest[:7], rough)
         yield blocks.block(some, rest, rough)
         yield blocks.grown(blocks.symmetric(some), some, rest, rough)
-    yield from (blocks.symmetric(some), blocks.rough_symmetric(some), filled)
+    yield from (blocks.symmetric(some), blocks.symmetric(some, rough=True), filled)
     yield polynomial.product(some, weights, rest)
 
 

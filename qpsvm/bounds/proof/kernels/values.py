@@ -38,7 +38,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
 from qpsvm.space.kernels.blocks import exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
-from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.kernels.kernel import squared_norms
 
 #: Rows and columns of a block: with its scratch memory it stays in the second-level cache.
 ROWS, COLUMNS = 128, 256
