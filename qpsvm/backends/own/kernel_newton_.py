@@ -24,7 +24,7 @@ import numpy as np
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
-from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
@@ -36,6 +36,7 @@ from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import KernelGram
+from qpsvm.space.kernels.kernel import inner
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 if TYPE_CHECKING:
@@ -244,8 +245,7 @@ def interval_blocks(data: SolverData, svm: SVMDual, machine: Intervals | None) -
             return gram.blocks
         K = gram.blocks.all() + np.diag(curvature)
     else:
-        K = data.X @ data.X.T if data.gram is None else data.gram
-        K = K if isinstance(K, np.ndarray) else as_dense(K)
+        K = inner(data.X, data.X) if data.gram is None else data.gram
         if curvature is not None:
             K = K + np.diag(curvature)
     return KernelBlocks(data.kernel, data.X, np.ascontiguousarray(K))
