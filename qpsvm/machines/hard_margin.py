@@ -31,7 +31,6 @@ where these are as near as rounding, what can be proven exactly does, see `proof
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -48,7 +47,7 @@ from qpsvm.bounds.restoration import infeasible
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import two_classes
 from qpsvm.machines.infeasible.evidence import without_margin, without_rows
-from qpsvm.machines.infeasible.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
+from qpsvm.machines.infeasible.separability import HullDistance, nearest_hulls, shared_sample
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.judge import counted
 from qpsvm.program.record import Record
@@ -56,8 +55,8 @@ from qpsvm.program.solution import QPSolution, Status
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.gram import PSDRule
 
-#: Rows, and entries of their coordinates, up to which the linear program takes no longer than the nearest points.
-FEW_ROWS, FEW_ENTRIES = 1000, 10_000
+#: Rows up to which the nearest points are looked for wherever a gap is left.
+FEW_ROWS = 1000
 #: Where squares are no longer ordinary numbers, classes that can be separated look as if they were one point.
 SMALLEST_VALUE = 1e-150
 #: How a search ends that does not decide.
@@ -158,16 +157,10 @@ class HardMargin(Problem):
         return []
 
     def _search(self, hint: FloatArray, stopped: Callable[[], str | None]) -> HullDistance:
-        """By a shared sample, the linear program where that is small, or the nearest points."""
+        """By a shared sample, or the nearest points."""
         outside = isinstance(self.kernel, Precomputed) or isinstance(self.X, RowSource)
         shared = None if outside else shared_sample(self.X, self.labels)
-        if shared:
-            return shared
-        small = self.n <= FEW_ROWS and self.n * self.space.coordinates.shape[1] <= FEW_ENTRIES
-        if small and not stopped():
-            with suppress(SolverError):  # HiGHS has its bad days, on numbers of many sizes
-                return hull_distance(self.space.coordinates, self.labels)
-        return nearest_hulls(self.space, self.labels, hint, stopped)
+        return shared or nearest_hulls(self.space, self.labels, hint, stopped)
 
     def _judge(
         self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None

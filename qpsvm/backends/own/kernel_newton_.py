@@ -4,7 +4,7 @@ A hard margin is the C-SVM with a C that no α reaches.
 
 A machine with one α a sample, or two mirrored ones, as `solvers.kernel.dual` knows it: over intervals of β.
 
-    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα
+    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα;  ρ of a ν-SVM is −ε of (IVAL.3)
     (IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
     (IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
     (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
@@ -174,7 +174,8 @@ class Intervals:
         curvature = svm.curvature[:n] + 0.0 if svm.curved else None
         if not svm.mirrored:
             signed = svm.sign * upper
-            problem = KernelDual(np.maximum(signed, 0.0), svm.sign * level, np.minimum(signed, 0.0), total=total)
+            high, low = np.maximum(signed, 0.0), np.minimum(signed, 0.0)
+            problem = KernelDual(high, svm.sign * level, low, total=total, mass=mass)
             return cls(svm, problem, curvature, balance)
         target, tube = 0.5 * (level[:n] - level[n:]), -0.5 * (level[:n] + level[n:])
         if (tube < 0.0).any() or (curvature is not None and (svm.curvature[n:] != curvature).any()):
@@ -294,8 +295,6 @@ class KernelNewtonCompiled(Compiled):
             "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter, "time_limit": limits.time_limit,
             "verbose": limits.verbose, **options,
         }  # fmt: skip
-        if svm.homogeneous and not intervals(svm):
-            return self._nu({**settings, "start": start}, limits)
         if svm.all_hard:
             return self._hard({**settings, "start": start})
         from qpsvm.solvers.kernel.portfolio import solve_kernel
@@ -303,7 +302,12 @@ class KernelNewtonCompiled(Compiled):
         machine = Intervals.of(svm, self.backend.name)
         beta = None if start is None else machine.beta(start)
         blocks = interval_blocks(self.data, svm, machine)
+        clock = Clock(limits.time_limit)
         answer = solve_kernel(blocks, machine.problem, linear=over_factor, start=beta, **settings)
+        if machine.problem.divided and isinstance(svm.gram, LowRank) and answer.reason == "numerical_error":
+            # its reduced hulls meet, or nearly: K_FF is singular there, and interior points see the features
+            left = None if limits.time_limit is None else max(clock.left, SHORTEST)
+            return self._inside(replace(limits, time_limit=left))
         return self._mapped(answer, machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube))
 
     def _mapped(self, answer: KernelSolution, alpha: FloatArray, multipliers: Mapping[str, float]) -> QPSolution:
@@ -319,24 +323,6 @@ class KernelNewtonCompiled(Compiled):
         gram = svm.gram.blocks if isinstance(svm.gram, KernelGram) else data.gram
         answer = solve_kernel_hard(data.kernel, data.X, svm.sign, self._curvature(), gram=gram, **settings)
         return self._mapped(answer, svm.sign * answer.beta + 0.0, {"b": answer.b})
-
-    def _nu(self, settings: dict[str, Any], limits: Limits) -> QPSolution:
-        """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ.
-
-        A linear one is left to interior points where the reduced hulls meet, or nearly: K_FF is singular there.
-        """
-        from qpsvm.solvers.kernel.nu import solve_kernel_nu
-
-        svm = self._statement.svm
-        nu = sum(group.total / float(group.column[0]) for group in svm.margins)
-        blocks = interval_blocks(self.data, svm, None)
-        settings.pop("engine", None)  # there is one
-        clock, linear = Clock(limits.time_limit), isinstance(svm.gram, LowRank)
-        answer, rho = solve_kernel_nu(blocks, svm.sign, svm.upper, nu, brief=linear, **settings)
-        if linear and answer.reason == "numerical_error":
-            left = None if limits.time_limit is None else max(clock.left, SHORTEST)
-            return self._inside(replace(limits, time_limit=left))
-        return self._mapped(answer, svm.sign * answer.beta + 0.0, {"b": answer.b, "rho": rho})
 
     def _inside(self, limits: Limits) -> QPSolution:
         """The QP by interior points."""

@@ -24,10 +24,9 @@ from qpsvm.bounds.all_in_one_polish import polish
 from qpsvm.bounds.all_in_one_repair import feasible
 from qpsvm.data.samples import ClassWeight, several_classes
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp, read_alpha, scaling
-from qpsvm.machines.problem.forms import Form
 from qpsvm.machines.problem.judge import note
 from qpsvm.machines.problem.machine import Machine
-from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.parameters import Form, as_intercept, price_in_words, prices, taking_prices
 from qpsvm.machines.problem.reading import concluded
 from qpsvm.program.all_in_one import JointDual
 from qpsvm.program.qp import QP

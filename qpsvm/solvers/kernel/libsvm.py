@@ -74,7 +74,7 @@ def plain(problem: KernelDual) -> bool:
     """Whether LIBSVM knows the problem as it stands, so that it can evaluate the kernel itself."""
     if problem.outside or problem.outside_mass:
         return False
-    if problem.hinges:
+    if problem.hinges or problem.divided:
         return True
     if problem.kinked:
         return problem.total == 0.0 and _even(problem)
@@ -109,6 +109,14 @@ def libsvm_loop(
         raw = run("SVC", problem.sign, problem.weight, {})
         if raw.beta @ problem.sign < 0:  # which class LIBSVM calls +1 is its own affair
             raw = LoopResult(-raw.beta, raw.iterations, raw.finished)
+    elif problem.divided:
+        assert problem.mass is not None
+        share = min(problem.mass / problem.total_penalty, 1.0)
+        raw = run("NuSVC", problem.sign, problem.weight, {"nu": share}, begins=share * n)
+        alpha = np.abs(raw.beta)  # what it gives is α/ρ
+        total = float(alpha.sum())
+        scale = problem.mass / total if 0.0 < total < np.inf else 1.0
+        raw = LoopResult(problem.sign * alpha * scale, raw.iterations, raw.finished)
     elif problem.mass is not None:
         size = problem.mass - problem.outside_mass
         share = min(size / problem.total_penalty, 1.0)
@@ -120,27 +128,10 @@ def libsvm_loop(
         raw = run("OneClassSVM", np.zeros(n), problem.high, {"nu": share}, begins=share * n)
     else:
         raw = _around_middle(problem, run, own)
-    if problem.mass is not None and own == 0.0 and float(np.abs(raw.beta).sum()) < (1.0 - LESS) * problem.mass:
+    tubed = problem.mass is not None and problem.kinked and own == 0.0
+    if tubed and float(np.abs(raw.beta).sum()) < (1.0 - LESS) * (problem.mass or 0.0):
         problem = problem.with_tube(Edges(0.0))  # (KDUAL.8): no tube is needed
     return LoopResult(problem.balanced(raw.beta), raw.iterations, raw.finished)
-
-
-def libsvm_nu_loop(
-    y: FloatArray, upper: FloatArray, nu: float, K: FloatArray, most: int, clock: Clock, *, tol: float, verbose: bool
-) -> LoopResult | None:
-    """Run the loop of a ν-SVM with 0 ≤ α ≤ U and Σα = ν over a Gram matrix; None where the compiled one is absent.
-
-    β of the result, (n,), may leave its box by rounding. Arguments as for `libsvm_loop`; y: −1/+1.
-    """
-    if compiled_loop() is None:
-        return None
-    share = nu / float(upper.sum())
-    run = _Run(K, None, tol, most, clock, verbose, {})
-    raw = run("NuSVC", y, upper / upper.max(), {"nu": share}, begins=share * len(y))
-    alpha = np.abs(raw.beta)
-    total = float(alpha.sum())
-    scale = nu / total if 0.0 < total < np.inf else 1.0  # what it gives is α/ρ
-    return LoopResult(y * alpha * scale, raw.iterations, raw.finished)
 
 
 def _around_middle(problem: KernelDual, run: _Run, own: float) -> LoopResult:
@@ -175,8 +166,13 @@ class _Run:
         n, largest, own = len(target), float(upper[0]), self.gamma is not None
         begins = begins if begins > 0.0 else 0.0  # no number where a mass and its bounds overflow
         alike = bool((upper == largest).all())
-        # a one-class machine knows no C: its β are in units of the largest bound
-        unit = largest if alike and kind == "OneClassSVM" else 1.0
+        # a one-class machine and a ν-SVM know no C: their β are in units of the largest bound
+        unit = 1.0
+        if kind == "NuSVC":
+            unit = float(upper.max())
+            upper = upper / unit
+        elif alike and kind == "OneClassSVM":
+            unit = largest
         if "nu" in settings:  # the largest ν that is feasible must not look infeasible by rounding
             settings = {"nu": settings["nu"] * (1.0 - n * float(np.finfo(float).eps))}
         if alike and kind in ("SVC", "SVR", "NuSVR"):

@@ -42,7 +42,8 @@ The exact point of a split into free rows and rows at their bounds, where few ro
 
 A solution of (KDUAL.1) with this split satisfies it, and where that lies in the box and no row is on its wrong side, it
 is the solution. LIBSVM's loop finds the split of a hundred rows nearly always: then its digits cost one factorisation.
-By LU with pivoting, because K_FF itself may be singular where the system is not: d + 1 free rows of d features.
+Of a ν-SVM both classes have a sum of their own, and so a column each. By LU with pivoting, because K_FF itself may be
+singular where the system is not: d + 1 free rows of d features.
 Entries outside of the box are clipped, rows on their wrong side join F, and it is solved again while that helps.
 """
 
@@ -413,14 +414,27 @@ def _solved(K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[
         return None
     found = np.where(free, 0.0, beta)
     strip = K[rows]
-    A, right = np.empty((m + 1, m + 1)), np.empty(m + 1)
+    columns, sums = _sums(problem, rows, found)
+    k = m + len(sums)
+    A, right = np.zeros((k, k)), np.empty(k)
     A[:m, :m] = strip[:, rows]
-    A[m], A[:, m], A[m, m] = 1.0, 1.0, 0.0
+    A[m:, :m], A[:m, m:] = columns.T, columns
     right[:m] = problem.level[rows]
     right[:m] -= strip @ found
-    right[m] = problem.total - np.add.reduce(found)
+    right[m:] = sums
     solution, info = lapack.dgesv(A, right, overwrite_a=1, overwrite_b=1)[2:]
     if info:
         return None
     found[rows] = solution[:m]
     return found
+
+
+def _sums(problem: KernelDual, rows: IntArray, found: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The columns (m, q) of the sums in which some rows are, and what those rows are to add to them, (q,)."""
+    if not problem.divided:
+        return np.ones((len(rows), 1)), np.array([problem.total - np.add.reduce(found)])
+    up = problem.sign > 0.0
+    sums = np.array(problem.sums) - (found[up].sum(), found[~up].sum())
+    columns = np.column_stack([up[rows], ~up[rows]]).astype(np.float64)
+    present = columns.any(axis=0)
+    return columns[:, present], sums[present]
