@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.bounds import screening as far
 from qpsvm.bounds.certify import certify
 from qpsvm.bounds.screening import rough_values

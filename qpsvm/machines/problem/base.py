@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import made, remembered
+from qpsvm.base.arrays.frozen import common_value, made, remembered, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.errors import AbsentError, ParameterError, QPSVMError
 from qpsvm.base.resources.communicator import Communicator
 from qpsvm.base.resources.progress import Clock

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.frozen import common_value, repeated, times
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.machines.problem.parameters import Form
 from qpsvm.program.qp import QP, Rows

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_penalties, as_positive, as_real
 from qpsvm.base.arrays.exactly import Exactly, products, sum_of
+from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, nearest
 from qpsvm.data.samples import Samples

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import all_finite, as_finite_vector, as_real_vector, as_tolerance
-from qpsvm.base.arrays.frozen import bare, frozen, made
+from qpsvm.base.arrays.frozen import bare, frozen, made, times
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import times
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
 from qpsvm.base.resources.progress import Clock
