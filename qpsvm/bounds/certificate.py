@@ -29,7 +29,7 @@ from qpsvm.base.arrays.frozen import common_value, freeze_each, total
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.resources.communicator import quantile_interval
-from qpsvm.program.losses import gap_term, loss
+from qpsvm.program.losses import block_terms, gap_term, largest_in_block, loss
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -97,6 +97,8 @@ class Certificate:
         What that gap is a share of, from below; NaN where rounding was not counted.
     kind : ndarray of int8, shape (m,), or None
         Which rows are at a bound, where somebody has looked at these numbers already.
+    intercepts : ndarray, shape (k,), or None
+        b of several classes in one program, as the caller gets it: its levels are multipliers, and b is 0.
 
     See Also
     --------
@@ -144,6 +146,7 @@ class Certificate:
     explicit: FloatArray | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     kind: NDArray[np.int8] | None = None
+    intercepts: FloatArray | None = None
 
     @property
     def rho(self) -> float:
@@ -275,6 +278,11 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
     """
     terms, losses = 0.0, 0.0
     values, common = svm.at_rows(u), common_value(margin)
+    if svm.block > 1:
+        t, (upper, curvature) = margin - svm.sign * (values + b), (svm.upper, svm.curvature)
+        terms = float(block_terms(alpha, t, t, upper, curvature, svm.block).sum())
+        T = largest_in_block(t, svm.block)
+        return terms, float(loss(T, upper[:: svm.block], curvature[:: svm.block]).sum())
     simple = svm.hard is None and not svm.curved
     for start in range(0, len(alpha), BLOCK):
         part = slice(start, start + BLOCK)
@@ -317,8 +325,6 @@ def prefer_average(quantile: float, average: float, size: float) -> bool:
 class PrimalPoint:
     """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0.
 
-    `radius` (n,) says how far u may be off where that differs from row to row.
-
     Of w = Σ_j c_j φ(x_j) with coefficients of its own, there are these, `coef` (n,), ‖w − w(α)‖ as measured, and by how
     much that may be more.
     """
@@ -327,10 +333,14 @@ class PrimalPoint:
     w: FloatArray | None
     half_norm: float
     offset: FloatArray | None = None
-    radius: FloatArray | None = None
     coef: FloatArray | None = None
     apart: float = 0.0
     apart_radius: float | None = None
+
+    def times(self, factor: float) -> PrimalPoint:
+        """w and w(α) times a factor."""
+        w, offset = (None if part is None else factor * part for part in (self.w, self.offset))
+        return PrimalPoint(factor * self.u, w, self.half_norm * factor * factor, offset)  # factor² may underflow
 
     def half_distance(self, growth: float = 0.0) -> float:
         """½‖(1 + growth)w − w(α)‖², or a bound of it."""

@@ -19,6 +19,10 @@ bounds and has the totals as they are without rounding is (1 + θ)α where that 
     (COUNT.6)  with o_k = (α_k(1 + θ) − U_k + u_k)⁺:  ‖w(α) − w(α′)‖ ≤ θ‖w(α)‖ + Σ o_k ρ_k besides,  S_j grows by
                Σ o_k |E_jk|,  and Σg by Σ (u_k + θα_k) t_k⁺
 
+Of several classes no total is but 0, and (1 − θ)α with θ = max u_k/U_k is within every bound and as balanced:
+
+    (COUNT.7)  ‖w(α) − w(α′)‖ ≤ θ‖w(α)‖,  and Σg grows by Σ (u_B + θ Σ_B α) (max_B t)⁺
+
 A user's row is part of this as any other. Rows that can only be kept as equalities, two opposite ones for example, no
 pair of floats (w, b) keeps to the last bit. There
 
@@ -46,7 +50,7 @@ from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import BLOCK, Certificate, Gap
 from qpsvm.bounds.screening import row_radii
-from qpsvm.program.losses import gap_term, loss
+from qpsvm.program.losses import block_sums, block_terms, gap_term, largest_in_block, loss
 from qpsvm.program.svm_dual import Group, Part, SVMDual
 
 #: A few roundings, where it does not pay to count them.
@@ -192,16 +196,22 @@ class Bounds:
         a, upper = point.alpha, point.upper
         kept: list[IntArray] = []
         off, losses, wide = self._off(point), 0.0, 0.0
-        for start in range(0, len(a), BLOCK):
-            part = slice(start, start + BLOCK)
+        block = self.svm.block
+        step = BLOCK - BLOCK % block or block
+        for start in range(0, len(a), step):
+            part = slice(start, start + step)
             t, r = self.slack(point, part)
-            bounded = a[part] == upper[part]
-            edge = r + FEW * self._knee(part) if self.svm.curved else r
-            settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
+            if block > 1:
+                settled = np.repeat(self._of_blocks(point, part, t, r) == 0.0, block)
+            else:
+                bounded = a[part] == upper[part]
+                edge = r + FEW * self._knee(part) if self.svm.curved else r
+                settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
             kept.append(np.flatnonzero(~settled) + start)
             losses += self.losses(part, t - r)
             if off is not None:
-                wide += float(off[part] @ np.maximum(t + r, 0.0))  # (COUNT.6)
+                highest = largest_in_block(t + r, block)
+                wide += float(block_sums(off[part], block) @ np.maximum(highest, 0.0))  # (COUNT.6), (COUNT.7)
         rows = kept[0] if len(kept) == 1 else np.concatenate([*kept, np.zeros(0, dtype=np.intp)])
         t, r = (t[rows], r[rows]) if len(kept) == 1 and self.accuracy.uniform else self.slack(point, rows)
         terms, losses, n = self.comm.sums(self.terms(point, rows, t, r) + wide * FEW, losses, len(a))
@@ -283,9 +293,17 @@ class Bounds:
         nothing = (t == 0.0) & (r == 0.0) | (point.alpha[rows] == 0.0) & (t + r <= 0.0)
         return not self._weighs(point) and self.comm.all(bool(nothing.all()))
 
+    def _of_blocks(self, point: Certificate, rows: IntArray | slice, t: FloatArray, r: FloatArray) -> FloatArray:
+        """(COUNT.3) of the blocks that some rows (r,) make up, (LOSS.5): (B,)."""
+        svm = self.svm
+        return block_terms(point.alpha[rows], t - r, t + r, svm.upper[rows], svm.curvature[rows], svm.block)
+
     def losses(self, rows: slice, t: FloatArray) -> float:
         """Σψ over some rows of this member, for t (r,) from below; 0 for rows that nothing may fall short of."""
         svm = self.svm
+        if svm.block > 1:
+            upper, curvature = svm.upper[rows][:: svm.block], svm.curvature[rows][:: svm.block]
+            return float(loss(largest_in_block(t, svm.block), upper, curvature).sum())
         if svm.all_hard:
             return 0.0
         if svm.hard is None and not svm.curved:
@@ -307,6 +325,10 @@ class Bounds:
         a, upper, curvature = point.alpha[rows], self.svm.upper[rows], self.svm.curvature[rows]
         if self.svm.curved:  # t − δα cancels where the row is at its optimum
             r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
+        if self.svm.block > 1:
+            return float(self._of_blocks(point, rows, t, r).sum()) * (1.0 + gamma(len(a) + 16))
+        if self.svm.curved:
+            pass
         elif self.svm.hard is None or self.svm.all_hard:  # (CERT.1), two lines
             hard = self.svm.all_hard
             high, low = (np.where(e > 0.0, np.inf if hard else (upper - a) * e, -a * e) for e in (t + r, t - r))
@@ -331,14 +353,20 @@ class Bounds:
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
         clipped = self.accuracy.space.positive_part
         if clipped is not None:  # coef is not α∘y, nor what is left of that, but for rounding
-            beta = self.svm.beta(point.alpha)
-            distance += clipped.apart(clipped.coefficients(beta), beta) * max(point.factor, 1.0) * FEW
+            classes = self.svm.beta(point.alpha).reshape(-1, self.accuracy.space.samples.n)
+            clips = [clipped.apart(clipped.coefficients(beta), beta) for beta in classes]
+            distance += math.hypot(*clips) * max(point.factor, 1.0) * FEW
         spread = self.svm.beta_radius(point.alpha)
         if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
             spread = None  # it is part of that radius
         if self.svm.rows is not None or spread is not None:
             moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
             distance += comm.sum(moving) * max(point.factor, 1.0) * FEW
+        if self.svm.classes is not None:  # repaired exactly, or not at all
+            sums = [total_over(beta, comm) for beta in self.svm.beta(point.alpha).reshape(self.svm.classes.k, -1)]
+            broken = any(net or off for net, off in sums) and self.svm.classes.intercept == "free"
+            distance += (self._scaled or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW  # (COUNT.7)
+            return (math.inf if broken else distance), moved
         beyond = None if off is None else np.maximum((point.alpha - self.svm.upper) + off, 0.0)
         if beyond is not None:
             rows = np.flatnonzero(beyond)
@@ -354,6 +382,10 @@ class Bounds:
     @remembered
     def _scaled(self) -> float | None:
         """By how much of itself a total may be off, θ of (COUNT.6); None where neither that nor a U is rounded."""
+        if self.svm.classes is not None:
+            if self.svm.upper_radius is None:
+                return None
+            return min(float((self.svm.upper_radius / self.svm.upper).max()) * FEW, 1.0)  # (COUNT.7)
         theta = max((group.radius / abs(group.total) for group in self.svm.groups if group.total), default=0.0) * FEW
         return theta if theta or self.comm.any(self.svm.upper_radius is not None) else None
 

@@ -44,7 +44,7 @@ class JointResult(Certified):
     primal, dual : float
         Certified values: primal ≥ optimum ≥ dual, up to their last digits.
     gap : float
-        (primal − dual)/primal, with all rounding counted: a bound for exactly these α, w and b, by (JCOUNT.3).
+        (primal − dual)/primal, with all rounding counted: a bound for exactly these α, w and b, by (COUNT.4).
     rounding : float
         How much of `gap` is there for rounding alone. The rest was measured.
     solver_gap : float

@@ -1,12 +1,12 @@
 """CSV: the columns that are used, and what becomes of them: numbers, 0/1 features, or labels.
 
-A column where all cells are numbers is numbers, else text. A column of n numbers takes 8n bytes. One of text takes 4n
-bytes, and each different text once.
+A column where all cells are numbers is numbers, else text. It takes 8n bytes, and each different text once.
 """
 
 from __future__ import annotations
 
 import reprlib
+import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -27,25 +27,18 @@ MANY_CATEGORIES = 20
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The cells of a column: numbers, or codes of texts.
+    """The cells of a column.
 
-    values (n,): Numbers, with NaN for a missing one; or places in `texts`.
-    texts: The different texts, in the order of their first appearance; None for numbers.
+    values (n,): Numbers, with NaN for a missing one; or texts, as objects.
     missing (n,): Which cells are missing; None where none is.
     """
 
-    values: FloatArray | NDArray[np.int32]
-    texts: list[str] | None
+    values: NDArray[Any]
     missing: Mask | None
 
-    def kept(self, rows: IntArray) -> Cells:
-        """The cells of some rows (m,), none of which may be missing."""
-        return Cells(self.values[rows], self.texts, None)
-
     def used(self) -> list[str]:
-        """The texts that occur in these cells, sorted; for a column of text."""
-        assert self.texts is not None
-        return sorted(self.texts[code] for code in np.flatnonzero(np.bincount(self.values, minlength=1)))
+        """The texts that occur, sorted."""
+        return sorted(set(self.values.tolist()))
 
     def all_missing(self) -> bool:
         """Whether there is no value at all."""
@@ -53,17 +46,11 @@ class Cells:
 
     def numbers(self) -> FloatArray | None:
         """The cells as numbers (n,), or None where one is not a number. NaN and infinity are numbers here."""
-        if self.texts is None:
-            return np.asarray(self.values, dtype=np.float64)
-        if numbers(self.used()) is None:
-            return None
-        return self.looked_up({text: float(text) for text in self.used()}, np.nan)
+        return numbers(self.values.tolist()) if self.values.dtype == object else self.values
 
     def looked_up(self, meaning: dict[str, float], other: float) -> FloatArray:
         """The number that each text means, (n,); `other` where it means none."""
-        assert self.texts is not None
-        table = np.array([meaning.get(text, other) for text in self.texts], dtype=np.float64)
-        return table[self.values]
+        return np.array([meaning.get(text, other) for text in self.values.tolist()], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,16 +96,8 @@ class Columns:
             [(worst, _)] = counts.most_common(1)
             raise DataError(f"{self.sheet.path}: every row has a missing value, most of them in column {worst!r}")
         keep = np.flatnonzero(~bad)
-        cells = {name: column.kept(keep) for name, column in self.cells.items()}
+        cells = {name: Cells(column.values[keep], None) for name, column in self.cells.items()}
         return Columns(self.sheet, cells, self.rows[keep]), int(bad.sum())
-
-
-class _Codes(dict[str, int]):
-    """The code of each text: 0, 1, … in the order of their first appearance."""
-
-    def __missing__(self, text: str) -> int:
-        code = self[text] = len(self)
-        return code
 
 
 def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = ()) -> Columns:
@@ -126,33 +105,30 @@ def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = 
 
     A column that turns out to be text has the file read from its beginning.
     """
-    codes = {name: _Codes() for name in names if name in as_text}
     parts: dict[str, list[Any]] = {name: [] for name in names}
     n = 0
     for records in sheet.blocks():
         by_column = list(zip(*records, strict=True))
         for name in names:
             cells = by_column[sheet.header[name]]
-            if name in codes:
-                parts[name].append(np.fromiter(map(codes[name].__getitem__, map(str.strip, cells)), np.int32))
-            else:
-                parts[name].append(sheet.numbers(name, cells, n))
+            parts[name].append(_texts(cells) if name in as_text else sheet.numbers(name, cells, n))
         late = {name for name in names if parts[name][-1] is None}
         if late:
-            return read_columns(sheet, names, late | codes.keys())
+            return read_columns(sheet, names, late.union(as_text))
         n += len(records)
-    return Columns(sheet, {name: _cells(parts.pop(name), codes.get(name)) for name in names}, np.arange(n))
+    return Columns(sheet, {name: _joined(parts.pop(name)) for name in names}, np.arange(n))
 
 
-def _cells(parts: list[Any], codes: _Codes | None) -> Cells:
+def _texts(cells: Sequence[str]) -> tuple[NDArray[Any], Mask]:
+    """Cells of text, each different one kept once, and which are missing: (n,), (n,)."""
+    texts = np.array([sys.intern(cell.strip()) for cell in cells], dtype=object)
+    return texts, np.array([text in MISSING for text in texts], dtype=np.bool_)
+
+
+def _joined(parts: list[tuple[NDArray[Any], Mask | None]]) -> Cells:
     """A column from those of the blocks."""
-    if codes is not None:
-        values, holes = np.concatenate(parts), [code for text, code in codes.items() if text in MISSING]
-        return Cells(values, list(codes), np.isin(values, holes) if holes else None)
-    missing = None
-    if any(holes is not None for _, holes in parts):
-        missing = np.concatenate([np.zeros(len(values), np.bool_) if m is None else m for values, m in parts])
-    return Cells(np.concatenate([values for values, _ in parts]), None, missing)
+    missing = np.concatenate([np.zeros(len(values), np.bool_) if m is None else m for values, m in parts])
+    return Cells(np.concatenate([values for values, _ in parts]), missing if missing.any() else None)
 
 
 def column_of(columns: Columns, name: str) -> Column:
@@ -203,10 +179,7 @@ def labels_of(columns: Columns, encoding: Encoding) -> NDArray[Any]:
     target = str(encoding.target)
     if not encoding.text_labels:
         return whole(_finite_numbers(columns, target))
-    cells = columns.cells[target]
-    assert cells.texts is not None
-    used, places = np.unique(cells.values, return_inverse=True)
-    return np.array([cells.texts[code] for code in used])[places]
+    return np.array(columns.cells[target].values.tolist())
 
 
 def numbers_of(columns: Columns, name: str, what: str) -> NDArray[Any]:
@@ -222,12 +195,8 @@ def numbers_of(columns: Columns, name: str, what: str) -> NDArray[Any]:
 
 def groups_of(columns: Columns, name: str) -> NDArray[Any]:
     """The group of each row, (n,): numbers or text."""
-    cells = columns.cells[name]
-    values = cells.numbers()
-    if values is not None:
-        return whole(values)
-    assert cells.texts is not None
-    return np.array(cells.texts)[cells.values]
+    values = columns.cells[name].numbers()
+    return np.array(columns.cells[name].values.tolist()) if values is None else whole(values)
 
 
 def _finite_numbers(columns: Columns, name: str) -> FloatArray:

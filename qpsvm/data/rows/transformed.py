@@ -61,7 +61,8 @@ class Derived(RowSource):
 
     @property
     def entries(self) -> int:
-        return self.source.entries
+        stored = self.source.entries if self.is_sparse else self.n * self.source.d
+        return stored + self.n * (self.d - self.source.d)
 
     @property
     def nbytes(self) -> int:
@@ -95,10 +96,6 @@ class Centred(Derived):
     def made(self, block: Block) -> Block:
         return shifted(block, self.origin)
 
-    @property
-    def entries(self) -> int:
-        return self.n * self.d
-
 
 class WithOnes(Derived):
     """The rows (x_i, 1): an intercept as the weight of one more feature, without a copy of the others."""
@@ -110,10 +107,6 @@ class WithOnes(Derived):
         if self.is_sparse:
             return SparseBlock(with_ones(block.matrix), block.rows.start)
         return Block(block.n, self.d, block.rows.start, lambda at: with_ones(block.take(at)))
-
-    @property
-    def entries(self) -> int:
-        return self.source.entries + self.n
 
 
 class SomeRows(Derived):
@@ -320,10 +313,6 @@ class Standardised(Derived):
         """A row in words, where the source has some for it."""
         said = getattr(self.source, "where", None)
         return f"row {row}" if said is None else str(said(row))
-
-    @property
-    def nbytes(self) -> int:
-        return self.source.nbytes + self.mean.nbytes + self.scale.nbytes
 
 
 def divided(X: Matrix, scale: FloatArray) -> Matrix:

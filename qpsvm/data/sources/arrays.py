@@ -92,28 +92,6 @@ def mapped(path: str) -> NDArray[Any]:
     return array
 
 
-def from_files(paths: Sequence[str], target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
-    """The rows of .npy files, below each other."""
-    parts: list[NDArray[Any]] = []
-    watch = Watch(paths)
-    for path in paths:
-        part = mapped(path)
-        _check_shape(part, path)
-        if parts and part.shape[1] != parts[0].shape[1]:
-            raise DataError(f"{path} has {part.shape[1]} columns, but {paths[0]} has {parts[0].shape[1]}")
-        parts.append(part)
-    return _rows(parts, paths, watch, ".npy", target, columns, weight, block_rows)
-
-
-def from_array(X: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
-    """The rows of an array in memory, or of a map."""
-    raw = raw_array(X, "X")
-    _check_shape(raw, "X")
-    name = os.fspath(getattr(X, "filename", None) or "")
-    kind = "map of" if name else "array"
-    return _rows([raw], [name], Watch([name] if name else []), kind, target, columns, weight, block_rows)
-
-
 def _check_shape(array: NDArray[Any], name: str) -> None:
     if array.ndim != 2:
         hint = "; for one feature write X.reshape(-1, 1)" if array.ndim == 1 else ""
@@ -122,25 +100,27 @@ def _check_shape(array: NDArray[Any], name: str) -> None:
         raise DataTypeError(f"{name} has entries of type {array.dtype}; samples must be real numbers")
 
 
-def _rows(
-    parts: Sequence[NDArray[Any]], names: Sequence[str], watch: Watch, kind: str, target: Any, columns: Any,
-    weight: Any, block_rows: int | None,
-) -> MemoryMap:  # fmt: skip
-    kept = [(part, name) for part, name in zip(parts, names, strict=True) if len(part)]
-    what = names[0] or "X"
-    if not kept:
-        raise DataError(f"{what}: there are no rows")
-    if parts[0].shape[1] == 0:
-        raise DataError(f"{what}: there are no columns")
-    parts = [part for part, _ in kept]
-    n, width = sum(map(len, parts)), parts[0].shape[1]
-    columns_at = {option: given for option, given in (("target", target), ("weight", weight)) if _is_place(given)}
-    numbered = [str(j) for j in range(width)]
-    picked = chosen(numbered, what, columns_at.get("target"), columns, columns_at.get("weight"))
-    y = _column(parts, picked.target) if _is_place(target) else beside(target, n, "target")
-    s = _column(parts, picked.weight) if _is_place(weight) else beside(weight, n, "weight")
+def from_arrays(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
+    """The rows of an array in memory, or of a map; or those of .npy files, a list of paths, below each other."""
+    names = data if isinstance(data, list) else [os.fspath(getattr(data, "filename", None) or "")]
+    watch, what = Watch(names), names[0] or "X"
+    arrays = [mapped(path) for path in names] if isinstance(data, list) else [raw_array(data, "X")]
+    kind = ".npy" if isinstance(data, list) else "map of" if names[0] else "array"
+    for array, name in zip(arrays, names, strict=True):
+        _check_shape(array, name or "X")
+        if array.shape[1] != arrays[0].shape[1]:
+            raise DataError(f"{name} has {array.shape[1]} columns, but {names[0]} has {arrays[0].shape[1]}")
+    names = [name for array, name in zip(arrays, names, strict=True) if len(array)]
+    width, parts = arrays[0].shape[1], [array for array in arrays if len(array)]
+    if not parts or not width:
+        raise DataError(f"{what}: there are no {'columns' if parts else 'rows'}")
+    picked = chosen(
+        [str(j) for j in range(width)], what, target if _is_place(target) else None, columns,
+        weight if _is_place(weight) else None,
+    )  # fmt: skip
+    y, s = _beside(parts, target, "target"), _beside(parts, weight, "weight")
     s = None if s is None else as_real_vector(s, "weight")
-    origin = Origin(kind, tuple(name for _, name in kept), tuple(map(len, parts)), watch, y, s)
+    origin = Origin(kind, tuple(names), tuple(map(len, parts)), watch, y, s)
     source = MemoryMap(parts, origin, _as_range([int(name) for name in picked.features]), block_rows)
     _check(source)
     watch.check()
@@ -162,24 +142,21 @@ def _is_place(given: Any) -> bool:
     return isinstance(given, (int, np.integer)) and not isinstance(given, bool)
 
 
-def _column(parts: Sequence[NDArray[Any]], name: str | None) -> NDArray[Any]:
-    assert name is not None
-    return np.concatenate([np.asarray(part[:, int(name)]) for part in parts])
-
-
 def _as_range(places: list[int]) -> slice | IntArray:
     """Columns that follow each other as a slice, which takes a view."""
     first, end = places[0], places[-1] + 1
     return slice(first, end) if places == list(range(first, end)) else np.array(places, dtype=np.intp)
 
 
-def beside(given: Any, n: int, option: str) -> NDArray[Any] | None:
-    """Labels or weights that stand in an array, or a .npy file, of their own: (n,).
+def _beside(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDArray[Any] | None:
+    """Labels or weights that are a column, or stand in an array, or a .npy file, of their own: (n,).
 
     Raises ParameterError, DataError.
     """
     if given is None:
         return None
+    if _is_place(given):
+        return np.concatenate([np.asarray(part[:, given]) for part in parts])
     if isinstance(given, (str, os.PathLike)):
         name = os.fspath(given)
         if not name.endswith(".npy"):
@@ -190,6 +167,7 @@ def beside(given: Any, n: int, option: str) -> NDArray[Any] | None:
         found = np.asarray(mapped(name)[:])
     else:
         name, found = option, raw_array(given, option)
+    n = sum(map(len, parts))
     if found.shape != (n,):
         raise DataError(f"{name} has shape {found.shape} where ({n},) is expected: one for each row")
     return found

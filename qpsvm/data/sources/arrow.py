@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -117,8 +118,8 @@ class ArrowRows(Decoder):
 
     def __init__(self, dataset: Any, own: bool, kind: str, target: Any, columns: Any, weight: Any) -> None:
         self.kind = kind
-        fragments = list(dataset.get_fragments())
-        self._fragments = [(_path(fragment), fragment) for fragment in fragments]
+        fragments = dataset.get_fragments()
+        self._fragments = [(os.fspath(getattr(fragment, "path", "")), fragment) for fragment in fragments]
         self.names = tuple(dict.fromkeys(name for name, _ in self._fragments))
         self.watch = Watch(name for name in self.names if name)
         self._schemas = [_schema(fragment, dataset, own, name) for name, fragment in self._fragments]
@@ -164,10 +165,6 @@ def _reading(fragment: Any) -> dict[str, Any]:
     if not is_parquet or not isinstance(fragment.filesystem, pyarrow.fs.LocalFileSystem):
         return {}
     return {"fragment_scan_options": dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)}
-
-
-def _path(fragment: Any) -> str:
-    return os.fspath(getattr(fragment, "path", ""))
 
 
 def _schema(fragment: Any, dataset: Any, own: bool, name: str) -> Any:
@@ -225,7 +222,7 @@ class StreamedRows(Decoder):
         first = next(each, None)
         if first is None:
             raise DataError("there are no rows: the iterator hands out no batch")
-        self._first, self._rest, self._all = first, each, batches
+        self._first, self._all = first, chain([first], each) if self.once else batches
         self._wanted = (target, columns, weight)
         self._chosen: Chosen | None = None
         if is_arrow(first):
@@ -238,17 +235,10 @@ class StreamedRows(Decoder):
 
     def batches(self) -> Iterator[Batch]:
         start = 0
-        for some in self._each():
+        for some in self._all:
             for batch in self._made(some, start):
                 yield batch
                 start += batch.X.shape[0]
-
-    def _each(self) -> Iterator[Any]:
-        if not self.once:
-            yield from self._all
-            return
-        yield self._first
-        yield from self._rest
 
     def _made(self, some: Any, start: int) -> Iterator[Batch]:
         if self._chosen is not None:

@@ -123,7 +123,7 @@ def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | N
     if isinstance(data, StoredRows):
         return data
     if isinstance(data, np.ndarray):
-        return arrays.from_array(data, target, columns, weight, block_rows)
+        return arrays.from_arrays(data, target, columns, weight, block_rows)
     if isinstance(data, Iterator) or (isinstance(data, (list, tuple)) and data and all(map(is_arrow, data))):
         return StreamedRows(data, target, columns, weight)
     if is_arrow(data):
@@ -136,7 +136,7 @@ def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | N
     paths = with_content(expanded(data))
     form = one_format(paths)
     if form == "npy":
-        return arrays.from_files(paths, target, columns, weight, block_rows)
+        return arrays.from_arrays(paths, target, columns, weight, block_rows)
     if form == "csv":
         return CsvRows(paths, target, columns, weight)
     if form == "libsvm":

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, TypeVar
 
 from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
 from qpsvm.data.files import Target
@@ -23,6 +23,7 @@ from qpsvm.space.kernels.functions import FUNCTIONS, KERNELS
 _NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
 
 
+T = TypeVar("T")
 #: The option that takes several values, each a label and a number.
 WEIGHTS, BALANCED = "--class-weight", "balanced"
 _WEIGHT = re.compile(r"[^=]+=[-+]?[\d.]\S*$")
@@ -90,18 +91,35 @@ def _joined(args: Sequence[str]) -> list[str]:
     return found
 
 
-def text(what: str) -> Callable[[str], str]:
-    """A reader of a text that is not empty: `what` it is, for the error."""
+def reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
+    """What reads the text of an option: `what` is expected where it cannot be converted, which is a `ValueError`."""
 
-    def read(given: str) -> str:
-        if not given:
-            raise argparse.ArgumentTypeError(f"expected {what}, got ''")
-        return given
+    def read(given: str) -> T:
+        try:
+            return convert(given)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected {what}, got {given!r}") from None
 
     return read
 
 
-file_name, name = text("the name of a file"), text("a name")
+def among_integers(low: int, high: int) -> Callable[[str], int]:
+    """What converts a whole number from `low` on and below `high`."""
+    return lambda text: low + range(low, high).index(int(text))
+
+
+def filled(text: str) -> str:
+    """A text that is not empty. Raises ValueError."""
+    if not text:
+        raise ValueError
+    return text
+
+
+file_name, name = reader(filled, "the name of a file"), reader(filled, "a name")
+names = reader(lambda text: [filled(part.strip()) for part in text.split(",")], "names with commas between them")
+numbers = reader(lambda text: [float(part) for part in text.split(",")], "numbers with commas between them")
+fold_count = reader(among_integers(2, SEEDS), "a whole number of folds, 2 or more")
+seed = reader(among_integers(0, SEEDS), f"a whole number from 0 to {SEEDS - 1}")
 
 
 def word(known: Iterable[str]) -> Callable[[str], str]:
@@ -214,20 +232,6 @@ def share(text: str) -> float:
         return value
     hint = f"; {text} per cent are {value / 100.0:g}" if 1.0 < value < 100.0 else ""
     raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, such as 0.25, got {text!r}{hint}")
-
-
-def fold_count(text: str) -> int:
-    """A number of folds. Raises ArgumentTypeError."""
-    if not text.isdecimal() or int(text) < 2:
-        raise argparse.ArgumentTypeError(f"expected a whole number of folds, 2 or more, got {text!r}")
-    return int(text)
-
-
-def seed(text: str) -> int:
-    """A number that a random draw begins from. Raises ArgumentTypeError."""
-    if not text.isdecimal() or int(text) >= SEEDS:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {SEEDS - 1}, got {text!r}")
-    return int(text)
 
 
 def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how: Any) -> None:

@@ -79,31 +79,31 @@ def refuse(kind: str, headers: Mapping[str, list[str]], port: int) -> str:
     return ""
 
 
-class Guard:
+def guarded(app: App, port: int) -> App:
     """An ASGI application in front of another one: it lets in what may come, and adds the headers to what goes out."""
+    from starlette.datastructures import Headers
+    from starlette.responses import PlainTextResponse
+    from starlette.websockets import WebSocketClose
 
-    def __init__(self, app: App, port: int) -> None:
-        self.app = app
-        self.port = port
-        self._headers = [(name.lower().encode(), value.encode()) for name, value in headers(port).items()]
+    own = [(name.lower().encode(), value.encode()) for name, value in headers(port).items()]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, refuse, or hand on."""
-        from starlette.datastructures import Headers
-        from starlette.responses import PlainTextResponse
-        from starlette.websockets import WebSocketClose
-
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", []), *self._headers]}
+                message = {**message, "headers": [*message.get("headers", []), *own]}
             await send(message)
 
-        kind, app = scope["type"], self.app
-        given = Headers(scope=scope) if kind in ("http", "websocket") else None
-        why = "" if given is None else refuse(kind, {name: given.getlist(name) for name in given}, self.port)
+        kind, chosen, why = scope["type"], app, ""
+        if kind in ("http", "websocket"):
+            given = Headers(scope=scope)
+            why = refuse(kind, {name: given.getlist(name) for name in given}, port)
         if why:
-            app = WebSocketClose(POLICY_VIOLATION, why) if kind == "websocket" else PlainTextResponse(f"{why}\n", 403)
-        await app(scope, receive, send_with_headers)
+            chosen = (
+                WebSocketClose(POLICY_VIOLATION, why) if kind == "websocket" else PlainTextResponse(f"{why}\n", 403)
+            )
+        await chosen(scope, receive, send_with_headers)
+
+    return answer
 
 
 #: Characters that a message may have: the largest state with an α takes less than half.
@@ -204,7 +204,7 @@ def application(start: Start, port: int) -> App:
     routes = [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
     app = Starlette(routes=[*routes, WebSocketRoute("/ws", messages)])
     app.router.redirect_slashes = False  # what is not there is not there
-    return Guard(app, port)
+    return guarded(app, port)
 
 
 async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecutor) -> None:

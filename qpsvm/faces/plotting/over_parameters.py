@@ -29,6 +29,8 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 
 Shown = Literal["margin", "norm", "objective", "vectors", "coefficients"]
+#: What the vertical axis says of each.
+AXES = ("margin, 2ρ/‖w‖", "‖w‖", "objective (primal)", "number of samples", "coefficient of w")
 #: Quantities that change by orders of magnitude along a path.
 OVER_DECADES = ("margin", "norm", "objective")
 #: Values that reach over such a factor are drawn on a logarithmic axis.
@@ -136,7 +138,7 @@ def path(
     if show in OVER_DECADES and _over_decades(np.concatenate(list(curves.values()))):
         ax.set_yscale("log")
     ax.set_xlabel(letter)
-    ax.set_ylabel(AXES[show])
+    ax.set_ylabel(dict(zip(get_args(Shown), AXES, strict=True))[show])
     set_title(ax, f"{type(problem).__name__}, kernel {problem.kernel}")
     return finished(ax, legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES)
 
@@ -154,16 +156,6 @@ def _check_results(problem: Problem, results: Sequence[SVMResult], at: FloatArra
         raise DataError(f"there are {len(results)} results for {len(at)} values of {letter}")
     for result in results:
         check_pair(problem, result)
-
-
-#: What the vertical axis says.
-AXES = {
-    "margin": "margin, 2ρ/‖w‖",
-    "norm": "‖w‖",
-    "objective": "objective (primal)",
-    "vectors": "number of samples",
-    "coefficients": "coefficient of w",
-}
 
 
 def norm(problem: Problem, result: SVMResult) -> float:

@@ -40,8 +40,6 @@ from qpsvm.space.kernels.kernel import squared_norms
 STRIP, TILE = 256, 512
 #: Rows of a product at a time, for each of which one number a strip is kept; and tasks for the threads to share.
 AT_ONCE, TASKS = 32_768, 32
-#: Products that `rough_sums` adds up in single precision; divides STRIP, which divides TILE.
-ROUGH_TERMS = 32
 #: Rows of one strip of a symmetric matrix: short strips waste little above the diagonal.
 SYMMETRIC_STRIP = 64
 #: Up to here a symmetric matrix is made in one product: mirroring strips costs more than it saves.
@@ -254,52 +252,6 @@ class KernelBlocks:
         left, weights = left[support], weights.astype(left.dtype, copy=False)
         for some in strips(len(rows), AT_ONCE):
             out[some] = self._streamed(left, right if len(rows) == self.n else right[rows], weights, some)
-        return out
-
-    def rough_sums(self, support: IntArray, weights: FloatArray, rows: IntArray) -> FloatArray:
-        """`product` for several vectors of weights (k, s), in single precision where there is: (k, r) float64.
-
-        Only so many products as `ROUGH_TERMS` are added up in single precision.
-        """
-        left, right = self._factors(rough=True)
-        padding = -len(support) % ROUGH_TERMS
-        left = np.concatenate([left[support], np.zeros((padding, left.shape[1]), left.dtype)])
-        padded = np.concatenate([weights, np.zeros((len(weights), padding))], axis=1).astype(left.dtype)
-        parts = np.ascontiguousarray(padded.reshape(len(weights), -1, ROUGH_TERMS).swapaxes(0, 1))  # (s/32, k, 32)
-        out = np.zeros((len(weights), len(rows)))
-
-        def add(tile: slice) -> None:
-            columns = right[rows[tile]].T
-            for j in range(0, len(left), STRIP):
-                block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
-                block = block.reshape(-1, ROUGH_TERMS, block.shape[1])
-                sums = parts[j // ROUGH_TERMS : (j + STRIP) // ROUGH_TERMS] @ block
-                out[:, tile] += sums.sum(axis=0, dtype=np.float64)
-
-        in_tiles(add, strips(len(rows), TILE), self._seconds(len(rows) * len(left)))
-        return out
-
-    def own_product(self, support: IntArray, weights: FloatArray) -> FloatArray:
-        """`product` for the rows of the support themselves, (s,), with every value made once for both its sides."""
-        if not self.fast:
-            return self.product(support, weights, support)
-        left, right = (vectors[support] for vectors in self._factors(rough=False))
-        s = len(support)
-        tiles = strips(s, TILE)
-        runs = parts_of(len(tiles), 1, TASKS)  # a sum for each
-        sums = np.zeros((len(runs), s))
-
-        def add(run: int) -> None:
-            for tile in tiles[runs[run]]:
-                columns = right[tile].T
-                for j in range(tile.start, s, STRIP):
-                    block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
-                    sums[run, tile] += np.dot(weights[j : j + STRIP], block)
-                    if j >= tile.stop:
-                        sums[run, j : j + STRIP] += np.dot(block, weights[tile])
-
-        in_tiles(add, range(len(runs)), self._seconds(0.5 * s * s))
-        out: FloatArray = sums.sum(axis=0)
         return out
 
     def _streamed(self, left: Any, right: Any, weights: Any, rows: slice) -> FloatArray:

@@ -21,14 +21,6 @@ from qpsvm.many.grid.path import path
 SHARES = "0.1,0.2,0.5"
 
 
-def numbers(text: str) -> list[float]:
-    """Numbers with commas between them. Raises ArgumentTypeError."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected numbers with commas between them, got {text!r}") from None
-
-
 def words(text: str) -> list[Any]:
     """Numbers or rules (scale, auto) with commas between them."""
     found: list[Any] = []
