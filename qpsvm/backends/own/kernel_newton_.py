@@ -148,52 +148,6 @@ SHARED = 1e-15
 ROOM = 2.0
 
 
-class KernelNewtonBackend(Backend):
-    """`solvers.kernel.portfolio.solve_kernel`."""
-
-    name = "kernel_newton"
-    abilities = Abilities(
-        needs="dual of a machine with a free intercept, kernel or (few rows) linear; of a nu-SVM, few rows; fast",
-        dual=(
-            Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
-            Machines(NU - {"linear"}, LARGEST_NU), Machines(NU - {"kernel"}, LINEAR_NU),
-            Machines(INTERVALS - {"linear"}), Machines(INTERVALS - {"kernel"}, LINEAR_INTERVALS),
-            Machines(MIRRORED - {"linear"}), Machines(MIRRORED - {"kernel"}, LINEAR_INTERVALS),
-            Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_INTERVALS),
-        ),
-        because="it reads kernel and samples off the dual", starts=True, polls=True,
-    )  # fmt: skip
-    loads = Import("sklearn.svm", LIBSVM_IMPORT)
-
-    def options(self) -> frozenset[str]:
-        """The engine: auto, gram, band, dense, libsvm or low_rank."""
-        return frozenset({"engine"})
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """The Gram matrix of a linear machine. Of another, parts of it: it can stop between two of them."""
-        del form
-        n = size.rows
-        if not size.linear:
-            return loop_cost(size)
-        product = n * PRODUCT_SECONDS * size.weighed
-        gram = n * n * VALUE_SECONDS + product
-        if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
-            return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
-        if size.homogeneous:
-            return Cost(gram, gram, PAIR_BYTES * n**2).lasting(CALL + NU_SQUARE * n * n + product)
-        crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
-        seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
-        return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
-
-    def compile(self, qp: QP) -> KernelNewtonCompiled:
-        """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
-        statement = self.stated(qp)
-        svm = statement.svm
-        kernel, X, gram = kernel_samples(svm.gram, self.name)
-        data = SolverData(kernel=kernel, X=X, y=svm.sign, C=svm.upper, gram=gram)
-        return KernelNewtonCompiled(self, qp, data, statement)
-
-
 @dataclass(frozen=True, eq=False)
 class Intervals:
     """A machine and its problem over intervals.
