@@ -25,8 +25,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import common_value
 from qpsvm.program.svm_dual import SVMDual
 
 Form = Literal["dual", "primal"]

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from qpsvm.base.arrays.frozen import common_value, repeated, times
 from qpsvm.base.arrays.types import FloatArray, as_dense
-from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.qp import QP
 from qpsvm.program.svm_dual import Group, Statement, SVMDual, intercept_group

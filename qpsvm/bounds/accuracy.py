@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import common_value, remembered, repeated
 from qpsvm.base.arrays.rounding import (
     UNDERFLOW,
     UNIT,
@@ -43,7 +43,6 @@ from qpsvm.base.arrays.rounding import (
     two_sum,
 )
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.space.kernels.blocks import exponent_error
 from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.space.kernels.gram import KernelGram

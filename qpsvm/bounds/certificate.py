@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import freeze_each
+from qpsvm.base.arrays.frozen import common_value, freeze_each, total
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.vectors import common_value, total
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.program.losses import block_terms, gap_term, largest_in_block, loss

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -276,7 +277,12 @@ def certificate_of(
     """The certificate of what was measured, in the caller's own coordinates."""
     point, factor = best.point, 1.0 + best.growth
     b = svm.b(best.levels)
-    plane, moved = placed(space, svm, beta if point.coef is None else point.coef, point.w, b, best.levels, factor)
+    coef = beta if point.coef is None else point.coef
+    moved: dict[str, Any] = {}
+    if svm.classes is None:
+        plane = space.plane(coef, point.w, b, factor)
+    else:
+        plane, moved = placed(space, svm, coef, point.w, b, best.levels, factor)
     yf = svm.at_rows(point.u) * factor if best.growth or not svm.plain else point.u
     yf += plane.level
     yf *= svm.sign

@@ -175,8 +175,3 @@ def placed(
     plane = space.plane(coef, w, svm.classes.intercepts(multipliers), factor)
     moved = svm.classes.named(plane.levels)
     return plane, {"multipliers": moved, "margin": svm.margin(moved), "intercepts": plane.intercepts}
-
-
-def accuracy_of(space: FeatureSpace) -> Accuracy:
-    """How exactly f is known over the rows of a feature space, of one class or of several."""
-    return ClassAccuracy(space) if isinstance(space, ClassSpace) else Accuracy(space)

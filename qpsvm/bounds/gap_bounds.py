@@ -43,10 +43,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import common_value, remembered
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, length_above, two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import BLOCK, Certificate, Gap

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.frozen import total
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import total
 from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_interval
 from qpsvm.bounds.certificate import PrimalPoint, kernel_point
 from qpsvm.bounds.points import DIRECT_VALUES, point_beside, span_of, spanned_points

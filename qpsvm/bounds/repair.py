@@ -29,8 +29,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from qpsvm.base.arrays.frozen import common_value, times
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import common_value, times
 from qpsvm.base.resources.communicator import SERIAL, Communicator, total_over
 from qpsvm.bounds import all_in_one_repair
 from qpsvm.program.svm_dual import Part, SVMDual, Users

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, feature_names, raw_array
-from qpsvm.base.arrays.frozen import freeze_parts, frozen, made, read_only, remembered
+from qpsvm.base.arrays.frozen import common_value, freeze_parts, frozen, made, read_only, remembered, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.base.resources.communicator import SERIAL, Communicator

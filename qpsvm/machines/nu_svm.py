@@ -42,9 +42,8 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.exactly import floats, sum_of
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import common_value, remembered
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.bounds.certificate import Certificate

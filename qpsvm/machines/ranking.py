@@ -44,9 +44,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_positive, raw_array
 from qpsvm.base.arrays.exactly import products
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import remembered, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, TooLargeError
 from qpsvm.bounds.certificate import Certificate

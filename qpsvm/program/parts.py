@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.checks import as_real, as_real_vector
+from qpsvm.base.arrays.frozen import common_value, repeated
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 from qpsvm.base.resources.limits import check_memory

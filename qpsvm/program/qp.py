@@ -18,9 +18,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive, as_real_vector
-from qpsvm.base.arrays.frozen import freeze_parts
+from qpsvm.base.arrays.frozen import common_value, freeze_parts, repeated, times
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.program.parts import (

@@ -24,8 +24,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.exactly import Exactly, above, as_floats, exactly, inverses, multiples, nearest_float, radii
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import ParameterError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.program.qp import QP, Rows

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import bare, freeze_parts, remembered
+from qpsvm.base.arrays.frozen import bare, freeze_parts, remembered, repeated, times
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import repeated, times
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import SolverError
 from qpsvm.program.qp import QP

@@ -19,7 +19,7 @@ from qpsvm.base.resources.progress import Clock, heard, held, noted, say
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import polish
 from qpsvm.machines import JointProblem
-from qpsvm.machines.problem.forms import Form, check_form
+from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.reading import concluded
 from qpsvm.program.costs import Cost, Size
 from qpsvm.program.solution import Solver, Status

@@ -30,8 +30,8 @@ from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.progress import Clock, heard, say
 from qpsvm.data.samples import SpreadSamples
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.forms import Form, check_form
 from qpsvm.machines.problem.machine import Machine, R
+from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.program.costs import Cost
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import Status

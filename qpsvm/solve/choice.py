@@ -45,8 +45,8 @@ from qpsvm.base.resources.limits import address_space, available_memory, in_word
 from qpsvm.base.resources.progress import EVERY, Clock, Pulse, heard, held, noted, say
 from qpsvm.bounds.polish import FEW_ROWS as POLISHED_ROWS
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.forms import Form
 from qpsvm.machines.problem.machine import Machine, R
+from qpsvm.machines.problem.parameters import Form
 from qpsvm.program.costs import FEW_ROWS, Cost, Size
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.result.svm_result import SVMResult

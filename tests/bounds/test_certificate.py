@@ -8,8 +8,8 @@ from each import for_each
 from scipy.optimize import linprog
 
 import qpsvm
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.rounding import relative_gap
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds.certificate import (
     gap_sums,

@@ -31,7 +31,7 @@ from exact_dual import (
 from scipy.optimize import minimize_scalar
 
 import qpsvm
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds import levels
 from qpsvm.bounds.accuracy import Accuracy

@@ -9,8 +9,8 @@ import numpy as np
 from communicators import together
 
 import qpsvm
+from qpsvm.base.arrays.frozen import common_value, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.resources.communicator import Communicator
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.rows import ArrayRows

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.bounds import levels
 from qpsvm.bounds.certificate import middle
 from qpsvm.data.rows import RowSource, WithOnes

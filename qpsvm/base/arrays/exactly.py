@@ -20,9 +20,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.frozen import common_value, repeated
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import common_value, repeated
 
 #: Relative error of (EXACT.2): sum, factor, product or quotient, and the rounding of the bounds themselves.
 LOOSE = 6.0 * UNIT

@@ -2,18 +2,22 @@
 
 An array of ours is frozen itself. A caller's is left as it is: what is kept of it is a view that is frozen. The same
 for whole objects: frozen dataclasses, and properties that are computed once.
+
+Vectors that are one number n times take the memory of one, and are known to be constant by their strides.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from typing import Any, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.arrays.types import FloatArray, Matrix
 
 T = TypeVar("T")
 V = TypeVar("V", covariant=True)
@@ -160,7 +164,47 @@ def _computed(kind: Any) -> frozenset[str]:
     return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
 
 
+def repeated(value: float, n: int) -> FloatArray:
+    """One number n times, (n,), read-only and in the memory of one."""
+    return np.ndarray((n,), np.float64, struct.pack("d", value), 0, (0,))  # np.broadcast_to takes ten times as long
+
+
+def common_value(vector: FloatArray) -> float | None:
+    """The number of a `repeated` vector (n,), else None. It looks at the strides, not at the values."""
+    return float(vector[0]) if len(vector) and vector.strides == (0,) else None
+
+
+def times(factors: float | FloatArray, vector: FloatArray) -> FloatArray:
+    """factors∘vector, (n,): `repeated` where both are, and the vector itself where all factors are 1.
+
+    `factors` is one number, or a vector (n,).
+    """
+    factor = common_value(factors) if isinstance(factors, np.ndarray) else factors
+    if factor is None:
+        product: FloatArray = factors * vector
+        return product
+    if factor == 1.0:
+        return vector
+    value = common_value(vector)
+    return factor * vector if value is None else repeated(factor * value, len(vector))
+
+
+def divided(number: float, vector: FloatArray) -> FloatArray:
+    """number/vector, (n,): `repeated` where the vector is."""
+    value = common_value(vector)
+    quotient: FloatArray = number / vector if value is None else repeated(number / value, len(vector))
+    return quotient
+
+
+def total(vector: FloatArray, where: NDArray[np.bool_]) -> float:
+    """The sum of the entries of a vector (n,) where a mask (n,) is true."""
+    value = common_value(vector)
+    if value is not None:
+        return value * int(np.count_nonzero(where))
+    return float(np.add.reduce(vector, where=where))
+
+
 __all__ = [
-    "bare", "freeze_all", "freeze_each", "freeze_parts", "frozen", "is_ours", "made", "parts_of_array", "read_only",
-    "remembered",
+    "bare", "common_value", "divided", "freeze_all", "freeze_each", "freeze_parts", "frozen", "is_ours", "made",
+    "parts_of_array", "read_only", "remembered", "repeated", "times", "total",
 ]  # fmt: skip

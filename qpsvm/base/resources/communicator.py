@@ -31,10 +31,10 @@ from typing import Any, Literal, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.frozen import total as total_where
 from qpsvm.base.arrays.rounding import UNIT, exact_sum, total, total_in_two
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import common_value
-from qpsvm.base.arrays.vectors import total as total_where
 
 T = TypeVar("T")
 S = TypeVar("S", bound=np.generic)

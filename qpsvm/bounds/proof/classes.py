@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.exactly import constant, floats, products, sum_below
+from qpsvm.base.arrays.frozen import common_value, repeated
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.bounds import all_in_one_repair
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible, missing

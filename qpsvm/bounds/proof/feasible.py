@@ -24,10 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.exactly import sum_of
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import remembered, repeated
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, two_product
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
 
 #: An α beyond this is no point that a proof would be about: sums and products with it overflow.

@@ -29,9 +29,9 @@ from fractions import Fraction
 import numpy as np
 
 from qpsvm.base.arrays.exactly import Exactly, above, constant, enclosed, nearest_float
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.rational import violations

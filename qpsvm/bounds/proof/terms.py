@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.exactly import FINITE, above, below, rounded
+from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.vectors import common_value
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.feasible import Feasible, missing
 from qpsvm.bounds.proof.spaces import Values

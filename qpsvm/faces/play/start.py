@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import as_dense
-from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.faces.play.catalogue import KERNELS

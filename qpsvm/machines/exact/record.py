@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import as_dense
-from qpsvm.base.arrays.vectors import common_value
 from qpsvm.bounds.proof.checker import SEVERAL
 from qpsvm.bounds.proof.file import Recorded
 from qpsvm.data.rows import Mapped, RowSource, as_row_source

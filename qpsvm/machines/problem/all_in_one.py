@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector
 from qpsvm.base.arrays.exactly import as_floats, radii
-from qpsvm.base.arrays.frozen import bare, remembered
+from qpsvm.base.arrays.frozen import bare, remembered, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
 from qpsvm.base.resources.progress import Clock
@@ -27,10 +26,9 @@ from qpsvm.bounds.polish import polish
 from qpsvm.bounds.repair import feasible
 from qpsvm.data.samples import ClassWeight, several_classes
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp, read_alpha, scaling
-from qpsvm.machines.problem.forms import Form
 from qpsvm.machines.problem.judge import Judge, counted, note
 from qpsvm.machines.problem.machine import Machine
-from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.parameters import Form, as_intercept, price_in_words, prices, taking_prices
 from qpsvm.machines.problem.reading import concluded
 from qpsvm.program.all_in_one import ClassGroup, JointDual
 from qpsvm.program.qp import QP

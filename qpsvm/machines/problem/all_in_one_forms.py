@@ -21,7 +21,8 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import TooLargeError
-from qpsvm.machines.problem.forms import LARGEST_BOX, SMALLEST_UNIT, Form
+from qpsvm.machines.problem.forms import LARGEST_BOX, SMALLEST_UNIT
+from qpsvm.machines.problem.parameters import Form
 from qpsvm.program.all_in_one import JointDual
 from qpsvm.program.qp import QP, Rows
 from qpsvm.space.operators import Diagonal, Operator, coupled, coupled_rows

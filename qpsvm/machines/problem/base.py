@@ -2,6 +2,8 @@
 
 A machine is one file that says what it is called, and what it is: a `Record`. Both QPs, scaling for a solver, reading α
 from a solution (`reading`), certificate, proof and polish (`judge`), and the result follow from that.
+
+    (FORM.4)  scaling:  α in units of a typical one, primal variables and rows in units of the level
 """
 
 from __future__ import annotations
@@ -10,18 +12,31 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from qpsvm.base.arrays.frozen import made, remembered
+import numpy as np
+
+from qpsvm.base.arrays.frozen import common_value, made, remembered, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
-from qpsvm.base.errors import AbsentError, QPSVMError
+from qpsvm.base.errors import AbsentError, ParameterError, QPSVMError
+from qpsvm.base.resources.communicator import Communicator
 from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.infeasible.evidence import with_feasible_rows
 from qpsvm.machines.problem import reading as way
-from qpsvm.machines.problem.forms import Form, check_form, dual_formula, dual_qp, qp_with_rows, scaling
+from qpsvm.machines.problem.forms import (
+    LARGEST_BOX,
+    LEVEL_ROWS,
+    SCALED_PRICES,
+    SCALED_ROWS,
+    SLACKS,
+    SMALLEST_UNIT,
+    dual_formula,
+    dual_qp,
+    qp_with_rows,
+)  # fmt: skip
 from qpsvm.machines.problem.judge import Judge, note, polished, verdict
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.machines.problem.machine import Machine
+from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.starts import start
 from qpsvm.program.qp import QP
 from qpsvm.program.record import Record, Textbook, primal_qp
@@ -261,3 +276,58 @@ class Problem(Machine[SVMResult]):
                         self.size_of_f)  # fmt: skip
         kept = self.intercept if self.constraints else self.space.computed_intercept  # None: part of the Gram matrix
         return primal_qp(self._record(), Z, kept, book)
+
+
+def alpha_unit(svm: SVMDual, kappa: float) -> float:
+    """A typical size of α: what K and δ make of a level, or U where that limits α, but at least a thousandth of U.
+
+    Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
+    """
+    largest = common_value(svm.upper) if svm.comm.serial else None
+    if largest is None:
+        largest = _mean(svm.upper[np.isfinite(svm.upper)], svm.comm, np.inf)
+    if svm.homogeneous:
+        sizes = [size for size in (largest, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
+        return max(min(sizes, default=1.0), SMALLEST_UNIT)
+    bend = _mean(svm.curvature, svm.comm, 0.0) if svm.curved else 0.0
+    unit = min(level_size(svm) / (kappa + bend), largest)
+    return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
+
+
+def level_size(svm: SVMDual) -> float:
+    """The size of the levels: their common value, else the largest."""
+    common = svm.common_level
+    return abs(common) if common is not None else svm.comm.max(float(np.abs(svm.level).max(initial=0.0)))
+
+
+def _mean(values: FloatArray, comm: Communicator, default: float) -> float:
+    """The mean of all members' numbers; the default where there are none."""
+    added, count = comm.sums(float(values.sum()), len(values))
+    return float(added) / count if count else default
+
+
+def scaling(
+    svm: SVMDual, kappa: float, form: Form, letters: Mapping[str, str] | None = None
+) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them; `letters` as in `Problem`.
+
+    Raises ParameterError.
+    """
+    users, svm = svm.users, svm if svm.users is None else svm.users.own
+    unit = alpha_unit(svm, kappa)
+    level = unit * kappa if svm.homogeneous else level_size(svm)
+    price = svm.unit * unit * level
+    if not all(size > 0.0 and 1.0 / size < np.inf for size in (price, unit if form == "dual" else level)):
+        raise ParameterError(
+            f"no scale makes ordinary numbers of α near {unit:.1e} and levels near {level:.1e}: multiply X, the "
+            "targets, or C and the weights by a constant, or standardise X"
+        )
+    objective = 1.0 / price
+    if form == "dual":
+        prices = {SCALED_PRICES: unit} if users else {}
+        rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
+        return {"alpha": unit, **prices}, rows, objective
+    names = [*SLACKS, *(group.multiplier for group in svm.groups)]
+    variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
+    variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
+    return variables, dict.fromkeys([*LEVEL_ROWS, SCALED_ROWS], 1.0 / level) if level != 1.0 else {}, objective

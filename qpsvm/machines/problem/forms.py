@@ -4,7 +4,6 @@
     (FORM.2)  primal:  minimise unit · (½‖w‖² + eᵀμ + ½Σ R_g μ_g² + the cost of slack)
               subject to  s_k⟨w, z_r(k)⟩ + Σ_g E_kg μ_g ≥ ℓ_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
     (FORM.3)  slack costs U ξ where δ = 0,  ξ²/(2δ) where U = ∞,  ξ²/(2δ) + U ζ between the two;  hard rows have none
-    (FORM.4)  scaling:  α in units of a typical one, primal variables and rows in units of the level
 
 The multipliers of the groups have the names that the machine gives them. The slacks are called "xi" and "zeta", the
 margin rows "margin". A regression has slacks "xi" and "xi_star", for its rows "above" and "below" f.
@@ -16,23 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.frozen import common_value, repeated, times
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import common_value, repeated, times
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnknownOptionError, nearest
-from qpsvm.base.resources.communicator import Communicator
 from qpsvm.machines.problem.linear_constraints import UserRows
+from qpsvm.machines.problem.parameters import Form
 from qpsvm.program.qp import QP, Rows
-from qpsvm.program.solution import QPSolution
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import Dense, LowRank, Operator
 
-Form = Literal["dual", "primal"]
 #: The prices of a user's rows in the dual, and the rows in the primal: the user's own, and as a solver gets them.
 PRICES, SCALED_PRICES, ROWS, SCALED_ROWS = "lambda", "scaled_lambda", "constraints", "scaled_constraints"
 #: What the slacks of a primal are called, and the rows whose multipliers are α.
@@ -70,91 +65,6 @@ def dual_formula(problem: Any, svm: SVMDual) -> str:
         entry = "(K(x_i, x_j) + 1)"
     sign = "" if common_value(svm.sign) == 1.0 else "y_i y_j " if problem.samples.classes is not None else "s_i s_j "
     return f"{objective},  Q_ij = {sign}{entry}"
-
-
-def alpha_unit(svm: SVMDual, kappa: float) -> float:
-    """A typical size of α: what K and δ make of a level, or U where that limits α, but at least a thousandth of U.
-
-    Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
-    """
-    largest = common_value(svm.upper) if svm.comm.serial else None
-    if largest is None:
-        largest = _mean(svm.upper[np.isfinite(svm.upper)], svm.comm, np.inf)
-    if svm.homogeneous:
-        sizes = [size for size in (largest, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
-        return max(min(sizes, default=1.0), SMALLEST_UNIT)
-    bend = _mean(svm.curvature, svm.comm, 0.0) if svm.curved else 0.0
-    unit = min(level_size(svm) / (kappa + bend), largest)
-    return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
-
-
-def level_size(svm: SVMDual) -> float:
-    """The size of the levels: their common value, else the largest."""
-    common = svm.common_level
-    return abs(common) if common is not None else svm.comm.max(float(np.abs(svm.level).max(initial=0.0)))
-
-
-def _mean(values: FloatArray, comm: Communicator, default: float) -> float:
-    """The mean of all members' numbers; the default where there are none."""
-    added, count = comm.sums(float(values.sum()), len(values))
-    return float(added) / count if count else default
-
-
-def scaling(
-    svm: SVMDual, kappa: float, form: Form, letters: Mapping[str, str] | None = None
-) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them; `letters` as in `Problem`.
-
-    Raises ParameterError.
-    """
-    users, svm = svm.users, svm if svm.users is None else svm.users.own
-    unit = alpha_unit(svm, kappa)
-    level = unit * kappa if svm.homogeneous else level_size(svm)
-    price = svm.unit * unit * level
-    if not all(size > 0.0 and 1.0 / size < np.inf for size in (price, unit if form == "dual" else level)):
-        raise ParameterError(
-            f"no scale makes ordinary numbers of α near {unit:.1e} and levels near {level:.1e}: multiply X, the "
-            "targets, or C and the weights by a constant, or standardise X"
-        )
-    objective = 1.0 / price
-    if form == "dual":
-        prices = {SCALED_PRICES: unit} if users else {}
-        rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
-        return {"alpha": unit, **prices}, rows, objective
-    names = [*SLACKS, *(group.multiplier for group in svm.groups)]
-    variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
-    variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
-    return variables, dict.fromkeys([*LEVEL_ROWS, SCALED_ROWS], 1.0 / level) if level != 1.0 else {}, objective
-
-
-def read_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str, ...] = ("margin",)) -> Form:
-    """The form of which a solution is, read off the variables' names where it is not said.
-
-    The rows of a primal whose multipliers are α have these names.
-
-    Raises ParameterTypeError, DataError.
-    """
-    if not isinstance(solution, QPSolution):
-        raise ParameterTypeError(f"interpret takes the QPSolution of a QP of this problem, got {shown(solution)}")
-    qp = solution.qp
-    form = check_form(form or ("dual" if "alpha" in qp.variables else "primal"))
-    if form == "dual":
-        parts = [qp.variables["alpha"]] if "alpha" in qp.variables else []
-    else:
-        parts = [qp.constraints[name].rows for name in names if name in qp.constraints]
-    if sum(part.stop - part.start for part in parts) != n:
-        raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {n} rows")
-    return form
-
-
-def check_form(form: str) -> Form:
-    """Check the name of a form.
-
-    Raises UnknownOptionError.
-    """
-    if not isinstance(form, str) or form not in get_args(Form):
-        raise UnknownOptionError(f"unknown form {shown(form)}; {nearest(form, get_args(Form))}")
-    return form  # type: ignore[return-value]
 
 
 def qp_with_rows(problem: Any, form: Form, textbook: bool) -> QP:

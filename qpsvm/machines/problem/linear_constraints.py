@@ -25,10 +25,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_real_vector
-from qpsvm.base.arrays.frozen import frozen, is_ours, remembered
+from qpsvm.base.arrays.frozen import frozen, is_ours, remembered, repeated
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import AbsentError, DataError, ParameterError, UnsupportedError
 from qpsvm.data.rows import RowSource, Stacked, as_row_source

@@ -19,9 +19,8 @@ from qpsvm.base.html import Cell, table
 from qpsvm.base.resources.communicator import Communicator
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.data.samples import Samples
-from qpsvm.machines.problem.forms import Form, check_form
 from qpsvm.machines.problem.linear_constraints import UserRows, as_list, computed_rows, textbook_rows
-from qpsvm.machines.problem.parameters import as_intercept, checked, described, in_words, one_of
+from qpsvm.machines.problem.parameters import Form, as_intercept, check_form, checked, described, in_words, one_of
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
 from qpsvm.program.qp import QP

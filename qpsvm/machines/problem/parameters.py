@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_penalties, as_positive, as_real
 from qpsvm.base.arrays.exactly import Exactly, products, sum_of
+from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, nearest
 from qpsvm.data.samples import Samples
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Proof
 
 
+#: Which of a machine's two QPs.
+Form = Literal["dual", "primal"]
 #: What the docstring of a machine says of a parameter, unless that has an entry of its own.
 SHARED = {
     "X": """X : array_like or SciPy sparse, shape (n, d)
@@ -122,6 +124,15 @@ def one_of(value: Any, name: str, known: tuple[Any, ...]) -> Any:
     if not (value is None or isinstance(value, str)) or value not in known:
         raise UnknownOptionError(f"unknown {name} {shown(value)}; {nearest(value, known)}")
     return value
+
+
+def check_form(form: str) -> Form:
+    """Check the name of a form.
+
+    Raises UnknownOptionError.
+    """
+    found: Form = one_of(form, "form", get_args(Form))
+    return found
 
 
 def as_intercept(intercept: Any) -> Intercept:

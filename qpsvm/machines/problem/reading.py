@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import all_finite, as_finite_vector, as_real_vector, as_tolerance
-from qpsvm.base.arrays.frozen import bare, frozen, made
+from qpsvm.base.arrays.frozen import bare, frozen, made, times
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import times
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
 from qpsvm.base.resources.progress import Clock
@@ -22,9 +21,10 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import FEW_ROWS, GOOD, MANY_ROWS
 from qpsvm.data.samples import Samples
 from qpsvm.machines.exact.exact_kernel import exact_bounds
-from qpsvm.machines.problem.forms import Form, read_form, read_prices
+from qpsvm.machines.problem.forms import read_prices
 from qpsvm.machines.problem.judge import counted, gap_of, kinds, verdict
 from qpsvm.machines.problem.linear_constraints import UserRows
+from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.starts import affordable_alpha, certificate_seconds
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.program.svm_dual import SVMDual
@@ -253,6 +253,26 @@ def interpret(
         solver=solution.solver, solver_gap=solver_gap, bounded=in_time,
     )  # fmt: skip
     return found
+
+
+def read_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str, ...] = ("margin",)) -> Form:
+    """The form of which a solution is, read off the variables' names where it is not said.
+
+    The rows of a primal whose multipliers are α have these names.
+
+    Raises ParameterTypeError, DataError.
+    """
+    if not isinstance(solution, QPSolution):
+        raise ParameterTypeError(f"interpret takes the QPSolution of a QP of this problem, got {shown(solution)}")
+    qp = solution.qp
+    form = check_form(form or ("dual" if "alpha" in qp.variables else "primal"))
+    if form == "dual":
+        parts = [qp.variables["alpha"]] if "alpha" in qp.variables else []
+    else:
+        parts = [qp.constraints[name].rows for name in names if name in qp.constraints]
+    if sum(part.stop - part.start for part in parts) != n:
+        raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {n} rows")
+    return form
 
 
 def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **record: Any) -> SVMResult:

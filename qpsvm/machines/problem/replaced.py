@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import bare, frozen
+from qpsvm.base.arrays.frozen import bare, common_value, frozen, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.data.rows import RowSource, SomeRows
 from qpsvm.data.samples import Samples

@@ -27,7 +27,7 @@ from qpsvm.base.errors import (
     UnsupportedError,
 )
 from qpsvm.machines import JointProblem, Problem
-from qpsvm.machines.problem.forms import Form, check_form
+from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.replaced import restricted
 from qpsvm.many.comparison.table import Comparison, ComparisonRow
 from qpsvm.program.solution import Status

@@ -15,9 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.backends.external.libsvm_ import Loop, available, solver
+from qpsvm.base.arrays.frozen import times
 from qpsvm.base.arrays.rounding import dots
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.base.arrays.vectors import times
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.data.samples import Samples

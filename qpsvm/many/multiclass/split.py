@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm import machines as problems
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
 from qpsvm.data.rows import RowSource, SomeRows
 from qpsvm.data.samples import checked_weights

@@ -24,8 +24,8 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from qpsvm.backends.contract import built_in_version
+from qpsvm.base.arrays.frozen import times
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.base.arrays.vectors import times
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.parameters import as_intercept, prices

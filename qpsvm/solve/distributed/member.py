@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from qpsvm.backends import RESUMABLE, get
 from qpsvm.backends.contract import built_in_version
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import DataError, QPSVMError
 from qpsvm.base.resources.communicator import Communicator
 from qpsvm.base.resources.limits import one_thread

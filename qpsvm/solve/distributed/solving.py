@@ -32,7 +32,7 @@ from qpsvm.base.errors import ClusterError
 from qpsvm.base.resources.progress import held, noted, say, say_progress
 from qpsvm.data.samples import Samples, SpreadSamples
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.forms import Form
+from qpsvm.machines.problem.parameters import Form
 from qpsvm.machines.problem.replaced import outlined
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.choice import Request, machine_traits

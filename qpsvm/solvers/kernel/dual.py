@@ -43,9 +43,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import common_value, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.vectors import common_value
 from qpsvm.program.losses import Loss, at, is_zero
 
 #: An entry within this share of its interval of the kink is there.

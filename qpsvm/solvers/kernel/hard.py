@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, find_ties, solve_kernel

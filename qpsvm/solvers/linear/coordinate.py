@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.frozen import repeated, total
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.vectors import repeated, total
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.base.resources.limits import LITTLE, available_memory
 from qpsvm.base.resources.progress import Clock

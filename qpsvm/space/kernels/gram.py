@@ -27,10 +27,9 @@ import numpy as np
 from scipy.linalg import eigh, lapack
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE
-from qpsvm.base.arrays.frozen import frozen, read_only, remembered
+from qpsvm.base.arrays.frozen import frozen, read_only, remembered, times
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.vectors import times
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.space.kernels.blocks import KernelBlocks

@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
-from qpsvm.base.arrays.frozen import frozen, remembered
+from qpsvm.base.arrays.frozen import frozen, remembered, times
 from qpsvm.base.arrays.rounding import UNIT, dot
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.vectors import times
 from qpsvm.base.errors import DataError, IndefiniteKernelError
 from qpsvm.data.rows import Centred, Mapped, RowSource, WithOnes, as_row_source
 from qpsvm.space.kernels.blocks import KernelBlocks

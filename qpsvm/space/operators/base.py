@@ -17,10 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.checks import as_real_vector
-from qpsvm.base.arrays.frozen import freeze_parts
+from qpsvm.base.arrays.frozen import freeze_parts, times
 from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.arrays.vectors import times
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.base.resources.limits import check_memory

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.frozen import times
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.arrays.vectors import times
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.data.rows import RowSource, Tiled, as_row_source

@@ -9,7 +9,7 @@ import pytest
 
 import qpsvm
 from qpsvm import CSVM, RBF
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.bounds.repair import feasible
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import Effort

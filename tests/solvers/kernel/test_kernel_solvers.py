@@ -11,7 +11,7 @@ from sklearn.datasets import make_moons
 
 import qpsvm
 from qpsvm.backends.own.kernel_newton_ import over_factor
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step

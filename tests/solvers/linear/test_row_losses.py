@@ -14,7 +14,7 @@ import qpsvm
 from qpsvm.backends.abilities import traits_of
 from qpsvm.backends.own.augmented_lagrangian_ import AugmentedLagrangianBackend
 from qpsvm.backends.own.views import linear_rows
-from qpsvm.base.arrays.vectors import repeated
+from qpsvm.base.arrays.frozen import repeated
 from qpsvm.data.rows import as_row_source
 from qpsvm.program.losses import per_row
 from qpsvm.solve.choice import choices, size_of

@@ -14,7 +14,7 @@ from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.data import read
 from qpsvm.faces.cli.options import settle
 from qpsvm.machines import CSVM, Problem
-from qpsvm.machines.problem.forms import Form
+from qpsvm.machines.problem.parameters import Form
 from qpsvm.many.comparison.compare import Asked, compared
 from qpsvm.many.comparison.table import HEADINGS, Comparison, ComparisonRow, line
 
