@@ -41,21 +41,12 @@ MARGINS = ANYTHING - {
     "level 0", "other levels", "partly bounded", "curved", "partly curved", "no rows", "sum", "balance and total",
     "one row", "other rows", "penalised", "mirrored α", "several α a sample",
 }  # fmt: skip
-#: The ν-SVMs whose Gram matrix it makes: the margin level is a variable, so that there is a second row.
-NU = ANYTHING - {
-    "level 1", "other levels", "unbounded", "partly bounded", "curved", "partly curved", "no rows", "balance", "sum",
-    "one row", "other rows", "penalised", "mirrored α", "several α a sample",
-}  # fmt: skip
-#: Machines of one interval of β a sample, whatever their levels, with one sum: novelty and quantiles among them; the
-#: regressions, which may have a second one; and those with curvature, of which the Gram matrix is made.
+#: Machines of one interval of β a sample, whatever their levels, with one sum or, as ν-machines, a second one.
 INTERVALS = ANYTHING - {
-    "unbounded", "partly bounded", "curved", "partly curved", "no rows", "balance and total", "one row", "other rows",
-    "penalised", "mirrored α", "several α a sample",
-}  # fmt: skip
-MIRRORED = ANYTHING - {
     "unbounded", "partly bounded", "curved", "partly curved", "no rows", "one row", "other rows", "penalised",
-    "one α a sample", "several α a sample",
+    "several α a sample",
 }  # fmt: skip
+#: Those with curvature, of which the Gram matrix is made.
 CURVED = ANYTHING - {
     "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
     "several α a sample",
@@ -76,8 +67,6 @@ CROWDED, CROWDED_FACTOR, MODEST = 2.5, 10.0, 8000.0
 CALL, SQUARE, NU_SQUARE = 4e-4, 2e-8, 7e-9
 #: Features up to which few rows support a linear hard margin, and products with the samples that finding them takes.
 NARROW, PASSES = 60, 30.0
-#: Rows of a ν-SVM up to which its Gram matrix is made; of a linear one, for which interior points are as fast then.
-LARGEST_NU, LINEAR_NU = 4000, 500
 #: The tolerance of interior points, as a share of that asked for: α alone certifies less well than the pair. The
 #: shortest time that they are handed.
 INSIDE_SHARE, SHORTEST = 1e-2, 1e-9
@@ -90,12 +79,10 @@ class KernelNewtonBackend(Backend):
 
     name = "kernel_newton"
     abilities = Abilities(
-        needs="dual of a machine with a free intercept, kernel or (few rows) linear; of a nu-SVM, few rows; fast",
+        needs="dual of a machine with a free intercept, kernel or (few rows) linear; fast",
         dual=(
             Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
-            Machines(NU - {"linear"}, LARGEST_NU), Machines(NU - {"kernel"}, LINEAR_NU),
             Machines(INTERVALS - {"linear"}), Machines(INTERVALS - {"kernel"}, LINEAR_INTERVALS),
-            Machines(MIRRORED - {"linear"}), Machines(MIRRORED - {"kernel"}, LINEAR_INTERVALS),
             Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_INTERVALS),
         ),
         because="it reads kernel and samples off the dual", starts=True, polls=True,
@@ -129,12 +116,6 @@ class KernelNewtonBackend(Backend):
         kernel, X, gram = kernel_samples(svm.gram, self.name)
         data = SolverData(kernel=kernel, X=X, y=svm.sign, C=svm.upper, gram=gram)
         return KernelNewtonCompiled(self, qp, data, statement)
-
-
-def intervals(svm: SVMDual) -> bool:
-    """Whether a machine is solved over intervals: no C-SVM, hard margin or ν-SVM."""
-    two_class = svm.plain and not svm.curved and svm.groups[0].total == 0.0
-    return not (two_class and (svm.common_level == 1.0 or len(svm.groups) == 2))
 
 
 def interval_blocks(data: SolverData, svm: SVMDual, machine: Intervals | None) -> KernelBlocks:

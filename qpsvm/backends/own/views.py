@@ -72,11 +72,11 @@ class Intervals:
             high, low = np.maximum(signed, 0.0), np.minimum(signed, 0.0)
             problem = KernelDual(high, svm.sign * level, low, total=total, mass=mass)
             return cls(svm, problem, curvature, balance)
-        target, tube = 0.5 * (level[:n] - level[n:]), -0.5 * (level[:n] + level[n:])
-        if (tube < 0.0).any() or (curvature is not None and (svm.curvature[n:] != curvature).any()):
+        fold = folded(svm)
+        if fold is None:
             raise UnsupportedError(f"{name} takes mirrored rows with one tube and one curvature a sample; use cvxopt")
-        width = 0.0 if mass is not None else per_row(tube)
-        problem = KernelDual(upper[:n] + 0.0, target, -upper[n:], width, total=total, mass=mass)
+        width = 0.0 if mass is not None else fold.tube
+        problem = KernelDual(upper[:n] + 0.0, fold.level + np.zeros(n), -upper[n:], width, total=total, mass=mass)
         return cls(svm, problem, curvature, balance)
 
     def beta(self, alpha: FloatArray) -> FloatArray:
@@ -166,19 +166,19 @@ def linear_rows(svm: SVMDual) -> LinearRows:
     """The rows of a dual over a linear kernel."""
     assert isinstance(svm.gram, LowRank)
     intercept: Literal["free", "penalised"] | None = "free" if svm.groups else None
-    folded = _folded(svm)
+    fold = folded(svm)
     source, sign = svm.gram.source, svm.sign
-    if folded is not None:
+    if fold is not None:
         sign = repeated(1.0, svm.n)
     elif not svm.plain:
         assert isinstance(svm.matrix, LowRank)  # as the Gram matrix is
         source = svm.matrix.source
     if intercept is None and isinstance(source, WithOnes):  # the weight of a feature of ones
         source, intercept = source.source, "penalised"
-    losses = folded or RowLosses(per_row(svm.upper), per_row(svm.level), curvature=per_row(svm.curvature))
+    losses = fold or RowLosses(per_row(svm.upper), per_row(svm.level), curvature=per_row(svm.curvature))
     factor = svm.comm.max(_unit_of(svm)) if svm.groups else 1.0
     total = svm.groups[0].total / factor if svm.groups else 0.0
-    return LinearRows(source, sign, losses, intercept, folded is not None, total, factor)
+    return LinearRows(source, sign, losses, intercept, fold is not None, total, factor)
 
 
 def _unit_of(svm: SVMDual) -> float:
@@ -195,8 +195,8 @@ def best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> float:
     return b if np.isfinite(b) else 0.0
 
 
-def _folded(svm: SVMDual) -> RowLosses | None:
-    """The losses of (ROWS.2); None where the rows are not a regression's."""
+def folded(svm: SVMDual) -> RowLosses | None:
+    """Both rows of every sample as one loss, (IVAL.2) and (ROWS.2); None where the rows are not a regression's."""
     if not svm.mirrored:
         return None
     n = svm.n
