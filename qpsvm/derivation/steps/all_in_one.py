@@ -12,7 +12,7 @@ from qpsvm.machines import CrammerSinger
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp
 from qpsvm.program.all_in_one import JointDual
-from qpsvm.result.decision_functions import DecisionFunctions
+from qpsvm.result.model import DecisionFunctions
 
 #: What of Σα_ic a weight of the slack leaves, in LaTeX.
 APART = r"f_y(x_i)-f_c(x_i)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from qpsvm.bounds import certify
 from qpsvm.bounds import hard_margin as hard
 from qpsvm.derivation import measures
 from qpsvm.derivation.quantities import At
@@ -75,10 +76,10 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
                 r"\delta=\tfrac12\bigl(\min_{+}u-\max_{-}u\bigr)>0",
                 r"\frac{(1^{\top}\alpha)^2}{2\|w(\alpha)\|^2}\le\tfrac12\|w^*\|^2\le\frac{\|w(\alpha)\|^2}{2\delta^2}",
             ),
-            hard.stretched, certificate,
+            certify._measure, certificate,
         ),
         hull.linear_weights(),
-        hull.weak_duality(hard.stretched),
+        hull.weak_duality(),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.points import primal_points
+from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import boxed
 from qpsvm.derivation import measures
 from qpsvm.derivation.constraint_quantities import RowLetters
@@ -25,9 +25,9 @@ from qpsvm.machines import (
     ValueConstraints,
 )
 from qpsvm.machines.problem.forms import primal_with_rows, qp_with_rows
-from qpsvm.machines.problem.linear_constraints import UserRows, user_rows
+from qpsvm.machines.problem.linear_constraints import UserRows, textbook_rows
 from qpsvm.machines.problem.reading import constraint_table
-from qpsvm.result.decision_functions import DecisionFunctions
+from qpsvm.result.model import DecisionFunctions
 from qpsvm.space.kernels.functions import Linear
 
 #: Rows that are named in a sentence: more of them are in `SVMResult.constraints`.
@@ -223,7 +223,7 @@ def steps(problem: Problem) -> tuple[Step, ...]:
         step(
             "Rows over w",
             f"{alone}Each row is an inequality that the weights and b have to keep: {_named(problem, Constraints)}.",
-            r"Gw+cb\le h" if t.has_b else r"Gw\le h", user_rows, rows_kept,
+            r"Gw+cb\le h" if t.has_b else r"Gw\le h", textbook_rows, rows_kept,
             "" if linear else "all rows are over values of f, (OWN.2)",
         ),
         step(
@@ -235,7 +235,7 @@ def steps(problem: Problem) -> tuple[Step, ...]:
             lines(
                 r"Af(Z)\le h", r"g_j=\sum_l A_{jl}\,\varphi(z_l)" + (r",\quad c_j=\sum_l A_{jl}" if t.has_b else "")
             ),
-            user_rows, rows_kept, "" if values else "all rows are over w, (OWN.1)",
+            textbook_rows, rows_kept, "" if values else "all rows are over w, (OWN.1)",
         ),
         step(
             "Primal with the rows",

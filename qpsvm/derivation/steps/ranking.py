@@ -100,7 +100,7 @@ def stationarity_in_w(at: At) -> Sides:
     """w = Σ α_k (φ(x_i) − φ(x_j)): summed pair by pair for a linear kernel, else by the products with every φ(x_i)."""
     if not at.is_linear:
         return measures.stationarity_in_w(at)
-    pairs = at.problem.pairs[at.problem.taking_pairs]
+    pairs = at.problem.pairs[at.problem.in_dual]
     kernel = at.problem.kernel
     X = kernel.features(at.problem.X) if isinstance(kernel, FeatureMap) else at.problem.X
     difference = X[pairs[:, 0]] - X[pairs[:, 1]]
@@ -120,7 +120,7 @@ def f_recovered(at: At) -> tuple[Sides, ...]:
 
 def svm_of_differences(at: At) -> Sides:
     """The loss of a C-SVM without intercept over the differences z_k, all of class +1, is that of the pairs."""
-    pairs = at.problem.pairs[at.problem.taking_pairs]
+    pairs = at.problem.pairs[at.problem.in_dual]
     place = np.cumsum(at.problem.sample_weight > 0) - 1
     values = at.values[place[pairs]]
     loss = at.C @ np.maximum(1.0 - (values[:, 0] - values[:, 1]), 0.0)

@@ -14,7 +14,7 @@ from typing import Any
 
 from qpsvm.bounds import certify, levels
 from qpsvm.bounds.certificate import gap_sums
-from qpsvm.bounds.points import primal_points
+from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import boxed
 from qpsvm.derivation import measures
 from qpsvm.derivation.step import Measure, Step
@@ -22,7 +22,7 @@ from qpsvm.derivation.steps.latex import cases, flat, lines, signed, step
 from qpsvm.machines import Problem
 from qpsvm.machines.problem import judge
 from qpsvm.program.svm_dual import intercept_group
-from qpsvm.result.decision_functions import DecisionFunctions
+from qpsvm.result.model import DecisionFunctions
 from qpsvm.result.svm_result import kkt_table
 from qpsvm.space.kernels.space import FeatureSpace
 

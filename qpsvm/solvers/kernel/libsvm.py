@@ -30,7 +30,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.child_process import is_child, when_hurried
 from qpsvm.base.resources.progress import Clock, heard, say_step
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, StopReason, run_sliced
+from qpsvm.solvers.shared.stopping import AT_ONCE, MOST_ITERATIONS, StopReason, run_sliced
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
 TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
@@ -182,11 +182,15 @@ class _Run:
         width = self.data.shape[1] if own else None
         compiled_loop(kind)  # imported here: each child process would do it anew
         busy = min(int(SUPPORTING * begins) + 1, n) if begins else n  # an iteration moves one of these
-        raw = run_sliced(
-            _fitted, (kind, np.ascontiguousarray(self.data), target, np.empty(0) if alike else upper, settings), busy,
-            self.most, lambda s: iterations_within(s, n, width, begins=begins),
-            lambda: LoopResult(np.zeros(n), 0, False), self.clock, self.verbose, hurries=own,
-        )  # fmt: skip
+        data = kind, np.ascontiguousarray(self.data), target, np.empty(0) if alike else upper, settings
+        within = partial(iterations_within, n=n, width=width, begins=begins)
+        if within(min(AT_ONCE, self.clock.left)) >= self.most:  # as nearly always of few rows
+            raw = _fitted(*data, self.most)
+        else:
+            raw = run_sliced(
+                _fitted, data, busy, self.most, within, lambda: LoopResult(np.zeros(n), 0, False), self.clock,
+                self.verbose, hurries=own,
+            )  # fmt: skip
         return LoopResult(unit * raw.beta, raw.iterations, raw.finished)
 
 
@@ -213,14 +217,18 @@ def _fitted(
     kind: str, data: FloatArray, target: FloatArray, weights: FloatArray, settings: dict[str, Any], most: int
 ) -> LoopResult:
     n, beta, hurried = len(target), np.zeros(len(target)), False
+    apart = settings["kernel"] != "precomputed" and is_child()
     if compiled_loop(kind) is not None:
-        if is_child() and settings["kernel"] != "precomputed":
+        if apart:
             data = data.copy()  # the parent's may lie in memory that it shares
             when_hurried(partial(data.fill, np.nan))
         goal = (target > 0).astype(np.float64) if kind in ("SVC", "NuSVC") else target
-        out = _call(compiled_loop(kind), kind, data, goal, weights, most, **settings)
+        try:
+            out = _call(compiled_loop(kind), kind, data, goal, weights, most, **settings)
+        except ValueError as error:
+            raise FloatingPointError(str(error)) from error
         support, coefficients, finished, iterations = out[0], out[3][0], out[7] == 0, out[8]
-        hurried = is_child() and bool(np.isnan(data[0, 0]))
+        hurried = apart and bool(np.isnan(data[0, 0]))
     else:
         import sklearn
 

@@ -40,7 +40,7 @@ from qpsvm.space.kernels.gram import (
     doubly_centred,
     is_psd,
 )
-from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 #: Entries of X from which a centred copy is made only if some column's squared mean exceeds so many times its variance.
