@@ -7,8 +7,7 @@
 | `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 2000               |
 | `band`   | a band around an estimated margin, all else at a bound                | nearly always          |
 | `dense`  | all: conjugate gradients on the Gram matrix in single precision       | nearly all free        |
-| `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory,  |
-|          |                                                                       | or of nearly all rows  |
+| `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory   |
 | low_rank | all: a linear machine over the rows of a pivoted factor of K          | few features           |
 
 `dense` takes problems without a kink, `low_rank` hinges. A novelty machine that may leave few rows outside begins with
