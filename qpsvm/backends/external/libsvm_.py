@@ -29,11 +29,8 @@ from qpsvm.backends.own.kernel_newton_ import (
     LIBSVM_IMPORT,
     LINEAR_INTERVALS,
     MARGINS,
-    MIRRORED,
-    NU,
     Intervals,
     interval_blocks,
-    intervals,
     kernel_samples,
     loop_cost,
 )
@@ -63,6 +60,10 @@ ITERATIONS_PER_ROW, LEAST_ITERATIONS = 100, 10_000_000
 SPARSE_FACTOR = 4.0
 
 
+#: The ν-SVMs.
+NU = INTERVALS - {"level 1", "other levels", "balance", "sum", "mirrored α"}
+
+
 class LibsvmBackend(Backend):
     """`sklearn.svm.SVC` and `NuSVC`."""
 
@@ -71,8 +72,7 @@ class LibsvmBackend(Backend):
         needs="dual of a machine with bounds and a free intercept; the peer to compare with",
         dual=(
             Machines(MARGINS - {"unbounded"}), Machines(NU), Machines(INTERVALS - {"linear"}),
-            Machines(MIRRORED - {"linear"}), Machines(INTERVALS, LINEAR_INTERVALS),
-            Machines(MIRRORED, LINEAR_INTERVALS),
+            Machines(INTERVALS, LINEAR_INTERVALS),
         ),
         because="it solves the dual", polls=True,
         package="scikit-learn",
@@ -103,6 +103,12 @@ class LibsvmBackend(Backend):
             K = kernel(X, X) if gram is None else gram
             return LibsvmCompiled(self, qp, _data(K, svm, {"kernel": "precomputed"}), statement)
         return LibsvmCompiled(self, qp, _data(X, svm, words), statement)
+
+
+def intervals(svm: SVMDual) -> bool:
+    """Whether a machine is solved over intervals: no C-SVM, hard margin or ν-SVM."""
+    two_class = svm.plain and not svm.curved and svm.groups[0].total == 0.0
+    return not (two_class and (svm.common_level == 1.0 or len(svm.groups) == 2))
 
 
 def _words(kernel: Kernel) -> dict[str, Any] | None:

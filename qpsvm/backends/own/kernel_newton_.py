@@ -28,7 +28,6 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
-from qpsvm.program.losses import per_row
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.svm_dual import Group, Statement, SVMDual
@@ -52,21 +51,12 @@ MARGINS = ANYTHING - {
     "level 0", "other levels", "partly bounded", "curved", "partly curved", "no rows", "sum", "balance and total",
     "one row", "other rows", "penalised", "mirrored α", "several α a sample",
 }  # fmt: skip
-#: The ν-SVMs whose Gram matrix it makes: the margin level is a variable, so that there is a second row.
-NU = ANYTHING - {
-    "level 1", "other levels", "unbounded", "partly bounded", "curved", "partly curved", "no rows", "balance", "sum",
-    "one row", "other rows", "penalised", "mirrored α", "several α a sample",
-}  # fmt: skip
-#: Machines of one interval of β a sample, whatever their levels, with one sum: novelty and quantiles among them; the
-#: regressions, which may have a second one; and those with curvature, of which the Gram matrix is made.
+#: Machines of one interval of β a sample, whatever their levels, with one sum or, as ν-machines, a second one.
 INTERVALS = ANYTHING - {
-    "unbounded", "partly bounded", "curved", "partly curved", "no rows", "balance and total", "one row", "other rows",
-    "penalised", "mirrored α", "several α a sample",
-}  # fmt: skip
-MIRRORED = ANYTHING - {
     "unbounded", "partly bounded", "curved", "partly curved", "no rows", "one row", "other rows", "penalised",
-    "one α a sample", "several α a sample",
+    "several α a sample",
 }  # fmt: skip
+#: Those with curvature, of which the Gram matrix is made.
 CURVED = ANYTHING - {
     "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
     "several α a sample",
@@ -87,8 +77,6 @@ CROWDED, CROWDED_FACTOR, MODEST = 2.5, 10.0, 8000.0
 CALL, SQUARE, NU_SQUARE = 4e-4, 2e-8, 7e-9
 #: Features up to which few rows support a linear hard margin, and products with the samples that finding them takes.
 NARROW, PASSES = 60, 30.0
-#: Rows of a ν-SVM up to which its Gram matrix is made; of a linear one, for which interior points are as fast then.
-LARGEST_NU, LINEAR_NU = 4000, 500
 #: The tolerance of interior points, as a share of that asked for: α alone certifies less well than the pair. The
 #: shortest time that they are handed.
 INSIDE_SHARE, SHORTEST = 1e-2, 1e-9
@@ -96,17 +84,21 @@ INSIDE_SHARE, SHORTEST = 1e-2, 1e-9
 PAIR_BYTES = 20.0
 
 
+#: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
+SHARED = 1e-15
+#: An interval is so much wider than (IVAL.5) asks for.
+ROOM = 2.0
+
+
 class KernelNewtonBackend(Backend):
     """`solvers.kernel.portfolio.solve_kernel`."""
 
     name = "kernel_newton"
     abilities = Abilities(
-        needs="dual of a machine with a free intercept, kernel or (few rows) linear; of a nu-SVM, few rows; fast",
+        needs="dual of a machine with a free intercept, kernel or (few rows) linear; fast",
         dual=(
             Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
-            Machines(NU - {"linear"}, LARGEST_NU), Machines(NU - {"kernel"}, LINEAR_NU),
             Machines(INTERVALS - {"linear"}), Machines(INTERVALS - {"kernel"}, LINEAR_INTERVALS),
-            Machines(MIRRORED - {"linear"}), Machines(MIRRORED - {"kernel"}, LINEAR_INTERVALS),
             Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_INTERVALS),
         ),
         because="it reads kernel and samples off the dual", starts=True, polls=True,
@@ -142,12 +134,6 @@ class KernelNewtonBackend(Backend):
         return KernelNewtonCompiled(self, qp, data, statement)
 
 
-#: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
-SHARED = 1e-15
-#: An interval is so much wider than (IVAL.5) asks for.
-ROOM = 2.0
-
-
 @dataclass(frozen=True, eq=False)
 class Intervals:
     """A machine and its problem over intervals.
@@ -179,11 +165,13 @@ class Intervals:
             high, low = np.maximum(signed, 0.0), np.minimum(signed, 0.0)
             problem = KernelDual(high, svm.sign * level, low, total=total, mass=mass)
             return cls(svm, problem, curvature, balance)
-        target, tube = 0.5 * (level[:n] - level[n:]), -0.5 * (level[:n] + level[n:])
-        if (tube < 0.0).any() or (curvature is not None and (svm.curvature[n:] != curvature).any()):
+        from qpsvm.backends.own.views import folded
+
+        fold = folded(svm)
+        if fold is None:
             raise UnsupportedError(f"{name} takes mirrored rows with one tube and one curvature a sample; use cvxopt")
-        width = 0.0 if mass is not None else per_row(tube)
-        problem = KernelDual(upper[:n] + 0.0, target, -upper[n:], width, total=total, mass=mass)
+        width = 0.0 if mass is not None else fold.tube
+        problem = KernelDual(upper[:n] + 0.0, fold.level + np.zeros(n), -upper[n:], width, total=total, mass=mass)
         return cls(svm, problem, curvature, balance)
 
     def beta(self, alpha: FloatArray) -> FloatArray:
@@ -229,12 +217,6 @@ def _bounded(svm: SVMDual) -> FloatArray:
         return upper
     value = float((np.maximum(svm.level, 0.0) ** 2 / (2.0 * svm.curvature)).sum())
     return np.minimum(upper, ROOM * np.sqrt(2.0 * value / svm.curvature))
-
-
-def intervals(svm: SVMDual) -> bool:
-    """Whether a machine is solved over intervals: no C-SVM, hard margin or ν-SVM."""
-    two_class = svm.plain and not svm.curved and svm.groups[0].total == 0.0
-    return not (two_class and (svm.common_level == 1.0 or len(svm.groups) == 2))
 
 
 def interval_blocks(data: SolverData, svm: SVMDual, machine: Intervals | None) -> KernelBlocks:

@@ -65,19 +65,19 @@ def linear_rows(svm: SVMDual) -> LinearRows:
     """The rows of a dual over a linear kernel."""
     assert isinstance(svm.gram, LowRank)
     intercept: Literal["free", "penalised"] | None = "free" if svm.groups else None
-    folded = _folded(svm)
+    fold = folded(svm)
     source, sign = svm.gram.source, svm.sign
-    if folded is not None:
+    if fold is not None:
         sign = repeated(1.0, svm.n)
     elif not svm.plain:
         assert isinstance(svm.matrix, LowRank)  # as the Gram matrix is
         source = svm.matrix.source
     if intercept is None and isinstance(source, WithOnes):  # the weight of a feature of ones
         source, intercept = source.source, "penalised"
-    losses = folded or RowLosses(per_row(svm.upper), per_row(svm.level), curvature=per_row(svm.curvature))
+    losses = fold or RowLosses(per_row(svm.upper), per_row(svm.level), curvature=per_row(svm.curvature))
     factor = svm.comm.max(_unit_of(svm)) if svm.groups else 1.0
     total = svm.groups[0].total / factor if svm.groups else 0.0
-    return LinearRows(source, sign, losses, intercept, folded is not None, total, factor)
+    return LinearRows(source, sign, losses, intercept, fold is not None, total, factor)
 
 
 def _unit_of(svm: SVMDual) -> float:
@@ -94,8 +94,8 @@ def best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> float:
     return b if np.isfinite(b) else 0.0
 
 
-def _folded(svm: SVMDual) -> RowLosses | None:
-    """The losses of (ROWS.2); None where the rows are not a regression's."""
+def folded(svm: SVMDual) -> RowLosses | None:
+    """Both rows of every sample as one loss, (ROWS.2); None where the rows are not a regression's."""
     if not svm.mirrored:
         return None
     n = svm.n

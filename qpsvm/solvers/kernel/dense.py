@@ -13,8 +13,6 @@ Source: Steihaug (1983) for the truncated steps.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
@@ -31,18 +29,15 @@ REFRESH, STEPS = 1e-3, 40
 REDUCTION, PRODUCTS = 0.2, 30
 #: So many steps in a row that leave more than this share of the gap are a stall.
 STALL, STALL_STEPS = 0.5, 4
-#: Others that share the machine do not matter; a browser has no such clock.
-thread_time = getattr(time, "thread_time", time.perf_counter)
 
 
 def dense_point(
-    blocks: KernelBlocks, problem: KernelDual, beta: FloatArray, target: float, effort: Effort, seconds: float
+    blocks: KernelBlocks, problem: KernelDual, beta: FloatArray, target: float, effort: Effort
 ) -> DualPoint | None:
     """Solve from what is estimated; None where time runs out before K is made.
 
     Shapes: beta (n,).
     """
-    began = thread_time()
     K = _whole(blocks, effort)
     if K is None:
         return None
@@ -51,7 +46,7 @@ def dense_point(
     point = best = problem.point(beta, single_product(K, beta))
     exact, gaps = False, [point.gap]
     for _ in range(STEPS):
-        if effort.late() or (exact and best.gap <= target) or thread_time() - began > seconds:
+        if effort.late() or (exact and best.gap <= target):
             break
         stalled = len(gaps) > STALL_STEPS and point.gap > STALL * gaps[-1 - STALL_STEPS]
         if stalled and exact:

@@ -14,7 +14,6 @@ it gives up it costs little; `few` costs most, 8 % on fourteen tables.
 | `few`                         |  1.4 |   3.3 | seven tables of 900 to 2000 rows where few support                    |
 | conjugate gradients in `gram` |  1.5 |   2.2 | ten tables of 200 to 2000 rows, nearly all free                       |
 | `dense`                       |  2.7 |   4.1 | four tables of 3000 and 6000 rows, nearly all free; none is real      |
-| `libsvm`                      |  1.2 |     – | one table of 3000 rows, most of them in the band                      |
 | `low_rank`                    |    8 |     – | one table of 8000 rows, three features that hardly tell the labels    |
 | equal rows made one           |   48 |    89 | three tables of rounded numbers                                       |
 
@@ -23,14 +22,13 @@ preconditioner in `dense` were worth nothing, and are gone.
 
 What every engine would cost, from what is estimated.
 
-    (KCOST.1)  libsvm:  (c_e + c_f d) S n + c_i I n + c_m max(0, I − I R/S) (10 + d) n + c_F F³
     (KCOST.2)  band:    c_n n + (e_s + e_f d) S n + e_W W² + e_i min(I, 4W) W + e_F F³
     (KCOST.3)  gram:    (g_n + g_f d) n² + g_i I n + g_F F³
     (KCOST.4)  dense:   (k_n + k_f d) n²
-    (KCOST.5)  I = S(1 + √(κC̄)),  R = 50 MB / n:  iterations of LIBSVM's loop, and the kernel rows that it can keep
+    (KCOST.5)  I = S(1 + √(κC̄)):  iterations of LIBSVM's loop
 
-Over d features, S rows support and F of them are free as the estimate says; W is the band around them. LIBSVM itself
-evaluates the kernel where it needs it: S n values or, where they do not fit its cache, many twice. The constants are
+Over d features, S rows support and F of them are free as the estimate says; W is the band around them. Where none of
+these can be used, LIBSVM is left, which evaluates the kernel where it needs it. The constants are
 seconds on one core, fitted to generated tables of 3000 to 12 000 rows, and to real ones, raw and standardised, where
 most rows are in the band. Only their ratios matter.
 """
@@ -65,11 +63,11 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 #: All rows: the loop stops early, because Newton steps get the last digits with one factorisation as soon as the split
 #: is right; what they cannot do from there a tighter loop may. It keeps its matrix in single precision: less than the
 #: last tolerance has no meaning.
-GRAM = Plan((Stage(3e-3, True, 60), Stage(1e-4, False, 60), Stage(2e-6, False, 60), Stage(2e-7)), wearisome=30)
+GRAM = Plan((Stage(3e-3, 60), Stage(1e-4, 60), Stage(2e-6)))
 #: Few rows: F may have so many, because a factorisation of that size costs less than the Gram matrix of all rows.
-FEW = Plan((Stage(3e-3, True, 300),))
+FEW = Plan((Stage(3e-3, 300),))
 #: A band: loose until the rows are the right ones.
-BAND = Plan((Stage(1e-2), Stage(LOOP_TOL), Stage(0.02 * LOOP_TOL)), rough=True, again=LOOP_TOL)
+BAND = Plan((Stage(1e-2), Stage(LOOP_TOL)), rough=True, again=LOOP_TOL)
 
 
 @dataclass(frozen=True)
@@ -78,16 +76,10 @@ class Settings:
 
     #: Up to here the whole Gram matrix is made in double precision.
     gram_rows: int = 2000
-    #: From this many rows on a subsample costs less than it saves, on the average.
-    few_from: int = 800
-    #: `dense` is given up after this share of the seconds of the dearest other way.
-    waste: float = 0.3
     #: A start is taken for an estimate where its relative gap is below the first. Where it is below the second, Newton
     #: steps go on from it, and a point that `dense` left is an estimate.
     trusted_gap: float = 0.05
     useful: float = 0.3
-    #: A ν-SVR of which at most this share of the rows can be outside is LIBSVM's first: it begins with those.
-    few_outside: float = 0.03
     #: They do where at most this share of the rows is not at a bound, and as long as every so many steps bring the gap
     #: to this share.
     start_share: float = 0.35
@@ -112,8 +104,6 @@ SETTINGS = Settings()
 class Costs:
     """Constants of the model: seconds, and most rows."""
 
-    #: c_e, c_f, c_i, c_m and c_F of (KCOST.1).
-    libsvm: tuple[float, ...] = (17e-9, 0.5e-9, 0.5e-9, 0.09e-9, 4e-12)
     #: c_n, e_s, e_f, e_W, e_i and e_F of (KCOST.2).
     band: tuple[float, ...] = (3e-6, 0.4e-9, 0.07e-9, 16e-9, 4e-9, 9e-12)
     #: g_n, g_f, g_i and g_F of (KCOST.3). Most of g_n is memory that is touched for the first time.
@@ -122,13 +112,6 @@ class Costs:
     #: products.
     dense: tuple[float, ...] = (22e-9, 0.1e-9)
     least_rest: float = 0.9
-    #: R n of (KCOST.5).
-    cached: float = 50e6
-    #: A band of more than this share of the rows grows to nearly all of them: by so much the estimated seconds of
-    #: `libsvm` and `band` are too few, and by so much those of `gram`. `libsvm` never pays beside a narrower one.
-    crowded: float = 0.6
-    crowded_rows: float = 2.0
-    crowded_gram: float = 1.4
     #: Most rows of their matrices: 1.2 GB in double precision, and 1.6 GB in single.
     largest_gram: int = 12_000
     largest_dense: int = 20_000
@@ -138,33 +121,30 @@ COSTS = Costs()
 
 
 def seconds(estimate: Estimate, problem: KernelDual, blocks: KernelBlocks) -> dict[str, float]:
-    """What every engine would take; infinite where it cannot be used."""
+    """What every engine would take; infinite where it cannot be used: `libsvm` is left where none can."""
     n, width, band = problem.n, blocks.width, float(np.count_nonzero(in_band(estimate)))
     free, support = (
         float(np.count_nonzero(estimate.free)),
         float(np.count_nonzero(estimate.free | (estimate.at_bound != 0.0))) + 1.0,
     )
     iterations = support * (1.0 + np.sqrt(problem.total_penalty / n))  # (KCOST.5)
-    missed = iterations * max(0.0, 1.0 - COSTS.cached / n / support) * (10 + width)
     narrow = free > 0 and float(estimate.rest[estimate.free].mean()) >= COSTS.least_rest
-    crowded = band > COSTS.crowded * n
     terms = {
-        "libsvm": (support * n, width * support * n, iterations * n, missed * n, free**3),
         "band": (n, support * n, width * support * n, band**2, min(iterations, 4.0 * band) * band, free**3),
         "gram": (n**2, width * n**2, iterations * n, free**3),
         "dense": (n**2, width * n**2),
     }
     able = {
-        "libsvm": blocks.samples is not None and plain(problem) and (crowded or band > LARGEST),
         "band": band <= LARGEST,
         "gram": n <= COSTS.largest_gram,
         "dense": n <= COSTS.largest_dense and narrow and not problem.kinked,
     }
-    costs = {name: float(np.dot(terms[name], getattr(COSTS, name))) if able[name] else np.inf for name in terms}
-    if crowded:
-        for name, factor in (("libsvm", "crowded_rows"), ("band", "crowded_rows"), ("gram", "crowded_gram")):
-            costs[name] *= getattr(COSTS, factor)
-    return costs
+    return {name: float(np.dot(terms[name], getattr(COSTS, name))) if able[name] else np.inf for name in terms}
+
+
+def _cheapest(costs: dict[str, float]) -> str:
+    best = min(costs, key=lambda name: costs[name])
+    return best if np.isfinite(costs[best]) else "libsvm"
 
 
 class Engines:
@@ -233,7 +213,7 @@ class Engines:
         return self.best.gap <= self.target or self.effort.late()
 
     def _small(self) -> None:
-        few = self.problem.n > SETTINGS.few_from and self.blocks.whole is None and self.blocks.single
+        few = self.problem.n > EXACT_ROWS and self.blocks.whole is None and self.blocks.single
         worth = few and self.problem.signed
         initial = subsample(self.blocks, self.problem, self.effort) if worth else None
         if initial is None or not self._done("few", self._solve_from(initial, FEW)):
@@ -254,13 +234,13 @@ class Engines:
         costs = {} if estimate is None else seconds(estimate, self.problem, self.blocks)
         if estimate is not None and engine == "auto" and self._few_features(estimate, min(costs.values())):
             return
-        used = min(costs, key=lambda name: costs[name]) if engine == "auto" and costs else engine
+        used = _cheapest(costs) if engine == "auto" and costs else engine
         if estimate is not None and used == "dense" and self.problem.n <= COSTS.largest_dense:
-            if self._dense(estimate, costs if engine == "auto" else {}):
+            if self._dense(estimate):
                 return
             estimate = self._as_estimate(SETTINGS.useful) or estimate
             costs = {**seconds(estimate, self.problem, self.blocks), "dense": np.inf}
-            used = min(costs, key=lambda name: costs[name])
+            used = _cheapest(costs)
         if used == "gram" and self.effort.affords(self.problem.n, self.blocks.width, False):
             self._gram()
         elif estimate is None or used in ("gram", "libsvm") or not self._band(estimate):
@@ -277,12 +257,9 @@ class Engines:
     def _solve_from(self, initial: InitialSet, plan: Plan) -> DualPoint | None:
         return solve_from(self.blocks, self.problem, initial, plan, self.target, self.effort)
 
-    def _dense(self, estimate: Estimate, costs: dict[str, float]) -> bool:
+    def _dense(self, estimate: Estimate) -> bool:
         """Newton by conjugate gradients on the whole Gram matrix in single precision."""
-        others = [cost for name, cost in costs.items() if name != "dense"]
-        allowed = SETTINGS.waste * max(filter(np.isfinite, others), default=np.inf)
-        point = dense_point(self.blocks, self.problem, estimate.beta, self.target, self.effort, allowed)
-        return self._done("dense", point)
+        return self._done("dense", dense_point(self.blocks, self.problem, estimate.beta, self.target, self.effort))
 
     def _few_features(self, estimate: Estimate, others: float) -> bool:
         """The low-rank factor, where that is estimated to cost less than the seconds of the others."""

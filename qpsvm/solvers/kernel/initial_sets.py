@@ -46,9 +46,7 @@ class Settings:
     #: The band is |s| ≤ `band`, and holds at most this share of rows besides those estimated as free.
     band: float = 0.1
     neighbours: float = 0.5
-    #: But K_WW may always have this share as many entries as the kernel values of the rows at C, and W so many rows
-    #: more: they cost little beside those.
-    cheap: float = 0.04
+    #: But W may always have so many rows.
     besides: int = 30
     #: W holds this many times what it must to balance the rows that are at C.
     room: float = 1.1
@@ -125,9 +123,8 @@ def in_band(estimate: Estimate) -> NDArray[np.bool_]:
     """The rows estimated as free or near the margin: a mask, (n,)."""
     n, distance = len(estimate.violation), np.where(estimate.free, 0.0, np.abs(estimate.violation))
     free = int(np.count_nonzero(estimate.free))
-    cheap = int(np.sqrt(SETTINGS.cheap * n * np.count_nonzero(estimate.at_bound))) + SETTINGS.besides
     near = min(int(np.count_nonzero(distance <= SETTINGS.band)), int((1.0 + SETTINGS.neighbours) * free))
-    count = min(max(cheap, near), n)
+    count = min(max(SETTINGS.besides, near), n)
     mask = np.zeros(n, dtype=bool)
     mask[np.argpartition(distance, count - 1)[:count]] = True
     return mask

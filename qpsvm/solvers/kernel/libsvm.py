@@ -57,8 +57,6 @@ BEYOND = 100.0
 SUPPORTING = 2
 #: Σ|β| is less than was allowed where it is by more than this share.
 LESS = 1e-6
-#: ε is one number where it differs by no more than this share of the largest target: rounding of t ± ε.
-SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +82,7 @@ def plain(problem: KernelDual) -> bool:
 
 def _even(problem: KernelDual) -> bool:
     """Whether boxes are symmetric, and ε is one number."""
-    spread = float(np.ptp(problem.tube))
-    return bool((problem.low == -problem.high).all()) and spread <= SAME * float(np.abs(problem.level).max())
+    return bool((problem.low == -problem.high).all()) and float(np.ptp(problem.tube)) == 0.0
 
 
 def libsvm_loop(
@@ -302,11 +299,6 @@ class Settings:
     #: Iterations that one run of the loop may take, a row and besides. Newton steps go on from there.
     per_row: int = 100
     besides: int = 20_000
-    #: The same of a short run. The loop finds which rows support faster than anything else, and is slow to find the
-    #: last digits where C is large: where it needs more iterations than this, Newton steps are cheaper. Of a hundred
-    #: rows an iteration costs next to nothing.
-    short_per_row: int = 2
-    short_besides: int = 1500
     #: Seconds of an entry of a Gram matrix in double precision, besides for each feature, and of Newton steps over m
     #: rows in units of m³: as pessimistic. They are not begun where they would not end in time.
     gram_seconds: float = 20e-9
@@ -355,14 +347,9 @@ class Effort:
         data: FloatArray,
         tol: float,
         gamma: float | None = None,
-        short: bool = False,
-        most: int = MOST_ITERATIONS,
     ) -> FloatArray:
-        """LIBSVM's loop within what is left, with at most so many iterations. β (n,)."""
+        """LIBSVM's loop within what is left. β (n,)."""
         limit = SETTINGS.per_row * problem.n + SETTINGS.besides
-        if short:
-            limit = SETTINGS.short_per_row * problem.n + SETTINGS.short_besides
-        limit = min(limit, most)
         if self.loop_iterations is not None:
             limit = min(limit, max(self.loop_iterations - self.iterations, 1))
         result = libsvm_loop(problem, data, limit, self.clock, gamma=gamma, tol=tol, verbose=self.verbose)

@@ -47,8 +47,8 @@ SingleArray: TypeAlias = NDArray[np.float32]
 LANDMARKS = 1.8
 #: Added to the unit diagonal of K_MM: the map is in single precision.
 RIDGE = 1e-6
-#: h of the stages; the first ones see so many rows for each landmark, where that saves something.
-FIRST_WIDTHS, ROWS_EACH, LAST_WIDTH = (2.0, 0.3), 2, 0.05
+#: h of both stages; the first sees so many rows for each landmark, where that saves something.
+FIRST_WIDTH, ROWS_EACH, LAST_WIDTH = 0.3, 2, 0.05
 #: A stage ends when at most this share of F has changed; or after so many steps.
 SETTLED, STEPS = 0.1, 12
 #: A tube of unknown width is fitted anew so often at most, until that changes by at most this share of the residuals.
@@ -99,12 +99,11 @@ def nystrom_estimate(blocks: KernelBlocks, problem: KernelDual, effort: Effort) 
     pieces, share = Pieces.of(problem), tube_share(problem)
     if 2 * len(some) < n:
         fewer = pieces.weighed(some, n / len(some))
-        for h in FIRST_WIDTHS:
-            v, _, fewer = _settled(share, G[some], fewer, rest[some], h, v, effort)
+        v, _, fewer = _settled(share, G[some], fewer, rest[some], FIRST_WIDTH, v, effort)
         pieces = replace(pieces, width=np.full(len(pieces.width), fewer.width[0])) if share else pieces
         widths: tuple[float, ...] = (LAST_WIDTH,)
     else:
-        widths = (*FIRST_WIDTHS, LAST_WIDTH)
+        widths = (FIRST_WIDTH, LAST_WIDTH)
     t = np.zeros(0)
     for h in widths:
         if effort.late():

@@ -7,13 +7,12 @@
 | `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 2000               |
 | `band`   | a band around an estimated margin, all else at a bound                | nearly always          |
 | `dense`  | all: conjugate gradients on the Gram matrix in single precision       | nearly all free        |
-| `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory,  |
-|          |                                                                       | or of nearly all rows  |
+| `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory   |
 | low_rank | all: a linear machine over the rows of a pivoted factor of K          | few features           |
 
 `dense` takes problems without a kink, `low_rank` hinges. A novelty machine that may leave few rows outside begins with
 `few`, on those that are farthest out, unless it has few rows at all; a ν-SVR of many rows is a search for the width of
-its tube (`regression`), and LIBSVM's own where few rows can be outside.
+its tube (`tube_start`).
 
 All but `dense` and `low_rank` are one loop (`working_set`): LIBSVM's loop on those rows, Newton steps on them, a look
 outside. The order in which they are tried, and the cost model that picks, are in `engines`. Equal rows with equal
@@ -346,10 +345,6 @@ def _with_tube(
     if engine != "auto" or problem.n <= ENGINE_SETTINGS.gram_rows or blocks.whole is not None:
         engines.brief = engine == "auto"
         engines.run(engine, first)
-        known = engines.best
-    elif problem.mass <= ENGINE_SETTINGS.few_outside * problem.total_penalty:
-        engines.brief = True
-        engines.run("libsvm", first)
         known = engines.best
     if engines.ended() or engine != "auto":
         return engines

@@ -40,6 +40,7 @@ from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.initial_sets import InitialSet, at_point, rough_margin, streamed, with_room
 from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.newton_step import (
+    EXACT_FREE,
     EXACT_ROWS,
     LARGEST_FREE_SET,
     ROUNDED_GAP,
@@ -105,11 +106,6 @@ class Settings:
     growth: int = 100
     #: Newton steps aim at this share of the target, which leaves room for rows outside and for rounding.
     aim: float = 0.7
-    #: Of at most so many rows, where at most so many move, a few more steps cost little, and less than the polishing
-    #: that follows would. Measured: small tables of C = 1 take 8 % longer without them, and as much without `exact`.
-    cheap_rows: int = 1000
-    cheap_free: int = 150
-    cheap_steps: int = 4
 
 
 SETTINGS = Settings()
@@ -167,10 +163,10 @@ class WorkingSet:
         scale = self.problem.point(self.beta, self.u).scale if fixed.any() and self._known else None
         return self.problem.part(self.rows, fixed, scale)
 
-    def run_loop(self, tolerance: float, again: float, short: bool = False) -> bool:
+    def run_loop(self, tolerance: float, again: float) -> bool:
         """LIBSVM's loop on W; rows join, and it runs again, until few violate. False where no point is known.
 
-        `again` is the largest tolerance after rows have joined; `short` runs leave the end to Newton steps.
+        `again` is the largest tolerance after rows have joined.
         """
         self.tolerance = tolerance
         for _ in range(SETTINGS.rounds):
@@ -179,7 +175,7 @@ class WorkingSet:
                 side = None if self.side is None else self.side[self.rows]
                 beta = loop_with_fixed_rows(part, self.K, self._fixed, self.tolerance, self.effort, side, self.tube)
             else:
-                beta = self.effort.loop(part, self.K, self.tolerance, short=short)
+                beta = self.effort.loop(part, self.K, self.tolerance)
             if beta is None or not self._move(beta):
                 break
             if self.whole and not self.rough:
@@ -296,9 +292,8 @@ class WorkingSet:
         aim = target if self.whole else SETTINGS.aim * target
         polished = newton_polish(K, part, beta, aim, steps, u, self.effort.late, most)
         self.effort.newton_steps += polished.steps
-        point, cheap = polished.point, polished.largest <= SETTINGS.cheap_free
-        if self.problem.n <= SETTINGS.cheap_rows and cheap and ROUNDED_GAP < point.gap <= target:
-            steps = SETTINGS.cheap_steps
+        point, cheap = polished.point, len(self.rows) <= EXACT_ROWS and polished.largest <= EXACT_FREE
+        if cheap and ROUNDED_GAP < point.gap <= target:  # a few more cost less than the polishing that follows would
             polished = newton_polish(K, part, point.beta, ROUNDED_GAP, steps, point.u, self.effort.late)
             self.effort.newton_steps += polished.steps
         return polished.point
@@ -350,8 +345,6 @@ class Stage:
 
     #: In units of the margin.
     tolerance: float
-    #: Few iterations: Newton steps go on from there.
-    short: bool = False
     #: After a loose loop Newton steps are worth their factorisation where few more rows than the free ones can move,
     #: and always where at most so many can.
     crowd: int = LARGEST_FREE_SET
@@ -367,8 +360,6 @@ class Plan:
     rough: bool = False
     #: The largest tolerance after rows have joined.
     again: float = np.inf
-    #: After so many iterations a row another stage would be as long: Newton steps with patience go on.
-    wearisome: float = np.inf
 
 
 def solve_from(
@@ -378,14 +369,13 @@ def solve_from(
     W = WorkingSet(blocks, problem, initial, effort, plan.rough)
     best = W.sharpen(target) if initial.known else None
     for stage in plan.stages:
-        before = effort.iterations
         if best is not None and (best.gap <= target or effort.over()):
             break
         if best is not None and problem.untubed(best):
             break
         if stage.tolerance >= W.tolerance:
             continue
-        if not W.run_loop(stage.tolerance, plan.again, stage.short):
+        if not W.run_loop(stage.tolerance, plan.again):
             break
         point = (
             W.near(target)
@@ -393,6 +383,4 @@ def solve_from(
             else W.exact(target) or W.sharpen(target, max(most_moving(problem, W.beta), stage.crowd))
         )
         best = point if best is None or point.gap < best.gap else best
-        if effort.iterations - before > plan.wearisome * problem.n:
-            break
     return best

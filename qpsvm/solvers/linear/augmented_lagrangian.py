@@ -17,7 +17,7 @@ The augmented Lagrangian of the dual, minimised over α in closed form, leaves a
     (ALM.3)  q = RW − h − Zᵀα(W)                                    its gradient: what is missing to stationarity
     (ALM.4)  ΔW by `newton_step`, s by `line_search`, W ← W + sΔW   the inner, semismooth Newton iteration
     (ALM.5)  P − D = A + B,  A = ½‖q_w‖² + (1 + |b|)|q_b|,  B = Σφ(r) + Σφ*(α) − αᵀr ≥ 0
-    (ALM.6)  inner stop A ≤ B;  then a ← α, σ ← 3σ or 30σ        the outer, proximal point iteration
+    (ALM.6)  inner stop A ≤ B;  then a ← α, σ ← 3σ               the outer, proximal point iteration
     (ALM.7)  W ← W/minᵢ mᵢ where all mᵢ ≥ 1 − 10⁻⁶                  of hinges, separated but for rounding
 
 Losses that bend, as Huber's and the squared ones, need no penalty: for σ = ∞ (ALM.4) is Newton's method on the primal,
@@ -68,7 +68,7 @@ class AugmentedLagrangian:
         self._response = Response(self._losses, start.sigma)
         self._t = self._response.arguments(self._a, self._slack)
         self._residual = self._complementarity = self._dual = np.inf
-        self._free_count = self._inner_steps = 0
+        self._free_count = 0
 
     def run(self, goal: float, certify: bool = True, patient: bool = True) -> tuple[Point, StopReason]:
         """Iterate until the relative gap is at most `goal`, with α balanced exactly if `certify`.
@@ -106,7 +106,6 @@ class AugmentedLagrangian:
     def _inner(self, aim: float) -> bool:
         """Newton steps (ALM.4) until (ALM.6); False if there are too many."""
         for step in range(SETTINGS.patience + 1):
-            self._inner_steps = step
             self._evaluate()
             if step and self._residual <= self._complementarity:
                 return True
@@ -180,10 +179,10 @@ class AugmentedLagrangian:
         sigma = self._response.sigma
         if solved:
             self._a = self._alpha
-            sigma *= SETTINGS.fast_growth if self._inner_steps <= 1 and not self._shrinks else SETTINGS.growth
+            sigma *= SETTINGS.growth
         else:
             self._shrinks += 1
-            sigma /= SETTINGS.fast_growth
+            sigma /= SETTINGS.growth**3
             self._slack = self._residuals()
         self._newton.forget()
         self._alpha = np.empty(0)

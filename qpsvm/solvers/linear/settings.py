@@ -42,11 +42,9 @@ class Settings:
     coordinate_share: float = 0.5
 
     # --- augmented_lagrangian: the outer and the inner iteration
-    # Growth of σ an outer step; more after one of a single Newton step, which says that the free rows hardly change: σ
-    # is then far below the curvature 1/‖x‖² (a small C).
+    # Growth of σ an outer step.
     growth: float = 3.0
-    fast_growth: float = 30.0
-    # Newton steps after which σ was too large: it shrinks by the faster factor, so often at most. And outer steps
+    # Newton steps after which σ was too large: it shrinks by the third power of that, so often at most. And outer steps
     # without a better gap after which only rounding is left, and α not still on its way to a large C.
     patience: int = 30
     shrinks: int = 5
