@@ -10,9 +10,10 @@ it is brought back to the units of the dual.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.data.rows import RowSource
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.vocabulary import Words
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.judge import split
 from qpsvm.program.losses import loss
@@ -44,8 +44,6 @@ class Letters(Generic[P]):
     """α, w, b, ξ, … of a result. The problem has n samples of positive weight, of d features, and m rows in its dual.
 
     Where the kernel is a feature map, the samples are the features that it makes, and the kernel of these is linear.
-
-    say: What a person calls the letters of this machine.
     """
 
     def __init__(self, problem: P, result: SVMResult) -> None:
@@ -54,7 +52,48 @@ class Letters(Generic[P]):
         self.kernel = problem.kernel
         if isinstance(problem.kernel, FeatureMap):  # then the samples are what it makes of them
             self.kernel, self.result = Linear(), replace(result, model=result.model.over_features)
-        self.say = Words(problem)
+
+    def changed(self, **letters: Any) -> Self:
+        """The point with other letters, and what depends on them."""
+        other = copy(self)
+        for name in ("f", "zeta"):
+            other.__dict__.pop(name, None)
+        other.__dict__.update(letters)
+        return other
+
+    def of_alpha(self, b: float) -> dict[str, Any]:
+        """The letters that α gives, with some b: f and ‖w‖ of w(α), and of a curved loss ξ."""
+        square, values = self.quadratic, self.u + b
+        if self.intercept_in_kernel:  # only ‖w‖² + b² and ⟨w, φ(x)⟩ + b are known
+            square, values = square + float(self.beta.sum()) ** 2 - b * b, self.u + self.b
+        xi = self.svm.curvature * self.alpha + self.zeta
+        return {"values": values, "square_of_w": square, "b": b, "xi": xi, "zeta": self.zeta}
+
+    def sample(self, i: int) -> str:
+        """Sample i of those that take part, with the caller's number."""
+        return f"sample {self.problem.rows[i]}"
+
+    def row(self, k: int) -> str:
+        """Row k of the dual: a sample, a side of it, or a pair."""
+        svm = self.svm
+        if svm.mix is not None or svm.rows is None:
+            return f"row {k}" if svm.mix is not None else self.sample(k)
+        side = " (t above f)" if svm.sign[k] > 0 else " (t below f)"
+        return f"{self.sample(int(svm.rows[k]))}{side if svm.mirrored else ''}"
+
+    #: What the upper bound of α is called.
+    bound = property(
+        lambda self: {"NuSVM": "a", "OneClass": "s", "PrimalHinge": "p/λ"}.get(type(self.problem).__name__, "C")
+    )
+
+    def name(self, place: str, i: int, count: int) -> str:
+        """Entry i of so many, by what they are: rows, samples, or what the place says."""
+        if place == "between":
+            return f"{self.sample(i)} and the next, half way" if self.new_samples is not None else self.sample(i)
+        if place == "product":
+            return f"the product with φ(x) at {self.sample(i)}"
+        rows = not place and count == self.svm.m
+        return self.row(i) if rows else self.sample(i) if count == self.svm.n and place != "entry" else f"entry {i}"
 
     # --- the dual -----------------------------------------------------------------------------------------------------
 
@@ -186,27 +225,16 @@ class Letters(Generic[P]):
         """The part of the slack that has a linear price, ζ: (m,); all of ξ where the loss is not curved."""
         return np.where(np.isfinite(self.C), np.maximum(self.xi - self.svm.curvature * self.box, 0.0), 0.0)
 
-    @property
-    def linear_price(self) -> FloatArray:
-        """What a unit of ζ costs, (m,): C, and 0 where the price has no end."""
-        return np.where(np.isfinite(self.C), self.C, 0.0)
-
-    @cached_property
-    def penalties(self) -> float:
-        """What the Lagrangian takes off for slack: Σ η ζ. Where nothing bounds α, there is no such multiplier."""
-        bounded = np.isfinite(self.C)
-        return float(self.eta[bounded] @ self.zeta[bounded])
-
-    def cost(self, slack: FloatArray) -> float:
-        """What slacks (m,) cost, Σ ψ_k of (LOSS.1): Σ C_i ξ_i where the loss is not curved. Hard rows have none."""
-        return float(loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature).sum())
+    def costs(self, slack: FloatArray) -> FloatArray:
+        """What each slack costs, ψ_k of (LOSS.1), (m,): C_i ξ_i where the loss is not curved. Hard rows have none."""
+        return loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature)
 
     @property
     def levels_cost(self) -> float:
         """What the other variables of the primal cost, Σ e_g μ_g: −νρ of a ν-SVM, 0 of a C-SVM."""
         return float(sum(group.total * self.multipliers[group.multiplier] for group in self.svm.groups if group.total))
 
-    @property
+    @cached_property
     def b(self) -> float:
         """Intercept; of a ball, μ = (R² − ‖c‖²)/2."""
         radius = self.result.model.radius
@@ -265,15 +293,14 @@ class Letters(Generic[P]):
 
     @cached_property
     def w_of_alpha(self) -> FloatArray:
-        """Σ β_i x_i of a linear machine: (d,). Made of x_i − x̄, which changes it only where Σ β_i is not 0."""
-        space = self.problem.space
-        surplus = float(self.beta.sum())
-        w = space.weights(self.beta)
-        return (
-            w
-            if space.origin is None or space.affine or abs(surplus) <= VANISHING * self.total
-            else w + surplus * space.origin
-        )
+        """Σ β_i x_i of a linear machine: (d,)."""
+        return self._combined(self.beta)
+
+    def _combined(self, coef: FloatArray) -> FloatArray:
+        """Σ coef_i x_i. Made of x_i − x̄, which changes it only where Σ coef_i is not 0."""
+        space, surplus, w = self.problem.space, float(coef.sum()), self.problem.space.weights(coef)
+        centred = space.origin is None or space.affine or abs(surplus) <= VANISHING * self.total
+        return w if centred else w + surplus * space.origin
 
     @cached_property
     def half_norm(self) -> float:
@@ -293,12 +320,43 @@ class Letters(Generic[P]):
         return self.b if self.problem.intercept == "penalised" else 0.0
 
     @cached_property
-    def half_norm_of_alpha(self) -> float:
-        """½‖w(α)‖² with w(α) = Σ β_i φ(x_i). A penalised intercept adds ½b² here too."""
+    def square_of_w(self) -> float:
+        """‖w‖²."""
+        return 2.0 * self.half_norm - self.penalised_b**2
+
+    @cached_property
+    def quadratic(self) -> float:
+        """βᵀKβ, the square of w(α) = Σ β_i φ(x_i)."""
         if self.intercept_in_kernel:
-            return 0.5 * float(self.beta @ (self.u + self.b))
-        own = self.w_of_alpha @ self.w_of_alpha if self.is_linear else self.beta @ self.u
-        return 0.5 * (float(own) + self.penalised_b * self.penalised_b)
+            return float(self.beta @ (self.u + self.b)) - float(self.beta.sum()) ** 2
+        return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else self.beta @ self.u)
+
+    @property
+    def square_of_difference(self) -> float:
+        """‖w − w(α)‖²."""
+        return self.square_of_w - 2.0 * float(self.beta @ (self.values - self.b)) + self.quadratic
+
+    @property
+    def products(self) -> FloatArray:
+        """w of a linear machine, (d,), else its products with every φ(x_i): (n,)."""
+        return self.w if self.is_linear else self.values - self.b
+
+    @property
+    def size_of_products(self) -> float:
+        """What differences of these are relative to."""
+        return size_of(self.w, self.terms_of_w) if self.is_linear else size_of(self.u, self.terms_of_u)
+
+    def combination(self, coef: FloatArray) -> FloatArray:
+        """Σ coef_i φ(x_i) in the same way."""
+        if not self.is_linear or np.array_equal(coef, self.beta):
+            return self.w_of_alpha if self.is_linear else self.sums(coef)
+        return self._combined(coef)
+
+    def sums(self, coef: FloatArray) -> FloatArray:
+        """Σ_j coef_j K(x_j, x_i): (n,)."""
+        if np.array_equal(coef, self.beta):
+            return self.u
+        return self.X @ self._combined(coef) if self.is_linear else np.asarray(self.problem.space.gram @ coef)
 
     # --- values -------------------------------------------------------------------------------------------------------
 
@@ -323,8 +381,8 @@ class Letters(Generic[P]):
         """What the dual's point violates besides box and equalities, and by how much: nothing."""
         return {}
 
-    #: Whether linear constraints are kept, and what they add to L at w and at w(α): there are none.
-    rows_agree, rows_worth, rows_worth_of_alpha = True, 0.0, 0.0
+    #: Whether linear constraints are kept: there are none.
+    rows_agree = True
 
     @cached_property
     def primal_value(self) -> float:
@@ -332,7 +390,7 @@ class Letters(Generic[P]):
         short = np.maximum(self.margin - self.y * self.f, 0)
         if (short[self.hard] > HOLDS * self.level).any():
             return np.inf
-        return float(self.unit * (self.half_norm + self.cost(short) + self.levels_cost))
+        return float(self.unit * (self.half_norm + float(self.costs(short).sum()) + self.levels_cost))
 
     @cached_property
     def dual_value(self) -> float:
@@ -374,6 +432,32 @@ class Letters(Generic[P]):
             return None
         rows = self.X[: NEW_SAMPLES + 1]
         return (rows[:-1] + rows[1:]) / 2
+
+    @property
+    def f_between(self) -> FloatArray:
+        """f at these new samples, or at the samples: (k,)."""
+        return self.values if self.new_samples is None else self.decision(self.new_samples)
+
+    def sums_between(self, coef: FloatArray) -> FloatArray:
+        """Σ coef_i K(x_i, x) at the same points: (k,)."""
+        if self.new_samples is None:
+            return self.u
+        return np.asarray(self.kernel(self.new_samples, self.X) @ coef)
+
+    @property
+    def size_between(self) -> float:
+        """What differences of f are relative to there."""
+        return size_of(self.sums_between(self.beta), self.terms_of_u)
+
+    @property
+    def size_of_values(self) -> float:
+        """What differences of f are relative to at the samples."""
+        return size_of(self.values)
+
+    @property
+    def scale_of_pull(self) -> float:
+        """What Σ β_i is relative to."""
+        return self.total or 1.0
 
     # --- sizes --------------------------------------------------------------------------------------------------------
 
@@ -438,3 +522,9 @@ At = Letters[Any]
 def share(part: float, whole: float) -> float:
     """A violation relative to the size of what it violates, with 0/0 = 0. Neither is negative."""
     return float(part / whole if whole > 0 else part)
+
+
+def size_of(whole: FloatArray, terms: float = 0.0) -> float:
+    """max |whole_i|, what differences are relative to; one that vanishes beside its terms gives way to them."""
+    size = float(np.abs(whole).max())
+    return size if size > VANISHING * terms else terms

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from qpsvm.derivation.expressions import total
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.latex import numbered
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps.shared import Argument, numbered, two_class
 from qpsvm.machines import CSVM
+
+
+def argument(problem: CSVM) -> Argument:
+    """What the machine is."""
+    return two_class(problem, of.C, total(of.C * of.XI))
 
 
 def steps(problem: CSVM) -> tuple[Step, ...]:
     """All steps, in order."""
-    soft = Argument(problem, r"\sum_i C_i\xi_i", r"y_i f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0")
+    soft = argument(problem)
     return numbered(
         "CSVM",
         soft.margin(),
@@ -18,7 +24,7 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             "A wide margin is weighed against slack. ξ_i is how far sample i stays behind its margin, and C_i is the "
             "price of a unit of it."
         ),
-        soft.lagrangian(),
+        soft.lagrangian_step(),
         soft.stationarity_in_w(),
         soft.stationarity_in_b(),
         soft.stationarity_in_xi(),

@@ -1,0 +1,366 @@
+"""Equations as expressions: what is displayed, as LaTeX, text or Python, is what is evaluated.
+
+A `Term` is written from its parts, and its value at a point comes from the values of its parts: so no display can say
+anything else than what is measured. A `Line` compares terms, and an `Equation` is the lines of one step. What depends
+on the intercept, the loss or the kernel is a term that is there, or None: a sum leaves it out.
+
+Values of terms with an index are arrays, one entry for each; a point is an object that has the letters as attributes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from qpsvm.derivation.residual import NotMeasurable, Relation, Sides, size_of, worst
+
+#: Who needs brackets within whom: a sum, a product, a letter.
+SUM, PRODUCT, ATOM = 1, 2, 3
+#: The places of LaTeX, text and Python among what is written of a term.
+LATEX, TEXT, PYTHON = 0, 1, 2
+#: Relations in LaTeX and in Python, and how they are measured: what is inside of its bounds may be next to them.
+RELATIONS: dict[str, tuple[str, str, Relation]] = {
+    "=": ("=", "==", "="), "≤": (r"\le ", "<=", "≤"), "≥": (r"\ge ", ">=", "≥"), "<": ("<", "<", "≤"),
+    ">": (">", ">", "≥"), ":": (r":\ ", "==", "="),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A letter, a number, or what an operation makes of its parts.
+
+    written: LaTeX, text and Python, with %s for each part.
+    function: From the point and the values of the parts to the value.
+    needs: The rank of each part, below which it stands in brackets; `loose` where LaTeX needs none.
+    """
+
+    written: tuple[str, str, str]
+    function: Callable[..., Any]
+    parts: tuple[Term, ...] = ()
+    needs: tuple[int, ...] = ()
+    rank: int = ATOM
+    loose: bool = False
+
+    def value(self, at: Any) -> Any:
+        """What it is at a point: a number, or an array."""
+        return self.function(at, *(part.value(at) for part in self.parts))
+
+    def _as(self, kind: int) -> str:
+        each = []
+        for part, needed in zip(self.parts, self.needs or (SUM,) * len(self.parts), strict=True):
+            inside = part._as(kind)
+            if part.rank < needed and not (kind == LATEX and self.loose):
+                big = (
+                    "Big" if re.search(r"\\sum|frac|\\\\", inside) else "big" if "(" in inside or "^" in inside else ""
+                )
+                inside = rf"\{big}l({inside}\{big}r)" if kind == LATEX and big else f"({inside})"
+            each.append(inside)
+        return self.written[kind] % tuple(each) if each else self.written[kind]
+
+    def latex(self) -> str:
+        """As LaTeX."""
+        return self._as(LATEX)
+
+    def text(self) -> str:
+        """In a sentence."""
+        return self._as(TEXT)
+
+    def python(self) -> str:
+        """As code."""
+        return self._as(PYTHON)
+
+    def named(self, latex: str, text: str = "", python: str = "") -> Term:
+        """The same value under a name of its own."""
+        return Term((latex, text or latex, python or text or latex), self.value)
+
+    def __neg__(self) -> Term:
+        if self.negative:
+            return self.parts[0]
+        return Term(("-%s", "−%s", "-%s"), lambda _, a: -a, (self,), (PRODUCT,), SUM)
+
+    @property
+    def negative(self) -> bool:
+        """Whether it is the negative of another one."""
+        return self.written[LATEX] == "-%s"
+
+    def plus(self, other: Term | float | None, broken: str = "") -> Term:
+        """The sum, or the difference to the negative of another one; `broken` goes before the sign in LaTeX."""
+        if other is None:
+            return self
+        other = term(other)
+        if other.negative:
+            written, other = (f"%s{broken}-%s", "%s − %s", "%s - %s"), other.parts[0]
+            return Term(written, lambda _, a, b: a - b, (self, other), (SUM, PRODUCT), SUM)
+        return Term((f"%s{broken}+%s", "%s + %s", "%s + %s"), lambda _, a, b: a + b, (self, other), (SUM, SUM), SUM)
+
+    def __add__(self, other: Term | float | None) -> Term:
+        return self.plus(other)
+
+    def __sub__(self, other: Term | float | None) -> Term:
+        return self if other is None else self.plus(-term(other))
+
+    def __rsub__(self, other: float) -> Term:
+        return term(other) - self
+
+    def __mul__(self, other: Term | float) -> Term:
+        other, apart = term(other), "" if self.written[TEXT] in NUMERALS else " "
+        space = apart and (r"\," if other.rank < ATOM else apart)
+        return Term(
+            (f"%s{space}%s", f"%s{apart}%s", "%s * %s"), lambda _, a, b: a * b, (self, other), (PRODUCT, PRODUCT),
+            PRODUCT,
+        )  # fmt: skip
+
+    def __rmul__(self, other: float) -> Term:
+        return term(other) * self
+
+    def __truediv__(self, other: Term | float) -> Term:
+        return Term(
+            (r"\tfrac{%s}{%s}", "%s/%s", "%s / %s"), lambda _, a, b: np.divide(a, b), (self, term(other)), (PRODUCT, ATOM),
+            PRODUCT, loose=True,
+        )  # fmt: skip
+
+    def __rtruediv__(self, other: float) -> Term:
+        return term(other) / self
+
+    def __pow__(self, two: int) -> Term:
+        latex = "{%s}^2" if "^" in self.latex() or self.rank < ATOM else "%s^2"
+        return Term((latex, "%s²", "%s**2"), lambda _, a: a**two, (self,), (ATOM,))
+
+
+#: What stands before a letter without a space.
+NUMERALS = {"½", "2", "4", "¼"}
+HALF = Term((r"\tfrac12", "½", "0.5"), lambda _: 0.5)
+
+
+def term(value: Term | float) -> Term:
+    """A number as a term."""
+    if isinstance(value, Term):
+        return value
+    return Term((f"{value:g}",) * 3, lambda _: float(value))
+
+
+def letter(latex: str, text: str, python: str, value: Callable[[Any], Any] | str) -> Term:
+    """A letter, whose value is an attribute of the point or what a function finds there."""
+    find = (lambda at: getattr(at, value)) if isinstance(value, str) else value
+    return Term((latex, text, python), find)
+
+
+def written(latex: str, text: str, python: str, function: Callable[..., Any], *parts: Term | float) -> Term:
+    """An operation that is written in its own way, with %s for its parts."""
+    return Term((latex, text, python), function, tuple(map(term, parts)))
+
+
+def add(*terms: Term | None, broken: str = "") -> Term:
+    """The sum of those that are there."""
+    first, *rest = [each for each in terms if each is not None] or [term(0.0)]
+    for each in rest:
+        first = first.plus(each, broken)
+    return first
+
+
+def times(*factors: Term | float | None) -> Term:
+    """The product of those that are there."""
+    first, *rest = [term(each) for each in factors if each is not None]
+    for each in rest:
+        first = first * each
+    return first
+
+
+def total(each: Term, index: str = "i") -> Term:
+    """The sum over an index."""
+    return Term((rf"\sum_{index}%s", "Σ %s", "sum(%s)"), lambda _, a: float(np.sum(a)), (each,), (PRODUCT,), PRODUCT)
+
+
+def indexed(each: Term, index: str = "") -> Term:
+    """The same with another index in place of i or k; without one, a letter as a vector."""
+    latex, text = (re.sub("_[ik](?![a-z])", index, name) for name in each.written[:PYTHON])
+    return replace(
+        each, written=(latex, text, each.written[PYTHON]), parts=tuple(indexed(p, index) for p in each.parts)
+    )
+
+
+def dot(one: Term | float, other: Term) -> Term:
+    """The product of a row and a column."""
+    parts = (indexed(term(one)), indexed(other))
+    return Term(
+        (r"%s^{\top}%s", "%sᵀ%s", "%s @ %s"), lambda _, a, b: float(np.sum(a * b)), parts, (ATOM, ATOM), PRODUCT
+    )  # fmt: skip
+
+
+def most(*parts: Term | float) -> Term:
+    """The largest of several."""
+    slots = ", ".join(["%s"] * len(parts))
+    return written(
+        r"\max\bigl(" + r",\,".join(["%s"] * len(parts)) + r"\bigr)", f"max({slots})", f"maximum({slots})",
+        lambda _, *values: np.maximum.reduce(np.broadcast_arrays(*values)), *parts,
+    )  # fmt: skip
+
+
+def size(each: Term) -> Term:
+    """The absolute value."""
+    return written("|%s|", "|%s|", "abs(%s)", lambda _, a: np.abs(a), each)
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Terms, and how they stand to each other.
+
+    scale: What their difference is relative to: an attribute of the point, or a function of it; None for the last term.
+    before: LaTeX in front, which says nothing in numbers; `after` behind.
+    joined: Whether it stands behind the line before.
+    at: From the point that is given to that where the line is about.
+    rows: Of which entries it is said: None of all.
+    place: What the entries are: rows of the dual or samples, "entry", or another word.
+    shown: Whether it is displayed, or measured only.
+    premise: Of the same entries, which stands in front with an arrow.
+    left: LaTeX in place of the first side, where that stands above.
+    measured: Whether it is measured: a definition need not be.
+    when: At which points it is measured.
+    told: What is said of the two numbers, where that depends on the point.
+    """
+
+    sides: tuple[Term, ...]
+    relations: tuple[str, ...]
+    scale: str | Callable[[Any], Any] | None = None
+    before: str = ""
+    after: str = ""
+    joined: bool = False
+    at: Callable[[Any], Any] | None = None
+    rows: Callable[[Any], Any] | None = None
+    place: str = ""
+    shown: bool = True
+    premise: Line | None = None
+    left: str | None = None
+    measured: bool = True
+    when: Callable[[Any], bool] | None = None
+    told: Callable[[Any], str] | None = None
+
+    def latex(self) -> str:
+        """As LaTeX, with what stands around."""
+        chain = self.sides[0].latex() if self.left is None else self.left
+        for relation, side in zip(self.relations, self.sides[1:], strict=True):
+            chain += RELATIONS[relation][0] + side.latex()
+        given = "" if self.premise is None else rf"{self.premise.latex()} &\;\Rightarrow\; "
+        return self.before + given + chain + self.after
+
+    def python(self) -> str:
+        """As code."""
+        chain = self.sides[0].python()
+        for relation, side in zip(self.relations, self.sides[1:], strict=True):
+            chain += f" {RELATIONS[relation][1]} {side.python()}"
+        return chain if self.premise is None else f"{self.premise.python()} implies {chain}"
+
+    def found(self, at: Any) -> Iterator[Sides]:
+        """Both sides of each relation at a point. Of a chain of equalities each is compared with the first."""
+        at = at if self.at is None else self.at(at)
+        rows = None if self.rows is None else np.flatnonzero(self.rows(at))
+        if (rows is not None and not len(rows)) or (self.when is not None and not self.when(at)):
+            return
+        values = [side.value(at) for side in self.sides]
+        scale = getattr(at, self.scale) if isinstance(self.scale, str) else self.scale(at) if self.scale else None
+        equal = set(self.relations) == {"="}
+        for k in sorted(range(len(self.relations)), reverse=equal):
+            first = 0 if equal else k
+            of = self.told(at) if self.told else f"{self.sides[first].text()}, and {self.sides[k + 1].text()}"
+            yield self._sides(at, values[first], RELATIONS[self.relations[k]][2], values[k + 1], of, scale, rows)
+        if self.premise is not None:
+            yield from replace(self.premise, rows=self.rows, at=None).found(at)
+
+    def _sides(self, at: Any, one: Any, how: Relation, other: Any, of: str, scale: Any, rows: Any) -> Sides:
+        scale = (size_of(np.atleast_1d(other)) or 1.0) if scale is None else scale
+        if np.ndim(one) == np.ndim(other) == 0:
+            return Sides(float(one), how, float(other), of, float(scale))
+        one, other, scale = np.broadcast_arrays(np.asarray(one, dtype=float), other, scale)
+        count = len(one)
+        if rows is not None:
+            one, other, scale = one[rows], other[rows], scale[rows]
+        return worst(
+            one, how, other, of.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
+            lambda i: at.name(self.place, int(i if rows is None else rows[i]), count),
+        )  # fmt: skip
+
+
+def line(first: Term | float, *rest: Any, **more: Any) -> Line:
+    """Terms with the relations between them: line(a, "=", b, "≤", c)."""
+    return Line((term(first), *map(term, rest[1::2])), tuple(rest[::2]), **more)
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """The lines of one step: what it displays, and what is measured of it.
+
+    layout: From the LaTeX of the lines to that of the display.
+    lines: Text among them is LaTeX that says nothing in numbers.
+    missing: Why there is nothing to measure it on at a point, or "".
+    origin: What makes it again, which is what a pickle has of it.
+    """
+
+    layout: Callable[..., str]
+    lines: tuple[Line | str, ...]
+    missing: Callable[[Any], str] = field(default=lambda _: "")
+    origin: partial[Equation] | None = None
+
+    def __reduce__(self) -> Any:
+        if self.origin is None:
+            return super().__reduce__()
+        return self.origin.func, self.origin.args
+
+    def latex(self) -> str:
+        """The display."""
+        found: list[str] = []
+        for each in self.lines:
+            if isinstance(each, str):
+                found.append(each)
+            elif each.joined and each.shown:
+                found[-1] += each.latex()
+            elif each.shown:
+                found.append(each.latex())
+        return self.layout(*found)
+
+    def python(self, tag: str) -> str:
+        """What is evaluated, line by line, as code."""
+        stated = [each for each in self.lines if isinstance(each, Line) and each.measured]
+        return "\n".join(f"{each.python()}  # ({tag})" for each in stated)
+
+    def __call__(self, at: Any) -> tuple[Sides, ...]:
+        """Both sides of all that it says at a point."""
+        reason = self.missing(at)
+        if reason:
+            raise NotMeasurable(reason)
+        return tuple(
+            found for each in self.lines if isinstance(each, Line) and each.measured for found in each.found(at)
+        )
+
+
+# --- layouts ----------------------------------------------------------------------------------------------------------
+
+
+def alone(*lines: str) -> str:
+    """Lines behind each other."""
+    return "".join(lines)
+
+
+def below(*lines: str) -> str:
+    """Lines below each other."""
+    return r"\begin{align*}" + r"\\ ".join(f"&{each}" for each in lines) + r"\end{align*}"
+
+
+def aligned(*lines: str) -> str:
+    """Lines below each other that say themselves where they are aligned."""
+    return r"\begin{align*}" + r"\\ ".join(lines) + r"\end{align*}"
+
+
+def flat_in(latex: str) -> str:
+    """LaTeX of where the Lagrangian is flat in a letter, to stand before what follows."""
+    return rf"\frac{{\partial L}}{{\partial {latex}}}=0\quad\Longrightarrow\quad "
+
+
+def subject(*lines: Line | None) -> Iterator[Line]:
+    """Lines behind each other, as the constraints of a program."""
+    for k, each in enumerate(each for each in lines if each is not None):
+        yield replace(each, before=r",\ " if k else r"\text{subject to}\ ", joined=bool(k))
