@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.derivation.residual import NotMeasurable, Relation, Sides, size_of, worst
+from qpsvm.derivation.quantities import size_of
+from qpsvm.derivation.residual import NotMeasurable, Relation, Sides, worst
 
 #: Who needs brackets within whom: a sum, a product, a letter.
 SUM, PRODUCT, ATOM = 1, 2, 3
@@ -74,9 +75,10 @@ class Term:
         """As code."""
         return self._as(PYTHON)
 
-    def named(self, latex: str, text: str = "", python: str = "") -> Term:
-        """The same value under a name of its own."""
-        return Term((latex, text or latex, python or text or latex), self.value)
+    def named(self, text: str, latex: str = "") -> Term:
+        """The same value with a name of its own in sentences, or in LaTeX too."""
+        python = self.python() if self.rank == ATOM else f"({self.python()})"
+        return Term((latex or self.latex(), text, python), self.value)
 
     def __neg__(self) -> Term:
         if self.negative:
@@ -144,10 +146,39 @@ def term(value: Term | float) -> Term:
     return Term((f"{value:g}",) * 3, lambda _: float(value))
 
 
-def letter(latex: str, text: str, python: str, value: Callable[[Any], Any] | str) -> Term:
-    """A letter, whose value is an attribute of the point or what a function finds there."""
-    find = (lambda at: getattr(at, value)) if isinstance(value, str) else value
-    return Term((latex, text, python), find)
+#: What stands in a sentence for LaTeX.
+PLAIN = (
+    (r"\\([bB]ig[lr]|[,{}]|quad|text)|[{}]", ""), (r"\^\\top", "ᵀ"), (r"\\\|", "‖"), (r"\\langle ?", "⟨"), (r"\\rangle", "⟩"),
+    (r"\^2", "²"), (r"\^\+", "⁺"), (r"\^-", "⁻"), (r"\^\*", "*"), (r"\\pm", "±"), (r"\\sum_?", "Σ_"), (r",", ", "),
+    (r"(?<=.)([-+])", r" \1 "), ("-", "−"), (r" ?\\le ?", " ≤ "), (r" ?\\ge ?", " ≥ "), (r"\\max", "max"), ("  +", " "),
+)  # fmt: skip
+GREEK = dict(zip(
+    "alpha beta zeta eta xi rho mu nu lambda kappa delta tau varepsilon varphi psi Sigma ell".split(),
+    "αβζηξρμνλκδτεφψΣℓ", strict=True,
+))  # fmt: skip
+
+
+def plain(latex: str) -> str:
+    """LaTeX of a few letters as text."""
+    for pattern, instead in PLAIN:
+        latex = re.sub(pattern, instead, latex)
+    return re.sub(r"\\([a-zA-Z]+)", lambda found: GREEK.get(found[1], found[1]), latex)
+
+
+def name_of(latex: str) -> str:
+    """The letter as a name in Python."""
+    stem, *marks = re.sub(r"_(\{\w+\}|\w)", "", latex.replace("\\", "").replace("var", "")).split("^")
+    return "_".join([stem, *({"+": "above", "-": "below", "*": "star"}.get(mark, mark) for mark in marks)])
+
+
+def letter(
+    latex: str, value: Callable[[Any], Any] | str = "", python: str = "", text: str = "", rank: int = ATOM
+) -> Term:  # fmt: skip
+    """A letter, whose value is an attribute of the point or what a function finds there; its name by default."""
+    python = python or name_of(latex)
+    name = value or python
+    find = (lambda at: getattr(at, name)) if isinstance(name, str) else name
+    return Term((latex, text or plain(latex), python), find, rank=rank)
 
 
 def written(latex: str, text: str, python: str, function: Callable[..., Any], *parts: Term | float) -> Term:
@@ -182,6 +213,11 @@ def indexed(each: Term, index: str = "") -> Term:
     return replace(
         each, written=(latex, text, each.written[PYTHON]), parts=tuple(indexed(p, index) for p in each.parts)
     )
+
+
+def display(whole: Term, before: str = "", after: str = "") -> Line:
+    """A term that stands alone."""
+    return Line((whole,), (), before=before, after=after, measured=False)
 
 
 def dot(one: Term | float, other: Term) -> Term:
@@ -294,13 +330,13 @@ def line(first: Term | float, *rest: Any, **more: Any) -> Line:
 class Equation:
     """The lines of one step: what it displays, and what is measured of it.
 
-    layout: From the LaTeX of the lines to that of the display.
+    layout: "alone" behind each other, "below" each other, or "aligned" where the lines say themselves.
     lines: Text among them is LaTeX that says nothing in numbers.
     missing: Why there is nothing to measure it on at a point, or "".
     origin: What makes it again, which is what a pickle has of it.
     """
 
-    layout: Callable[..., str]
+    layout: str
     lines: tuple[Line | str, ...]
     missing: Callable[[Any], str] = field(default=lambda _: "")
     origin: partial[Equation] | None = None
@@ -320,7 +356,10 @@ class Equation:
                 found[-1] += each.latex()
             elif each.shown:
                 found.append(each.latex())
-        return self.layout(*found)
+        if self.layout == "alone":
+            return "".join(found)
+        lines = found if self.layout == "aligned" else [f"&{each}" for each in found]
+        return r"\begin{align*}" + r"\\ ".join(lines) + r"\end{align*}"
 
     def python(self, tag: str) -> str:
         """What is evaluated, line by line, as code."""
@@ -335,24 +374,6 @@ class Equation:
         return tuple(
             found for each in self.lines if isinstance(each, Line) and each.measured for found in each.found(at)
         )
-
-
-# --- layouts ----------------------------------------------------------------------------------------------------------
-
-
-def alone(*lines: str) -> str:
-    """Lines behind each other."""
-    return "".join(lines)
-
-
-def below(*lines: str) -> str:
-    """Lines below each other."""
-    return r"\begin{align*}" + r"\\ ".join(f"&{each}" for each in lines) + r"\end{align*}"
-
-
-def aligned(*lines: str) -> str:
-    """Lines below each other that say themselves where they are aligned."""
-    return r"\begin{align*}" + r"\\ ".join(lines) + r"\end{align*}"
 
 
 def flat_in(latex: str) -> str:

@@ -20,13 +20,9 @@ from qpsvm.machines.problem import constraints
 
 #: From a problem's class to the function that lists its steps in order. A subclass has the steps of its parent.
 STEPS: dict[type[Problem] | type[JointProblem], Callable[[Any], tuple[Step, ...]]] = {
-    **{
-        registry.machine(word): import_module(f"qpsvm.derivation.steps.{file}").steps
-        for word, (file, _) in registry.FILES.items()
-    },
-    CrammerSinger: all_in_one.steps,
-    WestonWatkins: all_in_one.steps,
-}
+    **{registry.machine(word): import_module(f"qpsvm.derivation.steps.{file}").steps for word,
+    (file, _) in registry.FILES.items()}, CrammerSinger: all_in_one.steps, WestonWatkins: all_in_one.steps
+}  # fmt: skip
 
 
 def steps_of(problem: Problem | JointProblem) -> tuple[Step, ...]:

@@ -64,10 +64,9 @@ def lines_of(text: str, tag: str) -> tuple[int, ...]:
     Behind the first line of a statement it means the whole statement, and behind another line that line.
     """
     spans = {
-        node.lineno: node.end_lineno or node.lineno
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.stmt) and not isinstance(node, COMPOUND)
-    }
+        node.lineno: node.end_lineno or node.lineno for node in ast.walk(ast.parse(text)) if isinstance(node,
+        ast.stmt) and not isinstance(node, COMPOUND)
+    }  # fmt: skip
     found: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and f"({tag})" in token.string and token.line.strip() != token.string:

@@ -142,7 +142,6 @@ CHANGES = [
     (r"\tfrac12", r"\tfrac13"),
     (r"\tfrac{\lambda}{2}", r"\tfrac{\lambda}{3}"),
     (r"-\sum", r"+\sum"),
-    (r"+\sum", r"-\sum"),
     ("+b", "-b"),
 ]
 ARGUMENT = ("Primal", "Lagrangian", "Substitution", "Dual", "Strong duality", "Weak duality", "Stationarity in w")

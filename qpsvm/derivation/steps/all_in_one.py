@@ -11,23 +11,21 @@ from qpsvm.derivation.all_in_one_quantities import JointLetters
 from qpsvm.derivation.expressions import (
     HALF,
     PRODUCT,
+    SUM,
     Equation,
     Line,
     Term,
     add,
-    aligned,
-    alone,
-    below,
+    display,
     letter,
     line,
     size,
     subject,
     total,
 )
-from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import numbered, step
+from qpsvm.derivation.steps.shared import numbered, step, value_of
 from qpsvm.machines import CrammerSinger
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp
@@ -56,17 +54,15 @@ def norm_apart(at: JointLetters) -> FloatArray:
     return at.dual.flat(np.linalg.norm(w[at.label][:, None] - w[None], axis=2))
 
 
-ALPHA = letter(r"\alpha_{ic}", "α_ic", "alpha", flat("alpha"))
-BETA = letter(r"\beta_{ic}", "β_ic", "beta", "beta")
+ALPHA = letter(r"\alpha_{ic}", flat("alpha"))
+BETA = letter(r"\beta_{ic}")
 NET = Term((r"\sum_i\beta_{ic}", "Σ_i β_ic", "beta.sum(axis=0)"), lambda at: at.net, rank=PRODUCT)
-B = letter("b_c", "b_c", "b", lambda at: at.net if at.absorbed else at.b)
-SQUARE = letter(r"\|w_c\|^2", "‖w_c‖²", "norm(w, axis=1)**2", "squares")
-OF_ALPHA = letter(r"\beta_c^{\top}K\beta_c", "β_cᵀKβ_c", "diag(beta.T @ K @ beta)", "squares_of_alpha")
-DIFFERENCE = letter(
-    r"\|w_c-w_c(\alpha)\|^2", "‖w_c − w_c(α)‖²", "norm(w - w_of_alpha, axis=1)**2", "squares_of_difference"
-)
+B = letter("b_c", lambda at: at.net if at.absorbed else at.b)
+SQUARE = letter(r"\|w_c\|^2", "squares", "norm(w, axis=1)**2")
+OF_ALPHA = letter(r"\beta_c^{\top}K\beta_c", "squares_of_alpha", "diag(beta.T @ K @ beta)")
+DIFFERENCE = letter(r"\|w_c-w_c(\alpha)\|^2", "squares_of_difference", "norm(w - w_of_alpha, axis=1)**2")
 #: f of a sample's own class less that of a rival.
-APART = letter(r"f_y(x_i)-f_c(x_i)", "f_y(x_i) − f_c(x_i)", "f_y - f_c", lambda at: at.dual.level - flat("missing")(at))
+APART = letter(r"f_y(x_i)-f_c(x_i)", lambda at: at.dual.level - flat("missing")(at), "f_y - f_c", rank=SUM)
 SUM_OF_ALPHA = Term(
     (r"\sum_c\alpha_{ic}", "Σ_c α_ic", "alpha.sum(axis=1)"), lambda at: at.alpha.sum(axis=1), rank=PRODUCT
 )
@@ -79,11 +75,11 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
     rows = "i" if one else "{ic}"
     xi, eta = (r"\xi_i", r"\eta_i") if one else (r"\xi_{ic}", r"\eta_{ic}")
     name, also = ("ξ_i", "η_i") if one else ("ξ_ic", "η_ic")
-    XI_ROW = letter(xi, name, "xi", flat("xi"))
-    XI = letter(xi, name, "xi", lambda at: at.xi.max(axis=1)) if one else XI_ROW
-    C = letter("C_i", "C_i", "C", "C" if one else prices)
+    XI_ROW = letter(xi, flat("xi"), "xi", name)
+    XI = letter(xi, lambda at: at.xi.max(axis=1), "xi", name) if one else XI_ROW
+    C = letter("C_i", "C" if one else prices)
     USED = SUM_OF_ALPHA if one else ALPHA
-    ETA = letter(eta, also, "eta", (C - USED).value)
+    ETA = letter(eta, (C - USED).value, "eta", also)
     norm = HALF * total(SQUARE + (B**2 if penalised else None), "c")
     quadratic = HALF * total(OF_ALPHA, "c")
     square = HALF * total(NET**2, "c") if penalised else None
@@ -98,24 +94,21 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
         broken=r"\\ &\quad ",
     )  # fmt: skip
     products = add(total(size(ALPHA * row), "{ic}"), total(size(room), rows))
-    found = products.named("", "all products, added up by size", products.python())
-    D, primal = value.named("D", "D"), P.named("P", "the primal's value")
+    found = products.named("all products, added up by size")
+    D, primal = value.named("D", "D"), P.named("the primal's value", "P")
     box: tuple[dict[str, Any], ...] = {"scale": "C" if one else prices}, {"scale": prices}
     balance = line(NET, "=", 0, scale="terms")
-    f = letter("f_c(x)", "f_c(x_i)", "f", lambda at: at.f.ravel())
+    f = letter("f_c(x)", lambda at: at.f.ravel(), "f", "f_c(x_i)")
     sums = letter(
         r"\sum_i\beta_{ic}K(x_i,x)",
-        "Σ_j β_jc K(x_j, x_i)",
-        "K @ beta",
         lambda at: (at.values_of_alpha - of_b * at.b).ravel(),
+        "K @ beta",
+        "Σ_j β_jc K(x_j, x_i)",
     )
-    b = letter("b_c", "b_c", "b", lambda at: np.broadcast_to(at.b, at.f.shape).ravel()) if of_b else None
-    own = letter(r"\beta_{iy}", "β_iy", "beta[i, y]", lambda at: at.beta[np.arange(len(at.label)), at.label])
-    w = letter("w_c", "w_c", "w", lambda at: at.result.w.ravel() if at.is_linear else at.f.ravel())
-    of_beta = letter(
-        r"\sum_i\beta_{ic}\,\varphi(x_i)", "Σ β_ic φ(x_i)", "X.T @ beta",
-        lambda at: np.asarray(at.X.T @ at.beta).T.ravel() if at.is_linear else at.values_of_alpha.ravel(),
-    )  # fmt: skip
+    b = letter("b_c", lambda at: np.broadcast_to(at.b, at.f.shape).ravel()) if of_b else None
+    own = letter(r"\beta_{iy}", lambda at: at.beta[np.arange(len(at.label)), at.label], "beta[i, y]")
+    w = letter("w_c", lambda at: at.result.w.ravel() if at.is_linear else at.f.ravel())
+    of_beta = letter(r"\sum_i\beta_{ic}\,\varphi(x_i)", lambda at: np.asarray(at.X.T @ at.beta).T.ravel() if at.is_linear else at.values_of_alpha.ravel(), "X.T @ beta", "Σ β_ic φ(x_i)")  # fmt: skip
     return numbered(
         "CSMC" if one else "WWMC",
         _margin(problem, XI_ROW) if one else _level(penalised, XI_ROW),
@@ -123,9 +116,9 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "Primal",
             f"Small weights are weighed against slack: {'one for all rivals of a sample' if one else 'one a rival'}. "
             + ("Only differences of f count, and only differences of b." if free else "Only differences of f count."),
-            Equation(below, (
-                Line((P,), (), before=rf"\min_{{{'w,b' if of_b else 'w'},\xi}}\ ", measured=False),
-                line(primal, "=", of.CLAIMED, scale="size", shown=False),
+            Equation("below", (
+                display(P, rf"\min_{{{'w,b' if of_b else 'w'},\xi}}\ "),
+                value_of(primal, "=", of.CLAIMED),
                 *subject(line(APART, "≥", 1 - XI_ROW, scale="level"), line(XI, "≥", 0, scale="level", after=r"\quad (c\ne y)")),
             )),
             primal_qp,
@@ -134,18 +127,18 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "Lagrangian",
             "Every row gets a price α_ic, and every slack η. At the solution nothing is to be paid, so L is the primal "
             "value.",
-            Equation(aligned, (
-                Line((L,), (), before="L&=", measured=False),
-                line(L.named("L"), "=", primal, scale="size", shown=False),
+            Equation("aligned", (
+                display(L, "L&="),
+                value_of(L.named("L"), "=", primal),
             )),
         ),
         step(
             "Stationarity in w",
             "At a minimum over w_c the Lagrangian is flat. A sample pulls its own class towards itself by all that its "
             "rivals cost, and pushes each of these away by what it costs.",
-            Equation(alone, (
+            Equation("alone", (
                 line(w, "=", of_beta, place="entry", scale=lambda at: at.size_of_w if at.is_linear else at.size_of_f),
-                line(letter(r"\beta_{ic}", "β_ic", "beta", flat("beta")), "=", -ALPHA, before=r",\quad ",
+                line(letter(r"\beta_{ic}", flat("beta")), "=", -ALPHA, before=r",\quad ",
                      after=r"\ (c\ne y)", scale="reach"),
                 line(own, "=", SUM_OF_ALPHA, before=r",\quad ", scale="reach"),
             )),
@@ -157,8 +150,8 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "b_c has a price of its own, ½b_c², and is what its samples pull with." if penalised else
             "b_c enters L only through b_c Σ β_ic, which has no minimum unless the factor is zero: balance in every "
             "class.",
-            Equation(alone, (
-                line(letter("b_c", "b_c", "b", "b"), "=", NET, place="class",
+            Equation("alone", (
+                line(letter("b_c"), "=", NET, place="class",
                      scale=lambda at: max(at.terms, float(np.abs(at.b).max()))) if penalised else balance,
             ), lambda at: "the intercept is part of the Gram matrix, which is positive semidefinite only with it"
             if at.absorbed else ""),
@@ -167,30 +160,30 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
         step(
             "Stationarity in ξ",
             "A unit of slack costs C_i: what α does not use of that is left for η.",
-            Equation(alone, (line(ETA, "=", C - USED, **box[0]),)),
+            Equation("alone", (line(ETA, "=", C - USED, **box[0]),)),
         ),
         step(
             "Dual feasibility",
             "Prices are not negative, so that α is bounded.",
-            Equation(alone, (line(ALPHA, "≥", 0, **box[1]), line(USED, "≤", C, before=r",\quad ", **box[0]))),
+            Equation("alone", (line(ALPHA, "≥", 0, **box[1]), line(USED, "≤", C, before=r",\quad ", **box[0]))),
         ),
         step(
             "Complementary slackness",
             "A row that has room costs nothing, and slack is there only where its whole price is used.",
-            Equation(below, (
+            Equation("below", (
                 line(ALPHA * row, "=", 0, measured=False), line(room, "=", 0, measured=False),
-                line(found, "=", 0, scale="size", shown=False),
+                value_of(found, "=", 0),
             )),
             JointDual.terms, general="JOINT.6",
         ),
         step(
             "Dual",
             "Put w(α) and η into L: ξ drops out, and only kernel values are left. It is written as a minimisation.",
-            Equation(below, (
-                Line((add(quadratic, square, -total(ALPHA, "{ic}")),), (), before=r"\min_{\alpha}\ ", measured=False),
-                line(D, "=", letter("", "minus the dual QP's objective at α", "-qp.objective(alpha)", "qp_value"),
+            Equation("below", (
+                display(add(quadratic, square, -total(ALPHA, "{ic}")), r"\min_{\alpha}\ "),
+                line(D, "=", letter("", "qp_value", "-qp.objective(alpha)", "minus the dual QP's objective at α"),
                      scale="size", shown=False),
-                line(D, "=", of.CLAIMED_DUAL, scale="size", shown=False),
+                value_of(D, "=", of.CLAIMED_DUAL),
                 *subject(line(ALPHA, "≥", 0, **box[1]), line(USED, "≤", C, **box[0]), balance if free else None),
             )),
             dual_qp,
@@ -200,9 +193,9 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             f"Products of features are kernel values, so {'β and b are' if of_b else 'β is'} all that the decision "
             f"functions "
             "need. What a class gains another one loses: the w_c add up to 0.",
-            Equation(below, (
+            Equation("below", (
                 line(f, "=", sums + b, scale="size_of_f", place="entry"),
-                line(letter(r"\sum_c w_c", "Σ_c β_ic", "beta.sum(axis=1)", lambda at: at.beta.sum(axis=1)), "=", 0, scale="reach"),
+                line(letter(r"\sum_c w_c", lambda at: at.beta.sum(axis=1), "beta.sum(axis=1)", "Σ_c β_ic"), "=", 0, scale="reach"),
             )),
             DecisionFunctions._values, general="JOINT.1",
         ),
@@ -211,18 +204,18 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "What α says of a row is what f says of it"
             + (": the rivals that share a price are equally near." if one else ".")
             + " It is measured at the rows of each kind.",
-            Equation(aligned, tuple(_kinds(one, XI_ROW, C))),
+            Equation("aligned", tuple(_kinds(one, XI_ROW, C))),
         ),
         step(
             "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number.",
-            Equation(alone, (line(P, "=", value, scale="size"),)),
+            Equation("alone", (line(P, "=", value, scale="size"),)),
         ),
         step(
             "Weak duality",
             "The difference of the two values is a sum of terms, one a row, of which none is negative: that is what "
             "the library certifies with.",
-            Equation(aligned, (line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&"),)),
+            Equation("aligned", (line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&"),)),
             JointDual.terms, general="JOINT.6",
         ),
         _two_classes(problem, penalised, rows, C, XI),
@@ -230,8 +223,8 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
 
 
 def _kinds(one: bool, XI: Term, C: Term) -> list[Line]:
-    used = letter(SUM_OF_ALPHA.latex(), SUM_OF_ALPHA.text(), "", flat("used")) if one else ALPHA
-    C = letter("C_i", "C_i", "C", prices)
+    used = letter(SUM_OF_ALPHA.latex(), flat("used"), "", SUM_OF_ALPHA.text()) if one else ALPHA
+    C = letter("C_i", prices)
     level: tuple[Term | float, ...] = (1 - XI, 1, 1 - XI) if one else (1, 1, 1)
     relations = ("≥", "=", "=") if one else ("≥", "=", "≤")
     premises = [line(ALPHA, "=", 0), line(0, "<", ALPHA, "<", C), line(ALPHA, "=", C)]
@@ -246,13 +239,13 @@ def _kinds(one: bool, XI: Term, C: Term) -> list[Line]:
 
 
 def _margin(problem: JointProblem, XI: Term) -> Step:
-    norm = letter(r"\|w_y-w_c\|", "‖w_y − w_c‖", "norm(w_y - w_c)", norm_apart)
+    norm = letter(r"\|w_y-w_c\|", norm_apart, "norm(w_y - w_c)")
     none = "no row is just on its margin"
     return step(
         "Margin",
         "A step of length t along w_y − w_c changes f_y − f_c by t‖w_y − w_c‖, so that a row that is just kept is "
         "1/‖w_y − w_c‖ away from the border of the two classes.",
-        Equation(alone, (
+        Equation("alone", (
             line(APART / norm, "=", 1 / norm, rows=kind(1), shown=False),
             line(APART / norm, "≥", 1 / norm, rows=lambda at: XI.value(at) == 0.0, before=r"\xi_i=0\ \Rightarrow\ "),
         ), lambda at: "" if kind(1)(at).any() and norm_apart(at).all() else none),
@@ -261,37 +254,31 @@ def _margin(problem: JointProblem, XI: Term) -> Step:
 
 
 def _level(penalised: bool, XI: Term) -> Step:
-    w, b = (
-        letter(r"\|2w_c\|^2", "‖2w_c‖²", "norm(2 * w)**2", lambda at: 4.0 * at.squares),
-        (2 * B).named("(2b_c)", "(2b_c)", "(2 * b)"),
-    )
-    C, twice = (
-        letter("(2C_i)", "(2C_i)", "(2 * C)", lambda at: 2.0 * prices(at)),
-        (2 * XI).named(r"(2\xi_{ic})", "(2ξ_ic)", "(2 * xi)"),
-    )
+    w, b = (letter(r"\|2w_c\|^2", lambda at: 4.0 * at.squares, "norm(2 * w)**2"), (2 * B).named("(2b_c)", "(2b_c)"))
+    C, twice = (letter("(2C_i)", lambda at: 2.0 * prices(at), "(2 * C)"), (2 * XI).named("(2ξ_ic)", r"(2\xi_{ic})"))
     return step(
         "Level",
         "Put 2w, 2b, 2ξ for w, b, ξ: every f doubles, the norm is four times as large and the slack twice, so that the "
         "paper's machine with twice the price has four times the value.",
-        Equation(alone, (
-            line(HALF * total(w + (b**2 if penalised else None), "c") + total(C * twice, "{ic}"), "=", 4 * of.CLAIMED,
+        Equation("alone", (
+            line(HALF * total(w + (b**2 if penalised else None), "c") + total(C * twice, "{ic}"), "=", (4 * of.CLAIMED).named("4P", "4P"),
                  scale=lambda at: 4.0 * at.size),
         )),
     )  # fmt: skip
 
 
 def _two_classes(problem: JointProblem, penalised: bool, rows: str, C: Term, XI: Term) -> Step:
-    v = letter(r"\|v\|^2", "‖v‖²", "norm(v)**2", "square_of_v")
-    b = letter("b_2-b_1", "b_2 − b_1", "b[1] - b[0]", lambda at: float(B.value(at)[1] - B.value(at)[0]))
+    v = letter(r"\|v\|^2", "square_of_v", "norm(v)**2")
+    b = letter("b_2-b_1", lambda at: float(B.value(at)[1] - B.value(at)[0]), "b[1] - b[0]")
     norm = v + Term((r"\bigl(b_2-b_1\bigr)", "(b_2 − b_1)", "(b[1] - b[0])"), b.function) ** 2 if penalised else v
     return step(
         "Two classes",
         "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the price, whose "
         "f is "
         "f₂ − f₁.",
-        Equation(below, (
+        Equation("below", (
             "v=w_2-w_1",
-            line(2 * of.CLAIMED, "=", HALF * norm + total(2 * C * XI, rows), scale=lambda at: 2.0 * at.size),
+            line((2 * of.CLAIMED).named("2P", "2P"), "=", HALF * norm + total(2 * C * XI, rows), scale=lambda at: 2.0 * at.size),
         )),
         absent="" if len(problem.classes) == 2 else "there are more than two classes",
     )  # fmt: skip

@@ -40,9 +40,7 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     """All steps, in order."""
     squared, tube = problem.loss == "squared", argument(problem)
     beyond = most(0, two.MISSED - two.EPSILON)
-    beyond_by = two.EPSILON + letter(
-        r"\tfrac{\alpha^\pm_i}{2C_i}", "α^±_i/(2C_i)", "alpha / (2 * C)", lambda at: at.svm.curvature * at.alpha
-    )  # fmt: skip
+    beyond_by = two.EPSILON + letter(r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / (2 * C)", "α^±_i/(2C_i)")  # fmt: skip
     return numbered(
         "ESVR",
         tube.loss(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.bounds import hard_margin as hard
-from qpsvm.derivation.expressions import HALF, Equation, Term, below, dot, letter, line, total, written
+from qpsvm.derivation.expressions import HALF, Equation, Term, dot, letter, line, total, written
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.shared import Argument, case, numbered, step, two_class
@@ -13,8 +13,8 @@ from qpsvm.machines import HardMargin
 from qpsvm.program.losses import gap_term
 
 #: The least u of the one class, and the largest of the other.
-LEAST = letter(r"\min_{+}u", "min₊ u", "u[y > 0].min()", lambda at: float(at.u[at.y > 0].min()))
-MOST = letter(r"\max_{-}u", "max₋ u", "u[y < 0].max()", lambda at: float(at.u[at.y < 0].max()))
+LEAST = letter(r"\min_{+}u", lambda at: float(at.u[at.y > 0].min()), "u[y > 0].min()", "min₊ u")
+MOST = letter(r"\max_{-}u", lambda at: float(at.u[at.y < 0].max()), "u[y < 0].max()", "max₋ u")
 
 
 def argument(problem: HardMargin) -> Argument:
@@ -27,10 +27,10 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
     hull = argument(problem)
     middle = -(HALF * (LEAST + MOST))
     mean = of.mean_over("M", of.Y - of.kernel_sum(hull.coef), lambda at: at.on_margin)
-    delta = letter(r"\delta", "δ", "delta", lambda at: (HALF * (LEAST - MOST)).value(at))
-    norm2 = letter(r"\|w(\alpha)\|^2", "‖w(α)‖²", "norm(w_of_alpha)**2", "quadratic")
+    delta = letter(r"\delta", lambda at: (HALF * (LEAST - MOST)).value(at))
+    norm2 = letter(r"\|w(\alpha)\|^2", "quadratic", "norm(w_of_alpha)**2")
     above, lower = norm2 / (2 * delta**2), dot(1, of.ALPHA) ** 2 / (2 * norm2)
-    optimum = HALF * letter(r"\|w^*\|^2", "‖w*‖²", "norm(w)**2", "square_of_w")
+    optimum = HALF * letter(r"\|w^*\|^2", "square_of_w", "norm(w)**2")
     free = line(of.ALPHA, ">", 0)
     return numbered(
         "HARD",
@@ -58,7 +58,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "Recovering b",
             "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "
             "are on the margin, where f(x_i) = y_i, so the mean of y_i − u_i over all such samples is the same b.",
-            Equation(below, (
+            Equation("below", (
                 line(of.B, "=", middle, scale=lambda at: 1 + abs(at.b)),
                 line(of.B, "=", mean, scale=lambda at: 1 + abs(at.b), left=r"\phantom{b}"),
                 rf"M=\{{i:{free.latex()}\}}",
@@ -75,7 +75,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         step(
             "Strong duality",
             "Both optimal values are the same number. As ½αᵀQα = ½‖w‖², the sum of α gives the margin without w.",
-            Equation(below, (
+            Equation("below", (
                 line(HALF * of.W2, "=", total(of.ALPHA) - HALF * of.W2, scale="size"),
                 line(HALF * of.W2, "=", of.QP_VALUE, scale="size", shown=False),
                 line(2 / of.NORM, "=", 2 / root(total(of.ALPHA)), before=r"\Longrightarrow\quad "),
@@ -86,7 +86,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "A direction w(α) that separates the classes becomes feasible when it is divided by δ. A feasible α stays "
             "feasible when it is stretched, and the best factor is known. The two values that follow enclose the "
             "optimum.",
-            Equation(below, (
+            Equation("below", (
                 line(delta, "=", HALF * (LEAST - MOST), ">", 0),
                 line(lower, "≤", optimum, "≤", above, scale="size"),
                 line(above, "=", lower, shown=False),

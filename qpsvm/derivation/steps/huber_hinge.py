@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qpsvm.derivation.expressions import HALF, Equation, alone, below, flat_in, letter, line, most, total
+from qpsvm.derivation.expressions import HALF, Equation, flat_in, letter, line, most, total
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, case, numbered, step, two_class
@@ -10,10 +10,10 @@ from qpsvm.derivation.steps.squared_hinge import BENT, D
 from qpsvm.machines import HuberHinge
 from qpsvm.program import losses
 
-H = letter("h", "h", "h", lambda at: float(at.problem.width))
+H = letter("h", lambda at: float(at.problem.width))
 #: The part of the slack whose square is paid, and the rest.
-XI = letter(r"\xi_i", "ξ_i", "xi", lambda at: at.xi - at.zeta)
-ZETA = letter(r"\zeta_i", "ζ_i", "zeta", "zeta")
+XI = letter(r"\xi_i", lambda at: at.xi - at.zeta)
+ZETA = letter(r"\zeta_i")
 #: δ_iα_i.
 CURVE = H * of.ALPHA / of.C
 
@@ -29,13 +29,10 @@ def argument(problem: HuberHinge) -> Argument:
 def steps(problem: HuberHinge) -> tuple[Step, ...]:
     """All steps, in order."""
     soft = argument(problem)
-    t = letter("t", "t", "t", lambda at: at.xi)
-    psi = letter(r"\psi_i(t)", "ψ_i(t)", "psi(t)", lambda at: at.costs(at.xi))
+    t = letter("t", lambda at: at.xi)
+    psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi))
     cheaper = -most(-(of.C * t), -(of.C / (2 * H) * t**2))
-    cheaper = letter(
-        r"\min\Bigl(C_it,\ \tfrac{C_i}{2h}t^2\Bigr)", "min(C_i t, C_i t²/(2h))", "minimum(C * t, C * t**2 / (2 * h))",
-        cheaper.value,
-    )  # fmt: skip
+    cheaper = letter(r"\min\Bigl(C_it,\ \tfrac{C_i}{2h}t^2\Bigr)", cheaper.value, "minimum(C * t, C * t**2 / (2 * h))", "min(C_i t, C_i t²/(2h))")  # fmt: skip
     return numbered(
         "HUBER",
         soft.margin(),
@@ -52,7 +49,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "Stationarity in ξ and ζ",
             "The last bit of ξ_i costs C_iξ_i/h, and the margin row pays α_i for it: α is the curved part of the slack "
             "in other units. ζ_i stands in two constraints, whose multipliers share its price.",
-            Equation(below, (
+            Equation("below", (
                 line(XI, "=", CURVE, scale="level", before=flat_in(r"\xi_i")),
                 *soft.etas(flat_in(r"\zeta_i")),
             )),
@@ -84,7 +81,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "What a slack t ≥ 0 costs, ψ_i(t), lies between the price of the C-SVM less C_ih/2 and that price itself, "
             "and is never above that of a square: it is the square up to t = h. So a small h gives the C-SVM, and a "
             "large one the squared hinge with C_i/(2h).",
-            Equation(alone, (
+            Equation("alone", (
                 line(of.C * (t - H / 2), "≤", psi, "≤", cheaper, scale="size"),
             ), lambda at: "" if at.xi.any() else "no sample has slack"),
             losses.loss,

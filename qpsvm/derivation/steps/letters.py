@@ -30,26 +30,26 @@ def part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[A
     return find
 
 
-W = letter("w", "w", "w", "products")
-W2 = letter(r"\|w\|^2", "‖w‖²", "norm(w)**2", "square_of_w")
-NORM = letter(r"\|w\|", "‖w‖", "norm(w)", lambda at: np.sqrt(at.square_of_w))
-APART = letter(r"\|w-w(\alpha)\|^2", "‖w − w(α)‖²", "norm(w - w_of_alpha)**2", "square_of_difference")
-B = letter("b", "b", "b", "b")
-Y = letter("y_i", "y_i", "y", "y")
-F = letter("f(x_i)", "f(x_i)", "f(X)", "values")
-U = letter("u_i", "u_i", "u", "u")
-T = letter("t_i", "t_i", "t", lambda at: at.problem.labels)
-RHO = letter(r"\rho", "ρ", "rho", "rho")
-NU = letter(r"\nu", "ν", "nu", lambda at: at.problem.nu)
-DIAGONAL = letter("K(x_i,x_i)", "K(x_i, x_i)", "K.diagonal()", lambda at: 2.0 * at.margin)
-PRODUCT = letter(r"\langle w,\varphi(x_i)\rangle", "⟨w, φ(x_i)⟩", "phi(X) @ w", lambda at: at.values - at.b)
-ALPHA = letter(r"\alpha_i", "α_i", "alpha", "alpha")
-XI = letter(r"\xi_i", "ξ_i", "xi", "xi")
-C = letter("C_i", "C_i", "C", "C")
-ETA = letter(r"\eta_i", "η_i", "eta", "eta")
-CLAIMED = letter("P", "the value claimed", "result.primal", lambda at: at.result.primal)
-CLAIMED_DUAL = letter("D", "the value claimed", "result.dual", lambda at: at.result.dual)
-QP_VALUE = letter("D", "minus the objective of the dual QP", "-qp.objective(alpha)", "dual_value")
+W = letter("w", "products")
+W2 = letter(r"\|w\|^2", "square_of_w", "norm(w)**2")
+NORM = letter(r"\|w\|", lambda at: np.sqrt(at.square_of_w), "norm(w)")
+APART = letter(r"\|w-w(\alpha)\|^2", "square_of_difference", "norm(w - w_of_alpha)**2")
+B = letter("b")
+Y = letter("y_i")
+F = letter("f(x_i)", "values", "f(X)")
+U = letter("u_i")
+T = letter("t_i", lambda at: at.problem.labels)
+RHO = letter(r"\rho")
+NU = letter(r"\nu", lambda at: at.problem.nu)
+DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.margin, "K.diagonal()")
+PRODUCT = letter(r"\langle w,\varphi(x_i)\rangle", lambda at: at.values - at.b, "phi(X) @ w")
+ALPHA = letter(r"\alpha_i")
+XI = letter(r"\xi_i")
+C = letter("C_i")
+ETA = letter(r"\eta_i")
+CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
+CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
+QP_VALUE = letter("D", "dual_value", "-qp.objective(alpha)", "minus the objective of the dual QP")
 
 
 def combination(coef: Term, w: str = "w") -> Term:
@@ -83,7 +83,7 @@ def nearest(latex: str, text: str, python: str, value: Term, ends: Callable[[Any
         low, high = ends(at)
         return float(min(max(value.value(at), low), high))
 
-    return letter(latex, text, python, find)
+    return letter(latex, find, python, text)
 
 
 def weight_where(left: Term, relation: str, right: Term | float, each: Term, tolerance: float = ROUNDING) -> Term:
@@ -201,13 +201,13 @@ def violation(at: At) -> float:
 
 #: A sample of weight 0 has no α.
 NOTHING = line(
-    letter("0", "the largest |α| of a sample of weight 0", "abs(alpha[sample_weight == 0]).max()", "alpha_without_weight"),
+    letter("0", "alpha_without_weight", "abs(alpha[sample_weight == 0]).max()", "the largest |α| of a sample of weight 0"),
     "=", 0, scale=lambda at: at.box.max(), shown=False,
 )  # fmt: skip
 #: A projected gradient step goes nowhere, and the dual QP finds α feasible.
 SOLVED = (
-    line(letter("", "α", "alpha", "alpha"), "=", letter("", "after a projected gradient step", "projected(alpha)", projected),
+    line(letter("", python="alpha", text="α"), "=", letter("", projected, "projected(alpha)", "after a projected gradient step"),
          scale="reach", shown=False),
-    line(letter("", "by how much α violates a constraint of the dual QP", "qp.violation(alpha)", violation), "=", 0,
+    line(letter("", violation, "qp.violation(alpha)", "by how much α violates a constraint of the dual QP"), "=", 0,
          scale=lambda at: max(at.reach, float(np.abs(at.dual_point).max())), shown=False),
 )  # fmt: skip

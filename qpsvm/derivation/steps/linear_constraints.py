@@ -14,12 +14,12 @@ from qpsvm.bounds.repair import boxed
 from qpsvm.derivation.constraint_quantities import RowLetters
 from qpsvm.derivation.expressions import (
     HALF,
+    PRODUCT,
     Equation,
     Line,
     Term,
     add,
-    alone,
-    below,
+    display,
     flat_in,
     letter,
     line,
@@ -32,7 +32,7 @@ from qpsvm.derivation.expressions import (
 from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, numbered, step
+from qpsvm.derivation.steps.shared import Argument, numbered, step, value_of
 from qpsvm.machines import SVDD, Constraints, Problem, Ranking, ValueConstraints
 from qpsvm.machines.problem.forms import primal_with_rows, qp_with_rows
 from qpsvm.machines.problem.linear_constraints import UserRows, user_rows
@@ -86,19 +86,17 @@ def raised(at: At) -> FloatArray:
     return np.maximum(prices + at.reach / at.level * pull / at.problem._row_scale, 0.0)
 
 
-LAMBDA = letter(r"\lambda_j", "λ_j", "lam", "user_prices")
-C = letter("c_j", "c_j", "c", lambda at: at.rows.c)
-G_W = letter(r"\langle g_j,w\rangle", "⟨g_j, w⟩", "G @ w", lambda at: unit_of(at) * (at.left - at.rows.c * at.b))
-B = letter("b", "b", "b", lambda at: unit_of(at) * at.b)
-ALPHA = letter(r"\alpha_k", "α_k", "alpha", "alpha")
-S = letter("s_k", "s_k", "s", "y")
-LEVEL = letter(r"\ell_k", "ℓ_k", "level", lambda at: at.svm.level)
-DELTA = letter(r"\delta_k", "δ_k", "delta", lambda at: at.svm.curvature)
-UPPER = letter("U_k", "U_k", "U", "C")
-LENGTH = letter("K(x_k,x_k)", "K(x_k, x_k)", "K.diagonal()", lambda at: 2.0 * at.svm.level)
-SQUARE = letter(
-    r"\bigl\|w(\alpha,\lambda)\bigr\|^2", "‖w(α, λ)‖²", "norm(w_of_alpha)**2", lambda at: unit_of(at) ** 2 * at.quadratic
-)  # fmt: skip
+LAMBDA = letter(r"\lambda_j", "user_prices", "lam")
+C = letter("c_j", lambda at: at.rows.c)
+G_W = letter(r"\langle g_j,w\rangle", lambda at: unit_of(at) * (at.left - at.rows.c * at.b), "G @ w")
+B = letter("b", lambda at: unit_of(at) * at.b)
+ALPHA = letter(r"\alpha_k")
+S = letter("s_k", "y")
+LEVEL = letter(r"\ell_k", lambda at: at.svm.level, "level")
+DELTA = letter(r"\delta_k", lambda at: at.svm.curvature)
+UPPER = letter("U_k", "C")
+LENGTH = letter("K(x_k,x_k)", lambda at: 2.0 * at.svm.level, "K.diagonal()")
+SQUARE = letter(r"\bigl\|w(\alpha,\lambda)\bigr\|^2", lambda at: unit_of(at) ** 2 * at.quadratic, "norm(w_of_alpha)**2")  # fmt: skip
 
 
 class Terms:
@@ -122,10 +120,13 @@ class Terms:
         self.row = G_W + C * B if self.group else G_W
         values = any(isinstance(item, ValueConstraints) for item in problem.constraints)
         long = self.ball and values
-        self.bound = letter("h_j", "h_j", "h", lambda at: unit_of(at) * at.rows.h if not long else bounds_of(at))
+        self.bound = letter("h_j", lambda at: unit_of(at) * at.rows.h if not long else bounds_of(at))
         if long:
-            lengths = (r"\sum_l A_{jl}K(z_l,z_l)", "Σ A_jl K(z_l, z_l)", "A @ K(Z, Z).diagonal()")
-            self.bound = self.bound + letter(*lengths, lambda at: unit_of(at) * at.rows.h - bounds_of(at))
+            lengths = letter(
+                r"\sum_l A_{jl}K(z_l,z_l)", lambda at: unit_of(at) * at.rows.h - bounds_of(at),
+                "A @ K(Z, Z).diagonal()", "Σ A_jl K(z_l, z_l)", PRODUCT,
+            )  # fmt: skip
+            self.bound = self.bound + lengths
         at_row, product = (r"z_k", r"\langle z_k,\varphi(x)\rangle") if isinstance(problem, Ranking) else (
             r"s_k\,\varphi(x_k)", "s_k K(x_k,x)"
         )  # fmt: skip
@@ -143,8 +144,8 @@ class Terms:
         )  # fmt: skip
         level = None if svm.homogeneous else total(LEVEL * ALPHA, "k")
         level = total(ALPHA * LENGTH, "k") if self.ball else total(ALPHA, "k") if svm.common_level == 1.0 else level
-        norm = (term(0.25).named(r"\tfrac14", "¼", "0.25") if self.ball else HALF) * SQUARE
-        of_b = letter(r"b(\alpha,\lambda)", "b(α, λ)", "b_of_alpha", self.pull.value)
+        norm = (Term((r"\tfrac14", "¼", "0.25"), lambda _: 0.25) if self.ball else HALF) * SQUARE
+        of_b = letter(r"b(\alpha,\lambda)", self.pull.value, "b_of_alpha")
         square, bend = HALF * of_b**2, HALF * total(DELTA * ALPHA**2, "k")
         rest = [norm, square if self.penalised else None, bend if svm.curved else None]
         bounds = total(LAMBDA * self.bound, "j")
@@ -161,17 +162,22 @@ class Terms:
     @property
     def kept(self) -> tuple[Line, Line]:
         """The constraints hold, and have the left sides that the result says."""
-        values = letter("Gw+cb" if self.group else "Gw", "the left side", "G @ w + c * b", values_of)
+        values = letter("Gw+cb" if self.group else "Gw", values_of, "G @ w + c * b", "the left side")
         asked = line(
-            values, "≤", letter("h", "its bound", "h", bounds_of), scale="row_sizes_of_user", place="constraint"
+            values, "≤", letter("h", bounds_of, text="its bound"), scale="row_sizes_of_user", place="constraint"
         )
-        claimed = letter("", "what the result says it is", "result.constraints", claimed_values)
+        claimed = letter("", claimed_values, "result.constraints", "what the result says it is")
         return asked, line(values, "=", claimed, scale="row_sizes_of_user", place="constraint", shown=False)
 
     @property
     def lagrangian(self) -> Term:
         """L, with η as what α leaves of the price."""
-        return self.own.lagrangian(eta=False) + total(LAMBDA * (self.row - self.bound), "j")
+        return self.own.lagrangian(eta=False) + self.violated
+
+    @property
+    def violated(self) -> Term:
+        """What the constraints add to L."""
+        return total(LAMBDA * add(self.row, *(-each for each in self.bound.parts or (self.bound,))), "j")
 
 
 def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
@@ -186,23 +192,22 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
     kept = line(t.row, "≤", t.bound, scale="row_sizes_of_user", place="constraint")
     positive = line(LAMBDA, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_prices).max()) or 1.0)
     rows = Line((t.kept[0].sides[0], t.kept[0].sides[1]), ("≤",), scale="row_sizes_of_user", place="constraint")
-    hidden = [line(own.objective, "=", of.CLAIMED, scale="size", shown=False),
+    D = t.value.named("the dual's value at α and λ", r"D(\alpha,\lambda)")
+    P = own.objective.named("the primal's value", f"P({t.over})")
+    L = t.lagrangian.named("L", "L")
+    hidden = [value_of(P, "=", of.CLAIMED),
               *(line(*_of(each.asked), scale="level", shown=False) for each in own.rows)]  # fmt: skip
-    D = t.value.named(r"D(\alpha,\lambda)", "the dual's value at α and λ")
-    P = own.objective.named(f"P({t.over})", "the primal's value")
-    L = t.lagrangian.named("L")
-    w = letter("w", "w", "w", lambda at: unit_of(at) * at.products)
-    right = letter(t.w, "the sum of samples less that of the rows", "w_of_alpha", lambda at: unit_of(at) * (
-        at.w_of_alpha if at.is_linear else at.u))  # fmt: skip
+    w = letter("w", lambda at: unit_of(at) * at.products)
+    right = letter(t.w, lambda at: unit_of(at) * (
+        at.w_of_alpha if at.is_linear else at.u), "w_of_alpha", "the sum of samples less that of the rows")  # fmt: skip
     sides = (
-        letter("", "the left side", "G @ w + c * b", "left"),
-        letter("", "that by the two sums", "", "left_of_alpha"),
-    )
+        letter("", "left", "G @ w + c * b", "the left side"), letter("", "left_of_alpha", text="that by the two sums")
+    )  # fmt: skip
     shown_f = rf"f(x)={t.f}" + ("+b" if t.group else "") + ("-K(x,x)" if t.ball else "")
-    f = letter("", "⟨w, φ(x)⟩", "phi(x) @ w", lambda at: unit_of(at) * (at.f_between - at.b))
-    sums = letter("", "the two sums", "", lambda at: unit_of(at) * at.sums_between(at.beta))
-    after = letter("", "after a projected gradient step", "projected(lam)", raised)
-    moved = line(letter("", "λ", "lam", lambda at: at.whole[at.svm.m :]), "=", after, place="constraint", shown=False,
+    f = letter("", lambda at: unit_of(at) * (at.f_between - at.b), "phi(x) @ w", "⟨w, φ(x)⟩")
+    sums = letter("", lambda at: unit_of(at) * at.sums_between(at.beta), text="the two sums")
+    after = letter("", raised, "projected(lam)", "after a projected gradient step")
+    moved = line(letter("", lambda at: at.whole[at.svm.m :], "lam", "λ"), "=", after, place="constraint", shown=False,
                  scale=lambda at: max(at.reach, float(np.abs(at.whole[at.svm.m :]).max())))  # fmt: skip
     products = total(size(LAMBDA * (t.bound - t.row)), "j")
     return numbered(
@@ -210,7 +215,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
         step(
             "Rows over w",
             f"{alone_}Each row is an inequality that the weights and b have to keep: {_named(problem, Constraints)}.",
-            Equation(alone, (rows, t.kept[1])), user_rows,
+            Equation("alone", (rows, t.kept[1])), user_rows,
             "" if linear else "all rows are over values of f, (OWN.2)",
         ),
         step(
@@ -219,7 +224,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             f"{_named(problem, ValueConstraints)}. As f is linear in w and b, that is a row over w "
             "too, of g = Σ A φ(z) and c = Σ A"
             + (", whose bound is h and the K(z, z) that f lacks." if t.ball else "."),
-            Equation(below, (
+            Equation("below", (
                 r"Af(Z)\le h",
                 r"g_j=\sum_l A_{jl}\,\varphi(z_l)" + (r",\quad c_j=\sum_l A_{jl}" if t.group else ""),
                 *(_hidden(each) for each in t.kept),
@@ -230,8 +235,8 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             "Primal with the rows",
             "The objective and the constraints of the machine stay as they are, and the rows stand beside them. No "
             "slack is allowed in a row.",
-            Equation(below, (
-                Line((P,), (), before=rf"\min_{{{t.over}}}\ ", measured=False), *hidden, *subject(kept),
+            Equation("below", (
+                display(P, rf"\min_{{{t.over}}}\ "), *hidden, *subject(kept),
                 *(_hidden(each) for each in t.kept), r"\text{and what the machine asks for}",
             )),
             primal_with_rows,
@@ -240,10 +245,9 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             "Lagrangian",
             "Every row gets a multiplier λ_j, the price of a unit of its bound, beside those that the machine has. At "
             "the solution nothing is to be paid, so L is the primal value.",
-            Equation(alone, (
-                Line((own.lagrangian().named("L_0", "L_0") + total(LAMBDA * (t.row - t.bound), "j"),), (), before="L=",
-                     after=r",\qquad \lambda_j\ge 0", measured=False),
-                line(L, "=", own.objective, scale="size", shown=False),
+            Equation("alone", (
+                display(own.lagrangian().named("L_0", "L_0") + t.violated, "L=", r",\qquad \lambda_j\ge 0"),
+                value_of(L, "=", P),
             )),
         ),
         step(
@@ -251,7 +255,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             "A row with a price pulls at w as a sample does, against its own direction g. "
             + ("Both sides are vectors with one entry a feature." if isinstance(problem.kernel, Linear) else
                "The products of both sides with every φ(x_i) and every g_j are compared."),
-            Equation(alone, (
+            Equation("alone", (
                 line(w, "=", right, before=flat_in("w"), place="entry" if problem.space.is_linear else "product",
                      scale=lambda at: unit_of(at) * at.size_of_products),
                 line(*sides[:1], "=", sides[1], scale="row_sizes", place="constraint", shown=False),
@@ -263,20 +267,20 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             "b stands in the rows too, with the factors c. "
             + ("b has a price of its own, so the derivative gives b itself." if t.penalised else
                "What was the balance of the samples alone is one of samples and prices."),
-            Equation(alone, (line(t.pull, "=", t.total, before=flat_in("b"), scale=size_of_pull),)),
+            Equation("alone", (line(t.pull, "=", t.total, before=flat_in("b"), scale=size_of_pull),)),
             UserRows.extended, "" if t.group else "there is no b",
         ),
         step(
             "Dual feasibility",
             "Multipliers of inequalities are not negative. A row must not be broken, so nothing bounds its price.",
-            Equation(alone, (positive, *(_hidden(each.box) for each in own.rows), of.NOTHING)), boxed,
+            Equation("alone", (positive, *(_hidden(each.box) for each in own.rows), of.NOTHING)), boxed,
             general="REPAIR.1",
         ),
         step(
             "Complementary slackness",
             "Either a row holds with equality or its price is zero. A price says how fast the optimum falls with its "
             "bound: h more by a little t, the optimum less by λt.",
-            Equation(alone, (
+            Equation("alone", (
                 line(LAMBDA * (t.bound - t.row), "=", 0, measured=False),
                 line(products, "=", 0, scale="size", shown=False, told=dearest), own.no_products(),
             )),
@@ -286,16 +290,15 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             "Substitution",
             "Put w(α, λ) and what (OWN.6) gave into L: what b and ξ added cancels as without rows, and of the rows "
             "what their bounds cost is left beside the square.",
-            Equation(alone, (line(L, "=", t.value, scale="size", at=of.substituted),)),
+            Equation("alone", (line(L, "=", t.value, scale="size", at=of.substituted),)),
         ),
         step(
             "Dual with prices",
             "The dual of the machine with a block of prices: each row is one more sample, of sign −1 and level −h, "
             "whose α has no upper bound. At the solution a projected gradient step goes nowhere.",
-            Equation(below, (
-                Line((t.minimised,), (), before=r"\min_{\alpha,\lambda}\ ", measured=False),
-                line(D, "=", of.CLAIMED_DUAL, scale="size", shown=False),
-                line(D, "=", of.QP_VALUE, scale="size", shown=False),
+            Equation("below", (
+                display(t.minimised, r"\min_{\alpha,\lambda}\ "),
+                value_of(D, "=", of.CLAIMED_DUAL), value_of(D, "=", of.QP_VALUE),
                 r"\text{subject to}\ " + (r"\text{(OWN.6)},\ " if t.group and not t.penalised else ""),
                 Line(t.box.sides, t.box.relations, scale="box", joined=True),
                 Line(positive.sides, ("≥",), scale=positive.scale, place="constraint", before=r",\ ", joined=True),
@@ -306,7 +309,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
         step(
             "Recovering f",
             "Put the stationarity in w into f: α, λ and the points of the rows are all that a prediction needs.",
-            Equation(alone, (shown_f, line(f, "=", sums, place="between", shown=False, scale=lambda at: size_of(
+            Equation("alone", (shown_f, line(f, "=", sums, place="between", shown=False, scale=lambda at: size_of(
                 unit_of(at) * at.sums_between(at.beta), unit_of(at) * at.terms_of_u)))),
             DecisionFunctions._values, general="DUAL.4",
         ),
@@ -314,7 +317,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             "Strong duality",
             "The rows are linear, so no gap remains as long as some point keeps them: both optimal values are the same "
             "number. The price of a row adds λ·(h − ⟨g, w⟩ − c b) to the gap, and nothing where (OWN.8) holds.",
-            Equation(alone, (line(P, "=", D, scale="size", at=of.as_needed),)),
+            Equation("alone", (line(P, "=", D, scale="size", at=of.as_needed),)),
         ),
     )  # fmt: skip
 

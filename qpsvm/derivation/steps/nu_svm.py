@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds import levels
-from qpsvm.derivation.expressions import HALF, Equation, Term, below, dot, letter, line, total
+from qpsvm.derivation.expressions import HALF, Equation, Term, dot, letter, line, total
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
@@ -12,7 +12,7 @@ from qpsvm.derivation.steps.shared import Argument, numbered, step, two_class
 from qpsvm.machines import NuSVM
 from qpsvm.machines.nu_svm import largest_nu
 
-A = letter("a_i", "a_i", "a", "C")
+A = letter("a_i", "C")
 MASS = dot(1, of.ALPHA)
 
 
@@ -40,18 +40,15 @@ def quantile(value: Term, sign: float) -> Term:
 
 def half_of(sign: str) -> Term:
     """Σ α_i over one class."""
-    return letter(
-        rf"\sum_{{y_i={sign}1}}\alpha_i", f"Σ α_i over the class {sign}1", f"sum(alpha[y == {sign}1])",
-        lambda at: float(at.alpha[at.y > 0 if sign == "+" else at.y < 0].sum()),
-    )  # fmt: skip
+    return letter(rf"\sum_{{y_i={sign}1}}\alpha_i", lambda at: float(at.alpha[at.y > 0 if sign == "+" else at.y < 0].sum()), f"sum(alpha[y == {sign}1])", f"Σ α_i over the class {sign}1")  # fmt: skip
 
 
 def steps(problem: NuSVM) -> tuple[Step, ...]:
     """All steps, in order."""
     soft, s, t = argument(problem), of.RHO - of.B, of.RHO + of.B
-    one, other = (letter(name, name, name, each.value) for name, each in (("s", s), ("t", t)))
+    one, other = (letter(name, each.value, name, name) for name, each in (("s", s), ("t", t)))
     largest = letter(
-        r"\nu_{\max}=\frac{2\min(S_+,S_-)}{S}", "ν_max = 2·min(S₊, S₋)/S", "nu_max", lambda at: float(at.problem.nu_max)
+        r"\nu_{\max}=\frac{2\min(S_+,S_-)}{S}", lambda at: float(at.problem.nu_max), "nu_max", "ν_max = 2·min(S₊, S₋)/S"
     )
     return numbered(
         "NUSVM",
@@ -76,7 +73,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "Recovering b and ρ",
             "With s = ρ − b and t = ρ + b the primal splits into one problem for each class. Each is solved by a "
             "weighted quantile of u = K(α∘y).",
-            Equation(below, (
+            Equation("below", (
                 line(one, "=", s, "=", quantile(s, 1.0), scale="level"),
                 line(other, "=", t, "=", quantile(t, -1.0), scale="level"),
                 line(of.RHO, "=", HALF * (one + other), scale="level"),
@@ -89,7 +86,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         step(
             "How large ν may be", "The two equalities give each class half of ν, and no class can hold more than its "
             "weights.",
-            Equation(below, (
+            Equation("below", (
                 line(half_of("+"), "=", of.NU / 2, scale=lambda at: at.problem.nu),
                 line(half_of("-"), "=", of.NU / 2, scale=lambda at: at.problem.nu),
                 line(of.NU, "≤", largest, scale=lambda at: at.problem.nu),

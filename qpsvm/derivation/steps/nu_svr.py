@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds import levels
-from qpsvm.derivation.expressions import Equation, Term, alone, below, dot, line, most, total
+from qpsvm.derivation.expressions import Equation, Term, dot, line, most, total
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
@@ -77,7 +77,7 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             "Recovering b and ε",
             "b + ε is the upper edge of the tube and b − ε the lower one, seen from u = Kβ. Each side has half of the "
             "mass, so that the primal splits into one problem for each edge, solved by a weighted quantile.",
-            Equation(below, (
+            Equation("below", (
                 line(upper, ":", edge(upper, True), scale="level"),
                 line(lower, ":", edge(lower, False), scale="level"),
             )),
@@ -90,7 +90,7 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             "A sample beyond the tube has α_i = C_i, so such samples weigh at most a share ν together. No sample "
             "inside has any α, so those on the edge and beyond weigh at least ν. The residual is by how much a bound "
             "fails.",
-            Equation(alone, (line(beyond, "≤", SHARE, "≤", outside, scale=lambda at: SHARE.value(at)),)),
+            Equation("alone", (line(beyond, "≤", SHARE, "≤", outside, scale=lambda at: SHARE.value(at)),)),
         ),
         tube.linear_weights(),
         tube.weak_duality(),

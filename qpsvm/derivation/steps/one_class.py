@@ -8,7 +8,7 @@ import numpy as np
 
 from qpsvm.bounds import levels
 from qpsvm.bounds.zero_optimum import Vanishing
-from qpsvm.derivation.expressions import HALF, Equation, Line, Term, alone, below, dot, letter, line, total
+from qpsvm.derivation.expressions import HALF, Equation, Line, Term, dot, letter, line, total
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.step import Step
@@ -16,11 +16,11 @@ from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.shared import Argument, Rows, numbered, step
 from qpsvm.machines import OneClass, Problem
 
-S = letter("s_i", "s_i", "s", "C")
-WHOLE = letter("S", "S", "sum(s)", lambda at: float(at.C.sum()))
-RHO = letter(r"\rho", "ρ", "rho", lambda at: -at.b)
+S = letter("s_i", "C")
+WHOLE = letter("S", lambda at: float(at.C.sum()), "sum(s)")
+RHO = letter(r"\rho", lambda at: -at.b)
 MASS, SHARE = dot(1, of.ALPHA), of.NU * WHOLE
-FORM = letter(r"\alpha^{\top}Q\alpha", "αᵀQα", "alpha @ Q @ alpha", "quadratic")
+FORM = letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
 #: What both novelty detectors say of ν.
 WHAT_NU_BOUNDS = (
     "A sample outside has its α_i at the bound, so such samples weigh at most a share ν together. No α_i is above its "
@@ -49,23 +49,23 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     """All steps, in order."""
     plane = argument(problem)
     distance = letter(
-        r"\operatorname{dist}\bigl(0,\{f=0\}\bigr)", "how far the boundary is along w", "distance", distance_of_plane
+        r"\operatorname{dist}\bigl(0,\{f=0\}\bigr)", distance_of_plane, "distance", "how far the boundary is along w"
     )
-    f = letter("f(x)", "f(x)", "f(x)", "f_between")
+    f = letter("f(x)", "f_between")
     quantile = of.nearest(
         r"\operatorname{quantile}_{\nu}(u_i;\,s_i)", "the ν-quantile of the u_i, weighted with s_i", "quantile", RHO,
         lambda at: tuple(-end for end in reversed(of.ends_of_b(at))),
     )  # fmt: skip
-    highest = letter(r"\max_i u_i", "max u_i", "u.max()", lambda at: float(at.u.max()))
-    nothing = letter("P(0,0,0)", "P(0, 0, 0)", "P(0, 0, 0)", lambda _: 0.0)
-    there = letter(r"P(w^*,\rho^*,\xi^*)", "the primal's value", "P(w, rho, xi)", "primal_value")
+    highest = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
+    nothing = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")
+    there = letter(r"P(w^*,\rho^*,\xi^*)", "primal_value", "P(w, rho, xi)", "the primal's value")
     return numbered(
         "ONE",
         step(
             "Plane",
             "The plane f = 0 is ρ/‖w‖ away from the origin. Samples on the boundary lie on it, so that this is how far "
             "they reach along w/‖w‖.",
-            Equation(alone, (line(distance, "=", RHO / of.NORM, scale=size_of_distance),)),
+            Equation("alone", (line(distance, "=", RHO / of.NORM, scale=size_of_distance),)),
         ),
         plane.primal(
             "−νSρ rewards a plane far from the origin, and a sample on the side of the origin pays for it. S is the "
@@ -93,7 +93,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "Recovering ρ",
             "For a given w, only −νSρ and the slacks depend on ρ. The best ρ has a share ν of the weights below it: a "
             "weighted quantile of u = Kα.",
-            Equation(below, (
+            Equation("below", (
                 line(RHO, "=", quantile, scale="level"),
                 line(of.U, "=", of.kernel_sum(of.ALPHA), before=r",\quad ", joined=True, measured=False),
                 Line((of.U, RHO), ("=",), scale="level", rows=lambda at: at.on_margin,
@@ -110,7 +110,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "The origin among the samples",
             "w = 0 and ρ = 0 cost nothing, so the optimum, at w*, ρ* and ξ*, is never above 0. It is 0 where the "
             "reduced hull of the samples holds the origin, and no plane parts them.",
-            Equation(alone, (
+            Equation("alone", (
                 line(nothing, "=", 0, measured=False),
                 line(-(HALF * FORM), "≤", there, "≤", 0, scale="size", before=r"\quad\Longrightarrow\quad "),
             )),
@@ -120,8 +120,8 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "All of the weight: ν = 1",
             "The bounds then leave no choice, α = s. No sample need be inside, and ρ may be as large as it likes: what "
             "a larger ρ earns is what the slacks cost.",
-            Equation(alone, (
-                line(letter(r"\alpha", "α_i", "alpha", "alpha"), "=", letter("s", "s_i", "s", "C"), scale="largest",
+            Equation("alone", (
+                line(letter(r"\alpha", text="α_i"), "=", letter("s", "C", text="s_i"), scale="largest",
                      before=r"\nu=1\quad\Longrightarrow\quad "),
                 line(RHO, "≥", highest, before=r",\quad ", scale="level"),
             ), lambda at: "" if at.problem.nu == 1.0 else f"ν is {at.problem.nu:g}, so that there is a choice"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.derivation.expressions import HALF, Equation, Line, Term, below, letter, line, most, total
+from qpsvm.derivation.expressions import HALF, Equation, Term, display, letter, line, most, total
 from qpsvm.derivation.quantities import At, size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
@@ -14,9 +14,9 @@ from qpsvm.machines.problem.reading import read
 from qpsvm.program import solution as kkt
 from qpsvm.space.kernels.space import FeatureSpace
 
-LAM = letter(r"\lambda", "λ", "lam", lambda at: at.problem.lam)
+LAM = letter(r"\lambda", lambda at: at.problem.lam, "lam")
 #: Shares of the loss, and C_i = p_i/λ.
-P = letter("p_i", "p_i", "p", lambda at: at.problem.shares)
+P = letter("p_i", lambda at: at.problem.shares)
 UPPER = P / LAM
 #: Rows up to which K is factored for the primal QP of a kernel. This many take seconds, and 100 MB.
 MOST_ROWS = 3000
@@ -30,9 +30,8 @@ def argument(problem: PrimalHinge) -> Argument:
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     """All steps, in order."""
     soft = argument(problem)
-    ones = letter(r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", "Σ_j α_j y_j (K(x_j, x_i) + 1)", "(K + 1) @ (alpha * y)",
-                  lambda at: at.y * (at.dual.P @ at.alpha) / at.unit)  # fmt: skip
-    c_svm = letter("", "λ times the value of the C-SVM's dual at α", "-lam * c_svm.objective(alpha)", value_of_c_svm)
+    ones = letter(r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit, "(K + 1) @ (alpha * y)", "Σ_j α_j y_j (K(x_j, x_i) + 1)")  # fmt: skip
+    c_svm = letter("", value_of_c_svm, "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α")
     return numbered(
         "PHINGE",
         soft.loss(
@@ -66,9 +65,9 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "The same as a C-SVM",
             "Dividing by λ moves the weight from the norm to the loss. The α found here is certified for the C-SVM as "
             "it stands: α and f are the same, and the values are divided by λ.",
-            Equation(below, (
+            Equation("below", (
                 line(c_svm, "=", of.CLAIMED, scale="size", shown=False),
-                Line((1 / LAM * (LAM / 2 * soft.norm + total(P * of.XI)),), (), measured=False),
+                display(1 / LAM * (LAM / 2 * soft.norm + total(P * of.XI))),
                 line(1 / LAM * soft.objective, "=", HALF * soft.norm + total(of.C * of.XI), left="",
                      scale=lambda at: at.size / at.problem.lam),
                 line(of.C, "=", UPPER, before=r",\qquad ", joined=True),
@@ -79,7 +78,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "Multipliers of the QP",
             "A solver of the primal QP returns λα as the multipliers of its margin rows: with them its stationarity "
             "holds, block by block.",
-            Equation(below, (
+            Equation("below", (
                 r"Px+q+G^{\top}z+z_{\mathrm{box}}=0",
                 r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\lambda\eta_i",
                 *(line(of_row(name), "=", 0, scale=scale, place="entry", shown=False, when=when)
@@ -91,7 +90,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "A feature of ones",
             "A penalised b is the weight of one more feature that is 1 for every sample. Its products are 1, so K + 1 "
             "takes the place of K, and no equality is left.",
-            Equation(below, (
+            Equation("below", (
                 r"f(x_i)=\langle (w,b),\,(\varphi(x_i),1)\rangle",
                 line(of.F, "=", ones, left=r"\phantom{f(x_i)}", scale=lambda at: size_of(ones.value(at), at.terms)),
             )),
@@ -126,7 +125,7 @@ def of_row(name: str) -> Term:
         return np.asarray(blocks[name] - (at.unit * at.eta if name == "xi" else 0.0))
 
     letters = {"w": "w", "b": "b", "xi": "ξ"}
-    return letter("", f"Px + q + Gᵀz + z_box in the row of {letters[name]}", f"gradient[{name!r}]", find)
+    return letter("", find, f"gradient[{name!r}]", f"Px + q + Gᵀz + z_box in the row of {letters[name]}")
 
 
 def size_of_b(at: At) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.derivation.expressions import Equation, below, letter, line, most, total
+from qpsvm.derivation.expressions import Equation, letter, line, most, total
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
@@ -14,7 +14,7 @@ from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.shared import Argument, case, numbered, step
 from qpsvm.machines import QuantileSVR
 
-TAU = letter(r"\tau", "τ", "tau", lambda at: at.problem.quantile)
+TAU = letter(r"\tau", lambda at: at.problem.quantile)
 UPPER, LOWER = TAU * two.C, (1 - TAU) * two.C
 
 
@@ -78,7 +78,7 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
             "A sample above the curve has β_i = τC_i, one below it −(1 − τ)C_i, and all β_i add up to 0. So at most a "
             "share τ lies below f and at most 1 − τ above, which makes f a quantile of the training samples. The "
             "residual is by how much a bound fails.",
-            Equation(below, (
+            Equation("below", (
                 line(below_f, "≤", TAU * two.SIGMA_C, scale=two.SIGMA_C.value),
                 line(above_f, "≤", (1 - TAU) * two.SIGMA_C, scale=two.SIGMA_C.value),
             )),

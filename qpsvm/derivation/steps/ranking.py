@@ -5,27 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import HALF, Equation, alone, below, flat_in, letter, line, total, written
+from qpsvm.derivation.expressions import HALF, SUM, Equation, flat_in, letter, line, total, written
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, Rows, numbered, step
+from qpsvm.derivation.steps.shared import Argument, Rows, numbered, step, value_of
 from qpsvm.machines import Ranking
 from qpsvm.space.kernels.feature_map import FeatureMap
 
-ALPHA = letter(r"\alpha_k", "α_k", "alpha", "alpha")
-XI = letter(r"\xi_k", "ξ_k", "xi", "xi")
-ETA = letter(r"\eta_k", "η_k", "eta", "eta")
-C = letter("C_k", "C_k", "C", "C")
-BETA = letter(r"\beta_i", "β_i", "beta", "beta")
+ALPHA = letter(r"\alpha_k")
+XI = letter(r"\xi_k")
+ETA = letter(r"\eta_k")
+C = letter("C_k")
+BETA = letter(r"\beta_i")
 #: What is to be 1.
-APART = letter("f(x_i)-f(x_j)", "f(x_i) − f(x_j)", "f(X[i]) - f(X[j])", "f")
+APART = letter("f(x_i)-f(x_j)", "f", "f(X[i]) - f(X[j])", rank=SUM)
 
 
 def argument(problem: Ranking) -> Argument:
     """What the machine is."""
     rows = Rows(ALPHA, XI, APART - 1, line(APART, "≥", 1 - XI, scale="level"), ETA, XI, C)
-    quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "αᵀAKAᵀα", "alpha @ A @ K @ A.T @ alpha", "quadratic")
+    quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "quadratic", "alpha @ A @ K @ A.T @ alpha")
     return Argument(
         problem, (rows,), total(C * XI, "k"), linear=(total(ALPHA, "k"),), coef=BETA, quadratic=HALF * quadratic,
         pairs=r"\beta_i\beta_j", pull=total(BETA), reach=APART, row="k", matrix=r"X^{\top}A^{\top}\alpha",
@@ -48,16 +48,13 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         r"\sum_k%s\bigl(\varphi(x_i)-\varphi(x_j)\bigr)", "Σ %s (φ(x_i) − φ(x_j))", "(phi(X[i]) - phi(X[j])).T @ %s",
         differences, ALPHA,
     )  # fmt: skip
-    along = letter(
-        r"\frac{\langle w,\,\varphi(x_i)-\varphi(x_j)\rangle}{\|w\|}", "⟨w, φ(x_i) − φ(x_j)⟩/‖w‖",
-        "(phi(X[i]) - phi(X[j])) @ w / norm(w)", lambda at: at.svm.at_rows(at.values - at.b) / of.NORM.value(at),
-    )  # fmt: skip
-    f, stationary = letter("f(x)", "f(x)", "f(x)", "f_between"), flat_in("w")
+    along = letter(r"\frac{\langle w,\,\varphi(x_i)-\varphi(x_j)\rangle}{\|w\|}", lambda at: at.svm.at_rows(at.values - at.b) / of.NORM.value(at), "(phi(X[i]) - phi(X[j])) @ w / norm(w)", "⟨w, φ(x_i) − φ(x_j)⟩/‖w‖")  # fmt: skip
+    f, stationary = letter("f(x)", "f_between"), flat_in("w")
     svm = letter(
         "",
-        "the value of the C-SVM over differences",
-        "norm(w)**2 / 2 + C @ maximum(1 - y * (z @ w), 0)",
         svm_of_differences,
+        "norm(w)**2 / 2 + C @ maximum(1 - y * (z @ w), 0)",
+        "the value of the C-SVM over differences",
     )
     return numbered(
         "RANK",
@@ -65,7 +62,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "Order",
             "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
             "w: this is the margin. It is measured at the pairs that are just in order.",
-            Equation(alone, (
+            Equation("alone", (
                 line(along, "=", APART / of.NORM, before=r"\xi_k=0\ \Rightarrow\ ", rows=lambda at: at.on_margin),
                 line(along, "=", 1 / of.NORM, rows=lambda at: at.on_margin, shown=False),
                 r"\ \ge\ \frac{1}{\|w\|}",
@@ -80,7 +77,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "Stationarity in w",
             "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sample by sample it is "
             "what it wins as the better one less what it loses as the worse one.",
-            Equation(below, (
+            Equation("below", (
                 order.weights(stationary, pairs),
                 order.weights(rf"\phantom{{{stationary}w}}", left=""),
                 r"\beta=A^{\top}\alpha",
@@ -97,7 +94,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "Recovering f",
             "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
             "needs. What one sample wins another one loses, so β adds up to 0.",
-            Equation(below, (
+            Equation("below", (
                 line(f, "=", of.kernel_sum(BETA, "x"), scale="size_between", place="between",
                      left=r"f(x)=\langle w,\varphi(x)\rangle"),
                 line(total(BETA), "=", 0, scale="scale_of_pull"),
@@ -113,9 +110,9 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "The same as a C-SVM of differences",
             "A difference is a sample of class +1, and a hyperplane through the origin is to have all of them on one "
             "side. Turned round it is a sample of class −1. Both say the same, and so does the value.",
-            Equation(below, (
+            Equation("below", (
                 r"z_k=\varphi(x_i)-\varphi(x_j),\quad y_k=+1",
-                line(svm, "=", of.CLAIMED, scale="size", shown=False),
+                value_of(svm, "=", of.CLAIMED),
                 r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
                 r"\text{subject to}\ y_k\langle w,z_k\rangle\ge 1-\xi_k",
             )),

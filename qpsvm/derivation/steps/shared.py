@@ -32,9 +32,7 @@ from qpsvm.derivation.expressions import (
     Line,
     Term,
     add,
-    aligned,
-    alone,
-    below,
+    display,
     dot,
     flat_in,
     indexed,
@@ -81,13 +79,13 @@ def numbered(prefix: str, *steps: Step) -> tuple[Step, ...]:
 
 def minimum(over: str, objective: Term, text: str = "the primal's value at w, b and ξ") -> Iterator[Line]:
     """What is minimised over letters, and that it has the value that the result claims."""
-    yield Line((objective,), (), before=rf"\min_{{{over}}}\ ", measured=False)
-    yield line(valued(objective, text), "=", of.CLAIMED, scale="size", shown=False)
+    yield display(objective, rf"\min_{{{over}}}\ ")
+    yield value_of(objective.named(text), "=", of.CLAIMED)
 
 
-def valued(objective: Term, text: str) -> Term:
-    """A value that has a short name in sentences."""
-    return objective.named(objective.latex(), text, objective.python())
+def value_of(one: Term, *rest: Any, **more: Any) -> Line:
+    """Values of the objectives, which are measured and not shown."""
+    return line(one, *rest, scale="size", shown=False, **more)
 
 
 def case(kind: Callable[[At], Any], premise: Line, conclusion: Line) -> Line:
@@ -264,7 +262,7 @@ class Argument:
             return float(at.quadratic + self.penalised * at.beta.sum() ** 2)
 
         python = f"({self.coef.python()}) @ (K{' + 1' if self.penalised else ''}) @ ({self.coef.python()})"
-        whole = letter(rf"\sum_{{i,j}}{self.pairs} {kernel}", f"Σ {pairs[0]} {pairs[1]} {text}", python, find)
+        whole = letter(rf"\sum_{{i,j}}{self.pairs} {kernel}", find, python, f"Σ {pairs[0]} {pairs[1]} {text}")
         return times(self.half, whole)
 
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
@@ -277,27 +275,24 @@ class Argument:
         if self.bend:
             seen = "Samples that support have slack: it is measured after a step of ξ/‖w‖ towards their hyperplane."
             of_whom = "the support vectors along w, slack added"
-        way = letter(
-            rf"\operatorname{{dist}}\bigl(\{{f=-{name}\}},\{{f=+{name}\}}\bigr)", f"the way between {of_whom}", "distance",
-            of.margin_width,
-        )  # fmt: skip
+        way = letter(rf"\operatorname{{dist}}\bigl(\{{f=-{name}\}},\{{f=+{name}\}}\bigr)", of.margin_width, "distance", f"the way between {of_whom}")  # fmt: skip
         return step(
             "Margin",
             "A step of length t along w/‖w‖ changes f by t‖w‖, so the way from one hyperplane to the other is the "
             f"difference of their levels over ‖w‖. {seen}",
-            Equation(alone, (line(way, "=", times(2, level) / of.NORM),)),
+            Equation("alone", (line(way, "=", times(2, level) / of.NORM),)),
         )
 
     def loss(self, text: str, loss: Term, title: str = "Loss") -> Step:
         """The primal without slacks."""
         lines = tuple(minimum(self.over, self.regulariser + loss, "norm and loss at w and b"))
-        return step(title, text, Equation(alone, lines))
+        return step(title, text, Equation("alone", lines))
 
     def primal(self, text: str, title: str = "Primal") -> Step:
         """What is minimised, and what the minimum has to keep."""
         asked = [rows.asked for rows in self.rows] + [line(slack, "≥", 0, scale="level") for slack in self.slacks]
         lines = (*minimum(self.variables, self.objective), *subject(*asked))
-        return step(title, text, Equation(below, lines), type(self.problem)._record)
+        return step(title, text, Equation("below", lines), type(self.problem)._record)
 
     def lagrangian_step(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
         """Every constraint with its multiplier."""
@@ -306,18 +301,12 @@ class Argument:
         names += [indexed(rows.eta).latex() for rows in self.rows if rows.eta is not None]
         L = self.lagrangian()
         lines = (
-            Line((L,), (), before="L&=", after=rf",\qquad {','.join(names)}\ge 0", measured=False),
-            line(
-                L.named("L", "L", L.python()),
-                "=",
-                valued(self.objective, "the primal's value"),
-                scale="size",
-                shown=False,
-            ),
+            display(L, "L&=", rf",\qquad {','.join(names)}\ge 0"),
+            value_of(L.named("L"), "=", self.objective.named("the primal's value")),
         )
         return step(
             "Lagrangian", f"{first} At the solution nothing is to be paid, so L is the primal value.",
-            Equation(aligned, lines),
+            Equation("aligned", lines),
         )  # fmt: skip
 
     def stationarity_in_w(self, flat_at: str = "the normal vector is a combination of the samples") -> Step:
@@ -331,13 +320,13 @@ class Argument:
         )
         return step(
             f"Stationarity in {w}", f"At a minimum over {w} the Lagrangian is flat: {flat_at}. {seen}",
-            Equation(alone, (self.weights(flat_in(w)),)), primal_points, general="DUAL.5",
+            Equation("alone", (self.weights(flat_in(w)),)), primal_points, general="DUAL.5",
             construction="" if linear else f"f is made of α, and {w} is never written down",
         )  # fmt: skip
 
     def weights(self, before: str = "", right: Term | None = None, **more: Any) -> Line:
         """w is the combination of the samples."""
-        w = letter(self.w, self.w, self.w, "products")
+        w = letter(self.w, "products", self.w, self.w)
         place = "entry" if self.problem.space.is_linear else "product"
         return line(
             w, "=", right or of.combination(self.coef), scale="size_of_products", before=before, place=place, **more
@@ -354,7 +343,7 @@ class Argument:
                 self._penalised(flat_in("b"), self.pull), certify.penalised_multipliers, general="CERT.2",
             )  # fmt: skip
         equation = Equation(
-            alone, (line(self.pull, "=", total(self.coef), "=", 0, scale="scale_of_pull", before=flat_in("b")),)
+            "alone", (line(self.pull, "=", total(self.coef), "=", 0, scale="scale_of_pull", before=flat_in("b")),)
         )
         return step(
             "Stationarity in b",
@@ -366,7 +355,7 @@ class Argument:
     def _penalised(self, before: str, *right: Term) -> Equation:
         chain = [each for side in right for each in ("=", side)]
         asked = line(of.B, *chain, scale=lambda at: 1 + abs(float(np.sum(at.beta))), before=before)
-        return Equation(alone, (asked,), of.clipped)
+        return Equation("alone", (asked,), of.clipped)
 
     def stationarity_in(self, name: str, latex: str, factor: str, meaning: str) -> Step:
         """The Lagrangian is flat in another variable, which stands in it times a factor."""
@@ -376,7 +365,7 @@ class Argument:
             f"Stationarity in {name}",
             f"{name} enters the Lagrangian only through {factor}, which has no minimum over {name} unless the "
             f"factor is zero.{meaning}",
-            Equation(alone, (line(left, "=", right, before=flat_in(latex)),)), type(self.problem)._record,
+            Equation("alone", (line(left, "=", right, before=flat_in(latex)),)), type(self.problem)._record,
         )  # fmt: skip
 
     def stationarity_in_xi(self) -> Step:
@@ -385,7 +374,7 @@ class Argument:
             "Stationarity in ξ",
             f"ξ_{self.row} stands in two constraints, and their multipliers share the price of a unit of slack. This "
             "gives η from α, so η is not needed any more.",
-            Equation(alone, self.etas(flat_in(self.slacks[0].latex()))), kkt_table, general="DUAL.7",
+            Equation("alone", self.etas(flat_in(self.slacks[0].latex()))), kkt_table, general="DUAL.7",
             construction="η is no unknown any more, the library makes it of α and its bound",
         )  # fmt: skip
 
@@ -397,17 +386,16 @@ class Argument:
             assert rows.upper is not None
             front = r",\quad " if k else before
             found.append(
-                line(
-                    rows.eta, "=", rows.upper - rows.alpha, scale=of.part("C", rows.half), before=front, joined=bool(k)
-                )
-            )
+                line(rows.eta, "=", rows.upper - rows.alpha, scale=of.part("C", rows.half), before=front,
+                joined=bool(k))
+            )  # fmt: skip
         return tuple(found)
 
     def stationarity_in_curved_xi(self, text: str, *lines: Line) -> Step:
         """The same of a slack whose square is paid."""
         first, *rest = lines
         more = tuple(replace(each, before=r",\quad ", joined=True) for each in rest)
-        equation = Equation(alone, (replace(first, before=flat_in(self.slacks[0].latex())), *more))
+        equation = Equation("alone", (replace(first, before=flat_in(self.slacks[0].latex())), *more))
         return step("Stationarity in ξ", text, equation)
 
     def dual_feasibility(self, text: str = "") -> Step:
@@ -423,7 +411,7 @@ class Argument:
         boxes = [replace(rows.box, before=r",\ " if k else "", joined=bool(k), shown=bounded)
                  for k, rows in enumerate(self.rows)]  # fmt: skip
         lines = (front + (r"\quad\Longrightarrow\quad " if bounded else ""), *boxes, of.NOTHING)
-        return step("Dual feasibility", text, Equation(alone, lines), boxed, general="REPAIR.1")
+        return step("Dual feasibility", text, Equation("alone", lines), boxed, general="REPAIR.1")
 
     def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
         """Where a constraint has room its multiplier is zero."""
@@ -433,7 +421,7 @@ class Argument:
             "Complementary slackness",
             text or "Either a constraint holds with equality or its multiplier is zero. The library adds these products up, "
             "sample by sample: their sum is the duality gap.",
-            Equation(below, lines), function, general="CERT.1",
+            Equation("below", lines), function, general="CERT.1",
         )  # fmt: skip
 
     @property
@@ -444,15 +432,14 @@ class Argument:
     def no_products(self) -> Line:
         """All these products, by size."""
         whole = self.scaled(add(*(total(size(each), self.row) for each in self.products)))
-        named = whole.named("0", "all products, added up by size", whole.python())
-        return line(named, "=", 0, scale="size", shown=False)
+        return value_of(whole.named("all products, added up by size"), "=", 0)
 
     # --- the dual -----------------------------------------------------------------------------------------------------
 
     def substitution(self, what: str = "", eta: str = "η = C − α") -> Step:
         """L with all that stationarity gave, line by line, each evaluated at w(α)."""
         b = None if self.intercept is None else of.B * self.pull
-        norm, brk = times(self.half, self.norm), r"\\ &\quad "
+        norm = times(self.half, self.norm)
         product = replace(
             of.PRODUCT, written=(rf"\langle {self.w},\varphi(x_i)\rangle", f"⟨{self.w}, φ(x_i)⟩", f"phi(X) @ {self.w}")
         )
@@ -460,23 +447,18 @@ class Argument:
         rest = [*self.linear, self.bend and -self.bend]
         whole = self.lagrangian(eta=False)
         sides = (
-            self.scaled(add(norm, -cross, b and -b, self.gone, *rest, broken="")),
-            self.scaled(add(norm, -times(self.twice, self.norm), *rest)),
-            self.value(self.double),
-        )
-        L = whole.named("L", f"L at {self.w}(α)", whole.python())
+            self.scaled(add(norm, -cross, b and -b, self.gone, *rest)),
+            self.scaled(add(norm, -times(self.twice, self.norm), *rest)), self.value(self.double)
+        )  # fmt: skip
+        L = whole.named(f"L at {self.w}(α)")
         lines = (
-            Line((whole,), (), before="L&=", measured=False),
-            *(
-                line(L, "=", side, scale="size", left="&", at=at)
-                for side, at in zip(sides, (of.substituted, of.all_substituted, of.substituted), strict=True)
-            ),
-            line(L, "=", of.QP_VALUE, scale="size", at=of.substituted, shown=False),
-        )
+            display(whole, "L&="), *(line(L, "=", side, scale="size", left="&", at=at) for side,
+            at in zip(sides, (of.substituted, of.all_substituted, of.substituted), strict=True)),
+            value_of(L, "=", of.QP_VALUE, at=of.substituted)
+        )  # fmt: skip
         put = [
-            f"{self.w}(α)",
-            *([f"b = {self.pull.text()}" if self.penalised else f"{self.pull.text()} = 0"] if b else []),
-        ]
+            f"{self.w}(α)", *([f"b = {self.pull.text()}" if self.penalised else f"{self.pull.text()} = 0"] if b else [])
+        ]  # fmt: skip
         put += [f"{self.equality[0].text()} = {self.equality[1].text()}"] if self.equality else []
         *first, last = filter(None, [*put, *eta.split(", ")])
         what = what or (
@@ -485,7 +467,7 @@ class Argument:
         )
         return step(
             "Substitution", f"Put {', '.join(first)}{' and ' if first else ''}{last} into L: {what}.",
-            Equation(aligned, lines),
+            Equation("aligned", lines),
         )  # fmt: skip
 
     def dual(self, what: str, *where: Line) -> Step:
@@ -493,12 +475,12 @@ class Argument:
         pull = line(self.pull, "=", 0, scale="scale_of_pull") if self.problem.intercept == "free" else None
         equality = line(self.equality[0], "=", self.equality[1]) if self.equality else None
         alpha = r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm"
-        D = valued(self.value(), "the dual's value at α")
+        D = self.value().named("the dual's value at α")
         lines = (
-            Line((self.minimised,), (), before=rf"\min_{{{alpha}}}\ ", measured=False),
+            display(self.minimised, rf"\min_{{{alpha}}}\ "),
             *(replace(each, before=r",\quad ", joined=True) for each in where),
-            line(D, "=", of.CLAIMED_DUAL, scale="size", shown=False),
-            line(D, "=", of.QP_VALUE, scale="size", shown=False),
+            value_of(D, "=", of.CLAIMED_DUAL),
+            value_of(D, "=", of.QP_VALUE),
             *subject(pull, equality, *(rows.box for rows in self.rows)),
             *of.SOLVED,
         )  # fmt: skip
@@ -506,7 +488,7 @@ class Argument:
             "Dual",
             f"The best lower bound, written as a minimisation: {what}. At its solution a projected gradient step goes "
             "nowhere.",
-            Equation(below, lines), type(self.problem)._record,
+            Equation("below", lines), type(self.problem)._record,
         )  # fmt: skip
 
     def strong_duality(self, rows: str = "samples") -> Step:
@@ -515,62 +497,36 @@ class Argument:
             "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             f"certifies how far the two values found are apart, as a sum over the {rows}.",
-            Equation(below, self.no_gap()),
-        )
-
-    def no_gap(self) -> tuple[Line, ...]:
-        """P = D, on two lines."""
-        return (
-            Line((self.objective,), (), measured=False),
-            Line((self.value(),), (), before=r"\quad=", measured=False),
-            line(
-                valued(self.objective, "the primal's value"),
-                "=",
-                valued(self.value(), "the dual's value"),
-                scale="size",
-                at=of.as_needed,
-                shown=False,
-            ),
-        )
+            Equation("below", (
+                display(self.objective), display(self.value(), r"\quad="),
+                value_of(self.objective.named("the primal's value"), "=", self.value().named("the dual's value"),
+                         at=of.as_needed),
+            )),
+        )  # fmt: skip
 
     def weak_duality(self, function: Callable[..., Any] = certify._measured) -> Step:
         """D(α) ≤ P, because the difference is a sum of terms that are not negative."""
-        apart = replace(
-            of.APART,
-            written=(
-                rf"\|{self.w}-{self.w}(\alpha)\|^2",
-                f"‖{self.w} − {self.w}(α)‖²",
-                f"norm({self.w} - {self.w}_of_alpha)**2",
-            ),
-        )
+        w = self.w
+        apart = replace(of.APART, written=(
+            rf"\|{w}-{w}(\alpha)\|^2", f"‖{w} − {w}(α)‖²", f"norm({w} - {w}_of_alpha)**2"
+        ))  # fmt: skip
         terms = [times(self.half, apart), HALF * (of.B - self.pull) ** 2 if self.penalised else None, self.bend_gap]
         terms += [total(rows.room, self.row) for rows in self.rows if rows.room is not None]
         terms += [total(rows.product, self.row) for rows in self.rows]
-        variables = self.variables
-        P = self.objective.named(f"P({variables})", "the primal's value at w, b and ξ", self.objective.python())
-        D = self.value().named(r"D(\alpha)", "the dual's value at α", self.value().python())
+        P = self.objective.named("the primal's value at w, b and ξ", f"P({self.variables})")
+        D = self.value().named("the dual's value at α", r"D(\alpha)")
         difference = self.scaled(add(*terms, broken=r"\\ &\quad "))
         lines = (
-            line(D, "≤", P, scale="size", at=of.as_needed, shown=False),
-            Line((P - D,), (), measured=False),
-            line(
-                P - D,
-                "=",
-                valued(difference, "the sum of terms that are not negative"),
-                "≥",
-                0,
-                scale="size",
-                at=of.as_needed,
-                left=r"\quad",
-            ),
-            line(D, "≤", P, before=r"\Longrightarrow\quad ", measured=False),
-        )
+            value_of(D, "≤", P, at=of.as_needed), display(P - D), display(difference, r"\quad=", r"\ \ge\ 0"),
+            value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.as_needed),
+            line(D, "≤", P, before=r"\Longrightarrow\quad ", measured=False)
+        )  # fmt: skip
         return step(
             "Weak duality",
             "Take any feasible α and any feasible point of the primal, optimal or not. The difference of their values "
             "is a sum of terms that are not negative, so every α bounds the optimum from below, and every point of the "
             "primal from above. This is what makes a certificate possible.",
-            Equation(below, lines, of.not_feasible), function, general="GAP.1",
+            Equation("below", lines, of.not_feasible), function, general="GAP.1",
             construction="for every feasible pair the difference is this sum",
         )  # fmt: skip
 
@@ -579,7 +535,7 @@ class Argument:
     def weights_recovered(self, *lines: Line) -> Step:
         """f from α; `lines` where f is more than a sum and b."""
         needed = f"α and {self.b} are" if lines or self.intercept else "α is"
-        f = letter("f(x)", "f(x)", "f(x)", "f_between")
+        f = letter("f(x)", "f_between")
         own = (
             line(f, "=", written(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", f.function) + self.intercept, measured=False),
             line(f, "=", of.kernel_sum(self.coef, "x") + self.intercept, scale="size_between", place="between",
@@ -589,7 +545,7 @@ class Argument:
             f"Recovering {self.w}",
             f"Put the stationarity in {self.w} into f: products of features are kernel values, so {needed} all that a "
             "prediction needs. It is measured at samples half way between those trained on.",
-            Equation(below, lines or own), DecisionFunctions._values, general="DUAL.4",
+            Equation("below", lines or own), DecisionFunctions._values, general="DUAL.4",
             construction="" if self.problem.space.is_linear else "the decision function is this sum",
         )  # fmt: skip
 
@@ -599,10 +555,8 @@ class Argument:
             return step(
                 "Recovering b",
                 "A penalised intercept is a weight like the others, and it is read off α in the same way.",
-                self._penalised("", self.pull, total(self.coef)),
-                certify.penalised_multipliers,
-                general="CERT.2",
-            )
+                self._penalised("", self.pull, total(self.coef)), certify.penalised_multipliers, general="CERT.2"
+            )  # fmt: skip
         upper = self.rows[0].upper
         inner = (of.Y if self.curve is None else of.Y * (1 - self.curve)) - of.kernel_sum(self.coef)
         among = line(0, "<", of.ALPHA, "<", upper) if upper else line(of.ALPHA, ">", 0)
@@ -613,7 +567,7 @@ class Argument:
         )
         somewhere = line(of.B, "=", quantile, when=lambda at: not of.free(at).any(), shown=False,
                          scale=lambda at: at.level if at.svm.mirrored else 1 + abs(at.b))  # fmt: skip
-        layout = aligned if any(isinstance(each, Line) and each.premise for each in lines) else below
+        layout = "aligned" if any(isinstance(each, Line) and each.premise for each in lines) else "below"
         lines = lines or (mean, rf"M=\{{i:{among.latex()}\}}")
         return step(
             "Recovering b", text, Equation(layout, (*lines, somewhere), of.unbounded), levels.average,
@@ -635,7 +589,7 @@ class Argument:
             title,
             text or "Complementary slackness leaves three cases. The library tells them apart by comparing the slack "
             "with its multiplier, not by a cut like 1e-5.",
-            Equation(aligned, cases), judge.split, general="DUAL.8",
+            Equation("aligned", cases), judge.split, general="DUAL.8",
         )  # fmt: skip
 
     def what_nu_bounds(self, reach: Term, level: Term | float, middle: Term, text: str) -> Step:
@@ -644,7 +598,7 @@ class Argument:
         assert C is not None
         outside, supporting = of.weight_where(reach, "<", level, C), of.weight_where(of.ALPHA, ">", 0, C, 0.0)
         chain = line(outside, "≤", middle, "≤", supporting, scale=lambda at: middle.value(at))
-        return step("What ν bounds", f"{text} The residual is by how much a bound fails.", Equation(alone, (chain,)))
+        return step("What ν bounds", f"{text} The residual is by how much a bound fails.", Equation("alone", (chain,)))
 
     def linear_weights(self, minus: Term | None = None) -> Step:
         """w as a vector, where the kernel is linear."""
@@ -653,8 +607,8 @@ class Argument:
             "space of the samples; use decision_function(X), or Linear() as kernel"
         )
         own = written(r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef)
-        matrix = letter(self.matrix, "Xᵀβ", "X.T @ beta", lambda at: at.combination(at.beta))
-        f = line(of.F, "=", letter(r"w^{\top}x", "wᵀx_i", "X @ w", lambda at: at.X @ at.w) + (minus or self.intercept),
+        matrix = letter(self.matrix, lambda at: at.combination(at.beta), "X.T @ beta", "Xᵀβ")
+        f = line(of.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + (minus or self.intercept),
                  scale="size_of_values", place="sample", left="f(x)")  # fmt: skip
         first = self.weights(right=own)
         chain = replace(first, sides=(*first.sides, matrix), relations=("=", "="))
@@ -662,7 +616,7 @@ class Argument:
             "w of a linear kernel",
             "Where φ(x) = x, the sum over the samples can be done once and for all: w has one weight a feature, and "
             "predicting needs neither α nor the samples.",
-            Equation(below, (chain, f)), FeatureSpace.weights, "" if self.problem.space.is_linear else absent, "DUAL.5",
+            Equation("below", (chain, f)), FeatureSpace.weights, "" if self.problem.space.is_linear else absent, "DUAL.5",
         )  # fmt: skip
 
 
@@ -675,7 +629,7 @@ def two_class(
     parts = () if slack is None else slack.parts or (slack,)
     asked = line(reach, "≥", add(term(level), *(-each for each in parts)), scale="level")
     rows = Rows(of.ALPHA, slack, reach - level, asked, eta, priced if eta else None, upper)
-    quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "αᵀQα", "alpha @ Q @ alpha", "quadratic")
+    quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
     more = {"linear": (total(of.ALPHA),)} | more
     return Argument(
         problem, (rows,), price, coef=of.ALPHA * of.Y, quadratic=quadratic, pairs=r"\alpha_i\alpha_j y_i y_j",

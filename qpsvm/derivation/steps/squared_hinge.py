@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qpsvm.derivation.expressions import HALF, Equation, below, letter, line, total
+from qpsvm.derivation.expressions import HALF, Equation, letter, line, total
 from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
@@ -10,14 +10,11 @@ from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, case, numbered, 
 from qpsvm.machines import SquaredHinge
 
 #: C_i: the price of a square, of which δ_i = 1/(2C_i) is left.
-C = letter("C_i", "C_i", "C", lambda at: 0.5 / at.svm.curvature)
+C = letter("C_i", lambda at: 0.5 / at.svm.curvature)
 #: δ_iα_i, and D of the dual.
-CURVE, D = of.ALPHA / (2 * C), letter("D_{ii}", "D_ii", "D.diagonal()", lambda at: at.svm.curvature)
+CURVE, D = of.ALPHA / (2 * C), letter("D_{ii}", lambda at: at.svm.curvature, "D.diagonal()")
 #: αᵀ(Q + D)α
-BENT = letter(
-    r"\alpha^{\top}(Q+D)\alpha", "αᵀ(Q + D)α", "alpha @ (Q + D) @ alpha",
-    lambda at: at.quadratic + float(at.svm.curvature @ at.alpha**2),
-)  # fmt: skip
+BENT = letter(r"\alpha^{\top}(Q+D)\alpha", lambda at: at.quadratic + float(at.svm.curvature @ at.alpha**2), "alpha @ (Q + D) @ alpha")  # fmt: skip
 
 
 def argument(problem: SquaredHinge) -> Argument:
@@ -72,7 +69,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
             "A hard margin in a larger space",
             "D on the diagonal is a kernel of its own: every sample has one more feature, which no other sample has. "
             "With these any classes can be separated, and the hard margin there is this machine.",
-            Equation(below, (
+            Equation("below", (
                 r"\tilde\varphi(x_i)=\Bigl(\varphi(x_i),\ \tfrac{1}{\sqrt{2C_i}}\,e_i\Bigr)",
                 r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=(K+D)_{ij}",
                 line(HALF * BENT + (HALF * soft.pull**2 if soft.penalised else None), "=", of.QP_VALUE, scale="size", shown=False),

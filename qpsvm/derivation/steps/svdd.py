@@ -13,7 +13,18 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds import levels
-from qpsvm.derivation.expressions import HALF, Equation, Line, alone, below, dot, letter, line, subject, term, total
+from qpsvm.derivation.expressions import (
+    HALF,
+    Equation,
+    Line,
+    display,
+    dot,
+    letter,
+    line,
+    subject,
+    term,
+    total,
+)
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
@@ -25,16 +36,16 @@ from qpsvm.result.model import Model
 from qpsvm.space.kernels.space import FeatureSpace
 
 # In the dual's units f, w and ξ are half of what they are here, and the level is K(x_i, x_i)/2.
-XI = letter(r"\xi_i", "ξ_i", "xi", of.part("xi", factor=2.0))
-MU = letter(r"\mu", "μ", "mu", "b")
-F = letter("f(x_i)", "f(x_i)", "f(X)", lambda at: 2.0 * (at.values - at.svm.level))
-PRODUCT = letter(r"\langle c,\varphi(x_i)\rangle", "⟨c, φ(x_i)⟩", "phi(X) @ c", lambda at: at.values - at.b)
-DIAGONAL = letter("K(x_i,x_i)", "K(x_i, x_i)", "K.diagonal()", lambda at: 2.0 * at.svm.level)
-C2 = letter(r"\|c\|^2", "‖c‖²", "norm(c)**2", "square_of_w")
-SQUARE = letter("R^2", "R²", "R**2", lambda at: at.square_of_w + 2.0 * at.b)
-DISTANCE = letter(r"\|\varphi(x_i)-c\|", "‖φ(x_i) − c‖", "norm(phi(X) - c)", lambda at: distances(at))
-FAR = letter(r"\|\varphi(x_i)-c\|^2", "‖φ(x_i) − c‖²", "norm(phi(X) - c)**2", lambda at: SQUARE.value(at) - F.value(at))
-RADIUS = letter("R", "R", "R", lambda at: float(at.result.extras["radius"]))
+XI = letter(r"\xi_i", of.part("xi", factor=2.0))
+MU = letter(r"\mu", "b")
+F = letter("f(x_i)", lambda at: 2.0 * (at.values - at.svm.level), "f(X)")
+PRODUCT = letter(r"\langle c,\varphi(x_i)\rangle", lambda at: at.values - at.b, "phi(X) @ c")
+DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.svm.level, "K.diagonal()")
+C2 = letter(r"\|c\|^2", "square_of_w", "norm(c)**2")
+SQUARE = letter("R^2", lambda at: at.square_of_w + 2.0 * at.b, "R**2")
+DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: distances(at), "norm(phi(X) - c)")
+FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c)**2")
+RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
 MASS = dot(1, of.ALPHA)
 
 
@@ -61,26 +72,26 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     """All steps, in order."""
     linear, ball = problem.space.is_linear, argument(problem)
     square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], row=SQUARE - FAR),))
-    f = letter("f(x)", "f(x)", "f(x)", lambda at: 2.0 * at.f_between)
-    kappa = letter(r"\kappa", "κ", "kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
-    diagonal = letter("", "", "", lambda at: at.problem.space.gram.diagonal())
-    lengths = total(of.ALPHA * diagonal).named("K(x,x)", "Σ α_i K(x_i, x_i)", "sum(alpha * K.diagonal())")
+    f = letter("f(x)", lambda at: 2.0 * at.f_between)
+    kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
+    diagonal = letter("", lambda at: at.problem.space.gram.diagonal())
+    lengths = total(of.ALPHA * diagonal).named("Σ α_i K(x_i, x_i)", "K(x,x)")
     quantile = of.nearest(
         r"\operatorname{quantile}_{1-\nu}\bigl(\|\varphi(x_i)-c\|^2;\,s_i\bigr)",
         "the quantile of the ‖φ(x_i) − c‖², weighted with s_i", "quantile", SQUARE,
         lambda at: tuple(at.square_of_w + 2.0 * end for end in of.ends_of_b(at)),
     )  # fmt: skip
     squared = as_qp()
-    moved = letter("", "c, moved back", "c + a", lambda at: at.problem.space.moved(at.w))
-    back = letter("", "Σ α_i x_i", "X.T @ alpha", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)))
-    transposed = letter(r"X^{\top}\alpha", "Xᵀα", "X.T @ alpha", "w_of_alpha")
+    moved = letter("", lambda at: at.problem.space.moved(at.w), "c + a", "c, moved back")
+    back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "X.T @ alpha", "Σ α_i x_i")
+    transposed = letter(r"X^{\top}\alpha", "w_of_alpha", "X.T @ alpha")
     return numbered(
         "SVDD",
         step(
             "Ball",
             "f is positive inside of the ball and negative outside. A sample on the boundary has the distance R from "
             "the centre, and one outside pays for what the square of its distance exceeds R².",
-            Equation(alone, (
+            Equation("alone", (
                 r"f(x)=R^2-\|\varphi(x)-c\|^2,\qquad ",
                 line(DISTANCE, "=", RADIUS, after=r"\ \text{ on the boundary}", rows=lambda at: at.on_margin,
                      scale=lambda at: max(RADIUS.value(at), at.length)),
@@ -91,7 +102,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "The smallest ball, some samples left outside for a price. Without anybody outside this is the smallest "
             "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that R² < 0 "
             "would cost as much as it saves, or more, and R² ≥ 0 need not be asked for.",
-            Equation(below, (
+            Equation("below", (
                 *minimum(r"c,R^2,\xi", SQUARE + ball.price),
                 *subject(line(FAR, "≤", SQUARE + XI, scale="level"), line(XI, "≥", 0, scale="level")),
             )),
@@ -100,8 +111,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "As a QP",
             "The constraints are quadratic in c, all in the same way. With μ in place of R², ‖c‖² moves from the "
             "constraints to the objective, and what is left is a QP.",
-            Equation(below, (
-                Line((ball.objective,), (), before=rf"\min_{{{ball.variables}}}\ ", measured=False),
+            Equation("below", (
+                display(ball.objective, rf"\min_{{{ball.variables}}}\ "),
                 line(MU, "=", HALF * (SQUARE - C2), before=r",\qquad ", joined=True, measured=False),
                 squared, *subject(ball.rows[0].asked, line(XI, "≥", 0, scale="level")),
             )),
@@ -127,7 +138,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "Recovering R",
             "For a given centre, only R² and the slacks depend on R. The best R² has a share ν of the weights beyond "
             "it: a weighted quantile of the squared distances.",
-            Equation(below, (
+            Equation("below", (
                 line(SQUARE, "=", C2 + 2 * MU, "=", quantile, scale="level"),
                 squared,
                 line(FAR, "=", SQUARE, rows=lambda at: at.on_margin, scale="level", shown=False),
@@ -142,10 +153,10 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "Centre of a linear kernel",
             "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
             "which have all their digits however far the samples are from the origin.",
-            Equation(below, (
-                line(letter("c", "c", "c", "w"), "=", of.combination(of.ALPHA), "=", transposed, scale="size_of_products",
+            Equation("below", (
+                line(letter("c", "w"), "=", of.combination(of.ALPHA), "=", transposed, scale="size_of_products",
                      place="entry"),
-                line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", "‖x_i − c(α)‖²", "norm(X - c)**2", by_differences),
+                line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", by_differences, "norm(X - c)**2", "‖x_i − c(α)‖²"),
                      scale="level", left="f(x)", place="sample"),
             )),
             Model._inside, "" if linear else
@@ -157,7 +168,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "Translation",
             "Take the same vector a away from all φ(x_i): by 1ᵀα = 1 the centre moves with them, and no distance "
             "changes. Dense samples of a linear kernel are centred so, which saves their digits.",
-            Equation(alone, (
+            Equation("alone", (
                 r"\varphi(x)\to\varphi(x)-a\quad\Longrightarrow\quad c\to c-a,\quad \|\varphi(x)-c\|\ \text{stays}",
                 line(moved, "=", back, place="entry", shown=False,
                      scale=lambda at: float(np.abs(back.value(at)).max()) or at.length),
@@ -169,7 +180,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "The one-class SVM",
             "Where all samples have one length in feature space, Σ α_i K(x_i, x_i) is a constant. What is left is the "
             "dual of a one-class SVM, in other units.",
-            Equation(alone, (
+            Equation("alone", (
                 line(lengths, "=", kappa, after=r"\quad\Longrightarrow\quad \min_\alpha\ \alpha^{\top}Q\alpha-\kappa,"
                      r"\qquad f=\frac{2}{\nu S}\,f_{\text{one-class}}"),
             )),
@@ -199,7 +210,7 @@ def as_qp() -> Line:
         return float(at.result.centre @ at.result.centre) if at.is_linear else at.square_of_w
 
     whole = letter(
-        "", "‖c‖² + 2μ", "norm(c)**2 + 2 * mu", lambda at: norm(at) + (at.result.b if at.is_linear else 2.0 * at.b)
+        "", lambda at: norm(at) + (at.result.b if at.is_linear else 2.0 * at.b), "norm(c)**2 + 2 * mu", "‖c‖² + 2μ"
     )
     return line(whole, "=", RADIUS**2, scale=lambda at: max(at.size, norm(at)), shown=False)
 

@@ -17,21 +17,19 @@ from qpsvm.machines.problem.parameters import taking_prices
 
 #: What the Lagrangian of a regression has, and how slacks and η leave it.
 MULTIPLIERS, ETA = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks", "what ξ gave"
-ABOVE = letter(r"\alpha^+_i", "α⁺_i", "alpha_above", of.part("alpha", 0))
-BELOW = letter(r"\alpha^-_i", "α⁻_i", "alpha_below", of.part("alpha", 1))
-XI = letter(r"\xi_i", "ξ_i", "xi", of.part("xi", 0))
-XI_STAR = letter(r"\xi^*_i", "ξ*_i", "xi_star", of.part("xi", 1))
-ETAS = (letter(r"\eta_i", "η_i", "eta", of.part("eta", 0)), letter(r"\eta^*_i", "η*_i", "eta_star", of.part("eta", 1)))
-BETA = letter(r"\beta_i", "β_i", "beta", "beta")
-C = letter("C_i", "C_i", "C", lambda at: prices(at))
-SIGMA_C = letter(r"\Sigma_C", "Σ_C", "sum(C)", lambda at: float(prices(at).sum()))
-EPSILON = letter(
-    r"\varepsilon", "ε", "epsilon", lambda at: at.multipliers["epsilon"] if "epsilon" in at.multipliers else at.problem.epsilon
-)  # fmt: skip
+ABOVE = letter(r"\alpha^+_i", of.part("alpha", 0))
+BELOW = letter(r"\alpha^-_i", of.part("alpha", 1))
+XI = letter(r"\xi_i", of.part("xi", 0))
+XI_STAR = letter(r"\xi^*_i", of.part("xi", 1))
+ETAS = (letter(r"\eta_i", of.part("eta", 0)), letter(r"\eta^*_i", of.part("eta", 1)))
+BETA = letter(r"\beta_i")
+C = letter("C_i", lambda at: prices(at))
+SIGMA_C = letter(r"\Sigma_C", lambda at: float(prices(at).sum()), "sum(C)")
+EPSILON = letter(r"\varepsilon", lambda at: at.multipliers["epsilon"] if "epsilon" in at.multipliers else at.problem.epsilon)  # fmt: skip
 #: |t_i − f(x_i)|, for each sample, and for each row.
 MISSED = size(of.T - of.F)
-EACH = letter("|t_i-f(x_i)|", "|t_i − f(x_i)|", "abs(t - f(X))", lambda at: np.tile(MISSED.value(at), 2))
-EITHER = letter(r"\alpha^\pm_i", "α^±_i", "alpha", "alpha")
+EACH = letter("|t_i-f(x_i)|", lambda at: np.tile(MISSED.value(at), 2), "abs(t - f(X))")
+EITHER = letter(r"\alpha^\pm_i", python="alpha")
 
 
 def prices(at: At) -> FloatArray:
@@ -57,7 +55,7 @@ def argument(
     terms = (dot(indexed(of.T), BETA), -(width * mass)) if width and linear else (dot(of.T, BETA),)
     return Argument(
         problem, tuple(rows), price, linear=terms, coef=BETA, pairs=r"\beta_i\beta_j", pull=dot(1, BETA),
-        quadratic=HALF * letter(r"\beta^{\top}K\beta", "βᵀKβ", "beta @ K @ beta", "quadratic"), reach=of.F,
+        quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), reach=of.F,
         matrix=r"X^{\top}\beta", sides="sides of f", **more,
     )  # fmt: skip
 
@@ -68,12 +66,11 @@ def neither(at: At) -> Any:
 
 
 #: Where a sample is that is inside of a tube, on its edge, or beyond it.
-UPPER = letter("C_i", "C_i", "C", "C")
+UPPER = letter("C_i")
 INSIDE: Line = case(
     neither, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
 )  # fmt: skip
 KINDS = (
-    INSIDE,
-    case(of.between, line(0, "<", EITHER, "<", UPPER, scale="box"), line(EACH, "=", EPSILON, scale="level")),
-    case(of.bounded, line(EITHER, "=", UPPER, scale="box"), line(EACH, "≥", EPSILON, scale="level")),
-)
+    INSIDE, case(of.between, line(0, "<", EITHER, "<", UPPER, scale="box"), line(EACH, "=", EPSILON, scale="level")),
+    case(of.bounded, line(EITHER, "=", UPPER, scale="box"), line(EACH, "≥", EPSILON, scale="level"))
+)  # fmt: skip
