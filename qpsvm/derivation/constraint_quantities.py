@@ -64,8 +64,7 @@ class RowLetters(Letters[P]):
         return self.problem.svm.beta(self.whole)
 
     @property
-    def C(self) -> FloatArray:
-        """Upper bounds of α: (m,)."""
+    def _upper(self) -> FloatArray:
         return self.svm.upper
 
     @property

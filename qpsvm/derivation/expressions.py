@@ -86,6 +86,11 @@ class Term:
         return Term(("-%s", "−%s", "-%s"), lambda _, a: -a, (self,), (PRODUCT,), SUM)
 
     @property
+    def turned(self) -> Term:
+        """Its negative, which of a difference is that the other way round."""
+        return self.parts[1] - self.parts[0] if self.written[LATEX] == "%s-%s" else -self
+
+    @property
     def negative(self) -> bool:
         """Whether it is the negative of another one."""
         return self.written[LATEX] == "-%s"

@@ -44,6 +44,16 @@ class Letters(Generic[P]):
     """α, w, b, ξ, … of a result. The problem has n samples of positive weight, of d features, and m rows in its dual.
 
     Where the kernel is a feature map, the samples are the features that it makes, and the kernel of these is linear.
+
+    y, alpha, C: Signs of the rows, −1/+1, dual variables and their upper bounds, (m,): C_i, a_i, s_i, infinite for a
+        hard margin.
+    beta: Coefficients of the samples in f, the sums of α_k s_k over their rows: (n,).
+    eta: Multipliers of ξ ≥ 0 as the result has them: C − α, (m,), in the units of α.
+    hard: Which rows may have no slack: (m,).
+    total, largest: Σ |α_i| and max |α_i|; `reach` is how far an α_i may be expected to go, and never 0.
+    box: Sizes of the bounds of α, (m,): C, and `reach` where that is infinite.
+    rho, unit: Margin level ρ, 1 except in the ν-SVM; the objective's factor in front of ½‖w‖².
+    is_linear, w: Whether w is a vector in the space of the samples, and that vector: (d,).
     """
 
     def __init__(self, problem: P, result: SVMResult) -> None:
@@ -52,6 +62,23 @@ class Letters(Generic[P]):
         self.kernel = problem.kernel
         if isinstance(problem.kernel, FeatureMap):  # then the samples are what it makes of them
             self.kernel, self.result = Linear(), replace(result, model=result.model.over_features)
+        self.y, self.C, gather = self.svm.sign, self._upper, problem._gather
+        with np.errstate(all="ignore"):  # an α may be so large that its products overflow
+            self.alpha, self.eta = gather(result.alpha), gather(result.upper - result.alpha)
+            self.beta = self.svm.beta(self.alpha)
+            self.total, self.largest = float(np.abs(self.alpha).sum()), float(np.abs(self.alpha).max())
+        bounded = np.isfinite(self.C)
+        self.reach = self.largest or float(self.C[bounded].max(initial=0.0)) or 1.0
+        self.box, self.hard = np.where(bounded, self.C, self.reach), ~bounded & (self.svm.curvature == 0.0)
+        self.rho, self.unit = result.rho, result.unit * problem.size_of_f
+        self.is_linear = problem.space.is_linear
+        if self.is_linear:
+            w = self.result.w / problem.size_of_f
+            self.w = w if self.moved is None else w - self.moved
+
+    @property
+    def _upper(self) -> FloatArray:
+        return self.problem.upper
 
     def changed(self, **letters: Any) -> Self:
         """The point with other letters, and what depends on them."""
@@ -102,57 +129,11 @@ class Letters(Generic[P]):
         """The dual of the problem."""
         return self.problem.svm
 
-    @property
-    def y(self) -> FloatArray:
-        """Signs of the rows, −1/+1: (m,); the labels of a two-class machine."""
-        return self.svm.sign
-
-    @cached_property
-    def alpha(self) -> FloatArray:
-        """Dual variables α: (m,)."""
-        return self.problem._gather(self.result.alpha)
-
-    @cached_property
-    def beta(self) -> FloatArray:
-        """Coefficients of the samples in f, the sums of α_k s_k over their rows: (n,)."""
-        return self.svm.beta(self.alpha)
-
-    @cached_property
-    def total(self) -> float:
-        """Σ |α_i|. It is Σ α_i where no α_i is negative, and a size in any case."""
-        return float(np.abs(self.alpha).sum())
-
-    @cached_property
-    def largest(self) -> float:
-        """max |α_i|, a size likewise."""
-        return float(np.abs(self.alpha).max())
-
-    @cached_property
-    def reach(self) -> float:
-        """How far an α_i may be expected to go, which is never 0: the largest there is, or else the largest bound."""
-        bounds = self.C[np.isfinite(self.C)]
-        return self.largest or float(bounds.max(initial=0.0)) or 1.0
-
     @cached_property
     def alpha_without_weight(self) -> float:
         """The largest |α_i| of a row that takes no part, whose upper bound is 0 too."""
         takes_part = self.problem._spread(np.ones(self.svm.m)) > 0
         return float(np.abs(np.where(takes_part, 0.0, self.result.alpha)).max())
-
-    @property
-    def C(self) -> FloatArray:
-        """Upper bounds of α, (m,): C_i, for the ν-SVM a_i, infinite for a hard margin."""
-        return self.problem.upper
-
-    @cached_property
-    def box(self) -> FloatArray:
-        """Sizes of the bounds of α, (m,): C, and `reach` where that is infinite."""
-        return np.where(np.isfinite(self.C), self.C, self.reach)
-
-    @cached_property
-    def eta(self) -> FloatArray:
-        """Multipliers of ξ ≥ 0 as the result has them: C − α, (m,), in the units of α. Infinite where C is."""
-        return self.problem._gather(self.result.upper - self.result.alpha)
 
     # --- f and what it is to reach ------------------------------------------------------------------------------------
 
@@ -210,12 +191,6 @@ class Letters(Generic[P]):
         return self.svm.margin(self.multipliers)
 
     @cached_property
-    def hard(self) -> NDArray[np.bool_]:
-        """Which rows may have no slack: (m,)."""
-        hard: NDArray[np.bool_] = np.isinf(self.C) & (self.svm.curvature == 0.0)
-        return hard
-
-    @cached_property
     def xi(self) -> FloatArray:
         """Slacks ξ: (m,); 0 where a row may have none, whatever it violates."""
         return np.where(self.hard, 0.0, self.problem._gather(self.result.xi) / self.problem.size_of_f)
@@ -229,11 +204,6 @@ class Letters(Generic[P]):
         """What each slack costs, ψ_k of (LOSS.1), (m,): C_i ξ_i where the loss is not curved. Hard rows have none."""
         return loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature)
 
-    @property
-    def levels_cost(self) -> float:
-        """What the other variables of the primal cost, Σ e_g μ_g: −νρ of a ν-SVM, 0 of a C-SVM."""
-        return float(sum(group.total * self.multipliers[group.multiplier] for group in self.svm.groups if group.total))
-
     @cached_property
     def b(self) -> float:
         """Intercept; of a ball, μ = (R² − ‖c‖²)/2."""
@@ -241,16 +211,6 @@ class Letters(Generic[P]):
         if radius is not None:
             return 0.5 * (radius * radius - float(self.w @ self.w))
         return self.result.b / self.problem.size_of_f
-
-    @property
-    def rho(self) -> float:
-        """Margin level ρ: 1 except in the ν-SVM."""
-        return self.result.rho
-
-    @property
-    def unit(self) -> float:
-        """The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, 2 of an SVDD, else 1."""
-        return self.result.unit * self.problem.size_of_f
 
     # --- w ------------------------------------------------------------------------------------------------------------
 
@@ -276,20 +236,9 @@ class Letters(Generic[P]):
         return X.matrix() if isinstance(X, RowSource) else X
 
     @property
-    def is_linear(self) -> bool:
-        """Whether w is a vector in the space of the samples."""
-        return self.problem.space.is_linear
-
-    @property
     def intercept_in_kernel(self) -> bool:
         """Whether K + 1 takes the place of K, as it may for a penalised intercept if K alone is indefinite."""
         return self.problem.space.computed_intercept != self.problem.intercept
-
-    @property
-    def w(self) -> FloatArray:
-        """Weight vector of a linear machine: (d,)."""
-        w: FloatArray = self.result.w / self.problem.size_of_f
-        return w if self.moved is None else w - self.moved
 
     @cached_property
     def w_of_alpha(self) -> FloatArray:
@@ -312,17 +261,12 @@ class Letters(Generic[P]):
             samples = self.problem.X[model.vectors] if isinstance(model.kernel, Precomputed) else model.vectors
             values = self.decision(samples) - model.b / size if len(model.coef) else np.zeros(0)
             norm2 = float(model.coef @ values) / size + self.problem.space.shift * float(self.beta @ self.beta)
-        return 0.5 * (norm2 + self.penalised_b * self.penalised_b)
-
-    @property
-    def penalised_b(self) -> float:
-        """b where it is part of the norm, else 0."""
-        return self.b if self.problem.intercept == "penalised" else 0.0
+        return 0.5 * (norm2 + (self.b**2 if self.problem.intercept == "penalised" else 0.0))
 
     @cached_property
     def square_of_w(self) -> float:
         """‖w‖²."""
-        return 2.0 * self.half_norm - self.penalised_b**2
+        return 2.0 * self.half_norm - (self.b**2 if self.problem.intercept == "penalised" else 0.0)
 
     @cached_property
     def quadratic(self) -> float:
@@ -330,11 +274,6 @@ class Letters(Generic[P]):
         if self.intercept_in_kernel:
             return float(self.beta @ (self.u + self.b)) - float(self.beta.sum()) ** 2
         return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else self.beta @ self.u)
-
-    @property
-    def square_of_difference(self) -> float:
-        """‖w − w(α)‖²."""
-        return self.square_of_w - 2.0 * float(self.beta @ (self.values - self.b)) + self.quadratic
 
     @property
     def products(self) -> FloatArray:
@@ -388,9 +327,10 @@ class Letters(Generic[P]):
     def primal_value(self) -> float:
         """P(w, b, ξ) with the ξ that (w, b) needs: infinite where a sample may have none and is behind its margin."""
         short = np.maximum(self.margin - self.y * self.f, 0)
+        levels = sum(group.total * self.multipliers[group.multiplier] for group in self.svm.groups if group.total)
         if (short[self.hard] > HOLDS * self.level).any():
             return np.inf
-        return float(self.unit * (self.half_norm + float(self.costs(short).sum()) + self.levels_cost))
+        return float(self.unit * (self.half_norm + float(self.costs(short).sum()) + levels))
 
     @cached_property
     def dual_value(self) -> float:
@@ -444,21 +384,6 @@ class Letters(Generic[P]):
             return self.u
         return np.asarray(self.kernel(self.new_samples, self.X) @ coef)
 
-    @property
-    def size_between(self) -> float:
-        """What differences of f are relative to there."""
-        return size_of(self.sums_between(self.beta), self.terms_of_u)
-
-    @property
-    def size_of_values(self) -> float:
-        """What differences of f are relative to at the samples."""
-        return size_of(self.values)
-
-    @property
-    def scale_of_pull(self) -> float:
-        """What Σ β_i is relative to."""
-        return self.total or 1.0
-
     # --- sizes --------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -490,11 +415,6 @@ class Letters(Generic[P]):
         return max(float(self.problem.space.centred.diagonal().max()), 0.0)
 
     @cached_property
-    def level_is_variable(self) -> bool:
-        """Whether ρ is found with w and b, as in the ν-SVM: the dual has no linear term then."""
-        return any(group.multiplier == "rho" for group in self.svm.margins)
-
-    @cached_property
     def level(self) -> float:
         """What violations of the margin are relative to: what is to be reached, 1 of a C-SVM and ρ of a ν-SVM.
 
@@ -503,7 +423,8 @@ class Letters(Generic[P]):
         """
         if self.svm.mirrored:
             return max(float(np.ptp(self.problem.labels)), SPREAD * float(np.abs(self.svm.level).max())) or 1.0
-        level = self.rho if self.level_is_variable else float(np.abs(self.margin).max()) or abs(self.b)
+        of_rho = any(group.multiplier == "rho" for group in self.svm.margins)  # a variable, as in the ν-SVM
+        level = self.rho if of_rho else float(np.abs(self.margin).max()) or abs(self.b)
         return (self.terms or 1.0) if level <= VANISHING * self.terms and self.svm.homogeneous else level or 1.0
 
     @cached_property

@@ -8,7 +8,7 @@ from qpsvm.derivation.expressions import Line, letter, line, most, total
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, case, numbered
+from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, case
 from qpsvm.machines import EpsilonSVR
 
 #: ξ of each row as α gives it, of squared slacks: δ_iα_i.
@@ -41,37 +41,32 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     squared, tube = problem.loss == "squared", argument(problem)
     beyond = most(0, two.MISSED - two.EPSILON)
     beyond_by = two.EPSILON + letter(r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / (2 * C)", "α^±_i/(2C_i)")  # fmt: skip
-    return numbered(
+    return tube.steps(
         "ESVR",
-        tube.loss(
+        first=tube.loss(
             "What is within ε of its target is right, and costs nothing. What is further away pays C_i for each unit "
             "beyond ε" + (", squared." if squared else ", so that a single outlier pulls with a bounded force."),
             total(two.C * (beyond**2 if squared else beyond)),
         ),
-        tube.primal(
+        primal=tube.primal(
             "The loss is the smallest ξ_i and ξ*_i above three linear functions: its kinks become linear constraints, "
             "one for each side of f."
         ),
-        tube.lagrangian_step(
+        lagrangian=tube.lagrangian_step(
             two.MULTIPLIERS,
             f"The rows get multipliers, α⁺_i above f, α⁻_i below. ξ ≥ 0 needs none: {NEEDS_NONE}." if squared else "",
         ),
-        tube.stationarity_in_w(),
-        tube.stationarity_in_b(),
-        tube.stationarity_in_curved_xi(
+        xi=tube.stationarity_in_curved_xi(
             "The price of ξ_i grows with it, so that at the minimum α is the slope of the loss: a sample pulls the "
             "more, the further it is beyond the tube.",
             line(two.ABOVE, "=", 2 * two.C * two.XI, scale=of.part("box", 0)), line(two.BELOW, "=", 2 * two.C * two.XI_STAR, scale=of.part("box", 0)),
         ) if squared else tube.stationarity_in_xi(),
-        tube.dual_feasibility(),
-        tube.complementary_slackness(),
-        tube.substitution(
+        substitution=tube.substitution(
             "half of each quadratic term cancels, and what is left of the slacks is a square of α",
             "ξ = α⁺/(2C), ξ* = α⁻/(2C)",
         ) if squared else tube.substitution(eta=two.ETA),
-        tube.dual("2n variables, but only β = α⁺ − α⁻ meets the kernel"),
-        tube.weights_recovered(),
-        tube.intercept_recovered(
+        dual=tube.dual("2n variables, but only β = α⁺ − α⁻ meets the kernel"),
+        intercept=tube.intercept_recovered(
             "Where α⁺_i or α⁻_i is positive, f is beyond the tube by the slack, which α gives. So every support vector "
             "gives b, and the mean over all of them is less sensitive to rounding."
             if squared else
@@ -80,13 +75,10 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
             on_edge(0, squared), on_edge(1, squared),
             line(of.U, "=", of.kernel_sum(two.BETA), measured=False, left="u_i&"),
         ),
-        tube.kinds_of_samples(
+        kinds=tube.kinds_of_samples(
             two.INSIDE,
             case(lambda at: at.alpha > 0, line(two.EITHER, ">", 0, scale="box"), line(two.EACH, "=", beyond_by, scale="level")),
             title="Two kinds of samples",
             text="Complementary slackness leaves two cases: inside the tube, and beyond it by as much as α says.",
         ) if squared else tube.kinds_of_samples(*two.KINDS),
-        tube.strong_duality(),
-        tube.linear_weights(),
-        tube.weak_duality(),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from qpsvm.bounds import hard_margin as hard
 from qpsvm.derivation.expressions import HALF, Equation, Term, dot, letter, line, total, written
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, case, numbered, step, two_class
+from qpsvm.derivation.steps.shared import Argument, case, step, two_class
 from qpsvm.machines import HardMargin
 from qpsvm.program.losses import gap_term
 
@@ -32,29 +32,27 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
     above, lower = norm2 / (2 * delta**2), dot(1, of.ALPHA) ** 2 / (2 * norm2)
     optimum = HALF * letter(r"\|w^*\|^2", "square_of_w", "norm(w)**2")
     free = line(of.ALPHA, ">", 0)
-    return numbered(
+    return hull.steps(
         "HARD",
-        hull.margin(),
-        hull.primal(
+        first=hull.margin(),
+        primal=hull.primal(
             "Maximising 2/‖w‖ is minimising ½‖w‖², a convex function, under one linear constraint a sample. The "
             "levels ±1 fix the scale of w."
         ),
-        hull.lagrangian_step(first="Every constraint gets a multiplier, the price of a unit of it."),
-        hull.stationarity_in_w(),
-        hull.stationarity_in_b(),
-        hull.dual_feasibility(
+        lagrangian=hull.lagrangian_step(first="Every constraint gets a multiplier, the price of a unit of it."),
+        xi=None,
+        box=hull.dual_feasibility(
             "Multipliers of inequalities are not negative. Nothing bounds them above: a constraint that must not "
             "be violated may cost any price.",
         ),
-        hull.complementary_slackness(
+        slackness=hull.complementary_slackness(
             "A sample beyond its margin has no price: only those on the margin, the support vectors, hold the "
             "hyperplane.",
             gap_term,
         ),
-        hull.substitution("b drops out, half of the quadratic term cancels, and only kernel values are left", ""),
-        hull.dual("one variable a sample, and one equality"),
-        hull.weights_recovered(),
-        step(
+        substitution=hull.substitution("b drops out, half of the quadratic term cancels, and only kernel values are left", ""),
+        dual=hull.dual("one variable a sample, and one equality"),
+        intercept=step(
             "Recovering b",
             "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "
             "are on the margin, where f(x_i) = y_i, so the mean of y_i − u_i over all such samples is the same b.",
@@ -65,14 +63,14 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             ), lambda at: "" if at.on_margin.any() else "no sample has α > 0"),
             hard.hard_intercept,
         ),
-        hull.kinds_of_samples(
+        kinds=hull.kinds_of_samples(
             case(of.idle, line(of.ALPHA, "=", 0, scale="box"), line(hull.reach, "≥", 1, scale="level")),
             case(of.between, line(of.ALPHA, ">", 0, scale="box"), line(hull.reach, "=", 1, scale="level")),
             title="Two kinds of samples",
             text="Complementary slackness leaves two cases. The library tells them apart by comparing the slack with its "
             "multiplier, not by a cut like 1e-5.",
         ),
-        step(
+        strong=step(
             "Strong duality",
             "Both optimal values are the same number. As ½αᵀQα = ½‖w‖², the sum of α gives the margin without w.",
             Equation("below", (
@@ -81,7 +79,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
                 line(2 / of.NORM, "=", 2 / root(total(of.ALPHA)), before=r"\Longrightarrow\quad "),
             )),
         ),
-        step(
+        besides=step(
             "Certificate",
             "A direction w(α) that separates the classes becomes feasible when it is divided by δ. A feasible α stays "
             "feasible when it is stretched, and the best factor is known. The two values that follow enclose the "
@@ -93,8 +91,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             )),
             hard.stretched,
         ),
-        hull.linear_weights(),
-        hull.weak_duality(hard.stretched),
+        weak=hull.weak_duality(hard.stretched),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qpsvm.derivation.expressions import HALF, Equation, flat_in, letter, line, most, total
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, case, numbered, step, two_class
+from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, case, step, two_class
 from qpsvm.derivation.steps.squared_hinge import BENT, D
 from qpsvm.machines import HuberHinge
 from qpsvm.program import losses
@@ -22,7 +22,7 @@ def argument(problem: HuberHinge) -> Argument:
     """What the machine is."""
     return two_class(
         problem, of.C, total(of.C * (XI**2 / (2 * H) + ZETA)), slack=XI + ZETA, priced=ZETA, curve=CURVE,
-        bent=HALF * BENT, bend=HALF * total(H * of.ALPHA**2 / of.C), bend_gap=total(of.C / (2 * H) * (XI - CURVE) ** 2),
+        quadratic=HALF * BENT, bent=True, bend=HALF * total(H * of.ALPHA**2 / of.C), bend_gap=total(of.C / (2 * H) * (XI - CURVE) ** 2),
     )  # fmt: skip
 
 
@@ -33,19 +33,17 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi))
     cheaper = -most(-(of.C * t), -(of.C / (2 * H) * t**2))
     cheaper = letter(r"\min\Bigl(C_it,\ \tfrac{C_i}{2h}t^2\Bigr)", cheaper.value, "minimum(C * t, C * t**2 / (2 * h))", "min(C_i t, C_i t²/(2h))")  # fmt: skip
-    return numbered(
+    return soft.steps(
         "HUBER",
-        soft.margin(),
-        soft.primal(
+        first=soft.margin(),
+        primal=soft.primal(
             "Slack comes in two parts. ξ_i costs a square, and its last bit is cheaper than ζ_i until ξ_i = h; from "
             "there on ζ_i is the cheaper one."
         ),
-        soft.lagrangian_step(
+        lagrangian=soft.lagrangian_step(
             first=f"The margin rows get multipliers α, and ζ_i ≥ 0 gets η_i. ξ_i ≥ 0 needs none: {NEEDS_NONE}."
         ),
-        soft.stationarity_in_w(),
-        soft.stationarity_in_b(),
-        step(
+        level=step(
             "Stationarity in ξ and ζ",
             "The last bit of ξ_i costs C_iξ_i/h, and the margin row pays α_i for it: α is the curved part of the slack "
             "in other units. ζ_i stands in two constraints, whose multipliers share its price.",
@@ -54,29 +52,24 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
                 *soft.etas(flat_in(r"\zeta_i")),
             )),
         ),
-        soft.dual_feasibility(),
-        soft.complementary_slackness(),
-        soft.substitution(
+        xi=None,
+        substitution=soft.substitution(
             "ζ drops out, half of each quadratic term cancels, and what is left of ξ is a square of α",
             "ξ = hα/C, η = C − α",
         ),
-        soft.dual("the box of a C-SVM, and a square", line(D, "=", H / of.C)),
-        soft.weights_recovered(),
-        soft.intercept_recovered(
+        dual=soft.dual("the box of a C-SVM, and a square", line(D, "=", H / of.C)),
+        intercept=soft.intercept_recovered(
             "Where α_i is between 0 and C_i, y_i f(x_i) is 1 less the slack, which α gives. One such sample would give "
             "b, and the mean over all of them is less sensitive to rounding."
         ),
-        soft.kinds_of_samples(
+        kinds=soft.kinds_of_samples(
             case(of.idle, line(of.ALPHA, "=", 0, scale="box"), line(soft.reach, "≥", 1, scale="level")),
             case(of.between, line(0, "<", of.ALPHA, "<", of.C, scale="box"), line(soft.reach, "=", 1 - CURVE, scale="level")),
             case(of.bounded, line(of.ALPHA, "=", of.C, scale="box"), line(soft.reach, "≤", 1 - H, scale="level")),
             text="Complementary slackness leaves three cases: beyond the margin, behind it by less than h, and behind "
             "it by more, where every sample pulls equally.",
         ),
-        soft.strong_duality(),
-        soft.linear_weights(),
-        soft.weak_duality(),
-        step(
+        last=step(
             "Between hinge and squared hinge",
             "What a slack t ≥ 0 costs, ψ_i(t), lies between the price of the C-SVM less C_ih/2 and that price itself, "
             "and is never above that of a square: it is the square up to t = h. So a small h gives the C-SVM, and a "

@@ -11,7 +11,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.derivation.display import HOLDS
 from qpsvm.derivation.expressions import RELATIONS, Term, indexed, letter, line, written
-from qpsvm.derivation.quantities import At, share
+from qpsvm.derivation.quantities import At, share, size_of
 from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.program import solution as kkt
 
@@ -33,7 +33,11 @@ def part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[A
 W = letter("w", "products")
 W2 = letter(r"\|w\|^2", "square_of_w", "norm(w)**2")
 NORM = letter(r"\|w\|", lambda at: np.sqrt(at.square_of_w), "norm(w)")
-APART = letter(r"\|w-w(\alpha)\|^2", "square_of_difference", "norm(w - w_of_alpha)**2")
+APART = letter(
+    r"\|w-w(\alpha)\|^2",
+    lambda at: at.square_of_w - 2.0 * float(at.beta @ (at.values - at.b)) + at.quadratic,
+    "norm(w - w_of_alpha)**2",
+)
 B = letter("b")
 Y = letter("y_i")
 F = letter("f(x_i)", "values", "f(X)")
@@ -211,3 +215,8 @@ SOLVED = (
     line(letter("", violation, "qp.violation(alpha)", "by how much α violates a constraint of the dual QP"), "=", 0,
          scale=lambda at: max(at.reach, float(np.abs(at.dual_point).max())), shown=False),
 )  # fmt: skip
+
+
+def size_between(at: At) -> float:
+    """What differences of f are relative to at samples between those trained on."""
+    return size_of(at.sums_between(at.beta), at.terms_of_u)

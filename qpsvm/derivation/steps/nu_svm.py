@@ -8,7 +8,7 @@ from qpsvm.derivation.expressions import HALF, Equation, Term, dot, letter, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, numbered, step, two_class
+from qpsvm.derivation.steps.shared import Argument, step, two_class
 from qpsvm.machines import NuSVM
 from qpsvm.machines.nu_svm import largest_nu
 
@@ -50,26 +50,19 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
     largest = letter(
         r"\nu_{\max}=\frac{2\min(S_+,S_-)}{S}", lambda at: float(at.problem.nu_max), "nu_max", "ν_max = 2·min(S₊, S₋)/S"
     )
-    return numbered(
+    return soft.steps(
         "NUSVM",
-        soft.margin(),
-        soft.primal(
+        first=soft.margin(),
+        primal=soft.primal(
             "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it: a_i "
             "is 1/n, or sample i's share of all weights. ν balances the two in shares of samples, not in prices."
         ),
-        soft.lagrangian_step(),
-        soft.stationarity_in_w(),
-        soft.stationarity_in_b(),
-        soft.stationarity_in(
+        level=soft.stationarity_in(
             "ρ", r"\rho", "ρ(Σ α_i − ν)", " So ν is the total of the multipliers."
         ),
-        soft.stationarity_in_xi(),
-        soft.dual_feasibility(),
-        soft.complementary_slackness(),
-        soft.substitution("b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
-        soft.dual("the shortest way between two reduced convex hulls, one for each class"),
-        soft.weights_recovered(),
-        step(
+        substitution=soft.substitution("b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
+        dual=soft.dual("the shortest way between two reduced convex hulls, one for each class"),
+        intercept=step(
             "Recovering b and ρ",
             "With s = ρ − b and t = ρ + b the primal splits into one problem for each class. Each is solved by a "
             "weighted quantile of u = K(α∘y).",
@@ -81,9 +74,9 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             )),
             levels._soft_interval, general="LEVEL.3",
         ),
-        soft.kinds_of_samples(),
-        soft.strong_duality(),
-        step(
+        strong=(
+            soft.strong_duality(),
+            step(
             "How large ν may be", "The two equalities give each class half of ν, and no class can hold more than its "
             "weights.",
             Equation("below", (
@@ -93,11 +86,10 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             )),
             largest_nu,
         ),
-        soft.what_nu_bounds(
+        ),
+        besides=soft.what_nu_bounds(
             soft.reach, of.RHO, of.NU,
             "A sample behind the margin has α_i = a_i, so such samples weigh at most ν together. No α_i is larger than "
             "a_i, so the support vectors weigh at least ν together.",
         ),
-        soft.linear_weights(),
-        soft.weak_duality(),
     )  # fmt: skip

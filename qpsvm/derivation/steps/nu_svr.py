@@ -9,7 +9,7 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.shared import Argument, numbered, step
+from qpsvm.derivation.steps.shared import Argument, step
 from qpsvm.machines import NuSVR
 
 MASS, SHARE = dot(1, two.ABOVE + two.BELOW), of.NU * two.SIGMA_C
@@ -48,32 +48,26 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
     upper, lower = of.B + two.EPSILON, of.B - two.EPSILON
     beyond = of.weight_where(two.MISSED, ">", two.EPSILON, two.C)
     outside = of.weight_where(two.MISSED, "≥", two.EPSILON, two.C)
-    return numbered(
+    return tube.steps(
         "NUSVR",
-        tube.loss(
+        first=tube.loss(
             "The half width ε of the tube is a variable, and costs as much as a share ν of all samples that miss it by "
             "a unit; Σ_C is the sum of all C_i. So ν says how many samples may lie outside, and the noise in the data "
             "how wide the tube is.",
             total(two.C * most(0, two.MISSED - two.EPSILON)),
         ),
-        tube.primal(
+        primal=tube.primal(
             "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. ε < 0 would "
             "save νΣ_C a unit and cost Σ_C or more, so that ε ≥ 0 need not be asked for."
         ),
-        tube.lagrangian_step(two.MULTIPLIERS),
-        tube.stationarity_in_w(),
-        tube.stationarity_in_b(),
-        tube.stationarity_in(
+        lagrangian=tube.lagrangian_step(two.MULTIPLIERS),
+        level=tube.stationarity_in(
             "ε", r"\varepsilon", "ε(ν ΣC_i − Σ α⁺_i − Σ α⁻_i)",
             " So ν is the total of the multipliers, as a share of what they are when all samples pull.",
         ),
-        tube.stationarity_in_xi(),
-        tube.dual_feasibility(),
-        tube.complementary_slackness(),
-        tube.substitution("b, ε, ξ and ξ* drop out, and with ε the price of the tube", two.ETA),
-        tube.dual("2n variables in a box, and two equalities"),
-        tube.weights_recovered(),
-        step(
+        substitution=tube.substitution("b, ε, ξ and ξ* drop out, and with ε the price of the tube", two.ETA),
+        dual=tube.dual("2n variables in a box, and two equalities"),
+        intercept=step(
             "Recovering b and ε",
             "b + ε is the upper edge of the tube and b − ε the lower one, seen from u = Kβ. Each side has half of the "
             "mass, so that the primal splits into one problem for each edge, solved by a weighted quantile.",
@@ -83,15 +77,12 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             )),
             levels._soft_interval, general="LEVEL.3",
         ),
-        tube.kinds_of_samples(*two.KINDS),
-        tube.strong_duality(),
-        step(
+        kinds=tube.kinds_of_samples(*two.KINDS),
+        besides=step(
             "What ν bounds",
             "A sample beyond the tube has α_i = C_i, so such samples weigh at most a share ν together. No sample "
             "inside has any α, so those on the edge and beyond weigh at least ν. The residual is by how much a bound "
             "fails.",
             Equation("alone", (line(beyond, "≤", SHARE, "≤", outside, scale=lambda at: SHARE.value(at)),)),
         ),
-        tube.linear_weights(),
-        tube.weak_duality(),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, Rows, numbered, step
+from qpsvm.derivation.steps.shared import Argument, Rows, step
 from qpsvm.machines import OneClass, Problem
 
 S = letter("s_i", "C")
@@ -30,15 +30,12 @@ WHAT_NU_BOUNDS = (
 
 def enclosing(problem: Problem, rows: Rows, price: Term, **more: Any) -> Argument:
     """A machine without labels, of which f is to reach 0, less slack."""
-    return Argument(
-        problem, (rows,), price, coef=of.ALPHA, pairs=r"\alpha_i\alpha_j", pull=MASS, matrix=r"X^{\top}\alpha", **more
-    )
+    return Argument(problem, (rows,), price, coef=of.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **more)
 
 
 def argument(problem: OneClass) -> Argument:
     """What the machine is."""
-    asked = line(of.PRODUCT, "≥", RHO - of.XI, scale="level")
-    rows = Rows(of.ALPHA, of.XI, of.PRODUCT - RHO, asked, of.ETA, of.XI, S)
+    rows = Rows(of.ALPHA, of.XI, of.PRODUCT, RHO, of.ETA, of.XI, S)
     return enclosing(
         problem, rows, total(S * of.XI), linear=(), quadratic=HALF * FORM, others=r",\rho", reward=-(SHARE * RHO),
         equality=(MASS, SHARE), gone=RHO * (MASS - SHARE), level=0.0, b="ρ",
@@ -59,37 +56,34 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     highest = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
     nothing = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")
     there = letter(r"P(w^*,\rho^*,\xi^*)", "primal_value", "P(w, rho, xi)", "the primal's value")
-    return numbered(
+    return plane.steps(
         "ONE",
-        step(
+        first=step(
             "Plane",
             "The plane f = 0 is ρ/‖w‖ away from the origin. Samples on the boundary lie on it, so that this is how far "
             "they reach along w/‖w‖.",
             Equation("alone", (line(distance, "=", RHO / of.NORM, scale=size_of_distance),)),
         ),
-        plane.primal(
+        primal=plane.primal(
             "−νSρ rewards a plane far from the origin, and a sample on the side of the origin pays for it. S is the "
             "sum of the weights, n without any: ν balances the two in shares of samples."
         ),
-        plane.lagrangian_step("α_i for the plane and η_i for ξ_i ≥ 0"),
-        plane.stationarity_in_w(),
-        plane.stationarity_in(
+        lagrangian=plane.lagrangian_step("α_i for the plane and η_i for ξ_i ≥ 0"),
+        b=None,
+        level=plane.stationarity_in(
             "ρ", r"\rho", "ρ(Σ α_i − νS)", " So ν is the mean of the multipliers, in units of the weights.",
         ),
-        plane.stationarity_in_xi(),
-        plane.dual_feasibility(),
-        plane.complementary_slackness(),
-        plane.substitution("ρ and ξ drop out, and with them everything that is linear in α", "η = s − α"),
-        plane.dual(
+        substitution=plane.substitution("ρ and ξ drop out, and with them everything that is linear in α", "η = s − α"),
+        dual=plane.dual(
             "the shortest vector in the reduced convex hull of the samples, in units of νS: where the plane touches "
             "the hull, it stands at right angles to that"
         ),
-        plane.weights_recovered(
+        f=plane.weights_recovered(
             r"f(x)=\langle w,\varphi(x)\rangle-\rho",
-            line(f, "=", of.kernel_sum(of.ALPHA, "x") - RHO, scale="size_between", place="between",
+            line(f, "=", of.kernel_sum(of.ALPHA, "x") - RHO, scale=of.size_between, place="between",
                  left=r"\phantom{f(x)}"),
         ),
-        step(
+        intercept=step(
             "Recovering ρ",
             "For a given w, only −νSρ and the slacks depend on ρ. The best ρ has a share ν of the weights below it: a "
             "weighted quantile of u = Kα.",
@@ -101,12 +95,10 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             )),
             levels._soft_interval, general="LEVEL.3",
         ),
-        plane.kinds_of_samples(),
-        plane.strong_duality(),
-        plane.what_nu_bounds(of.F, 0, SHARE, WHAT_NU_BOUNDS),
-        plane.linear_weights(-RHO),
-        plane.weak_duality(),
-        step(
+        besides=plane.what_nu_bounds(of.F, 0, SHARE, WHAT_NU_BOUNDS),
+        linear=plane.linear_weights(-RHO),
+        last=(
+            step(
             "The origin among the samples",
             "w = 0 and ρ = 0 cost nothing, so the optimum, at w*, ρ* and ξ*, is never above 0. It is 0 where the "
             "reduced hull of the samples holds the origin, and no plane parts them.",
@@ -116,7 +108,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             )),
             Vanishing.nothing, general="VANISH.1",
         ),
-        step(
+            step(
             "All of the weight: ν = 1",
             "The bounds then leave no choice, α = s. No sample need be inside, and ρ may be as large as it likes: what "
             "a larger ρ earns is what the slacks cost.",
@@ -126,6 +118,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
                 line(RHO, "≥", highest, before=r",\quad ", scale="level"),
             ), lambda at: "" if at.problem.nu == 1.0 else f"ν is {at.problem.nu:g}, so that there is a choice"),
             levels._soft_interval, general="LEVEL.3",
+        ),
         ),
     )  # fmt: skip
 

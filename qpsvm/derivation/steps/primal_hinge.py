@@ -8,7 +8,7 @@ from qpsvm.derivation.expressions import HALF, Equation, Term, display, letter, 
 from qpsvm.derivation.quantities import At, size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, numbered, step, two_class
+from qpsvm.derivation.steps.shared import Argument, step, two_class
 from qpsvm.machines import PrimalHinge
 from qpsvm.machines.problem.reading import read
 from qpsvm.program import solution as kkt
@@ -32,36 +32,29 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     soft = argument(problem)
     ones = letter(r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit, "(K + 1) @ (alpha * y)", "Σ_j α_j y_j (K(x_j, x_i) + 1)")  # fmt: skip
     c_svm = letter("", value_of_c_svm, "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α")
-    return numbered(
+    return soft.steps(
         "PHINGE",
-        soft.loss(
+        first=soft.loss(
             "The mean hinge loss is the empirical risk: p_i is 1/n, or sample i's share of all weights. A sample "
             "beyond its margin adds nothing to it. The norm keeps w short.",
             total(P * most(0, 1 - soft.reach)), "Primal",
         ),
-        soft.primal(
+        primal=soft.primal(
             "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
             "constraints.",
             "Primal as a QP",
         ),
-        soft.lagrangian_step(
+        lagrangian=soft.lagrangian_step(
             first="The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM."
         ),
-        soft.stationarity_in_w(),
-        soft.stationarity_in_b(),
-        soft.stationarity_in_xi(),
-        soft.dual_feasibility(),
-        soft.complementary_slackness(),
-        soft.substitution(eta="η"),
-        soft.dual("n variables in a box, and one equality, which is there only for a free intercept"),
-        soft.weights_recovered(),
-        soft.intercept_recovered(
+        substitution=soft.substitution(eta="η"),
+        dual=soft.dual("n variables in a box, and one equality, which is there only for a free intercept"),
+        intercept=soft.intercept_recovered(
             "At the kink f(x_i) = y_i, so one sample there would give b. The mean over all of them is less sensitive "
             "to rounding. Where there are none, b is a weighted quantile: every b that minimises the loss is as good."
         ),
-        soft.kinds_of_samples(),
-        soft.strong_duality(),
-        step(
+        besides=(
+            step(
             "The same as a C-SVM",
             "Dividing by λ moves the weight from the norm to the loss. The α found here is certified for the C-SVM as "
             "it stands: α and f are the same, and the values are divided by λ.",
@@ -74,7 +67,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             )),
             PrimalHinge.equivalent_c_svm,
         ),
-        step(
+            step(
             "Multipliers of the QP",
             "A solver of the primal QP returns λα as the multipliers of its margin rows: with them its stationarity "
             "holds, block by block.",
@@ -86,7 +79,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             ), too_many),
             read,
         ),
-        step(
+            step(
             "A feature of ones",
             "A penalised b is the weight of one more feature that is 1 for every sample. Its products are 1, so K + 1 "
             "takes the place of K, and no equality is left.",
@@ -98,8 +91,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "" if soft.penalised else f"intercept={problem.intercept!r}: only a penalised b is a weight like the "
             "others",
         ),
-        soft.linear_weights(),
-        soft.weak_duality(),
+        ),
     )  # fmt: skip
 
 
@@ -130,7 +122,7 @@ def of_row(name: str) -> Term:
 
 def size_of_b(at: At) -> float:
     """What the row of b is relative to, as (PHINGE.5) measures b itself."""
-    return at.unit * (max(at.total, 1 + abs(at.b)) if at.penalised_b else at.total)
+    return at.unit * (max(at.total, 1 + abs(at.b)) if at.problem.intercept == "penalised" else at.total)
 
 
 #: The blocks of the primal QP's stationarity, what they are relative to, and where they are there.

@@ -11,7 +11,7 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.shared import Argument, case, numbered, step
+from qpsvm.derivation.steps.shared import Argument, case, step
 from qpsvm.machines import QuantileSVR
 
 TAU = letter(r"\tau", lambda at: at.problem.quantile)
@@ -37,29 +37,23 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
     among = line(-LOWER, "<", two.BETA, "<", UPPER, **largest)
     mean = of.mean_over("M", of.T - of.U, lambda at: np.logical_or(*np.split(of.free(at), 2)))
     below_f, above_f = of.weight_where(of.T, "<", of.F, two.C), of.weight_where(of.T, ">", of.F, two.C)
-    return numbered(
+    return curve.steps(
         "QSVR",
-        curve.loss(
+        first=curve.loss(
             "A number that is missed from below costs τ a unit, one that is missed from above 1 − τ. Where all x are "
             "the same, the mean of that loss is smallest at the τ-quantile of t, as the mean square is at the mean.",
             total(two.C * loss),
         ),
-        curve.primal(
+        primal=curve.primal(
             "The maximum of two linear functions is the smallest number above both: its kink becomes two linear "
             "constraints, with a slack and a price for each side of f."
         ),
-        curve.lagrangian_step(two.MULTIPLIERS),
-        curve.stationarity_in_w(),
-        curve.stationarity_in_b(),
-        curve.stationarity_in_xi(),
-        curve.dual_feasibility(),
-        curve.complementary_slackness(),
-        curve.substitution(eta=two.ETA),
-        curve.dual(
+        lagrangian=curve.lagrangian_step(two.MULTIPLIERS),
+        substitution=curve.substitution(eta=two.ETA),
+        dual=curve.dual(
             "only β meets the objective, so that it is a problem of n variables between −(1 − τ)C and τC"
         ),
-        curve.weights_recovered(),
-        curve.intercept_recovered(
+        intercept=curve.intercept_recovered(
             "On the curve f(x_i) = t_i, so one sample there would give b. The mean over all of them is less sensitive "
             "to rounding. Where there are none, b is the weighted τ-quantile of t − u: every b of its interval is as "
             "good.",
@@ -67,13 +61,12 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
             line(of.U, "=", of.kernel_sum(two.BETA), before=r",\quad ", joined=True, measured=False),
             rf"M=\{{i:{among.latex()},\ \beta_i\ne 0\}}",
         ),
-        curve.kinds_of_samples(
+        kinds=curve.kinds_of_samples(
             case(inside, among, line(of.T, "=", of.F, scale="level")),
             case(lambda at: np.split(of.bounded(at), 2)[0], line(two.BETA, "=", UPPER, **largest), line(of.T, "≥", of.F, scale="level")),
             case(lambda at: np.split(of.bounded(at), 2)[1], line(two.BETA, "=", -LOWER, **largest), line(of.T, "≤", of.F, scale="level")),
         ),
-        curve.strong_duality(),
-        step(
+        besides=step(
             "What τ bounds",
             "A sample above the curve has β_i = τC_i, one below it −(1 − τ)C_i, and all β_i add up to 0. So at most a "
             "share τ lies below f and at most 1 − τ above, which makes f a quantile of the training samples. The "
@@ -85,6 +78,4 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
             absent="" if problem.intercept == "free" else
             f"intercept={problem.intercept!r}: without a free b, Σ β_i is not 0",
         ),
-        curve.linear_weights(),
-        curve.weak_duality(),
     )  # fmt: skip

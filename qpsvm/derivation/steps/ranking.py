@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import HALF, SUM, Equation, flat_in, letter, line, total, written
+from qpsvm.derivation.expressions import HALF, SUM, Equation, flat_in, letter, line, term, total, written
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, Rows, numbered, step, value_of
+from qpsvm.derivation.steps.shared import Argument, Rows, step, value_of
 from qpsvm.machines import Ranking
 from qpsvm.space.kernels.feature_map import FeatureMap
 
@@ -24,11 +24,11 @@ APART = letter("f(x_i)-f(x_j)", "f", "f(X[i]) - f(X[j])", rank=SUM)
 
 def argument(problem: Ranking) -> Argument:
     """What the machine is."""
-    rows = Rows(ALPHA, XI, APART - 1, line(APART, "≥", 1 - XI, scale="level"), ETA, XI, C)
+    rows = Rows(ALPHA, XI, APART, term(1), ETA, XI, C)
     quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "quadratic", "alpha @ A @ K @ A.T @ alpha")
     return Argument(
         problem, (rows,), total(C * XI, "k"), linear=(total(ALPHA, "k"),), coef=BETA, quadratic=HALF * quadratic,
-        pairs=r"\beta_i\beta_j", pull=total(BETA), reach=APART, row="k", matrix=r"X^{\top}A^{\top}\alpha",
+        pairs=r"\beta_i\beta_j", reach=APART, row="k", matrix=r"X^{\top}A^{\top}\alpha",
     )  # fmt: skip
 
 
@@ -56,9 +56,9 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         "norm(w)**2 / 2 + C @ maximum(1 - y * (z @ w), 0)",
         "the value of the C-SVM over differences",
     )
-    return numbered(
+    return order.steps(
         "RANK",
-        step(
+        first=step(
             "Order",
             "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
             "w: this is the margin. It is measured at the pairs that are just in order.",
@@ -68,12 +68,12 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
                 r"\ \ge\ \frac{1}{\|w\|}",
             ), nobody_just_in_order),
         ),
-        order.primal(
+        primal=order.primal(
             "Pairs far apart are weighed against slack. ξ_k is what is missing to 1 in pair k, and C_k is the price of "
             "a unit of it."
         ),
-        order.lagrangian_step("α_k for the order of a pair and η_k for ξ_k ≥ 0"),
-        step(
+        lagrangian=order.lagrangian_step("α_k for the order of a pair and η_k for ξ_k ≥ 0"),
+        w=step(
             "Stationarity in w",
             "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sample by sample it is "
             "what it wins as the better one less what it loses as the worse one.",
@@ -85,28 +85,23 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             Ranking._record,
             construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
         ),
-        order.stationarity_in_xi(),
-        order.dual_feasibility(),
-        order.complementary_slackness(),
-        order.substitution("ξ drops out, half of the quadratic term cancels, and only kernel values are left"),
-        order.dual("a variable for each pair, in a box, and no equality"),
-        step(
+        b=None,
+        substitution=order.substitution("ξ drops out, half of the quadratic term cancels, and only kernel values are left"),
+        dual=order.dual("a variable for each pair, in a box, and no equality"),
+        f=step(
             "Recovering f",
             "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
             "needs. What one sample wins another one loses, so β adds up to 0.",
             Equation("below", (
-                line(f, "=", of.kernel_sum(BETA, "x"), scale="size_between", place="between",
+                line(f, "=", of.kernel_sum(BETA, "x"), scale=of.size_between, place="between",
                      left=r"f(x)=\langle w,\varphi(x)\rangle"),
-                line(total(BETA), "=", 0, scale="scale_of_pull"),
+                line(total(BETA), "=", 0, scale=lambda at: at.total or 1.0),
             )),
             Ranking._record,
             construction="" if problem.space.is_linear else "the decision function is this sum",
         ),
-        order.kinds_of_samples(),
-        order.strong_duality("pairs"),
-        order.linear_weights(),
-        order.weak_duality(),
-        step(
+        strong=order.strong_duality("pairs"),
+        last=step(
             "The same as a C-SVM of differences",
             "A difference is a sample of class +1, and a hyperplane through the origin is to have all of them on one "
             "side. Turned round it is a sample of class −1. Both say the same, and so does the value.",

@@ -45,7 +45,7 @@ from qpsvm.derivation.expressions import (
     total,
     written,
 )
-from qpsvm.derivation.quantities import At
+from qpsvm.derivation.quantities import At, size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.machines import Problem
@@ -77,6 +77,13 @@ def numbered(prefix: str, *steps: Step) -> tuple[Step, ...]:
     return tuple(replace(step, tag=f"{prefix}.{k}") for k, step in enumerate(steps, 1))
 
 
+#: The argument, step by step; of "first", "level", "besides" and "last" a machine has its own, or none.
+ORDER = (
+    "first", "primal", "lagrangian", "w", "b", "level", "xi", "box", "slackness", "substitution", "dual", "f",
+    "intercept", "kinds", "strong", "besides", "linear", "weak", "last",
+)  # fmt: skip
+
+
 def minimum(over: str, objective: Term, text: str = "the primal's value at w, b and ξ") -> Iterator[Line]:
     """What is minimised over letters, and that it has the value that the result claims."""
     yield display(objective, rf"\min_{{{over}}}\ ")
@@ -98,24 +105,36 @@ class Rows:
     """The rows of a machine, or those on one side of f.
 
     alpha, slack: The multiplier of a row and its slack, or None where there may be none.
-    row: What is to be at least minus the slack; `asked` is that constraint as the primal has it.
+    high, low: What is to be larger than what, but for slack; of a regression slack is added to what is high.
     eta, priced, upper: The multiplier of that slack which has a linear price, that slack, and the bound of α.
     half: Which part of the rows they are: of a regression 0 above f, 1 below it.
+    other: The constraint as the primal has it, where that is written in another way.
     """
 
     alpha: Term
     slack: Term | None
-    row: Term
-    asked: Line
+    high: Term | None
+    low: Term | None
     eta: Term | None = None
     priced: Term | None = None
     upper: Term | None = None
     half: int | None = None
+    other: Line | None = None
+
+    @property
+    def asked(self) -> Line:
+        """The constraint of the primal."""
+        if self.other is not None:
+            return self.other
+        if self.half is not None:
+            return line(self.low or 0, "≤", add(self.high, self.slack), scale="level")
+        slacks = () if self.slack is None else self.slack.parts or (self.slack,)
+        return line(self.high or 0, "≥", add(self.low, *(-each for each in slacks)), scale="level")
 
     @property
     def product(self) -> Term:
         """What the row adds to P − D, and takes off L: each entry."""
-        return self.alpha * (self.row + self.slack)
+        return self.alpha * add(self.high, self.low and self.low.turned, self.slack)
 
     @property
     def room(self) -> Term | None:
@@ -139,7 +158,7 @@ class Argument:
     price: What the slacks cost in the primal.
     linear: The linear terms of the dual's value.
     coef: The coefficient of a sample in f.
-    quadratic: The quadratic term of the dual as a matrix product, `bent` that with the square of a curved loss.
+    quadratic: The quadratic term of the dual as a matrix product; `bent` where it has the square of a curved loss.
     others: Letters of the primal besides w, b and the slacks; `reward` is their part of the objective, `equality` what
         they ask of α, and `gone` their part of the Lagrangian at w(α).
     bend, bend_gap, curve: Of a curved loss: its square in the dual, its square in P − D, and δ_iα_i.
@@ -157,12 +176,12 @@ class Argument:
     coef: Term
     quadratic: Term
     pairs: str
-    pull: Term
+    pull: Term = of.B
     others: str = ""
     reward: Term | None = None
     equality: tuple[Term, Term] | None = None
     gone: Term | None = None
-    bent: Term | None = None
+    bent: bool = False
     bend: Term | None = None
     bend_gap: Term | None = None
     curve: Term | None = None
@@ -239,17 +258,16 @@ class Argument:
 
     def value(self, quadratic: Term | None = None) -> Term:
         """The dual's value, with the quadratic term as a matrix product or as it is given."""
-        square = HALF * self.pull**2 if self.penalised and quadratic is None else None
-        bend = self.bend if quadratic is not None or self.bent is None else None
-        quadratic = quadratic or self.bent or self.quadratic
-        return self.scaled(add(*self.linear, -quadratic, bend and -bend, square and -square))
+        rest = [self.quadratic, None if self.bent else self.bend, HALF * self.pull**2 if self.penalised else None]
+        rest = rest if quadratic is None else [quadratic, self.bend]
+        return self.scaled(add(*self.linear, *(each and -each for each in rest)))
 
     @property
     def minimised(self) -> Term:
         """Minus the dual's value."""
         square = HALF * self.pull**2 if self.penalised else None
-        bend = self.bend if self.bent is None else None
-        return self.scaled(add(self.bent or self.quadratic, bend, square, *(-each for each in self.linear)))
+        rest = [self.quadratic, None if self.bent else self.bend, square]
+        return self.scaled(add(*rest, *(-each for each in self.linear)))
 
     @property
     def double(self) -> Term:
@@ -264,6 +282,20 @@ class Argument:
         python = f"({self.coef.python()}) @ (K{' + 1' if self.penalised else ''}) @ ({self.coef.python()})"
         whole = letter(rf"\sum_{{i,j}}{self.pairs} {kernel}", find, python, f"Σ {pairs[0]} {pairs[1]} {text}")
         return times(self.half, whole)
+
+    def steps(self, prefix: str, **own: Step | tuple[Step, ...] | None) -> tuple[Step, ...]:
+        """All steps in order, each as it is in every machine unless the machine has its own, or None."""
+        usual: dict[str, Callable[[], Step]] = {
+            "lagrangian": self.lagrangian_step, "w": self.stationarity_in_w, "b": self.stationarity_in_b,
+            "xi": self.stationarity_in_xi, "box": self.dual_feasibility, "slackness": self.complementary_slackness,
+            "substitution": self.substitution, "f": self.weights_recovered, "kinds": self.kinds_of_samples,
+            "strong": self.strong_duality, "linear": self.linear_weights, "weak": self.weak_duality,
+        }  # fmt: skip
+        found: list[Step] = []
+        for name in ORDER:
+            each = own[name] if name in own else usual[name]() if name in usual else None
+            found += [] if each is None else each if isinstance(each, tuple) else [each]
+        return numbered(prefix, *found)
 
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
 
@@ -343,7 +375,8 @@ class Argument:
                 self._penalised(flat_in("b"), self.pull), certify.penalised_multipliers, general="CERT.2",
             )  # fmt: skip
         equation = Equation(
-            "alone", (line(self.pull, "=", total(self.coef), "=", 0, scale="scale_of_pull", before=flat_in("b")),)
+            "alone",
+            (line(self.pull, "=", total(self.coef), "=", 0, scale=lambda at: at.total or 1.0, before=flat_in("b")),),
         )
         return step(
             "Stationarity in b",
@@ -472,7 +505,7 @@ class Argument:
 
     def dual(self, what: str, *where: Line) -> Step:
         """The best lower bound, written as a minimisation."""
-        pull = line(self.pull, "=", 0, scale="scale_of_pull") if self.problem.intercept == "free" else None
+        pull = line(self.pull, "=", 0, scale=lambda at: at.total or 1.0) if self.problem.intercept == "free" else None
         equality = line(self.equality[0], "=", self.equality[1]) if self.equality else None
         alpha = r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm"
         D = self.value().named("the dual's value at α")
@@ -538,7 +571,7 @@ class Argument:
         f = letter("f(x)", "f_between")
         own = (
             line(f, "=", written(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", f.function) + self.intercept, measured=False),
-            line(f, "=", of.kernel_sum(self.coef, "x") + self.intercept, scale="size_between", place="between",
+            line(f, "=", of.kernel_sum(self.coef, "x") + self.intercept, scale=of.size_between, place="between",
                  left=r"\phantom{f(x)}"),
         )  # fmt: skip
         return step(
@@ -609,7 +642,7 @@ class Argument:
         own = written(r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef)
         matrix = letter(self.matrix, lambda at: at.combination(at.beta), "X.T @ beta", "Xᵀβ")
         f = line(of.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + (minus or self.intercept),
-                 scale="size_of_values", place="sample", left="f(x)")  # fmt: skip
+                 scale=lambda at: size_of(at.values), place="sample", left="f(x)")  # fmt: skip
         first = self.weights(right=own)
         chain = replace(first, sides=(*first.sides, matrix), relations=("=", "="))
         return step(
@@ -626,12 +659,10 @@ def two_class(
 ) -> Argument:  # fmt: skip
     """A machine of which y f is to reach a level, less slack."""
     reach, eta = of.Y * of.F, None if upper is None or priced is None else of.ETA
-    parts = () if slack is None else slack.parts or (slack,)
-    asked = line(reach, "≥", add(term(level), *(-each for each in parts)), scale="level")
-    rows = Rows(of.ALPHA, slack, reach - level, asked, eta, priced if eta else None, upper)
+    rows = Rows(of.ALPHA, slack, reach, term(level), eta, priced if eta else None, upper)
     quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
-    more = {"linear": (total(of.ALPHA),)} | more
+    more = {"linear": (total(of.ALPHA),), "quadratic": quadratic} | more
     return Argument(
-        problem, (rows,), price, coef=of.ALPHA * of.Y, quadratic=quadratic, pairs=r"\alpha_i\alpha_j y_i y_j",
+        problem, (rows,), price, coef=of.ALPHA * of.Y, pairs=r"\alpha_i\alpha_j y_i y_j",
         pull=dot(of.Y, of.ALPHA), reach=reach, level=level, matrix=r"X^{\top}(\alpha\circ y)", **more,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from qpsvm.derivation.expressions import HALF, Equation, letter, line, total
 from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, case, numbered, step, two_class
+from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, case, step, two_class
 from qpsvm.machines import SquaredHinge
 
 #: C_i: the price of a square, of which δ_i = 1/(2C_i) is left.
@@ -20,7 +20,7 @@ BENT = letter(r"\alpha^{\top}(Q+D)\alpha", lambda at: at.quadratic + float(at.sv
 def argument(problem: SquaredHinge) -> Argument:
     """What the machine is."""
     return two_class(
-        problem, None, total(C * of.XI**2), priced=None, curve=CURVE, bent=HALF * BENT,
+        problem, None, total(C * of.XI**2), priced=None, curve=CURVE, quadratic=HALF * BENT, bent=True,
         bend=total(of.ALPHA**2 / (4 * C)), bend_gap=total(C * (of.XI - CURVE) ** 2),
     )  # fmt: skip
 
@@ -29,43 +29,35 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
     """All steps, in order."""
     soft = argument(problem)
     beyond = soft.reach + CURVE
-    return numbered(
+    return soft.steps(
         "SQHINGE",
-        soft.margin(),
-        soft.primal(
+        first=soft.margin(),
+        primal=soft.primal(
             "A wide margin is weighed against the squares of slack. A little slack costs next to nothing, and a sample "
             "far on the wrong side costs more than many near their margin."
         ),
-        soft.lagrangian_step(first=f"The margin rows get multipliers. ξ_i ≥ 0 needs none: {NEEDS_NONE}."),
-        soft.stationarity_in_w(),
-        soft.stationarity_in_b(),
-        soft.stationarity_in_curved_xi(
+        lagrangian=soft.lagrangian_step(first=f"The margin rows get multipliers. ξ_i ≥ 0 needs none: {NEEDS_NONE}."),
+        xi=soft.stationarity_in_curved_xi(
             "The last bit of slack costs 2C_iξ_i, and the margin row pays α_i for it. So α is the slack in other "
             "units, and there is no slack without a multiplier.",
             line(of.XI, "=", CURVE, scale="level"),
         ),
-        soft.dual_feasibility(),
-        soft.complementary_slackness(),
-        soft.substitution(
+        substitution=soft.substitution(
             "half of each quadratic term cancels, and what is left of the slack is a square of α", "ξ = α/(2C)"
         ),
-        soft.dual("α has no upper bound, and the square keeps it from growing", line(D, "=", 1 / (2 * C))),
-        soft.weights_recovered(),
-        soft.intercept_recovered(
+        dual=soft.dual("α has no upper bound, and the square keeps it from growing", line(D, "=", 1 / (2 * C))),
+        intercept=soft.intercept_recovered(
             "Where α_i is positive, y_i f(x_i) is 1 less the slack, which α gives. So every support vector gives b, "
             "and the mean over all of them is less sensitive to rounding."
         ),
-        soft.kinds_of_samples(
+        kinds=soft.kinds_of_samples(
             case(of.idle, line(of.ALPHA, "=", 0, scale="box"), line(soft.reach, "≥", 1, scale="level")),
             case(of.between, line(of.ALPHA, ">", 0, scale="box"), line(soft.reach, "=", 1 - CURVE, scale="level")),
             title="Two kinds of samples",
             text="Complementary slackness leaves two cases. No support vector lies on the margin itself: the first bit of "
             "slack is free, so that every one has some.",
         ),
-        soft.strong_duality(),
-        soft.linear_weights(),
-        soft.weak_duality(),
-        step(
+        last=step(
             "A hard margin in a larger space",
             "D on the diagonal is a kernel of its own: every sample has one more feature, which no other sample has. "
             "With these any classes can be separated, and the hard margin there is this machine.",

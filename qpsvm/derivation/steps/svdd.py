@@ -52,7 +52,7 @@ MASS = dot(1, of.ALPHA)
 def argument(problem: SVDD) -> Argument:
     """What the machine is."""
     asked = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
-    rows = Rows(of.ALPHA, XI, 2 * PRODUCT + 2 * MU - DIAGONAL, asked, of.ETA, XI, of.C)
+    rows = Rows(of.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, of.ETA, XI, of.C, other=asked)
     return enclosing(
         problem, rows, total(of.C * XI), linear=(total(of.ALPHA * DIAGONAL),), quadratic=FORM, others=r",\mu",
         reward=2 * MU, equality=(MASS, term(1)), gone=2 * MU * (1 - MASS), half=None, twice=2.0, reach=F, level=0.0,
@@ -71,7 +71,7 @@ def distances(at: At) -> FloatArray:
 def steps(problem: SVDD) -> tuple[Step, ...]:
     """All steps, in order."""
     linear, ball = problem.space.is_linear, argument(problem)
-    square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], row=SQUARE - FAR),))
+    square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
     f = letter("f(x)", lambda at: 2.0 * at.f_between)
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
     diagonal = letter("", lambda at: at.problem.space.gram.diagonal())
@@ -132,7 +132,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         ball.weights_recovered(
             r"f(x)=R^2-\|\varphi(x)-c\|^2",
             line(f, "=", 2 * of.kernel_sum(of.ALPHA, "x") + 2 * MU, after="-K(x,x)", place="between",
-                 scale=lambda at: 2.0 * at.size_between, left=r"\phantom{f(x)}"),
+                 scale=lambda at: 2.0 * of.size_between(at), left=r"\phantom{f(x)}"),
         ),
         step(
             "Recovering R",

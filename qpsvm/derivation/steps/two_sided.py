@@ -8,7 +8,7 @@ import numpy as np
 
 from qpsvm.base.arrays.exactly import as_floats
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import HALF, Line, Term, add, dot, indexed, letter, line, size
+from qpsvm.derivation.expressions import HALF, Line, Term, dot, indexed, letter, line, size
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.shared import Argument, Rows, case
@@ -42,19 +42,16 @@ def argument(
     linear: bool = True, priced: bool = True, **more: Any,
 ) -> Argument:  # fmt: skip
     """A regression, of which f may miss t by a width."""
-    rows = []
-    for half, (alpha, slack) in enumerate(((ABOVE, XI), (BELOW, XI_STAR))):
-        ahead = of.F - of.T if half else of.T - of.F
-        room = add(width, slack) if width else slack
-        row = add(width, of.F, -of.T) if half == 0 else add(width, of.T, -of.F)
-        rows.append(
-            Rows(alpha, slack, row, line(ahead, "≤", room, scale="level"), ETAS[half] if priced else None,
-                 slack if priced else None, uppers[half] if priced else None, half)
-        )  # fmt: skip
+    rows = tuple(
+        Rows(alpha, slack, width, ahead, *((eta, slack, upper) if priced else (None, None, None)), half)
+        for half, (alpha, slack, ahead, eta, upper) in enumerate(
+            zip((ABOVE, BELOW), (XI, XI_STAR), (of.T - of.F, of.F - of.T), ETAS, uppers, strict=True)
+        )
+    )
     mass = dot(1, ABOVE + BELOW)
     terms = (dot(indexed(of.T), BETA), -(width * mass)) if width and linear else (dot(of.T, BETA),)
     return Argument(
-        problem, tuple(rows), price, linear=terms, coef=BETA, pairs=r"\beta_i\beta_j", pull=dot(1, BETA),
+        problem, rows, price, linear=terms, coef=BETA, pairs=r"\beta_i\beta_j", pull=dot(1, BETA),
         quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), reach=of.F,
         matrix=r"X^{\top}\beta", sides="sides of f", **more,
     )  # fmt: skip
