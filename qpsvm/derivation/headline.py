@@ -115,10 +115,9 @@ def values_agree(at: Letters[Any]) -> bool:
     """Whether P at the result's (w, b) is D at its α, both evaluated anew: of a feasible pair, that is the optimum."""
     difference = abs(at.primal_value - at.dual_value)
     return (
-        at.rows_agree
-        and share(kkt.primal_residual(at.dual, at.dual_point), at.largest) <= SAME
-        and difference <= SAME * at.size
-    )
+        at.rows_agree and share(kkt.primal_residual(at.dual, at.dual_point),
+        at.largest) <= SAME and difference <= SAME * at.size
+    )  # fmt: skip
 
 
 def failed(measured: Mapping[str, Measurement], gap: float) -> str:

@@ -17,9 +17,10 @@ from test_displayed import BALL_ROWS, MANY, ONE, cases, name, problem_of
 
 import qpsvm
 from qpsvm.derivation.constraint_quantities import letters_of
-from qpsvm.derivation.expressions import HALF, SUM, Term, dot, letter, line, plain, total
+from qpsvm.derivation.expressions import line
 from qpsvm.derivation.registry import STEPS, steps_of
 from qpsvm.derivation.residual import NotMeasurable
+from qpsvm.derivation.terms import HALF, SUM, Term, dot, letter, plain, total
 
 HOLDS, SEEN = 1e-8, 1e-6
 IDENTITIES = ("Substitution", "Weak duality")

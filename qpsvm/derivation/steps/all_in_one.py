@@ -8,24 +8,11 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.all_in_one_quantities import JointLetters
-from qpsvm.derivation.expressions import (
-    HALF,
-    PRODUCT,
-    SUM,
-    Equation,
-    Line,
-    Term,
-    add,
-    display,
-    letter,
-    line,
-    size,
-    subject,
-    total,
-)
+from qpsvm.derivation.expressions import Equation, Line, display, line, subject
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import numbered, step, value_of
+from qpsvm.derivation.steps.argument import numbered, step, value_of
+from qpsvm.derivation.terms import HALF, PRODUCT, SUM, Term, add, letter, size, total
 from qpsvm.machines import CrammerSinger
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp
@@ -100,15 +87,17 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
     balance = line(NET, "=", 0, scale="terms")
     f = letter("f_c(x)", lambda at: at.f.ravel(), "f", "f_c(x_i)")
     sums = letter(
-        r"\sum_i\beta_{ic}K(x_i,x)",
-        lambda at: (at.values_of_alpha - of_b * at.b).ravel(),
-        "K @ beta",
-        "Σ_j β_jc K(x_j, x_i)",
-    )
+        r"\sum_i\beta_{ic}K(x_i,x)", lambda at: (at.values_of_alpha - of_b * at.b).ravel(), "K @ beta",
+        "Σ_j β_jc K(x_j, x_i)"
+    )  # fmt: skip
     b = letter("b_c", lambda at: np.broadcast_to(at.b, at.f.shape).ravel()) if of_b else None
     own = letter(r"\beta_{iy}", lambda at: at.beta[np.arange(len(at.label)), at.label], "beta[i, y]")
     w = letter("w_c", lambda at: at.result.w.ravel() if at.is_linear else at.f.ravel())
-    of_beta = letter(r"\sum_i\beta_{ic}\,\varphi(x_i)", lambda at: np.asarray(at.X.T @ at.beta).T.ravel() if at.is_linear else at.values_of_alpha.ravel(), "X.T @ beta", "Σ β_ic φ(x_i)")  # fmt: skip
+    of_beta = letter(
+        r"\sum_i\beta_{ic}\,\varphi(x_i)",
+        lambda at: np.asarray(at.X.T @ at.beta).T.ravel() if at.is_linear else at.values_of_alpha.ravel(),
+        "X.T @ beta", "Σ β_ic φ(x_i)"
+    )  # fmt: skip
     return numbered(
         "CSMC" if one else "WWMC",
         _margin(problem, XI_ROW) if one else _level(penalised, XI_ROW),
@@ -274,11 +263,8 @@ def _two_classes(problem: JointProblem, penalised: bool, rows: str, C: Term, XI:
     return step(
         "Two classes",
         "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the price, whose "
-        "f is "
-        "f₂ − f₁.",
-        Equation("below", (
-            "v=w_2-w_1",
-            line((2 * of.CLAIMED).named("2P", "2P"), "=", HALF * norm + total(2 * C * XI, rows), scale=lambda at: 2.0 * at.size),
-        )),
-        absent="" if len(problem.classes) == 2 else "there are more than two classes",
+        "f is " "f₂ − f₁.", Equation("below",
+        ("v=w_2-w_1", line((2 * of.CLAIMED).named("2P", "2P"), "=", HALF * norm + total(2 * C * XI, rows),
+        scale=lambda at: 2.0 * at.size))),
+        absent="" if len(problem.classes) == 2 else "there are more than two classes"
     )  # fmt: skip

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from qpsvm.derivation.expressions import total
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.shared import Argument, two_class
+from qpsvm.derivation.terms import total
 from qpsvm.machines import CSVM
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.derivation.expressions import Line, letter, line, most, total
+from qpsvm.derivation.expressions import Line, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, case
+from qpsvm.derivation.steps.argument import case
+from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
+from qpsvm.derivation.terms import letter, most, total
 from qpsvm.machines import EpsilonSVR
 
 #: ξ of each row as α gives it, of squared slacks: δ_iα_i.
@@ -40,7 +42,9 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     """All steps, in order."""
     squared, tube = problem.loss == "squared", argument(problem)
     beyond = most(0, two.MISSED - two.EPSILON)
-    beyond_by = two.EPSILON + letter(r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / (2 * C)", "α^±_i/(2C_i)")  # fmt: skip
+    beyond_by = two.EPSILON + letter(
+        r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / (2 * C)", "α^±_i/(2C_i)"
+    )  # fmt: skip
     return tube.steps(
         "ESVR",
         first=tube.loss(

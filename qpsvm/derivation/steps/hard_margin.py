@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.bounds import hard_margin as hard
-from qpsvm.derivation.expressions import HALF, Equation, Term, dot, letter, line, total, written
+from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, case, step, two_class
+from qpsvm.derivation.steps.argument import case, step
+from qpsvm.derivation.steps.shared import Argument, two_class
+from qpsvm.derivation.terms import HALF, Term, dot, letter, total, written
 from qpsvm.machines import HardMargin
 from qpsvm.program.losses import gap_term
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from qpsvm.derivation.expressions import HALF, Equation, flat_in, letter, line, most, total
+from qpsvm.derivation.expressions import Equation, flat_in, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, case, step, two_class
+from qpsvm.derivation.steps.argument import case, step
+from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, two_class
 from qpsvm.derivation.steps.squared_hinge import BENT, D
+from qpsvm.derivation.terms import HALF, letter, most, total
 from qpsvm.machines import HuberHinge
 from qpsvm.program import losses
 
@@ -22,7 +24,8 @@ def argument(problem: HuberHinge) -> Argument:
     """What the machine is."""
     return two_class(
         problem, of.C, total(of.C * (XI**2 / (2 * H) + ZETA)), slack=XI + ZETA, priced=ZETA, curve=CURVE,
-        quadratic=HALF * BENT, bent=True, bend=HALF * total(H * of.ALPHA**2 / of.C), bend_gap=total(of.C / (2 * H) * (XI - CURVE) ** 2),
+        quadratic=HALF * BENT, bent=True, bend=HALF * total(H * of.ALPHA**2 / of.C),
+        bend_gap=total(of.C / (2 * H) * (XI - CURVE) ** 2)
     )  # fmt: skip
 
 
@@ -32,7 +35,10 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     t = letter("t", lambda at: at.xi)
     psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi))
     cheaper = -most(-(of.C * t), -(of.C / (2 * H) * t**2))
-    cheaper = letter(r"\min\Bigl(C_it,\ \tfrac{C_i}{2h}t^2\Bigr)", cheaper.value, "minimum(C * t, C * t**2 / (2 * h))", "min(C_i t, C_i t²/(2h))")  # fmt: skip
+    cheaper = letter(
+        r"\min\Bigl(C_it,\ \tfrac{C_i}{2h}t^2\Bigr)", cheaper.value, "minimum(C * t, C * t**2 / (2 * h))",
+        "min(C_i t, C_i t²/(2h))"
+    )  # fmt: skip
     return soft.steps(
         "HUBER",
         first=soft.margin(),

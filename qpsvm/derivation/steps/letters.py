@@ -10,9 +10,10 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.expressions import RELATIONS, Term, indexed, letter, line, written
+from qpsvm.derivation.expressions import RELATIONS, line
 from qpsvm.derivation.quantities import At, share, size_of
 from qpsvm.derivation.residual import NotMeasurable
+from qpsvm.derivation.terms import Term, indexed, letter, written
 from qpsvm.program import solution as kkt
 
 #: Share of the level by which a row may miss it and still be on it: rounding.
@@ -34,10 +35,9 @@ W = letter("w", "products")
 W2 = letter(r"\|w\|^2", "square_of_w", "norm(w)**2")
 NORM = letter(r"\|w\|", lambda at: np.sqrt(at.square_of_w), "norm(w)")
 APART = letter(
-    r"\|w-w(\alpha)\|^2",
-    lambda at: at.square_of_w - 2.0 * float(at.beta @ (at.values - at.b)) + at.quadratic,
-    "norm(w - w_of_alpha)**2",
-)
+    r"\|w-w(\alpha)\|^2", lambda at: at.square_of_w - 2.0 * float(at.beta @ (at.values - at.b)) + at.quadratic,
+    "norm(w - w_of_alpha)**2"
+)  # fmt: skip
 B = letter("b")
 Y = letter("y_i")
 F = letter("f(x_i)", "values", "f(X)")
@@ -75,8 +75,8 @@ def kernel_sum(coef: Term, x: str = "x_i") -> Term:
 def mean_over(name: str, each: Term, rows: Callable[[Any], Any]) -> Term:
     """The mean over a set of samples."""
     return written(
-        rf"\frac{{1}}{{|{name}|}}\sum_{{i\in {name}}}\Bigl(%s\Bigr)", f"the mean of %s over {name}", f"mean((%s)[{name}])",
-        lambda at, values: float(values[rows(at)].mean()), each,
+        rf"\frac{{1}}{{|{name}|}}\sum_{{i\in {name}}}\Bigl(%s\Bigr)", f"the mean of %s over {name}",
+        f"mean((%s)[{name}])", lambda at, values: float(values[rows(at)].mean()), each
     )  # fmt: skip
 
 
@@ -205,15 +205,15 @@ def violation(at: At) -> float:
 
 #: A sample of weight 0 has no α.
 NOTHING = line(
-    letter("0", "alpha_without_weight", "abs(alpha[sample_weight == 0]).max()", "the largest |α| of a sample of weight 0"),
-    "=", 0, scale=lambda at: at.box.max(), shown=False,
+    letter("0", "alpha_without_weight", "abs(alpha[sample_weight == 0]).max()",
+    "the largest |α| of a sample of weight 0"), "=", 0, scale=lambda at: at.box.max(), shown=False
 )  # fmt: skip
 #: A projected gradient step goes nowhere, and the dual QP finds α feasible.
 SOLVED = (
-    line(letter("", python="alpha", text="α"), "=", letter("", projected, "projected(alpha)", "after a projected gradient step"),
-         scale="reach", shown=False),
+    line(letter("", python="alpha", text="α"), "=", letter("", projected, "projected(alpha)",
+    "after a projected gradient step"), scale="reach", shown=False),
     line(letter("", violation, "qp.violation(alpha)", "by how much α violates a constraint of the dual QP"), "=", 0,
-         scale=lambda at: max(at.reach, float(np.abs(at.dual_point).max())), shown=False),
+    scale=lambda at: max(at.reach, float(np.abs(at.dual_point).max())), shown=False)
 )  # fmt: skip
 
 

@@ -12,27 +12,13 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.points import primal_points
 from qpsvm.bounds.repair import boxed
 from qpsvm.derivation.constraint_quantities import RowLetters
-from qpsvm.derivation.expressions import (
-    HALF,
-    PRODUCT,
-    Equation,
-    Line,
-    Term,
-    add,
-    display,
-    flat_in,
-    letter,
-    line,
-    size,
-    subject,
-    term,
-    times,
-    total,
-)
+from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line, subject
 from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, numbered, step, value_of
+from qpsvm.derivation.steps.argument import numbered, step, value_of
+from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.terms import HALF, PRODUCT, Term, add, letter, size, term, times, total
 from qpsvm.machines import SVDD, Constraints, Problem, Ranking, ValueConstraints
 from qpsvm.machines.problem.forms import primal_with_rows, qp_with_rows
 from qpsvm.machines.problem.linear_constraints import UserRows, user_rows
@@ -96,7 +82,7 @@ LEVEL = letter(r"\ell_k", lambda at: at.svm.level, "level")
 DELTA = letter(r"\delta_k", lambda at: at.svm.curvature)
 UPPER = letter("U_k", "C")
 LENGTH = letter("K(x_k,x_k)", lambda at: 2.0 * at.svm.level, "K.diagonal()")
-SQUARE = letter(r"\bigl\|w(\alpha,\lambda)\bigr\|^2", lambda at: unit_of(at) ** 2 * at.quadratic, "norm(w_of_alpha)**2")  # fmt: skip
+SQUARE = letter(r"\bigl\|w(\alpha,\lambda)\bigr\|^2", lambda at: unit_of(at) ** 2 * at.quadratic, "norm(w_of_alpha)**2")
 
 
 class Terms:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds import levels
-from qpsvm.derivation.expressions import HALF, Equation, Term, dot, letter, line, total
+from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, step, two_class
+from qpsvm.derivation.steps.argument import step
+from qpsvm.derivation.steps.shared import Argument, two_class
+from qpsvm.derivation.terms import HALF, Term, dot, letter, total
 from qpsvm.machines import NuSVM
 from qpsvm.machines.nu_svm import largest_nu
 
@@ -40,7 +42,10 @@ def quantile(value: Term, sign: float) -> Term:
 
 def half_of(sign: str) -> Term:
     """Σ α_i over one class."""
-    return letter(rf"\sum_{{y_i={sign}1}}\alpha_i", lambda at: float(at.alpha[at.y > 0 if sign == "+" else at.y < 0].sum()), f"sum(alpha[y == {sign}1])", f"Σ α_i over the class {sign}1")  # fmt: skip
+    return letter(
+        rf"\sum_{{y_i={sign}1}}\alpha_i", lambda at: float(at.alpha[at.y > 0 if sign == "+" else at.y < 0].sum()),
+        f"sum(alpha[y == {sign}1])", f"Σ α_i over the class {sign}1"
+    )  # fmt: skip
 
 
 def steps(problem: NuSVM) -> tuple[Step, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds import levels
-from qpsvm.derivation.expressions import Equation, Term, dot, line, most, total
+from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.shared import Argument, step
+from qpsvm.derivation.steps.argument import step
+from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.terms import Term, dot, most, total
 from qpsvm.machines import NuSVR
 
 MASS, SHARE = dot(1, two.ABOVE + two.BELOW), of.NU * two.SIGMA_C

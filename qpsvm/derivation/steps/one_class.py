@@ -8,12 +8,14 @@ import numpy as np
 
 from qpsvm.bounds import levels
 from qpsvm.bounds.zero_optimum import Vanishing
-from qpsvm.derivation.expressions import HALF, Equation, Line, Term, dot, letter, line, total
+from qpsvm.derivation.expressions import Equation, Line, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, Rows, step
+from qpsvm.derivation.steps.argument import Rows, step
+from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.terms import HALF, Term, dot, letter, total
 from qpsvm.machines import OneClass, Problem
 
 S = letter("s_i", "C")

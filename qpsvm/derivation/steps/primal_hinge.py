@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.derivation.expressions import HALF, Equation, Term, display, letter, line, most, total
+from qpsvm.derivation.expressions import Equation, display, line
 from qpsvm.derivation.quantities import At, size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, step, two_class
+from qpsvm.derivation.steps.argument import step
+from qpsvm.derivation.steps.shared import Argument, two_class
+from qpsvm.derivation.terms import HALF, Term, letter, most, total
 from qpsvm.machines import PrimalHinge
 from qpsvm.machines.problem.reading import read
 from qpsvm.program import solution as kkt
@@ -30,7 +32,10 @@ def argument(problem: PrimalHinge) -> Argument:
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     """All steps, in order."""
     soft = argument(problem)
-    ones = letter(r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit, "(K + 1) @ (alpha * y)", "Σ_j α_j y_j (K(x_j, x_i) + 1)")  # fmt: skip
+    ones = letter(
+        r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit,
+        "(K + 1) @ (alpha * y)", "Σ_j α_j y_j (K(x_j, x_i) + 1)"
+    )  # fmt: skip
     c_svm = letter("", value_of_c_svm, "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α")
     return soft.steps(
         "PHINGE",

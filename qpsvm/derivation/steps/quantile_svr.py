@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.derivation.expressions import Equation, letter, line, most, total
+from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.shared import Argument, case, step
+from qpsvm.derivation.steps.argument import case, step
+from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.terms import letter, most, total
 from qpsvm.machines import QuantileSVR
 
 TAU = letter(r"\tau", lambda at: at.problem.quantile)

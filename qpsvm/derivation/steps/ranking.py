@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import HALF, SUM, Equation, flat_in, letter, line, term, total, written
+from qpsvm.derivation.expressions import Equation, flat_in, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, Rows, step, value_of
+from qpsvm.derivation.steps.argument import Rows, step, value_of
+from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.terms import HALF, SUM, letter, term, total, written
 from qpsvm.machines import Ranking
 from qpsvm.space.kernels.feature_map import FeatureMap
 
@@ -48,14 +50,16 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         r"\sum_k%s\bigl(\varphi(x_i)-\varphi(x_j)\bigr)", "Σ %s (φ(x_i) − φ(x_j))", "(phi(X[i]) - phi(X[j])).T @ %s",
         differences, ALPHA,
     )  # fmt: skip
-    along = letter(r"\frac{\langle w,\,\varphi(x_i)-\varphi(x_j)\rangle}{\|w\|}", lambda at: at.svm.at_rows(at.values - at.b) / of.NORM.value(at), "(phi(X[i]) - phi(X[j])) @ w / norm(w)", "⟨w, φ(x_i) − φ(x_j)⟩/‖w‖")  # fmt: skip
+    along = letter(
+        r"\frac{\langle w,\,\varphi(x_i)-\varphi(x_j)\rangle}{\|w\|}",
+        lambda at: at.svm.at_rows(at.values - at.b) / of.NORM.value(at), "(phi(X[i]) - phi(X[j])) @ w / norm(w)",
+        "⟨w, φ(x_i) − φ(x_j)⟩/‖w‖"
+    )  # fmt: skip
     f, stationary = letter("f(x)", "f_between"), flat_in("w")
     svm = letter(
-        "",
-        svm_of_differences,
-        "norm(w)**2 / 2 + C @ maximum(1 - y * (z @ w), 0)",
-        "the value of the C-SVM over differences",
-    )
+        "", svm_of_differences, "norm(w)**2 / 2 + C @ maximum(1 - y * (z @ w), 0)",
+        "the value of the C-SVM over differences"
+    )  # fmt: skip
     return order.steps(
         "RANK",
         first=step(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from qpsvm.derivation.expressions import HALF, Equation, letter, line, total
+from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, case, step, two_class
+from qpsvm.derivation.steps.argument import case, step
+from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, two_class
+from qpsvm.derivation.terms import HALF, letter, total
 from qpsvm.machines import SquaredHinge
 
 #: C_i: the price of a square, of which δ_i = 1/(2C_i) is left.
@@ -14,7 +16,10 @@ C = letter("C_i", lambda at: 0.5 / at.svm.curvature)
 #: δ_iα_i, and D of the dual.
 CURVE, D = of.ALPHA / (2 * C), letter("D_{ii}", lambda at: at.svm.curvature, "D.diagonal()")
 #: αᵀ(Q + D)α
-BENT = letter(r"\alpha^{\top}(Q+D)\alpha", lambda at: at.quadratic + float(at.svm.curvature @ at.alpha**2), "alpha @ (Q + D) @ alpha")  # fmt: skip
+BENT = letter(
+    r"\alpha^{\top}(Q+D)\alpha", lambda at: at.quadratic + float(at.svm.curvature @ at.alpha**2),
+    "alpha @ (Q + D) @ alpha"
+)  # fmt: skip
 
 
 def argument(problem: SquaredHinge) -> Argument:

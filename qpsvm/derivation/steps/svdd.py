@@ -13,23 +13,14 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds import levels
-from qpsvm.derivation.expressions import (
-    HALF,
-    Equation,
-    Line,
-    display,
-    dot,
-    letter,
-    line,
-    subject,
-    term,
-    total,
-)
+from qpsvm.derivation.expressions import Equation, Line, display, line, subject
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps.argument import Rows, minimum, numbered, step
 from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, enclosing
-from qpsvm.derivation.steps.shared import Argument, Rows, minimum, numbered, step
+from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.terms import HALF, dot, letter, term, total
 from qpsvm.machines import SVDD
 from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.result.model import Model

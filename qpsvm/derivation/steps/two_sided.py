@@ -8,10 +8,12 @@ import numpy as np
 
 from qpsvm.base.arrays.exactly import as_floats
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import HALF, Line, Term, dot, indexed, letter, line, size
+from qpsvm.derivation.expressions import Line, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, Rows, case
+from qpsvm.derivation.steps.argument import Rows, case
+from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.terms import HALF, Term, dot, indexed, letter, size
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.parameters import taking_prices
 
@@ -25,7 +27,9 @@ ETAS = (letter(r"\eta_i", of.part("eta", 0)), letter(r"\eta^*_i", of.part("eta",
 BETA = letter(r"\beta_i")
 C = letter("C_i", lambda at: prices(at))
 SIGMA_C = letter(r"\Sigma_C", lambda at: float(prices(at).sum()), "sum(C)")
-EPSILON = letter(r"\varepsilon", lambda at: at.multipliers["epsilon"] if "epsilon" in at.multipliers else at.problem.epsilon)  # fmt: skip
+EPSILON = letter(
+    r"\varepsilon", lambda at: at.multipliers["epsilon"] if "epsilon" in at.multipliers else at.problem.epsilon
+)  # fmt: skip
 #: |t_i − f(x_i)|, for each sample, and for each row.
 MISSED = size(of.T - of.F)
 EACH = letter("|t_i-f(x_i)|", lambda at: np.tile(MISSED.value(at), 2), "abs(t - f(X))")
@@ -43,11 +47,10 @@ def argument(
 ) -> Argument:  # fmt: skip
     """A regression, of which f may miss t by a width."""
     rows = tuple(
-        Rows(alpha, slack, width, ahead, *((eta, slack, upper) if priced else (None, None, None)), half)
-        for half, (alpha, slack, ahead, eta, upper) in enumerate(
-            zip((ABOVE, BELOW), (XI, XI_STAR), (of.T - of.F, of.F - of.T), ETAS, uppers, strict=True)
-        )
-    )
+        Rows(alpha, slack, width, ahead, *((eta, slack, upper) if priced else (None, None, None)), half) for half,
+        (alpha, slack, ahead, eta, upper) in enumerate(zip((ABOVE, BELOW), (XI, XI_STAR), (of.T - of.F, of.F - of.T),
+        ETAS, uppers, strict=True))
+    )  # fmt: skip
     mass = dot(1, ABOVE + BELOW)
     terms = (dot(indexed(of.T), BETA), -(width * mass)) if width and linear else (dot(of.T, BETA),)
     return Argument(
