@@ -133,7 +133,7 @@ class JointLetters:
     def squares_of_difference(self) -> FloatArray:
         """‖w_c − w_c(α)‖²: (k,)."""
         b = self.net if self.absorbed else self.b
-        return self.squares - 2.0 * (self.beta * (self.f - b)).sum(axis=0) + self.squares_of_alpha
+        return np.asarray(self.squares - 2.0 * (self.beta * (self.f - b)).sum(axis=0) + self.squares_of_alpha)
 
     @property
     def square_of_v(self) -> float:

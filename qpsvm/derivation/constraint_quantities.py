@@ -134,7 +134,7 @@ class RowLetters(Letters[P]):
         beta = self.all_beta
         return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else beta @ (self.problem.space.gram @ beta))
 
-    def sums_between(self, coef: FloatArray) -> FloatArray:
+    def sums_between(self, coef: FloatArray) -> FloatArray:  # noqa: ARG002 (α and λ are what there is)
         """⟨w(α, λ), φ(x)⟩ at samples half way between neighbours: (k,)."""
         X = self.X if self.new_samples is None else self.new_samples
         found: FloatArray = X @ self.w_of_alpha if self.is_linear else self.kernel_sums(X)

@@ -108,10 +108,10 @@ class Letters(Generic[P]):
         side = " (t above f)" if svm.sign[k] > 0 else " (t below f)"
         return f"{self.sample(int(svm.rows[k]))}{side if svm.mirrored else ''}"
 
-    #: What the upper bound of α is called.
-    bound = property(
-        lambda self: {"NuSVM": "a", "OneClass": "s", "PrimalHinge": "p/λ"}.get(type(self.problem).__name__, "C")
-    )
+    @property
+    def bound(self) -> str:
+        """What the upper bound of α is called."""
+        return {"NuSVM": "a", "OneClass": "s", "PrimalHinge": "p/λ"}.get(type(self.problem).__name__, "C")
 
     def name(self, place: str, i: int, count: int) -> str:
         """Entry i of so many, by what they are: rows, samples, or what the place says."""
@@ -220,11 +220,6 @@ class Letters(Generic[P]):
         space = self.problem.space
         return space.origin if space.affine else None
 
-    @property
-    def length(self) -> float:
-        """max ‖φ(x_i)‖, or 1 where all are 0."""
-        return float(np.sqrt(self._largest_square)) or 1.0
-
     @cached_property
     def X(self) -> Matrix:
         """The samples that take part: (n, d)."""
@@ -249,7 +244,7 @@ class Letters(Generic[P]):
         """Σ coef_i x_i. Made of x_i − x̄, which changes it only where Σ coef_i is not 0."""
         space, surplus, w = self.problem.space, float(coef.sum()), self.problem.space.weights(coef)
         centred = space.origin is None or space.affine or abs(surplus) <= VANISHING * self.total
-        return w if centred else w + surplus * space.origin
+        return w if centred else w + surplus * np.asarray(space.origin)
 
     @cached_property
     def half_norm(self) -> float:

@@ -147,8 +147,8 @@ PLAIN = (
     (r"\\sum_?", "Σ_"), (r",", ", "), (r"(?<=.)([-+])", r" \1 "), ("-", "−"), (r" ?\\le ?", " ≤ "),
     (r" ?\\ge ?", " ≥ "), (r"\\max", "max"), ("  +", " ")
 )  # fmt: skip
-GREEK = dict(zip(
-    "alpha beta zeta eta xi rho mu nu lambda kappa delta tau varepsilon varphi psi Sigma ell".split(),
+GREEK: dict[str, str] = dict(zip(
+    re.findall(r"\w+", "alpha beta zeta eta xi rho mu nu lambda kappa delta tau varepsilon varphi psi Sigma ell"),
     "αβζηξρμνλκδτεφψΣℓ", strict=True,
 ))  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The steps of the machines that learn several classes in one program, (CSMC.1) to (CSMC.14), (WWMC.1) to (WWMC.14)."""
+"""Steps of machines that learn several classes in one program, (CSMC.1) to (CSMC.14) and (WWMC.1) to (WWMC.14)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,8 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             Equation("below", (
                 display(P, rf"\min_{{{'w,b' if of_b else 'w'},\xi}}\ "),
                 value_of(primal, "=", of.CLAIMED),
-                *subject(line(APART, "≥", 1 - XI_ROW, scale="level"), line(XI, "≥", 0, scale="level", after=r"\quad (c\ne y)")),
+                *subject(line(APART, "≥", 1 - XI_ROW, scale="level"),
+                         line(XI, "≥", 0, scale="level", after=r"\quad (c\ne y)")),
             )),
             primal_qp,
         ),
@@ -184,7 +185,8 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "need. What a class gains another one loses: the w_c add up to 0.",
             Equation("below", (
                 line(f, "=", sums + b, scale="size_of_f", place="entry"),
-                line(letter(r"\sum_c w_c", lambda at: at.beta.sum(axis=1), "beta.sum(axis=1)", "Σ_c β_ic"), "=", 0, scale="reach"),
+                line(letter(r"\sum_c w_c", lambda at: at.beta.sum(axis=1), "beta.sum(axis=1)", "Σ_c β_ic"), "=", 0,
+                     scale="reach"),
             )),
             DecisionFunctions._values, general="JOINT.1",
         ),
@@ -250,8 +252,8 @@ def _level(penalised: bool, XI: Term) -> Step:
         "Put 2w, 2b, 2ξ for w, b, ξ: every f doubles, the norm is four times as large and the slack twice, so that the "
         "paper's machine with twice the price has four times the value.",
         Equation("alone", (
-            line(HALF * total(w + (b**2 if penalised else None), "c") + total(C * twice, "{ic}"), "=", (4 * of.CLAIMED).named("4P", "4P"),
-                 scale=lambda at: 4.0 * at.size),
+            line(HALF * total(w + (b**2 if penalised else None), "c") + total(C * twice, "{ic}"), "=",
+                 (4 * of.CLAIMED).named("4P", "4P"), scale=lambda at: 4.0 * at.size),
         )),
     )  # fmt: skip
 

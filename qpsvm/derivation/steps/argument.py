@@ -1,4 +1,4 @@
-"""What a machine says once, as terms: objective, rows and what multiplies them, and what is left of these in the dual."""
+"""What a machine says once, as terms: objective, rows and what multiplies them, what is left in the dual."""
 
 from __future__ import annotations
 
@@ -41,9 +41,13 @@ def value_of(one: Term, *rest: Any, **more: Any) -> Line:
     return line(one, *rest, scale="size", shown=False, **more)
 
 
-def case(kind: Callable[[At], Any], premise: Line, conclusion: Line) -> Line:
+def case(
+    kind: Callable[[At], Any], premise: tuple[Any, ...] | Line, conclusion: tuple[Any, ...] | Line, box: Any = "box"
+) -> Line:  # fmt: skip
     """What f is where α is of a kind: both are measured at the samples that the library counts to it."""
-    return replace(conclusion, premise=premise, rows=kind)
+    given = line(*premise, scale=box) if isinstance(premise, tuple) else premise
+    then = line(*conclusion, scale="level") if isinstance(conclusion, tuple) else conclusion
+    return replace(then, premise=given, rows=kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +161,7 @@ class Formulas:
     @property
     def slacks(self) -> list[Term]:
         """ξ of all rows, and ζ where slack has two parts."""
-        found = [part for rows in self.rows if rows.slack is not None for part in (rows.slack.parts or (rows.slack,))]
-        return found
+        return [part for rows in self.rows if rows.slack is not None for part in (rows.slack.parts or (rows.slack,))]
 
     @property
     def over(self) -> str:

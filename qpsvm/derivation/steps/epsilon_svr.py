@@ -63,7 +63,8 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
         xi=tube.stationarity_in_curved_xi(
             "The price of ξ_i grows with it, so that at the minimum α is the slope of the loss: a sample pulls the "
             "more, the further it is beyond the tube.",
-            line(two.ABOVE, "=", 2 * two.C * two.XI, scale=of.part("box", 0)), line(two.BELOW, "=", 2 * two.C * two.XI_STAR, scale=of.part("box", 0)),
+            *(line(alpha, "=", 2 * two.C * xi, scale=of.part("box", half))
+              for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))),
         ) if squared else tube.stationarity_in_xi(),
         substitution=tube.substitution(
             "half of each quadratic term cancels, and what is left of the slacks is a square of α",
@@ -81,7 +82,7 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
         ),
         kinds=tube.kinds_of_samples(
             two.INSIDE,
-            case(lambda at: at.alpha > 0, line(two.EITHER, ">", 0, scale="box"), line(two.EACH, "=", beyond_by, scale="level")),
+            case(lambda at: at.alpha > 0, (two.EITHER, ">", 0), (two.EACH, "=", beyond_by)),
             title="Two kinds of samples",
             text="Complementary slackness leaves two cases: inside the tube, and beyond it by as much as α says.",
         ) if squared else tube.kinds_of_samples(*two.KINDS),

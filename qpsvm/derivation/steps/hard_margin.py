@@ -52,7 +52,9 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "hyperplane.",
             gap_term,
         ),
-        substitution=hull.substitution("b drops out, half of the quadratic term cancels, and only kernel values are left", ""),
+        substitution=hull.substitution(
+            "b drops out, half of the quadratic term cancels, and only kernel values are left", ""
+        ),
         dual=hull.dual("one variable a sample, and one equality"),
         intercept=step(
             "Recovering b",
@@ -66,11 +68,11 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             hard.hard_intercept,
         ),
         kinds=hull.kinds_of_samples(
-            case(of.idle, line(of.ALPHA, "=", 0, scale="box"), line(hull.reach, "≥", 1, scale="level")),
-            case(of.between, line(of.ALPHA, ">", 0, scale="box"), line(hull.reach, "=", 1, scale="level")),
+            case(of.idle, (of.ALPHA, "=", 0), (hull.reach, "≥", 1)),
+            case(of.between, (of.ALPHA, ">", 0), (hull.reach, "=", 1)),
             title="Two kinds of samples",
-            text="Complementary slackness leaves two cases. The library tells them apart by comparing the slack with its "
-            "multiplier, not by a cut like 1e-5.",
+            text="Complementary slackness leaves two cases. The library tells them apart by comparing the slack with "
+            "its multiplier, not by a cut like 1e-5.",
         ),
         strong=step(
             "Strong duality",

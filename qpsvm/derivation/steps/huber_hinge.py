@@ -69,9 +69,9 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "b, and the mean over all of them is less sensitive to rounding."
         ),
         kinds=soft.kinds_of_samples(
-            case(of.idle, line(of.ALPHA, "=", 0, scale="box"), line(soft.reach, "≥", 1, scale="level")),
-            case(of.between, line(0, "<", of.ALPHA, "<", of.C, scale="box"), line(soft.reach, "=", 1 - CURVE, scale="level")),
-            case(of.bounded, line(of.ALPHA, "=", of.C, scale="box"), line(soft.reach, "≤", 1 - H, scale="level")),
+            case(of.idle, (of.ALPHA, "=", 0), (soft.reach, "≥", 1)),
+            case(of.between, (0, "<", of.ALPHA, "<", of.C), (soft.reach, "=", 1 - CURVE)),
+            case(of.bounded, (of.ALPHA, "=", of.C), (soft.reach, "≤", 1 - H)),
             text="Complementary slackness leaves three cases: beyond the margin, behind it by less than h, and behind "
             "it by more, where every sample pulls equally.",
         ),

@@ -56,7 +56,7 @@ CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value 
 QP_VALUE = letter("D", "dual_value", "-qp.objective(alpha)", "minus the objective of the dual QP")
 
 
-def combination(coef: Term, w: str = "w") -> Term:
+def combination(coef: Term) -> Term:
     """w(α): as a vector of a linear kernel, else by its products with every φ(x_i)."""
     return written(
         r"\sum_i%s\,\varphi(x_i)", "Σ %s φ(x_i)", "sum(%s * phi(X))", lambda at, beta: at.combination(beta), coef

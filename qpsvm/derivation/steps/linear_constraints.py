@@ -95,7 +95,9 @@ class Terms:
     """
 
     def __init__(self, problem: Problem, own: Argument) -> None:
-        svm, machine, self.own = problem.svm.users.own, type(problem).__name__, own
+        users, machine, self.own = problem.svm.users, type(problem).__name__, own
+        assert users is not None
+        svm = users.own
         self.ball = isinstance(problem, SVDD)
         self.penalised = own.penalised
         self.group = next((group for group in problem.svm.groups if group.multiplier == "b"), None)

@@ -53,7 +53,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     f = letter("f(x)", "f_between")
     quantile = of.nearest(
         r"\operatorname{quantile}_{\nu}(u_i;\,s_i)", "the ν-quantile of the u_i, weighted with s_i", "quantile", RHO,
-        lambda at: tuple(-end for end in reversed(of.ends_of_b(at))),
+        lambda at: (-of.ends_of_b(at)[1], -of.ends_of_b(at)[0]),
     )  # fmt: skip
     highest = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
     nothing = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")

@@ -31,12 +31,21 @@ def inside(at: At) -> Any:
     return ~np.logical_or(*np.split(of.bounded(at), 2))
 
 
+def at_bound(half: int) -> Any:
+    """The samples of which one α is at its bound."""
+    return lambda at: np.split(of.bounded(at), 2)[half]
+
+
+def largest(at: At) -> float:
+    """What β is relative to."""
+    return float(at.box.max())
+
+
 def steps(problem: QuantileSVR) -> tuple[Step, ...]:
     """All steps, in order."""
     curve = argument(problem)
-    largest: dict[str, Any] = {"scale": lambda at: at.box.max()}
     loss = most(TAU * (of.T - of.F), (1 - TAU) * (of.F - of.T))
-    among = line(-LOWER, "<", two.BETA, "<", UPPER, **largest)
+    among = line(-LOWER, "<", two.BETA, "<", UPPER, scale=largest)
     mean = of.mean_over("M", of.T - of.U, lambda at: np.logical_or(*np.split(of.free(at), 2)))
     below_f, above_f = of.weight_where(of.T, "<", of.F, two.C), of.weight_where(of.T, ">", of.F, two.C)
     return curve.steps(
@@ -64,9 +73,9 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
             rf"M=\{{i:{among.latex()},\ \beta_i\ne 0\}}",
         ),
         kinds=curve.kinds_of_samples(
-            case(inside, among, line(of.T, "=", of.F, scale="level")),
-            case(lambda at: np.split(of.bounded(at), 2)[0], line(two.BETA, "=", UPPER, **largest), line(of.T, "≥", of.F, scale="level")),
-            case(lambda at: np.split(of.bounded(at), 2)[1], line(two.BETA, "=", -LOWER, **largest), line(of.T, "≤", of.F, scale="level")),
+            case(inside, among, (of.T, "=", of.F)),
+            case(at_bound(0), (two.BETA, "=", UPPER), (of.T, "≥", of.F), largest),
+            case(at_bound(1), (two.BETA, "=", -LOWER), (of.T, "≤", of.F), largest),
         ),
         besides=step(
             "What τ bounds",

@@ -90,7 +90,9 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
         ),
         b=None,
-        substitution=order.substitution("ξ drops out, half of the quadratic term cancels, and only kernel values are left"),
+        substitution=order.substitution(
+            "ξ drops out, half of the quadratic term cancels, and only kernel values are left"
+        ),
         dual=order.dual("a variable for each pair, in a box, and no equality"),
         f=step(
             "Recovering f",

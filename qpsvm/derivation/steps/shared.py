@@ -219,7 +219,7 @@ class Argument(Formulas):
         front = ",".join(indexed(each, "_" + self.row).latex() for each in names) + r"\ge 0"
         boxes = [replace(rows.box, before=r",\ " if k else "", joined=bool(k), shown=bounded)
                  for k, rows in enumerate(self.rows)]  # fmt: skip
-        lines = (front + (r"\quad\Longrightarrow\quad " if bounded else ""), *boxes, of.NOTHING)
+        lines: tuple[Line | str, ...] = (front + (r"\quad\Longrightarrow\quad " if bounded else ""), *boxes, of.NOTHING)
         return step("Dual feasibility", text, Equation("alone", lines), boxed, general="REPAIR.1")
 
     def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
@@ -228,8 +228,9 @@ class Argument(Formulas):
         lines = (*shown, self.no_products())
         return step(
             "Complementary slackness",
-            text or "Either a constraint holds with equality or its multiplier is zero. The library adds these products up, "
-            "sample by sample: their sum is the duality gap.",
+            text
+            or "Either a constraint holds with equality or its multiplier is zero. The library adds these products "
+            "up, sample by sample: their sum is the duality gap.",
             Equation("below", lines), function, general="CERT.1",
         )  # fmt: skip
 
@@ -261,9 +262,9 @@ class Argument(Formulas):
         )  # fmt: skip
         L = whole.named(f"L at {self.w}(α)")
         lines = (
-            display(whole, "L&="), *(line(L, "=", side, scale="size", left="&", at=at) for side,
-            at in zip(sides, (of.substituted, of.all_substituted, of.substituted), strict=True)),
-            value_of(L, "=", of.QP_VALUE, at=of.substituted)
+            value_of(L, "=", of.QP_VALUE, at=of.substituted), display(whole, "L&="),
+            *(line(L, "=", side, scale="size", left="&", at=at)
+              for side, at in zip(sides, (of.substituted, of.all_substituted, of.substituted), strict=True)),
         )  # fmt: skip
         put = [
             f"{self.w}(α)", *([f"b = {self.pull.text()}" if self.penalised else f"{self.pull.text()} = 0"] if b else [])
@@ -341,7 +342,7 @@ class Argument(Formulas):
 
     # --- back from the dual -------------------------------------------------------------------------------------------
 
-    def weights_recovered(self, *lines: Line) -> Step:
+    def weights_recovered(self, *lines: Line | str) -> Step:
         """f from α; `lines` where f is more than a sum and b."""
         needed = f"α and {self.b} are" if lines or self.intercept else "α is"
         f = letter("f(x)", "f_between")
@@ -390,9 +391,9 @@ class Argument(Formulas):
         if not cases:
             assert upper is not None
             cases = (
-                case(of.idle, line(alpha, "=", 0, scale="box"), line(reach, "≥", level, scale="level")),
-                case(of.between, line(0, "<", alpha, "<", upper, scale="box"), line(reach, "=", level, scale="level")),
-                case(of.bounded, line(alpha, "=", upper, scale="box"), line(reach, "≤", level, scale="level")),
+                case(of.idle, (alpha, "=", 0), (reach, "≥", level)),
+                case(of.between, (0, "<", alpha, "<", upper), (reach, "=", level)),
+                case(of.bounded, (alpha, "=", upper), (reach, "≤", level)),
             )
         return step(
             title,
@@ -437,8 +438,8 @@ def two_class(
     reach, eta = of.Y * of.F, None if upper is None or priced is None else of.ETA
     rows = Rows(of.ALPHA, slack, reach, term(level), eta, priced if eta else None, upper)
     quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
-    more = {"linear": (total(of.ALPHA),), "quadratic": quadratic} | more
+    given: dict[str, Any] = {"linear": (total(of.ALPHA),), "quadratic": quadratic} | more
     return Argument(
         problem, (rows,), price, coef=of.ALPHA * of.Y, pairs=r"\alpha_i\alpha_j y_i y_j",
-        pull=dot(of.Y, of.ALPHA), reach=reach, level=level, matrix=r"X^{\top}(\alpha\circ y)", **more,
+        pull=dot(of.Y, of.ALPHA), reach=reach, level=level, matrix=r"X^{\top}(\alpha\circ y)", **given,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import case, step
+from qpsvm.derivation.steps.argument import case, step, value_of
 from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, two_class
 from qpsvm.derivation.terms import HALF, letter, total
 from qpsvm.machines import SquaredHinge
@@ -56,11 +56,11 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
             "and the mean over all of them is less sensitive to rounding."
         ),
         kinds=soft.kinds_of_samples(
-            case(of.idle, line(of.ALPHA, "=", 0, scale="box"), line(soft.reach, "≥", 1, scale="level")),
-            case(of.between, line(of.ALPHA, ">", 0, scale="box"), line(soft.reach, "=", 1 - CURVE, scale="level")),
+            case(of.idle, (of.ALPHA, "=", 0), (soft.reach, "≥", 1)),
+            case(of.between, (of.ALPHA, ">", 0), (soft.reach, "=", 1 - CURVE)),
             title="Two kinds of samples",
-            text="Complementary slackness leaves two cases. No support vector lies on the margin itself: the first bit of "
-            "slack is free, so that every one has some.",
+            text="Complementary slackness leaves two cases. No support vector lies on the margin itself: the first bit "
+            "of slack is free, so that every one has some.",
         ),
         last=step(
             "A hard margin in a larger space",
@@ -69,7 +69,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
             Equation("below", (
                 r"\tilde\varphi(x_i)=\Bigl(\varphi(x_i),\ \tfrac{1}{\sqrt{2C_i}}\,e_i\Bigr)",
                 r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=(K+D)_{ij}",
-                line(HALF * BENT + (HALF * soft.pull**2 if soft.penalised else None), "=", of.QP_VALUE, scale="size", shown=False),
+                value_of(HALF * BENT + (HALF * soft.pull**2 if soft.penalised else None), "=", of.QP_VALUE),
                 line(beyond, "≥", 1, scale=lambda at: size_of(beyond.value(at), at.terms)),
             )),
             SquaredHinge._record,

@@ -54,9 +54,9 @@ def argument(problem: SVDD) -> Argument:
 def distances(at: At) -> FloatArray:
     """‖φ(x_i) − c‖, of a linear kernel by differences: (n,)."""
     if not at.is_linear:
-        return np.sqrt(np.maximum(FAR.value(at), 0.0))
+        return np.asarray(np.sqrt(np.maximum(FAR.value(at), 0.0)))
     X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
-    return np.linalg.norm(X - at.w, axis=1)
+    return np.asarray(np.linalg.norm(X - at.w, axis=1))
 
 
 def steps(problem: SVDD) -> tuple[Step, ...]:
@@ -85,7 +85,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             Equation("alone", (
                 r"f(x)=R^2-\|\varphi(x)-c\|^2,\qquad ",
                 line(DISTANCE, "=", RADIUS, after=r"\ \text{ on the boundary}", rows=lambda at: at.on_margin,
-                     scale=lambda at: max(RADIUS.value(at), at.length)),
+                     scale=lambda at: max(RADIUS.value(at), (at.terms_of_w or 1.0))),
             ), nobody_on_it),
         ),
         step(
@@ -162,7 +162,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             Equation("alone", (
                 r"\varphi(x)\to\varphi(x)-a\quad\Longrightarrow\quad c\to c-a,\quad \|\varphi(x)-c\|\ \text{stays}",
                 line(moved, "=", back, place="entry", shown=False,
-                     scale=lambda at: float(np.abs(back.value(at)).max()) or at.length),
+                     scale=lambda at: float(np.abs(back.value(at)).max()) or (at.terms_of_w or 1.0)),
             )),
             FeatureSpace.representable, "" if linear else
             "the samples are not moved: K(x, z) is all that is known of φ",

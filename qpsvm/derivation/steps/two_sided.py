@@ -28,7 +28,7 @@ BETA = letter(r"\beta_i")
 C = letter("C_i", lambda at: prices(at))
 SIGMA_C = letter(r"\Sigma_C", lambda at: float(prices(at).sum()), "sum(C)")
 EPSILON = letter(
-    r"\varepsilon", lambda at: at.multipliers["epsilon"] if "epsilon" in at.multipliers else at.problem.epsilon
+    r"\varepsilon", lambda at: at.multipliers.get("epsilon", getattr(at.problem, "epsilon", 0.0))
 )  # fmt: skip
 #: |t_i − f(x_i)|, for each sample, and for each row.
 MISSED = size(of.T - of.F)
@@ -47,7 +47,7 @@ def argument(
 ) -> Argument:  # fmt: skip
     """A regression, of which f may miss t by a width."""
     rows = tuple(
-        Rows(alpha, slack, width, ahead, *((eta, slack, upper) if priced else (None, None, None)), half) for half,
+        Rows(alpha, slack, width, ahead, eta if priced else None, slack if priced else None, upper if priced else None, half) for half,
         (alpha, slack, ahead, eta, upper) in enumerate(zip((ABOVE, BELOW), (XI, XI_STAR), (of.T - of.F, of.F - of.T),
         ETAS, uppers, strict=True))
     )  # fmt: skip
@@ -71,6 +71,6 @@ INSIDE: Line = case(
     neither, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
 )  # fmt: skip
 KINDS = (
-    INSIDE, case(of.between, line(0, "<", EITHER, "<", UPPER, scale="box"), line(EACH, "=", EPSILON, scale="level")),
-    case(of.bounded, line(EITHER, "=", UPPER, scale="box"), line(EACH, "≥", EPSILON, scale="level"))
+    INSIDE, case(of.between, (0, "<", EITHER, "<", UPPER), (EACH, "=", EPSILON)),
+    case(of.bounded, (EITHER, "=", UPPER), (EACH, "≥", EPSILON))
 )  # fmt: skip
