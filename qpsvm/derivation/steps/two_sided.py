@@ -46,15 +46,14 @@ def argument(
     linear: bool = True, priced: bool = True, **more: Any,
 ) -> Argument:  # fmt: skip
     """A regression, of which f may miss t by a width."""
-    rows = tuple(
-        Rows(alpha, slack, width, ahead, eta if priced else None, slack if priced else None, upper if priced else None, half) for half,
-        (alpha, slack, ahead, eta, upper) in enumerate(zip((ABOVE, BELOW), (XI, XI_STAR), (of.T - of.F, of.F - of.T),
-        ETAS, uppers, strict=True))
-    )  # fmt: skip
+    rows = []
+    for half, (alpha, slack, ahead) in enumerate(((ABOVE, XI, of.T - of.F), (BELOW, XI_STAR, of.F - of.T))):
+        bounds = {"eta": ETAS[half], "priced": slack, "upper": uppers[half]} if priced else {}
+        rows.append(Rows(alpha, slack, width, ahead, half=half, **bounds))
     mass = dot(1, ABOVE + BELOW)
     terms = (dot(indexed(of.T), BETA), -(width * mass)) if width and linear else (dot(of.T, BETA),)
     return Argument(
-        problem, rows, price, linear=terms, coef=BETA, pairs=r"\beta_i\beta_j", pull=dot(1, BETA),
+        problem, tuple(rows), price, linear=terms, coef=BETA, pairs=r"\beta_i\beta_j", pull=dot(1, BETA),
         quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), reach=of.F,
         matrix=r"X^{\top}\beta", sides="sides of f", **more,
     )  # fmt: skip
