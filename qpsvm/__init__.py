@@ -68,7 +68,7 @@ from qpsvm.machines.registry import LATE as _LATE
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.result.model import Model, load
+from qpsvm.result.model import JointModel, Model, PairsModel, load
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import compile, solve
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
@@ -105,7 +105,6 @@ if TYPE_CHECKING:
     from qpsvm.many.grid.path import Path, path, solve_path
     from qpsvm.program.dualise import dualise
     from qpsvm.result.all_in_one_result import JointResult
-    from qpsvm.result.decision_functions import JointModel, PairsModel
     from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
     from qpsvm.space.kernels.sampled_maps import Nystroem, RandomFourier
 else:
@@ -124,7 +123,6 @@ else:
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
             "qpsvm.result.all_in_one_result": ("JointResult",),
-            "qpsvm.result.decision_functions": ("JointModel", "PairsModel"),
             "qpsvm.space.kernels.sampled_maps": ("Nystroem", "RandomFourier"),
             "qpsvm.space.kernels.pivoted_cholesky": ("PivotedCholesky",),
             "qpsvm.faces.play.widget": ("Playground",),

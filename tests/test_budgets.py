@@ -23,7 +23,7 @@ from qpsvm import Problem
 ROOT = Path(qpsvm.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 #: Of the whole package.
-MOST = {"lines": 70_900, "code": 39_000, "files": 359, "rooms": 14, "classes": 514, "constants": 998}
+MOST = {"lines": 71_000, "code": 39_050, "files": 359, "rooms": 14, "classes": 514, "constants": 998}
 #: Of one file and of one folder; the checker is one file so that it can be read and run alone.
 FILE_LINES, FOLDER_FILES, WHOLE = 450, 20, {"checker.py"}
 #: Methods of a problem, and files through which a first solve goes.

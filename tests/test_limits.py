@@ -19,8 +19,7 @@ from qpsvm.bounds.repair import feasible
 from qpsvm.machines.problem.starts import affordable_alpha
 from qpsvm.program.costs import Cost, Size
 from qpsvm.program.solution import Status
-from qpsvm.solve.attempt import Request, check_room
-from qpsvm.solve.choice import FLOOR, FOLLOWERS, Choice, Followers, choices, in_seconds
+from qpsvm.solve.choice import FLOOR, PATIENCE, Choice, Request, check_room, choices, in_seconds, patience
 
 RNG = np.random.default_rng(0)
 
@@ -120,13 +119,9 @@ def test_a_certificate_is_made_of_what_can_be_afforded(seconds):
 
 
 def test_followers_together_stay_in_proportion():
-    followers = Followers(10.0)
-    assert followers.refuse(Cost(0.0, FOLLOWERS * 10.0 - 1.0, 0.0)) is None
-    assert followers.refuse(Cost(0.0, FOLLOWERS * 10.0 + 1.0, 0.0)) == "about 30 s"
-    followers.spend(25.0)
-    assert followers.refuse(Cost(0.0, 4.0, 0.0)) is None
-    assert followers.refuse(Cost(0.0, 6.0, 0.0)) is not None
-    assert Followers(1e-3).left == FOLLOWERS * FLOOR
+    """How they share it is seen in `test_auto_leaves_out_what_would_take_too_long_and_says_so`."""
+    assert patience(10.0) == PATIENCE * 10.0
+    assert patience(1e-3) == PATIENCE * FLOOR
 
 
 def test_auto_leaves_out_what_would_take_too_long_and_says_so(monkeypatch):
@@ -157,11 +152,11 @@ def test_auto_leaves_out_what_would_take_too_long_and_says_so(monkeypatch):
 def test_a_dense_problem_of_8000_rows_is_not_handed_over():
     """Ten minutes of OSQP after one second of the first choice."""
     size = Size(8000, 10, 80_000, False, False)
-    followers = Followers(1.0)
+    left = patience(1.0)
     followed = [backends.get(name) for name in ("osqp", "interior_point", "cvxpy", "cvxopt")]
-    assert all(followers.refuse(backend.cost(size, "dual")) for backend in followed)
+    assert all(backend.cost(size, "dual").seconds > left for backend in followed)
     small = Size(60, 10, 600, False, False)
-    assert not any(followers.refuse(backend.estimate(small, "dual")) for backend in followed)
+    assert not any(backend.estimate(small, "dual").seconds > left for backend in followed)
 
 
 def test_sparse_rows_of_many_columns_are_not_refused_for_a_matrix_of_the_columns():
@@ -237,7 +232,7 @@ def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
 
 def test_too_little_memory_is_said_before_anything_starts(monkeypatch):
     problem = CSVM(*samples(100), 1.0, RBF(0.05))
-    monkeypatch.setattr(sys.modules["qpsvm.solve.attempt"], "available_memory", lambda: 1e9)
+    monkeypatch.setattr(sys.modules["qpsvm.solve.choice"], "available_memory", lambda: 1e9)
     request = Cost(0.0, 0.0, 2e9)
     with pytest.raises(qpsvm.TooLargeError, match=r"osqp needs about 1.9 GiB .* 100 rows") as caught:
         check_room(problem, backends.get("osqp"), "dual", request)

@@ -120,11 +120,6 @@ def _there() -> Iterator[Backend]:
     return (get(name) for name in (*REGISTRY, *OUTSIDE))
 
 
-def candidates() -> tuple[str, ...]:
-    """The names of the backends that "auto" may take: ours, and of the others those that were registered so."""
-    return (*REGISTRY, *(name for name in OUTSIDE if name in FOR_AUTO))
-
-
 def names() -> tuple[str, ...]:
     """What `backend=` may be besides "auto": the names of all backends, installed or not.
 

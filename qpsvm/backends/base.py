@@ -7,6 +7,7 @@ A backend knows QPs and solvers. All that it may know of a machine is the `SVMDu
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
@@ -141,8 +142,7 @@ class Backend(ABC):
         Cost
             Time and memory.
         """
-        found = self.estimate(size, form)
-        return found if self.loads is None or self.loads.done else found + self.loads.cost
+        return with_import(self.estimate(size, form), self.loads)
 
     def preferred_form(self, linear: bool) -> Form:
         """The form in which this solver certifies best, for a linear or another kernel.
@@ -316,6 +316,11 @@ class Backend(ABC):
             Names with commas between them.
         """
         return able(wish, self._peers())
+
+
+def with_import(estimate: Cost, loads: Import | None) -> Cost:
+    """An estimate, with what is still to be imported."""
+    return estimate if loads is None or loads.module in sys.modules else estimate + loads.cost
 
 
 def able(wish: Wish, backends: Iterable[Backend]) -> str:

@@ -304,6 +304,10 @@ class Compiled(ABC):
         point = None if start is None else as_finite_vector(start, "start", self.qp.n)
         limits = Limits(tol, max_iter, time_limit, as_flag(verbose, "verbose"), point)
         self.backend.check(limits, options)
+        return self._solved(limits, options)
+
+    def _solved(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        """`solve`, of what has been checked."""
         began = time.perf_counter()
         try:
             with one_thread(), held() if self.backend.abilities.polls else nullcontext():

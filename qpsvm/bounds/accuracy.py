@@ -47,7 +47,7 @@ from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.space.kernels.blocks import exponent_error
 from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.space.kernels.gram import KernelGram
-from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: The kernels whose values have a bound of their own; any other is judged by its matrix as computed.

@@ -34,6 +34,7 @@ Source of (JB.2): Murota, *Discrete Convex Analysis* (2003), sections 7.3 and 10
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -44,6 +45,8 @@ from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.all_in_one import JointDual
 
+#: A gap as computed above which better intercepts are looked for one by one, (JB.2).
+ROUGH = 1e-9
 #: A row counts as strictly between its bounds from this share of C_i on.
 INSIDE = 1e-7
 #: What is a tie in (JB.4), as a share of the level: first what is near one, so that moves are long.
@@ -65,6 +68,20 @@ CAPACITY = 2**29
 def centred(b: FloatArray) -> FloatArray:
     """b with (JB.5): (k,)."""
     return np.asarray(b - b.mean())
+
+
+def class_intercepts(
+    dual: JointDual, alpha: FloatArray, u: FloatArray, half_norm: float, slopes: Mapping[str, float]
+) -> FloatArray:
+    """b (k,) beside α (m,) and ⟨w_c, φ(x_i)⟩ (k n,): those of α where they are penalised, else the best found."""
+    if dual.intercept != "free":
+        return dual.intercepts(slopes)
+    a, values = dual.square(alpha), u.reshape(dual.k, -1).T
+    b = from_free_rows(dual, a, values)
+    loss, worth = _loss(dual, values, b), dual.level * float(a.sum()) - half_norm
+    if half_norm + loss - worth <= ROUGH * abs(half_norm + loss):
+        return b
+    return improved(dual, values, b, worth - half_norm)
 
 
 def from_free_rows(dual: JointDual, alpha: FloatArray, u: FloatArray) -> FloatArray:

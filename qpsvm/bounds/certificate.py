@@ -30,8 +30,9 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value, total
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.resources.communicator import quantile_interval
-from qpsvm.program.losses import gap_term, loss
+from qpsvm.program.losses import block_terms, gap_term, largest_in_block, loss
 from qpsvm.program.svm_dual import SVMDual
+from qpsvm.space.kernels.space import FeatureSpace
 
 #: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
 AVERAGING_SLACK = 1e-14
@@ -97,6 +98,8 @@ class Certificate:
         What that gap is a share of, from below; NaN where rounding was not counted.
     kind : ndarray of int8, shape (m,), or None
         Which rows are at a bound, where somebody has looked at these numbers already.
+    intercepts : ndarray, shape (k,), or None
+        b of several classes in one program, as the caller gets it: its levels are multipliers, and b is 0.
 
     See Also
     --------
@@ -144,6 +147,7 @@ class Certificate:
     explicit: FloatArray | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     kind: NDArray[np.int8] | None = None
+    intercepts: FloatArray | None = None
 
     @property
     def rho(self) -> float:
@@ -222,6 +226,21 @@ class Certificate:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """The gap's parts: bound of P − D, of the objective's size from below, and this member's rows that contribute."""
+
+    difference: float
+    size: float
+    rows: IntArray
+
+    @property
+    def gap(self) -> float:
+        if not self.difference > 0.0:
+            return 0.0 if self.difference == 0.0 else math.inf  # NaN is no bound
+        return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
+
+
 def gap_terms(
     alpha: FloatArray,
     upper: FloatArray,
@@ -260,6 +279,11 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
     """
     terms, losses = 0.0, 0.0
     values, common = svm.at_rows(u), common_value(margin)
+    if svm.block > 1:
+        t, (upper, curvature) = margin - svm.sign * (values + b), (svm.upper, svm.curvature)
+        terms = float(block_terms(alpha, t, t, upper, curvature, svm.block).sum())
+        T = largest_in_block(t, svm.block)
+        return terms, float(loss(T, upper[:: svm.block], curvature[:: svm.block]).sum())
     simple = svm.hard is None and not svm.curved
     for start in range(0, len(alpha), BLOCK):
         part = slice(start, start + BLOCK)
@@ -296,3 +320,40 @@ def middle(low: float, high: float) -> float:
 def prefer_average(quantile: float, average: float, size: float) -> bool:
     """Whether the gap at the averaged b is as good as at the minimising b, up to rounding of values of this size."""
     return average <= quantile * (1 + 1e-9) + AVERAGING_SLACK * size
+
+
+@dataclass(frozen=True, eq=False)
+class PrimalPoint:
+    """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0.
+
+    Of w = Σ_j c_j φ(x_j) with coefficients of its own, there are these, `coef` (n,), ‖w − w(α)‖ as measured, and by how
+    much that may be more.
+    """
+
+    u: FloatArray
+    w: FloatArray | None
+    half_norm: float
+    offset: FloatArray | None = None
+    coef: FloatArray | None = None
+    apart: float = 0.0
+    apart_radius: float | None = None
+
+    def times(self, factor: float) -> PrimalPoint:
+        """w and w(α) times a factor."""
+        w, offset = (None if part is None else factor * part for part in (self.w, self.offset))
+        return PrimalPoint(factor * self.u, w, self.half_norm * factor * factor, offset)  # factor² may underflow
+
+    def half_distance(self, growth: float = 0.0) -> float:
+        """½‖(1 + growth)w − w(α)‖², or a bound of it."""
+        if self.coef is not None:
+            return 0.5 * (self.apart + growth * math.sqrt(2.0 * self.half_norm)) ** 2
+        if self.offset is None or self.w is None:
+            return growth * growth * self.half_norm
+        difference = self.offset + growth * self.w
+        return 0.5 * float(difference @ difference)
+
+
+def kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
+    """w = Σ_j c_j φ(x_j) for c (n,), as w(α) where c = β, or what is left of β in a positive part."""
+    u = space.centred @ coef  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
+    return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # what is below 0 is rounding

@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from qpsvm.base.arrays.checks import LARGEST_VALUE
 from qpsvm.base.arrays.frozen import made
 from qpsvm.base.arrays.rounding import relative_gap
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
-from qpsvm.bounds.certificate import Certificate, gap_sums, middle, prefer_average
-from qpsvm.bounds.gap_bounds import FEW
-from qpsvm.bounds.hard_margin import hard_certificate, hard_intercept, hard_reach
-from qpsvm.bounds.points import PrimalPoint, primal_points
+from qpsvm.bounds.all_in_one_repair import class_intercepts
+from qpsvm.bounds.certificate import Certificate, PrimalPoint, gap_sums, middle, prefer_average
+from qpsvm.bounds.class_space import placed
+from qpsvm.bounds.hard_margin import direction, hard_intercept, hard_reach
 from qpsvm.bounds.repair import feasible
-from qpsvm.bounds.screening import far_rows
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -33,21 +34,20 @@ def certify(
     restored: Callable[..., list[Measured]] | None = None,
 ) -> Certificate:  # fmt: skip
     """Certify α (m,) for a machine; beside linear constraints with primal points that are `restored` to keep them."""
-    a = feasible(svm, alpha)
-    if svm.all_hard and svm.scalable and restored is None:
-        return hard_certificate(space, svm, a, w)
+    a, scales = feasible(svm, alpha), svm.all_hard and svm.scalable and restored is None
+    if scales:
+        a, w = direction(svm, a), w if space.is_linear else None
     beta = svm.beta(a)
-    slopes, over_few = penalised_multipliers(svm, a), w is not None and not space.is_linear
-    quick = not (over_few or space.is_linear or restored is not None)
-    far = far_rows(space, svm, a, beta) if quick else None
-    if far is None:
-        moved = None
-        if w is None and space.is_linear and np.isfinite(a).all():
-            moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), svm.comm.sum(float(svm.level @ a))
-        own, points = primal_points(space, beta, w, enough == math.inf, moved)
-    else:
-        found = far.settled(svm, lambda point: best_levels(svm, a, point, slopes, 0.0)[0])
-        own, points = found.half_norm, iter([found])
+    slopes = penalised_multipliers(svm, a)
+    moved = None
+    if w is None and space.is_linear and not scales and np.isfinite(a).all():
+        moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), svm.comm.sum(float(svm.level @ a))
+    own, points = levels.primal_points(space, beta, w, enough == math.inf, moved)
+    if scales:
+        norm2, total = 2.0 * own, float(svm.level @ a)
+        stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (SCALE.2)
+        points = map(partial(PrimalPoint.times, factor=stretch), points)
+        a, beta, own = a * stretch, beta * stretch, own * stretch * stretch
     curvature = 0.5 * svm.comm.sum(float(svm.curvature @ (a * a))) if svm.curved else 0.0
     best: Measured | None = None
     for point in points:
@@ -74,7 +74,7 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
     Shapes: alpha (m,).
     """
     beta = svm.beta(alpha)
-    own, points = primal_points(space, beta, None)
+    own, points = levels.primal_points(space, beta, None)
     point = next(points)
     slopes = penalised_multipliers(svm, alpha)
     found: Levels = {}, {}, 0.0, 0.0
@@ -122,8 +122,14 @@ def _measure(
     if svm.stretchable:
         reached = hard_reach(svm, point.u)
         if not reached > 0.0:
-            nothing = {group.multiplier: 0.0 for group in svm.groups}
-            return [Measured(point, 0.0, nothing, {}, np.inf, np.inf, np.inf)]
+            b = hard_intercept(svm, point.u) if svm.all_hard else 0.0
+            return [Measured(point, 0.0, {group.multiplier: b for group in svm.groups}, {}, np.inf, np.inf, np.inf)]
+        if svm.all_hard and svm.scalable:  # (SCALE.1), (HARD.14): the level is reached by the choice of c
+            u, b = point.u / reached, hard_intercept(svm, point.u) / reached
+            sums = gap_sums(svm, a, u, b, svm.level)
+            own = {group.multiplier: b for group in svm.groups}
+            ends = dict.fromkeys(own, (b, b))
+            return [_measured(svm, point, 1.0 / reached - 1.0, own, ends, *sums, slopes, dual_cost)]
         growth = max((1.0 + ROOM) / reached - 1.0, 0.0) if reached < 1.0 else 0.0
     found = best_levels(svm, a, point, slopes, growth)
     if growth or not found[3] > 0.0 or not svm.scalable or svm.curved or not svm.bounded:
@@ -156,7 +162,7 @@ def _measured(
     factor = 1.0 + growth
     primal = factor * factor * point.half_norm + loss
     primal += sum(group.total * multipliers[group.multiplier] for group in svm.groups)
-    difference = point.half_distance(growth) + terms  # (GAP.1), (CSVM.16), (NUSVM.19), (PHINGE.19): neither is negative
+    difference = point.half_distance(growth) + terms  # (GAP.1), (HARD.16), (CSVM.16), (NUSVM.19), (PHINGE.19)
     for group in svm.penalised:
         mu = multipliers[group.multiplier]
         primal += 0.5 * group.ridge * mu * mu
@@ -167,6 +173,8 @@ def _measured(
 
 def _deepest(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> float:
     """The largest shortfall t as a share of the level, negative where every row is beyond it."""
+    if svm.classes is not None:
+        return float((svm.margin(multipliers) - svm.at_rows(u)).max()) / float(svm.common_level or 1.0)
     b = svm.b(multipliers)
     values, plus = svm.at_rows(u), svm.sign > 0
     inner = min(
@@ -186,6 +194,9 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
     makes the gap grow.
     """
     u = point.u if not growth else (1.0 + growth) * point.u
+    if svm.classes is not None:
+        multipliers = svm.classes.named(class_intercepts(svm.classes, a, u, point.half_norm, slopes))
+        return multipliers, {}, *gap_sums(svm, a, u, 0.0, svm.margin(multipliers))
 
     def at(thetas: list[float]) -> tuple[dict[str, float], float, float]:
         multipliers = svm.multipliers(thetas)
@@ -265,7 +276,7 @@ def certificate_of(
     """The certificate of what was measured, in the caller's own coordinates."""
     point, factor = best.point, 1.0 + best.growth
     b = svm.b(best.levels)
-    plane = space.plane(beta if point.coef is None else point.coef, point.w, b, factor)
+    plane, moved = placed(space, svm, beta if point.coef is None else point.coef, point.w, b, best.levels, factor)
     yf = svm.at_rows(point.u) * factor if best.growth or not svm.plain else point.u
     yf += plane.level
     yf *= svm.sign
@@ -277,13 +288,14 @@ def certificate_of(
     primal = best.primal
     if not math.isfinite(primal):
         dual = svm.comm.sum(float(svm.level @ a)) - dual_cost
+    if not moved:
+        own = {group.multiplier: best.levels[group.multiplier] for group in svm.margins}
+        moved = {"multipliers": own, "margin": svm.margin(best.levels)}
     return made(
-        Certificate, svm=svm, alpha=a, yf=yf, margin=svm.margin(best.levels), b=plane.b,
+        Certificate, svm=svm, alpha=a, yf=yf, b=plane.b, **moved,
         b_interval=(min(low + shift, plane.b), max(high + shift, plane.b)), intervals=every,
         w=plane.w, coef=plane.coef, primal=svm.unit * primal, dual=svm.unit * dual, gap=best.gap, level=plane.level,
         level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
         offset=math.sqrt(2.0 * point.half_distance(best.growth)),
-        multipliers={group.multiplier: best.levels[group.multiplier] for group in svm.margins},
-        value_radius=None if point.radius is None else point.radius * (factor * FEW),
         explicit=point.coef, weight_radius=point.apart_radius,
     )  # fmt: skip

@@ -13,6 +13,16 @@ at an end:
     (COUNT.3)  g_k ≤ max(g_k(t_k − r_k), g_k(t_k + r_k))
     (COUNT.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
 
+U and e are products and quotients, C·s, s/Σs or νΣs, that floats round: by at most u_k, and by θe. What is within the
+bounds and has the totals as they are without rounding is (1 + θ)α where that is not beyond U:
+
+    (COUNT.6)  with o_k = (α_k(1 + θ) − U_k + u_k)⁺:  ‖w(α) − w(α′)‖ ≤ θ‖w(α)‖ + Σ o_k ρ_k besides,  S_j grows by
+               Σ o_k |E_jk|,  and Σg by Σ (u_k + θα_k) t_k⁺
+
+Of several classes no total is but 0, and (1 − θ)α with θ = max u_k/U_k is within every bound and as balanced:
+
+    (COUNT.7)  ‖w(α) − w(α′)‖ ≤ θ‖w(α)‖,  and Σg grows by Σ (u_B + θ Σ_B α) (max_B t)⁺
+
 A user's row is part of this as any other. Rows that can only be kept as equalities, two opposite ones for example, no
 pair of floats (w, b) keeps to the last bit. There
 
@@ -29,7 +39,6 @@ Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Hig
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +49,9 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.bounds.certificate import BLOCK, Certificate
+from qpsvm.bounds.certificate import BLOCK, Certificate, Gap
 from qpsvm.bounds.screening import row_radii
-from qpsvm.program.losses import gap_term, loss
+from qpsvm.program.losses import block_sums, block_terms, gap_term, largest_in_block, loss
 from qpsvm.program.svm_dual import Group, Part, SVMDual
 
 #: A few roundings, where it does not pay to count them.
@@ -51,21 +60,6 @@ FEW = 1.0 + 64 * UNIT
 KEPT = 8.0
 #: Objectives below this are sums of products that may underflow.
 NEXT_TO_NOTHING = 2.0**-500
-
-
-@dataclass(frozen=True, eq=False)
-class Gap:
-    """The gap's parts: bound of P − D, of the objective's size from below, and this member's rows that contribute."""
-
-    difference: float
-    size: float
-    rows: IntArray
-
-    @property
-    def gap(self) -> float:
-        if not self.difference > 0.0:
-            return 0.0 if self.difference == 0.0 else math.inf  # NaN is no bound
-        return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
 
 
 class Bounds:
@@ -83,7 +77,8 @@ class Bounds:
         self.comm = svm.comm
         self._more = 0.0 if self.comm.serial else gamma(self.comm.size + 4)  # what adding up over the members may cost
         if not self.comm.serial:  # asked of everybody now: what follows is not the same for every member's rows
-            _ = accuracy.largest, accuracy.kappa(np.zeros(0), np.zeros(0)), svm.mirrored, svm.hard, svm.curved
+            _ = accuracy.largest, accuracy.kappa(np.zeros(0), np.zeros(0)), svm.mirrored, svm.hard
+            _ = svm.curved, self._scaled
 
     def slack(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
         """t and r of (COUNT.3) at some rows: (r,) each."""
@@ -189,19 +184,6 @@ class Bounds:
         radius[samples] = np.minimum(radius[samples], found * FEW)
         return point.changed(value_radius=radius, slack=None, radius=None)
 
-    def at_samples(self, values: FloatArray) -> FloatArray | None:
-        """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,).
-
-        None where rows are combinations of samples.
-        """
-        if self.svm.mix is not None:
-            return None
-        if self.svm.rows is None:
-            return values
-        found = np.zeros(self.svm.n)
-        found[self.svm.rows] = values
-        return found
-
     def _kappa(self, point: Certificate) -> float:
         """`Accuracy.kappa` of the point, remembered: it is asked for in every block of rows."""
         known, kappa = self._remembered
@@ -214,20 +196,28 @@ class Bounds:
         """(COUNT.1) to (COUNT.4)."""
         a, upper = point.alpha, point.upper
         kept: list[IntArray] = []
-        losses = 0.0
-        for start in range(0, len(a), BLOCK):
-            part = slice(start, start + BLOCK)
+        off, losses, wide = self._off(point), 0.0, 0.0
+        block = self.svm.block
+        step = BLOCK - BLOCK % block or block
+        for start in range(0, len(a), step):
+            part = slice(start, start + step)
             t, r = self.slack(point, part)
-            bounded = a[part] == upper[part]
-            edge = r + FEW * self._knee(part) if self.svm.curved else r
-            settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
+            if block > 1:
+                settled = np.repeat(self._of_blocks(point, part, t, r) == 0.0, block)
+            else:
+                bounded = a[part] == upper[part]
+                edge = r + FEW * self._knee(part) if self.svm.curved else r
+                settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
             kept.append(np.flatnonzero(~settled) + start)
             losses += self.losses(part, t - r)
+            if off is not None:
+                highest = largest_in_block(t + r, block)
+                wide += float(block_sums(off[part], block) @ np.maximum(highest, 0.0))  # (COUNT.6), (COUNT.7)
         rows = kept[0] if len(kept) == 1 else np.concatenate([*kept, np.zeros(0, dtype=np.intp)])
         t, r = (t[rows], r[rows]) if len(kept) == 1 and self.accuracy.uniform else self.slack(point, rows)
-        terms, losses, n = self.comm.sums(self.terms(point, rows, t, r), losses, len(a))
+        terms, losses, n = self.comm.sums(self.terms(point, rows, t, r) + wide * FEW, losses, len(a))
         terms *= 1.0 + self._more
-        distance, moved = self._repair(point)
+        distance, moved = self._repair(point, off)
         difference = 0.5 * distance * distance + terms + moved
         weight, penalties = self._weight_below(point), 0.0
         for group in self.svm.penalised:
@@ -304,9 +294,17 @@ class Bounds:
         nothing = (t == 0.0) & (r == 0.0) | (point.alpha[rows] == 0.0) & (t + r <= 0.0)
         return not self._weighs(point) and self.comm.all(bool(nothing.all()))
 
+    def _of_blocks(self, point: Certificate, rows: IntArray | slice, t: FloatArray, r: FloatArray) -> FloatArray:
+        """(COUNT.3) of the blocks that some rows (r,) make up, (LOSS.5): (B,)."""
+        svm = self.svm
+        return block_terms(point.alpha[rows], t - r, t + r, svm.upper[rows], svm.curvature[rows], svm.block)
+
     def losses(self, rows: slice, t: FloatArray) -> float:
         """Σψ over some rows of this member, for t (r,) from below; 0 for rows that nothing may fall short of."""
         svm = self.svm
+        if svm.block > 1:
+            upper, curvature = svm.upper[rows][:: svm.block], svm.curvature[rows][:: svm.block]
+            return float(loss(largest_in_block(t, svm.block), upper, curvature).sum())
         if svm.all_hard:
             return 0.0
         if svm.hard is None and not svm.curved:
@@ -328,6 +326,10 @@ class Bounds:
         a, upper, curvature = point.alpha[rows], self.svm.upper[rows], self.svm.curvature[rows]
         if self.svm.curved:  # t − δα cancels where the row is at its optimum
             r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
+        if self.svm.block > 1:
+            return float(self._of_blocks(point, rows, t, r).sum()) * (1.0 + gamma(len(a) + 16))
+        if self.svm.curved:
+            pass
         elif self.svm.hard is None or self.svm.all_hard:  # (CERT.1), two lines
             hard = self.svm.all_hard
             high, low = (np.where(e > 0.0, np.inf if hard else (upper - a) * e, -a * e) for e in (t + r, t - r))
@@ -335,7 +337,7 @@ class Bounds:
         ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
 
-    def _repair(self, point: Certificate) -> tuple[float, float]:
+    def _repair(self, point: Certificate, off: FloatArray | None = None) -> tuple[float, float]:
         """(COUNT.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
         comm = self.comm
         terms = comm.count(len(point.coef)) + (0 if point.w is None else len(point.w))
@@ -352,22 +354,50 @@ class Bounds:
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
         clipped = self.accuracy.space.positive_part
         if clipped is not None:  # coef is not α∘y, nor what is left of that, but for rounding
-            beta = self.svm.beta(point.alpha)
-            distance += clipped.apart(clipped.coefficients(beta), beta) * max(point.factor, 1.0) * FEW
+            classes = self.svm.beta(point.alpha).reshape(-1, self.accuracy.space.samples.n)
+            clips = [clipped.apart(clipped.coefficients(beta), beta) for beta in classes]
+            distance += math.hypot(*clips) * max(point.factor, 1.0) * FEW
         spread = self.svm.beta_radius(point.alpha)
         if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
             spread = None  # it is part of that radius
         if self.svm.rows is not None or spread is not None:
             moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
             distance += comm.sum(moving) * max(point.factor, 1.0) * FEW
+        if self.svm.classes is not None:  # repaired exactly, or not at all
+            sums = [total_over(beta, comm) for beta in self.svm.beta(point.alpha).reshape(self.svm.classes.k, -1)]
+            broken = any(net or off for net, off in sums) and self.svm.classes.intercept == "free"
+            distance += (self._scaled or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW  # (COUNT.7)
+            return (math.inf if broken else distance), moved
+        beyond = None if off is None else np.maximum((point.alpha - self.svm.upper) + off, 0.0)
+        if beyond is not None:
+            rows = np.flatnonzero(beyond)
+            distance += comm.sum(float(beyond[rows] @ self.row_sizes(rows))) * max(point.factor, 1.0) * FEW
+            distance += (self._scaled or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW
         for part in self.svm.parts:
             if not part.ridge:
-                apart, grown = self._surplus(point, part)
+                apart, grown = self._surplus(point, part, beyond)
                 distance += apart * FEW
                 moved += grown * FEW
         return distance, moved
 
-    def _surplus(self, point: Certificate, part: Part) -> tuple[float, float]:
+    @remembered
+    def _scaled(self) -> float | None:
+        """By how much of itself a total may be off, θ of (COUNT.6); None where neither that nor a U is rounded."""
+        if self.svm.classes is not None:
+            if self.svm.upper_radius is None:
+                return None
+            return min(float((self.svm.upper_radius / self.svm.upper).max()) * FEW, 1.0)  # (COUNT.7)
+        theta = max((group.radius / abs(group.total) for group in self.svm.groups if group.total), default=0.0) * FEW
+        return theta if theta or self.comm.any(self.svm.upper_radius is not None) else None
+
+    def _off(self, point: Certificate) -> FloatArray | None:
+        """θα + u of (COUNT.6): (m,)."""
+        if self._scaled is None:
+            return None
+        off: FloatArray = self._scaled * point.alpha
+        return off if self.svm.upper_radius is None else off + self.svm.upper_radius * FEW
+
+    def _surplus(self, point: Certificate, part: Part, beyond: FloatArray | None = None) -> tuple[float, float]:
         """What (COUNT.2) has for one equality: 0 where it holds exactly, infinite where no row has room.
 
         The row is the one nearest to its margin of those with room for twice the surplus. A user's row may be of
@@ -381,6 +411,7 @@ class Bounds:
             error = UNDERFLOW * comm.count(int(np.count_nonzero(tiny & (point.alpha > 0.0) & (column != 0.0))))
             products = np.concatenate([products, low])
         excess, off = total_over(products, comm, -part.total)
+        off += 0.0 if beyond is None else comm.sum(float(beyond @ np.abs(column)))
         bound = (abs(excess) + off + error) * FEW
         if bound == 0.0:
             return 0.0, 0.0

@@ -29,14 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE
-from qpsvm.base.arrays.rounding import relative_gap
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import SolverError
-from qpsvm.bounds.certificate import Certificate, objective_terms
-from qpsvm.bounds.points import PrimalPoint, primal_points
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.space.kernels.space import FeatureSpace
 
 
 def hard_reach(svm: SVMDual, u: FloatArray) -> float:
@@ -90,60 +85,12 @@ def hard_intercept(svm: SVMDual, u: FloatArray) -> float:
     return -(low + high) / 2 if svm.intercept is not None else 0.0  # (HARD.11)
 
 
-def hard_certificate(space: FeatureSpace, svm: SVMDual, a: FloatArray, w: FloatArray | None) -> Certificate:
-    """Certify a feasible α (m,); where it is 0, the direction from one class to the other stands for it."""
+def direction(svm: SVMDual, a: FloatArray) -> FloatArray:
+    """A feasible α (m,), of which only the direction counts: at most 1; the direction of the classes for α = 0."""
     if not a.any():
         plus = svm.sign > 0
         a = np.where(plus, 1 / plus.sum(), 1 / (~plus).sum())
-    a = a / a.max()  # only the direction counts, and a diverging solver's α may overflow
-    half_norm, points = primal_points(space, svm.beta(a), w if space.is_linear else None)
-    norm2, total = 2 * half_norm, float(svm.level @ a)
-    stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (SCALE.2)
-    *explicit, own = points
-    candidates = [stretched(space, svm, a * stretch, stretch, own, point) for point in (own, *explicit)]
-    return min(candidates, key=lambda certificate: certificate.gap)
-
-
-def stretched(
-    space: FeatureSpace, svm: SVMDual, a: FloatArray, stretch: float, own: PrimalPoint, point: PrimalPoint
-) -> Certificate:
-    """(SCALE.1) for the dual point a = α·t and a primal direction; P = ∞ where that separates nothing."""
-    reach, b = hard_reach(svm, point.u), hard_intercept(svm, point.u)
-    dual = float(svm.level @ a) - stretch * stretch * own.half_norm  # (HARD.14)
-    beta, level = svm.beta(a), svm.margin({})
-    if not reach > 0:
-        factor = stretch if point is own else 1.0
-        plane = space.plane(beta, point.w, b * factor, 1.0 if point.w is None else factor)
-        yf = svm.sign * (svm.at_rows(point.u) * factor + plane.level)
-        return Certificate(
-            svm=svm, alpha=a, yf=yf, margin=level, b=plane.b, b_interval=(-np.inf, np.inf), w=plane.w, coef=plane.coef,
-            primal=np.inf, dual=svm.unit * dual, gap=np.inf,
-        )  # fmt: skip
-    primal = point.half_norm / reach / reach  # (HARD.14): its square would underflow where the margin need not
-    if point is own:
-        way = math.sqrt(own.half_norm) * (1 / reach - stretch)
-        distance = way * way
-    else:
-        distance = _half_distance(point, own, reach, stretch)
-    factor = 1 / reach
-    plane = space.plane(beta, point.w, b / reach, factor / stretch if point.w is None else factor)
-    yf = svm.sign * (svm.at_rows(point.u) * factor + plane.level)
-    # the level is reached by the choice of c, but for rounding
-    terms = objective_terms(a, svm.upper, yf, level, svm.curvature, primal)
-    gap = relative_gap(distance + float(terms.sum()), primal, dual)  # (HARD.16): neither is negative
-    return Certificate(
-        svm=svm, alpha=a, yf=yf, margin=level, b=plane.b, b_interval=(plane.b, plane.b), w=plane.w, coef=plane.coef,
-        primal=svm.unit * primal, dual=svm.unit * dual, gap=gap, level=plane.level, level_radius=plane.level_radius,
-        factor=factor / stretch, half_norm=primal, offset=float(np.sqrt(2 * distance)),
-    )  # fmt: skip
-
-
-def _half_distance(point: PrimalPoint, own: PrimalPoint, reach: float, stretch: float) -> float:
-    """½‖w/c − t w(α)‖² for an explicit w."""
-    assert point.w is not None
-    assert own.w is not None
-    difference = point.w / reach - stretch * own.w
-    return 0.5 * float(difference @ difference)
+    return np.asarray(a / a.max())  # a diverging solver's α may overflow
 
 
 #: ε of (ROOM.1), in units of the levels, below which it may be rounding of the program's solver.

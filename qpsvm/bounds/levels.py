@@ -1,4 +1,8 @@
-"""The multipliers of the primal for a given w: intercepts and margins, each a minimum in one variable.
+"""The primal point: candidates for w, and the multipliers that are best for each.
+
+The candidates are the w of the dual point, and the one that a solver returned: of a kernel that is not linear,
+coefficients w = Σ_j c_j φ(x_j) over few samples (`points`). The multipliers are intercepts and margins, each a minimum
+in one variable.
 
 For one part of the rows (`SVMDual.parts`), with c, e and R its column, total and ridge, and p_k = ℓ_k − s_k u_r(k):
 
@@ -12,6 +16,7 @@ For one part of the rows (`SVMDual.parts`), with c, e and R its column, total an
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,12 +26,58 @@ from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import total
 from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_interval
+from qpsvm.bounds.certificate import PrimalPoint, kernel_point
+from qpsvm.bounds.points import DIRECT_VALUES, point_beside, span_of, spanned_points
 from qpsvm.program.svm_dual import Part, SVMDual
+from qpsvm.space.kernels.space import FeatureSpace
 
 #: Bounds that cross by no more than this share of their size are one: rounding.
 TOUCHING = 1e-14
 #: Of more knots than this, the members of a communicator tell each other so many to find the next one to look at.
 KNOTS, SAMPLED = 2048, 255
+
+
+def primal_points(
+    space: FeatureSpace,
+    beta: FloatArray,
+    w: FloatArray | None,
+    wanted: bool = False,
+    moved: tuple[FloatArray, float] | None = None,
+) -> tuple[float, Iterator[PrimalPoint]]:
+    """½‖w(α)‖² with β = α∘y, and the primal candidates: the w of a solver that returned one first, then w(α).
+
+    `moved` is what β was before α was repaired, less β, (n,), and the size of P. Where ½‖Δw‖², (GAP.1), is rounding of
+    that, the w(α) of before stands for that of now: P has a kink there, and Δw may be as long as the samples are.
+
+    `w` is a weight vector over `space.rows`, or coefficients (n,) where the kernel is not linear. With the latter,
+    ½‖w(α)‖² is bounded from above where all kernel values between support vectors would cost more. Where it is this w
+    that is `wanted`, it is a candidate in any case.
+    """
+    if not space.is_linear:
+        span = None if w is None else span_of(space, beta, w, wanted)
+        if span is None or w is None:
+            point = kernel_point(space, space.coefficients(beta))
+            return point.half_norm, iter([point])
+        if wanted and float(space.n) * np.count_nonzero(beta) <= DIRECT_VALUES:
+            return point_beside(space, beta, w, span)
+        return spanned_points(space, beta, w, span)
+    own = space.weights(beta)  # (DUAL.5), (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
+    half_norm = 0.5 * float(own @ own)
+    unmoved = own
+    if moved is not None and 0.0 < float((change := space.weights(moved[0])) @ change) <= UNIT * moved[1]:
+        unmoved = own + change
+
+    def candidates() -> Iterator[PrimalPoint]:
+        if w is not None:
+            near = space.representable(w)
+            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
+        near = space.representable(unmoved)
+        if near is own:
+            yield PrimalPoint(space.rows.margins(own), own, half_norm)
+        else:
+            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
+
+    return half_norm, candidates()
 
 
 def reaches(dual: SVMDual, part: Part, u: FloatArray) -> FloatArray:

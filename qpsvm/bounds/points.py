@@ -1,8 +1,4 @@
-"""Candidates for the primal point: the w of the dual point, and the one that a solver returned.
-
-Of a kernel that is not linear a solver may return coefficients: w = Σ_j c_j φ(x_j) over few samples (`spanned`).
-
-How far w(α) is from a w over few samples: from n·r kernel values, where α has many more than r support vectors.
+"""How far w(α) is from a w over few samples: from n·r kernel values, where α has many more than r support vectors.
 
 Any w = Σ_j c_j φ(z_j) is a primal point, and (GAP.1) holds for it. Its f costs r kernel values a row; what is missing
 is ‖w − w(α)‖, which seems to take all kernel values between support vectors. Instead each φ(x_i) is replaced by a
@@ -33,7 +29,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -44,6 +39,7 @@ from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import FLOOR, FUNCTION_ROUNDINGS, Accuracy
+from qpsvm.bounds.certificate import PrimalPoint, kernel_point
 from qpsvm.space.kernels.functions import RBF, exp_in_place
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -204,92 +200,14 @@ AFFORDABLE_VALUES = 4e9
 DIRECT_VALUES = 2e8
 
 
-@dataclass(frozen=True, eq=False)
-class PrimalPoint:
-    """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0.
-
-    `radius` (n,) says how far u may be off where that differs from row to row.
-
-    Of w = Σ_j c_j φ(x_j) with coefficients of its own, there are these, `coef` (n,), ‖w − w(α)‖ as measured, and by how
-    much that may be more.
-    """
-
-    u: FloatArray
-    w: FloatArray | None
-    half_norm: float
-    offset: FloatArray | None = None
-    radius: FloatArray | None = None
-    coef: FloatArray | None = None
-    apart: float = 0.0
-    apart_radius: float | None = None
-
-    def half_distance(self, growth: float = 0.0) -> float:
-        """½‖(1 + growth)w − w(α)‖², or a bound of it."""
-        if self.coef is not None:
-            return 0.5 * (self.apart + growth * math.sqrt(2.0 * self.half_norm)) ** 2
-        if self.offset is None or self.w is None:
-            return growth * growth * self.half_norm
-        difference = self.offset + growth * self.w
-        return 0.5 * float(difference @ difference)
-
-
-def primal_points(
-    space: FeatureSpace,
-    beta: FloatArray,
-    w: FloatArray | None,
-    wanted: bool = False,
-    moved: tuple[FloatArray, float] | None = None,
-) -> tuple[float, Iterator[PrimalPoint]]:
-    """½‖w(α)‖² with β = α∘y, and the primal candidates: the w of a solver that returned one first, then w(α).
-
-    `moved` is what β was before α was repaired, less β, (n,), and the size of P. Where ½‖Δw‖², (GAP.1), is rounding of
-    that, the w(α) of before stands for that of now: P has a kink there, and Δw may be as long as the samples are.
-
-    `w` is a weight vector over `space.rows`, or coefficients (n,) where the kernel is not linear. With the latter,
-    ½‖w(α)‖² is bounded from above where all kernel values between support vectors would cost more. Where it is this w
-    that is `wanted`, it is a candidate in any case.
-    """
-    if not space.is_linear:
-        span = None if w is None else span_of(space, beta, w, wanted)
-        if span is None or w is None:
-            point = _kernel_point(space, space.coefficients(beta))
-            return point.half_norm, iter([point])
-        if wanted and float(space.n) * np.count_nonzero(beta) <= DIRECT_VALUES:
-            return _point_beside(space, beta, w, span)
-        return _spanned_points(space, beta, w, span)
-    own = space.weights(beta)  # (DUAL.5), (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
-    half_norm = 0.5 * float(own @ own)
-    unmoved = own
-    if moved is not None and 0.0 < float((change := space.weights(moved[0])) @ change) <= UNIT * moved[1]:
-        unmoved = own + change
-
-    def candidates() -> Iterator[PrimalPoint]:
-        if w is not None:
-            near = space.representable(w)
-            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
-        near = space.representable(unmoved)
-        if near is own:
-            yield PrimalPoint(space.rows.margins(own), own, half_norm)
-        else:
-            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
-
-    return half_norm, candidates()
-
-
-def _kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
-    """w = Σ_j c_j φ(x_j) for c (n,), as w(α) where c = β, or what is left of β in a positive part."""
-    u = space.centred @ coef  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
-    return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # what is below 0 is rounding
-
-
-def _point_beside(
+def point_beside(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
     """As `primal_points`, for these coefficients (n,) alone: ‖w − w(α)‖ by (SPAN.2), or from all products if less.
 
     (SPAN.6)  ‖w − w(α)‖² = cᵀKc − 2βᵀKc + βᵀKβ:  what a factor leaves of different samples is not all of one sign
     """
-    own, point = _kernel_point(space, beta), _kernel_point(space, coef)
+    own, point = kernel_point(space, beta), kernel_point(space, coef)
     apart, radius = span.distance(coef[span.pivots])
     accuracy, rows = Accuracy(space), np.arange(space.n)
     sizes = accuracy.sizes(rows)
@@ -303,7 +221,7 @@ def _point_beside(
     )
 
 
-def _spanned_points(
+def spanned_points(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
     """As `primal_points`, for coefficients (n,): these, those nearest to w(α) over the same samples, and w(α)."""
@@ -312,7 +230,7 @@ def _spanned_points(
         apart, radius = span.distance(own)
         spread = np.zeros(space.n)
         spread[span.pivots] = own
-        point = _kernel_point(space, spread)
+        point = kernel_point(space, spread)
         return PrimalPoint(point.u, None, point.half_norm, coef=spread, apart=apart, apart_radius=radius)
 
     first = spanned(coef[span.pivots])
@@ -321,7 +239,7 @@ def _spanned_points(
         yield first
         yield spanned(span.nearest)
         if float(space.n) * np.count_nonzero(beta) <= AFFORDABLE_VALUES:
-            yield _kernel_point(space, beta)
+            yield kernel_point(space, beta)
 
     most = math.sqrt(2.0 * first.half_norm) + first.apart + (first.apart_radius or 0.0)
     return 0.5 * most * most, candidates()

@@ -11,6 +11,9 @@ split is predicted from a step of projected gradient with length τ:
 
     (POL.2)  v = α − τ (δα − t):  v ≤ 0 → zero,  v ≥ U → bound,  else free
 
+    (POL.3)  of a block that is full, Σ_B α = U, the largest free α makes up for the others:  with T for that, TᵀQ_FF T,
+             TᵀE_F and so on stand in (POL.1), and v is the nearest point of the block's simplex
+
 and each round ends in a certificate, so a wrong split can never make the answer worse. Q_FF may be singular
 (duplicates, more free vectors than features): then (POL.1) is solved in the least-squares sense of minimum norm.
 Sources: primal-dual active set method, Hintermüller, Ito & Kunisch (2002); Bergounioux, Ito & Kunisch (1999).
@@ -23,12 +26,15 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack, lstsq
 
-from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.progress import Clock, noted
+from qpsvm.bounds.all_in_one_repair import capped
 from qpsvm.bounds.certificate import Certificate
+from qpsvm.program.losses import block_sums
 from qpsvm.program.svm_dual import SVMDual
 
 #: Rounds of (POL.1) for each step length; the split settles in about three.
@@ -68,14 +74,18 @@ def polish(
     rounds: int = ROUNDS,
     clock: Clock | None = None,
     each: float = 0.0,
+    lengths: int | None = None,
 ) -> Certificate:
-    """Improve a certified point until its gap is rounding, or no split of the indices improves it any more."""
+    """Improve a certified point until its gap is rounding, or no split of the indices improves it any more.
+
+    By so many step lengths at most.
+    """
     if not svm.comm.serial:  # a split is of all rows at once
         return start
     best, n = start, len(start.alpha)
-    some, lengths, most = _patience(n, start.gap)
+    some, tries, most = _patience(n, start.gap)
     patience = Patience(clock or Clock(), each, most)
-    for tau in islice(_step_lengths(svm, start), lengths):
+    for tau in islice(_step_lengths(svm, start), tries if lengths is None else lengths):
         if patience.ended():
             break
         best = _active_set_rounds(svm, start, best, certify, tau, min(rounds, some), patience)
@@ -120,7 +130,7 @@ def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
     rows, of which a thousand may be close to the margin, and the last one for few.
     """
     free = (start.alpha > 0) & (start.alpha < svm.upper)
-    exact, many = 2 * np.count_nonzero(free) < len(free), len(free) > MANY_ROWS
+    exact, many = 2 * np.count_nonzero(free) < len(free), len(free) > MANY_ROWS and svm.classes is None
     if exact and many:
         yield np.zeros(len(free))
     curvature = svm.matrix.diagonal()
@@ -150,7 +160,7 @@ def _active_set_rounds(
         if patience.ended() or not np.isfinite(point.yf).all():
             break
         predicted = point.alpha - tau * point.gradient
-        split = np.where(predicted <= 0, 0, np.where(predicted >= svm.upper, 2, 1)).astype(np.int8)
+        split = _split(svm, predicted)
         key = split.tobytes()
         repeated = key in seen
         seen.add(key)
@@ -167,41 +177,88 @@ def _active_set_rounds(
     return best
 
 
+def _split(svm: SVMDual, v: FloatArray) -> NDArray[np.int8]:
+    """0 zero, 1 free, 2 bound, 3 free in a block that is full: (m,), by (POL.2)."""
+    if svm.block == 1:
+        return np.where(v <= 0, 0, np.where(v >= svm.upper, 2, 1)).astype(np.int8)
+    v, upper = np.maximum(v, 0.0).reshape(-1, svm.block), svm.upper[:: svm.block]
+    full = v.sum(axis=1) >= upper
+    v[full] = capped(v[full], upper[full])
+    return np.where(v > 0.0, np.where(full, 3, 1)[:, None], 0).astype(np.int8).ravel()
+
+
+def _held(svm: SVMDual, solved: FloatArray, split: NDArray[np.int8]) -> NDArray[np.int8] | None:
+    """The split with whatever left its bounds put there; None where nothing did."""
+    below = solved < 0
+    if svm.block == 1:
+        above = solved > svm.upper
+        return np.where(below, 0, np.where(above, 2, split)).astype(np.int8) if (below.any() or above.any()) else None
+    over = np.repeat(block_sums(np.maximum(solved, 0.0), svm.block) > svm.upper[:: svm.block], svm.block)
+    over &= split == 1
+    return np.where(below, 0, np.where(over, 3, split)).astype(np.int8) if (below.any() or over.any()) else None
+
+
 def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], patience: Patience) -> FloatArray | None:
-    """(POL.1) for a split (n,) into 0 zero, 1 free, 2 bound; None where too many are free or it has no solution.
+    """(POL.1) for a `_split` (n,); None where too many are free or it has no solution.
 
     Variables that the solution takes out of the box are held at the bound that they cross, and it is solved again.
     """
-    if np.count_nonzero(split == 1) > patience.free_rows():
+    if np.count_nonzero(split & 1) > patience.free_rows():
         return None
     solved = _solve_free(svm, alpha, split)
     for _ in range(HOLDS):
         if solved is None or patience.ended():
             return None
-        below, above = solved < 0, solved > svm.upper
-        if not (below.any() or above.any()):
+        held = _held(svm, solved, split)
+        if held is None:
             break
-        split = np.where(below, 0, np.where(above, 2, split)).astype(np.int8)
+        split = held
         solved = _solve_free(svm, alpha, split)
     return solved
 
 
 def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> FloatArray | None:
     """The solution of (POL.1), wherever it lies."""
-    free = np.flatnonzero(split == 1)
-    snapped = np.where(split == 2, svm.upper, np.where(split == 1, alpha, 0.0))
-    if not len(free):
+    free = np.flatnonzero(split & 1)
+    snapped = np.where(split == 2, svm.upper, np.where(split & 1, alpha, 0.0))
+    T = None
+    if (split == 3).any():
+        snapped, T = _coupled(svm, snapped, split, free)
+    if not len(free) or (T is not None and not T.shape[1]):
         return snapped
     residual = svm.level[free] - (svm.matrix @ snapped)[free]
     parts = svm.parts
     E = np.array([part.column[free] for part in parts]).T.reshape(len(free), len(parts))
     ridge = np.array([part.ridge for part in parts])
     missing = np.array([part.total - float(part.column @ snapped) for part in parts])
-    step = bordered_solve(svm.matrix.block(free, free), E, ridge, residual, missing)
+    Q = svm.matrix.block(free, free)
+    if T is not None:
+        Q, E, residual = T.T @ (T.T @ Q).T, T.T @ E, T.T @ residual
+    step = bordered_solve(Q, E, ridge, residual, missing)
     if step is None or not np.isfinite(step).all():
         return None
-    snapped[free] += step
+    snapped[free] += step if T is None else T @ step
     return snapped
+
+
+def _coupled(
+    svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], free: IntArray
+) -> tuple[FloatArray, sp.csr_array]:
+    """(POL.3): α with every full block at its bound, and T (free rows, variables)."""
+    inside = np.where(split == 3, alpha, -np.inf).reshape(-1, svm.block)
+    full = np.flatnonzero((split == 3).reshape(-1, svm.block).any(axis=1))
+    makes_up = np.full(len(inside), -1)
+    makes_up[full] = full * svm.block + inside[full].argmax(axis=1)
+    snapped = alpha.copy()
+    snapped[makes_up[full]] = 0.0
+    snapped[makes_up[full]] = svm.upper[makes_up[full]] - block_sums(snapped, svm.block)[full]
+    others = np.flatnonzero(makes_up[free // svm.block] != free)
+    partner = makes_up[free[others] // svm.block]
+    coupled = np.flatnonzero(partner >= 0)
+    rows = np.concatenate([others, np.searchsorted(free, partner[coupled])])
+    columns = np.concatenate([np.arange(len(others)), coupled])
+    values = np.repeat([1.0, -1.0], [len(others), len(coupled)])
+    return snapped, sp.csr_array((values, (rows, columns)), (len(free), len(others)))
 
 
 def bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:

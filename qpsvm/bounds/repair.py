@@ -32,6 +32,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import common_value, times
 from qpsvm.base.resources.communicator import SERIAL, Communicator, total_over
+from qpsvm.bounds import all_in_one_repair
 from qpsvm.program.svm_dual import Part, SVMDual, Users
 
 EPS = float(np.finfo(float).eps)
@@ -47,6 +48,8 @@ SMALL, CARRIERS = 1e-9, 4
 
 def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """The nearest cheap feasible α: (m,), a new array."""
+    if dual.classes is not None:
+        return dual.classes.flat(all_in_one_repair.feasible(dual.classes, dual.classes.square(alpha)))
     if dual.users is not None:
         return _beside_users(dual, dual.users, alpha)
     equalities = [part for part in dual.parts if not part.ridge]

@@ -20,6 +20,7 @@ from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
+from qpsvm.bounds.class_space import ClassAccuracy, placed
 from qpsvm.bounds.gap_bounds import FEW, Bounds, multiplier
 from qpsvm.bounds.screening import combined_beta, combined_values
 from qpsvm.bounds.zero_optimum import Vanishing
@@ -91,7 +92,9 @@ class Counting:
 
     def _bettered(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
         base = self._bounded(certificate)
-        if self.svm.mix is not None and base.w is not None:  # differences of far samples: a pass over these shows more
+        if (
+            self.svm.mix is not None and self.svm.classes is None and base.w is not None
+        ):  # differences of far samples: a pass over these shows more
             better = self._sharp_weights(base)
             evaluated = self._evaluated(better, np.arange(self.svm.m))
             exact = base if evaluated is None else self._valued(self._bounded(evaluated))
@@ -134,23 +137,23 @@ class Counting:
     def _placed(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
         """The point whose decision values are (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
         b *= factor
-        total_factor = point.factor * factor
+        total_factor, norm = point.factor * factor, math.sqrt(2.0 * max(point.half_norm, 0.0))
+        own, by = (self.svm.beta(point.alpha) if point.explicit is None else point.explicit), total_factor
         if point.w is not None:
-            plane = self.space.plane(self.svm.beta(point.alpha), w, b, factor)
-            offset = point.offset + (factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
+            offset, by = point.offset + (factor - 1.0) * norm, factor
         elif point.explicit is not None:
-            plane = self.space.plane(point.explicit, None, b, total_factor)
-            offset = point.offset + abs(factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
+            offset, w = point.offset + abs(factor - 1.0) * norm, None
         else:
-            plane = self.space.plane(self.svm.beta(point.alpha), None, b, total_factor)
-            offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * max(point.half_norm, 0.0))
+            offset, w = abs(1.0 - 1.0 / total_factor) * factor * norm, None
+        multipliers = {name: factor * value for name, value in point.multipliers.items()}
+        plane, moved = placed(self.space, self.svm, own, w, b, multipliers, by)
         yf = self.svm.sign * (u * factor + plane.level)
         low, high = point.b_interval
         return point.changed(
             coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
             level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
             half_norm=point.half_norm * factor * factor, offset=offset,
-            placed=point.placed + 1, slack=None, radius=None,
+            placed=point.placed + 1, slack=None, radius=None, **moved,
             value_radius=None if point.value_radius is None else point.value_radius * (factor * FEW),
         )  # fmt: skip
 
@@ -162,22 +165,18 @@ class Counting:
         rows, svm, hard = point.contributing, self.svm, self.svm.hard
         if rows is None or (svm.curved and hard is None):
             return point
-        if self.widens:
-            return self._widened(point, rows)
-        if self.raises:
-            pass
-        elif self.homogeneous:
+        if self.widens or self.raises:
+            return self._grown(point, rows)
+        if self.homogeneous:
             several = len(point.margin) > 0 and common_value(point.margin) is None
             if self.comm.any(several) or "rho" not in point.multipliers:
                 return point
         elif not (svm.scalable or svm.stretchable):
             return point
-        if self.raises:
-            return self._raised(point, rows)
-        level = point.margin[rows]
+        level = point.margin[rows] if self.homogeneous else svm.level[rows]
         t, r = self.bounds.slack(point, rows)
         if point.slack is None and not self.homogeneous:  # what taking y f over will add
-            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + np.abs(level)) + point.level_radius
+            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + np.abs(point.margin[rows])) + point.level_radius
         near = (t + r > 0.0) & (t + r < PUSHABLE * level)
         if hard is not None and (svm.curved or not svm.scalable):  # the others may fall short
             near &= hard[rows]
@@ -188,7 +187,8 @@ class Counting:
             pushed = self._moved(point, "rho", rho)
         else:
             growth = self._most(((t + r) / (level - t - r))[near]) * FEW
-            growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
+            b = abs(point.b) if point.intercepts is None else float(np.abs(point.intercepts).max())
+            growth += UNIT * (4.0 + b)  # rounding of the numbers that it is pushed to
             u = self.svm.sign * point.yf - point.level
             pushed = self._placed(point, u, point.w, point.level, 1.0 + growth)
             if point.slack is not None and point.radius is not None:
@@ -203,36 +203,33 @@ class Counting:
         """The largest of all members' numbers."""
         return self.comm.max(float(values.max(initial=-math.inf)))
 
-    def _raised(self, point: Certificate, rows: IntArray) -> Certificate:
-        """b grown until the rows that all but reach their level are beyond it, radius included; at e for each unit."""
+    def _grown(self, point: Certificate, rows: IntArray) -> Certificate:
+        """b, or the tube, grown until the rows that all but reach their level are beyond it, radius included.
+
+        It costs e for each unit.
+        """
         t, r = self.bounds.slack(point, rows)
+        most = 0.0
+        if self.raises:
+            most = self.bounds.half_square(point) if self.space.affine and point.w is not None else abs(point.level)
         near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
-        most = self.bounds.half_square(point) if self.space.affine and point.w is not None else abs(point.level)
         near &= t + r < PUSHABLE * max(most, self.comm.max(float(np.abs(point.short).max(initial=0.0))))
         if not self.comm.any(bool(near.any())):
             return point
-        size = abs(point.level) + np.abs(point.margin[rows]) + np.abs(t)
+        name = "" if self.raises else self.svm.margins[0].multiplier
+        size = abs(point.level) if self.raises else np.abs(self.svm.level[rows]) + abs(point.multipliers[name])
+        size = size + np.abs(point.margin[rows]) + np.abs(t)
         push = self._most((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near]) + 4.0 * point.level_radius
-        raised = self._placed(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
-        if point.slack is not None and point.radius is not None:
-            by, before = raised.level - point.level, point.level_radius
-            radius = point.radius + before + raised.level_radius + 2.0 * UNIT * (np.abs(point.slack) + abs(by))
-            raised = raised.changed(slack=point.slack - by, radius=radius)
-        raised = self._bounded(raised)
-        return self._valued(raised) if raised.gap < point.gap else point
-
-    def _widened(self, point: Certificate, rows: IntArray) -> Certificate:
-        """The tube grown until the rows that all but reach its edge are inside, radius included; at e for each unit."""
-        t, r = self.bounds.slack(point, rows)
-        near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
-        near &= t + r < PUSHABLE * self.comm.max(float(np.abs(point.short).max(initial=0.0)))
-        if not self.comm.any(bool(near.any())):
-            return point
-        name = self.svm.margins[0].multiplier
-        size = np.abs(self.svm.level[rows]) + np.abs(point.margin[rows]) + abs(point.multipliers[name])
-        push = self._most((t + r + 8.0 * (2.0 + point.placed) * UNIT * size)[near])
-        widened = self._bounded(self._moved(point, name, point.multipliers[name] + push))
-        return self._valued(widened) if widened.gap < point.gap else point
+        if not self.raises:
+            grown = self._moved(point, name, point.multipliers[name] + push)
+        else:
+            grown = self._placed(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
+            if point.slack is not None and point.radius is not None:
+                by, before = grown.level - point.level, point.level_radius
+                radius = point.radius + before + grown.level_radius + 2.0 * UNIT * (np.abs(point.slack) + abs(by))
+                grown = grown.changed(slack=point.slack - by, radius=radius)
+        grown = self._bounded(grown)
+        return self._valued(grown) if grown.gap < point.gap else point
 
     def _moved(self, point: Certificate, name: str, value: float) -> Certificate:
         """The point with another multiplier of this name, which levels depend on: another ρ, or ε."""
@@ -259,7 +256,7 @@ class Counting:
             assert rows is not None
         everything = rows
         if point.w is None:  # ‖w‖² needs the support
-            everything = np.union1d(rows, np.flatnonzero(self.svm.at_rows(point.coef)))
+            everything = np.union1d(rows, np.flatnonzero(point.alpha))
         evaluated = self._evaluated(better, everything)
         if evaluated is None:
             evaluated = self._evaluated(better, rows)
@@ -268,7 +265,7 @@ class Counting:
         if evaluated is None:
             return None
         evaluated = self._bounded(evaluated)
-        if self.space.computed_intercept != "free" or self.homogeneous:
+        if self.space.computed_intercept != "free" or self.homogeneous or self.svm.classes is not None:
             return self._valued(evaluated)
         inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
         if self.comm.any(len(inside) > 0):
@@ -292,7 +289,9 @@ class Counting:
         if self.space.affine and point.w is not None:
             return self._measured_from_centre(point, point.w, rows)
         levels, numbers = self.svm.sign[rows] * point.margin[rows], (point.coef, point.w, point.b)
-        if self.svm.mix is None:
+        if isinstance(self.accuracy, ClassAccuracy) and point.intercepts is not None and self.svm.classes is not None:
+            found = self.accuracy.sharp_rows(self.svm.classes, rows, point.coef, point.w, point.intercepts)
+        elif self.svm.mix is None:
             found = self.accuracy.sharp_values(self.svm.samples_of(rows), *numbers, levels)
         elif point.b == point.level:  # otherwise rows are combinations of samples that were centred
             found = combined_values(self.accuracy, self.svm, rows, *numbers, levels)
@@ -301,7 +300,9 @@ class Counting:
         if found is None:
             return None
         slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
-        yf, off = point.yf.copy(), found[1] + self.svm.margin_radius(point.multipliers, rows)
+        yf, off = point.yf.copy(), found[1]
+        if self.svm.classes is None:  # whose intercepts are part of what was evaluated
+            off = off + self.svm.margin_radius(point.multipliers, rows)
         if self.svm.users is not None:  # a user's row may be known without any rounding
             sharper = off < radius[rows]
             rows, off, found = rows[sharper], off[sharper], (found[0][sharper], found[1][sharper])
@@ -358,10 +359,9 @@ class Counting:
         Of a ν-SVM, P from D: what −νρ and the losses leave of each other may be less than the rounding of either.
         """
         half_norm = point.half_norm
-        if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
-            f = self.bounds.at_samples(self.svm.sign * point.yf)
-            if f is not None:
-                half_norm = 0.5 * (float(point.coef @ f) - point.level * total_over(point.coef, self.comm)[0])
+        if point.w is None and point.slack is not None and point.explicit is None:  # of values that have more digits
+            values = point.alpha * (point.yf - point.level * self.svm.sign)
+            half_norm = 0.5 * point.factor * self.comm.sum(float(values.sum()))  # Σ_i β_i u_i = Σ_k α_k s_k u_r(k)
         if self.homogeneous:
             if self.svm.curved or self.svm.penalised:
                 return point

@@ -33,7 +33,8 @@ def is_mapped(array: NDArray[Any]) -> bool:
 
 def is_dask(values: Any) -> bool:
     """Whether something is a Dask collection; Dask is not imported for the question."""
-    return "dask" in sys.modules and hasattr(values, "__dask_graph__") and hasattr(values, "persist")
+    known = "dask" in sys.modules and not isinstance(values, np.ndarray)
+    return known and hasattr(values, "__dask_graph__") and hasattr(values, "persist")
 
 
 def is_stored(X: Any) -> bool:

@@ -18,7 +18,7 @@ from qpsvm.base.arrays.vectors import common_value, repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.base.resources.communicator import SERIAL, Communicator
-from qpsvm.data.kinds import is_column, is_dask, is_stored
+from qpsvm.data.kinds import LARGE_MAP, is_column, is_dask, is_stored
 from qpsvm.data.labels import (
     ClassWeight,
     as_labels,
@@ -190,22 +190,18 @@ class SpreadSamples(Samples):
     X: DaskRows
     factors: FloatArray | None
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("target", "weight"):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        whole: DaskRows = self.__dict__["X"]
-        if name == "weight":
-            self.__dict__[name] = self._weights(whole)
-        else:
-            self.__dict__[name] = repeated(1.0, whole.n)
-            if whole.target:
-                self.__dict__[name] = coded(whole.gathered(whole.target), self.classes)
-        return self.__dict__[name]
+    @remembered
+    def target(self) -> FloatArray:
+        """Of all samples, here: (n,)."""
+        target = self.X.target
+        return coded(self.X.gathered(target), self.classes) if target else repeated(1.0, self.n)
 
-    def _weights(self, whole: DaskRows) -> FloatArray:
+    @remembered
+    def weight(self) -> FloatArray:
         """The weights of all samples, here: (n,)."""
-        weight = repeated(1.0, whole.n) if whole.weight is None else whole.gathered(whole.weight).astype(np.float64)
-        return weight if self.factors is None else weighed_by_class(weight, self.target, self.factors)
+        weight = self.X.weight
+        s = repeated(1.0, self.n) if weight is None else self.X.gathered(weight).astype(np.float64)
+        return s if self.factors is None else weighed_by_class(s, self.target, self.factors)
 
     def fingerprint(self) -> str:
         """That of the same samples in one place, made where they are."""
@@ -403,7 +399,7 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
     Raises ParameterTypeError, UnknownOptionError, QPSVMError.
     """
     columns = {"target": y, "weight": sample_weight}
-    if is_stored(X):
+    if (not isinstance(X, np.ndarray) or X.size >= LARGE_MAP) and is_stored(X):
         from qpsvm.data.sources.opening import open_rows
 
         X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})

@@ -44,7 +44,7 @@ def as_it_stands(problem: Problem, alpha: FloatArray) -> SVMResult:
     with np.errstate(all="ignore"):  # what overflows is shown as infinite
         point = evaluate(space, problem.svm, problem._gather(alpha))
         result = svm_result(
-            problem, point, title=problem.title, status=Status.CANDIDATE, backend="none",
+            problem, point, status=Status.CANDIDATE, backend="none",
             form="dual", iterations=None, build_time=0.0, solve_time=0.0, solver_gap=point.gap,
             solver=Solver("no solver", "", "the point was given"),
         )  # fmt: skip

@@ -38,8 +38,7 @@ from qpsvm.machines import Problem
 from qpsvm.many.multiclass.one_by_one import without_noise
 from qpsvm.many.multiclass.together import Results, Together
 from qpsvm.program.solution import Status
-from qpsvm.result.decision_functions import JointModel, PairsModel
-from qpsvm.result.model import Model
+from qpsvm.result.model import JointModel, Model, PairsModel
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 from qpsvm.space.kernels.functions import Linear, Precomputed

@@ -379,8 +379,3 @@ def classes_of(rows: DaskRows) -> NDArray[Any]:
     classes = np.unique(np.concatenate([part.labels for part in rows.facts if part.labels is not None]))
     _check_classes(classes)
     return classes
-
-
-def targets(y: Any, classes: NDArray[Any]) -> list[Any]:
-    """The target of each machine: the labels of two classes, or of more whether it is each of them."""
-    return [y] if len(classes) == 2 else [y == label for label in classes.tolist()]

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.extmath import safe_sparse_dot
@@ -31,7 +30,7 @@ from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, Estimator, linear_scores, model_of
 from qpsvm.estimators.inputs import StoredScore
 from qpsvm.estimators.parameters import PARAMETERS, Parameter, one_of
-from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines
+from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines, labels_at
 from qpsvm.machines import EpsilonSVR, Problem
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept
@@ -183,12 +182,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
             self._fit_spread(X, y, sample_weight)
             return
         matrix = inputs.dense_if_small(inputs.training_samples(self, X))
-        n = matrix.shape[0]
-        self.classes_, codes = inputs.labels_of(y, n)
-        weight = inputs.weights_of(sample_weight, n)
-        self.class_weight_ = inputs.class_weights(self.class_weight, self.classes_, y, weight)
-        if (self.class_weight_ != 1.0).any():
-            weight = self.class_weight_[codes] * (1.0 if weight is None else weight)
+        codes, weight = self._labelled(y, matrix.shape[0], sample_weight, True)
         posed, intercept, s = self._posed(matrix)
         together = self._together(posed, codes, weight, LOSSES[self.loss], {"C": self.C}, Linear(), intercept)
         self._judge(together.status, together.gap, together.message)
@@ -210,7 +204,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         posed, intercept, _ = self._posed(X)
         kind: Any = Problem.machines[LOSSES[self.loss]]
         results, factors = [], None
-        for target in inputs.targets(y, classes):
+        for target in [y == label for label in classes.tolist()] if several else [y]:
             problem = kind(
                 posed, target, self.C, sample_weight=sample_weight, intercept=intercept, constraints=self.constraints,
                 class_weight=self.class_weight,
@@ -242,15 +236,8 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> Any:
-        values, labels = self._values(X), partial(_labels_at, classes=self.classes_)
+        values, labels = self._values(X), partial(labels_at, classes=self.classes_)
         return inputs.by_partition(labels, values, None, self.classes_.dtype) if is_dask(X) else labels(values)
-
-
-def _labels_at(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
-    """The labels of decision values (m, P): (m,)."""
-    codes = (values[:, 0] > 0.0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
-    labels: NDArray[Any] = classes[codes]
-    return labels
 
 
 class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[misc]

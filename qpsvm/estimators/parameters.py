@@ -23,13 +23,13 @@ from qpsvm import backends
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_real, as_tolerance
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import (
-    ParameterError,
     ParameterTypeError,
     UnknownOptionError,
     UnsupportedError,
     did_you_mean,
     nearest,
 )
+from qpsvm.machines.problem.parameters import within
 from qpsvm.space.kernels.functions import Kernel
 
 try:
@@ -81,16 +81,6 @@ def one_of(*known: Any) -> Check:
             near = did_you_mean(value, known)
             words = ", ".join(sorted(shown(option) for option in known))
             raise UnknownOptionError(" ".join([f"{name} is {shown(value)};", *near, f"known: {words}"]))
-
-    return check
-
-
-def within(words: str, fits: Callable[[float], bool]) -> Check:
-    """A check of a finite number."""
-
-    def check(value: Any, name: str) -> None:
-        if not fits(as_real(value, name)):
-            raise ParameterError(f"{name} must be {words}, got {value!r}")
 
     return check
 

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
+from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator
 from qpsvm.estimators.inputs import StoredScore
 from qpsvm.machines import CrammerSinger, WestonWatkins
@@ -35,10 +36,24 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
     """A classifier that is made of machines."""
 
     results_: Sequence[SVMResult]
-    #: Linear constraints, the choice of machines for more than two classes, and processes for them.
+    #: Linear constraints, factors of C, the choice of machines for more than two classes, and processes for them.
     constraints: Any
+    class_weight: Any
     multi_class: str
     n_jobs: int | None
+
+    def _labelled(self, y: Any, n: int, sample_weight: Any, heavy: bool) -> tuple[IntArray, FloatArray | None]:
+        """The class of each sample, (n,), and its weight, (n,); `heavy` where "balanced" counts weights, not samples.
+
+        Raises DataError, DataTypeError, ParameterError.
+        """
+        self.classes_, codes = inputs.labels_of(y, n)
+        weight = inputs.weights_of(sample_weight, n)
+        factors = inputs.class_weights(self.class_weight, self.classes_, y, weight if heavy else None)
+        self.class_weight_ = factors
+        if (factors == 1.0).all():
+            return codes, weight
+        return codes, factors[codes] if weight is None else weight * factors[codes]
 
     @property
     def result_(self) -> SVMResult:
@@ -88,6 +103,13 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
         if result.error is not None:
             raise result.error
         return _as_machines(without_noise(problem, result, float(self.tol)), labels)
+
+
+def labels_at(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
+    """The labels of decision values (m, P), of two classes or of each: (m,)."""
+    codes = (values[:, 0] > 0.0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
+    labels: NDArray[Any] = classes[codes]
+    return labels
 
 
 def _as_machines(result: JointResult, labels: NDArray[Any]) -> Together:

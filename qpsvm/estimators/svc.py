@@ -14,14 +14,13 @@ from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.rounding import gamma as rounding_of
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError, UnsupportedError
-from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, callers_level, model_of
 from qpsvm.estimators.kernel_machine import KernelMachine
 from qpsvm.estimators.parameters import Parameter, always, one_of, positive_or_infinite, share
-from qpsvm.estimators.several import SeveralMachines
+from qpsvm.estimators.several import SeveralMachines, labels_at
 from qpsvm.machines.infeasible.evidence import with_totals
 from qpsvm.many.multiclass import Together
-from qpsvm.result import decision_functions as voting
+from qpsvm.result import votes as voting
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import Intercept
 
@@ -53,12 +52,8 @@ class KernelClassifier(SeveralMachines, KernelMachine):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         matrix, kernel = self._training(X)
         n = matrix.shape[0]
-        classes, codes = inputs.labels_of(y, n)
-        weight = inputs.weights_of(sample_weight, n)
-        self.classes_, self.class_weight_ = classes, inputs.class_weights(self.class_weight, classes, y)
-        factors = self.class_weight_[codes] if (self.class_weight_ != 1.0).any() else None
-        weight = weight if factors is None else factors if weight is None else weight * factors
-        sums = np.bincount(codes, weight, len(classes)).astype(np.float64)
+        codes, weight = self._labelled(y, n, sample_weight, False)
+        sums = np.bincount(codes, weight, len(self.classes_)).astype(np.float64)
         self._check_sums(sums, 0 if weight is None else n)
         machine, parameters = self._machine()
         if machine == HARD and weight is not None:
@@ -161,27 +156,18 @@ class KernelClassifier(SeveralMachines, KernelMachine):
             each pair, positive for its first class ("ovo").
         """
         values = self._values(X)
-        if values.shape[1] == 1:
-            return values[:, 0]
-        if not self._pairs:
-            return values
-        return voting.scores(values, len(self.classes_)) if self.decision_function_shape == "ovr" else values
+        if self._turned and self.decision_function_shape == "ovr":
+            return voting.scores(values, len(self.classes_))
+        return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> NDArray[Any]:
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
-        values = self._values(X)
-        k = len(self.classes_)
-        if values.shape[1] == 1:
-            codes = (values[:, 0] > 0.0).astype(np.intp)
-        elif not self._pairs:
-            codes = values.argmax(axis=1)
-        elif self.break_ties:
-            codes = voting.scores(values, k).argmax(axis=1)
-        else:
-            codes = voting.winners(values, k)
-        labels: NDArray[Any] = self.classes_[codes]
-        return labels
+        values, k = self._values(X), len(self.classes_)
+        if self._turned and not self.break_ties:
+            labels: NDArray[Any] = self.classes_[voting.winners(values, k)]
+            return labels
+        return labels_at(voting.scores(values, k) if self._turned else values, self.classes_)
 
 
 class SVC(KernelClassifier):

@@ -3,46 +3,29 @@
 from typing import TYPE_CHECKING
 
 from qpsvm.base.lazy_names import late_names
-from qpsvm.machines.c_svm import CSVM
-from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.constraints import Constraints, ValueConstraints
+from qpsvm.machines.c_svm import CSVM as CSVM
+from qpsvm.machines.problem.base import Problem as Problem
+from qpsvm.machines.problem.constraints import Constraints as Constraints
+from qpsvm.machines.problem.constraints import ValueConstraints as ValueConstraints
 from qpsvm.machines.registry import LATE as _LATE
 
 if TYPE_CHECKING:
-    from qpsvm.machines.crammer_singer import CrammerSinger
-    from qpsvm.machines.epsilon_svr import EpsilonSVR
-    from qpsvm.machines.hard_margin import HardMargin
-    from qpsvm.machines.huber_hinge import HuberHinge
-    from qpsvm.machines.nu_svm import NuSVM
-    from qpsvm.machines.nu_svr import NuSVR
-    from qpsvm.machines.one_class import OneClass
-    from qpsvm.machines.primal_hinge import PrimalHinge
-    from qpsvm.machines.problem.all_in_one import JointProblem
-    from qpsvm.machines.quantile_svr import QuantileSVR
-    from qpsvm.machines.ranking import Ranking
-    from qpsvm.machines.squared_hinge import SquaredHinge
-    from qpsvm.machines.svdd import SVDD
-    from qpsvm.machines.weston_watkins import WestonWatkins
+    from qpsvm.machines.crammer_singer import CrammerSinger as CrammerSinger
+    from qpsvm.machines.epsilon_svr import EpsilonSVR as EpsilonSVR
+    from qpsvm.machines.hard_margin import HardMargin as HardMargin
+    from qpsvm.machines.huber_hinge import HuberHinge as HuberHinge
+    from qpsvm.machines.nu_svm import NuSVM as NuSVM
+    from qpsvm.machines.nu_svr import NuSVR as NuSVR
+    from qpsvm.machines.one_class import OneClass as OneClass
+    from qpsvm.machines.primal_hinge import PrimalHinge as PrimalHinge
+    from qpsvm.machines.problem.all_in_one import JointProblem as JointProblem
+    from qpsvm.machines.quantile_svr import QuantileSVR as QuantileSVR
+    from qpsvm.machines.ranking import Ranking as Ranking
+    from qpsvm.machines.squared_hinge import SquaredHinge as SquaredHinge
+    from qpsvm.machines.svdd import SVDD as SVDD
+    from qpsvm.machines.weston_watkins import WestonWatkins as WestonWatkins
 else:
     __getattr__, __dir__ = late_names(__name__, {**_LATE, "qpsvm.machines.problem.all_in_one": ("JointProblem",)})
 
-__all__ = [
-    "CSVM",
-    "SVDD",
-    "Constraints",
-    "CrammerSinger",
-    "EpsilonSVR",
-    "HardMargin",
-    "HuberHinge",
-    "JointProblem",
-    "NuSVM",
-    "NuSVR",
-    "OneClass",
-    "PrimalHinge",
-    "Problem",
-    "QuantileSVR",
-    "Ranking",
-    "SquaredHinge",
-    "ValueConstraints",
-    "WestonWatkins",
-]
+__all__ = ["CSVM", "Constraints", "JointProblem", "Problem", "ValueConstraints"]
+__all__ += [name for names in _LATE.values() for name in names]

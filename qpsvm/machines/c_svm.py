@@ -36,17 +36,16 @@ Implementation
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.frozen import remembered
-from qpsvm.base.errors import ParameterError, UnsupportedError
-from qpsvm.data.samples import ClassWeight, original_labels, two_classes
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.data.samples import ClassWeight, two_classes
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, upper_bounds
-from qpsvm.machines.problem.reading import check_result
+from qpsvm.machines.problem.parameters import upper_bounds
+from qpsvm.machines.problem.replaced import share_of, turned
 from qpsvm.program.record import Record
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
@@ -85,7 +84,8 @@ class CSVM(Problem):
     """
 
     textbook = ("CSVM.2", "½ {norm} + Σ C_i ξ_i", "y_i {f} ≥ 1 − ξ_i")
-    dual_tag, own = "CSVM.10", ("C",)
+    called, dual_tag, own = "C-SVM", "CSVM.10", ("C",)
+    C: FloatArray
 
     def __init__(
         self,
@@ -101,17 +101,7 @@ class CSVM(Problem):
         class_weight: ClassWeight = None,
     ) -> None:
         samples = two_classes(X, y, sample_weight, class_weight)
-        super().__init__(samples, kernel, as_intercept(intercept), psd, constraints)
-        self._keep(C=C)
-
-    def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
-        self.C = prices(C, self.samples)
-
-    @remembered
-    def title(self) -> str:
-        """The machine with its parameters."""
-        intercept = "" if self.intercept == "free" else f", intercept {self.intercept or 'absent'}"
-        return f"C-SVM, C = {price_in_words(self.C)}{intercept}, kernel {self.kernel}"
+        super().__init__(samples, kernel, intercept, psd, constraints, C=C)
 
     def _record(self) -> Record:
         return Record(self.labels, 1.0, upper_bounds(self.C, self.samples))  # (CSVM.2), (CSVM.10)
@@ -149,14 +139,8 @@ class CSVM(Problem):
         >>> print(round(twin.nu, 6), np.allclose(same.w / same.rho, result.w))
         0.875 True
         """
-        check_result(self.samples, result)
         if self.intercept != "free":
             raise UnsupportedError(f"a ν-SVM has a free intercept, this problem has {self.intercept!r}")
         penalties = self.C * self.sample_weight
-        nu = float(result.alpha.sum() / penalties.sum())
-        if not nu > 0:
-            raise ParameterError("every α is 0, so no ν > 0 belongs to this result")
-        machine: Any = Problem.machines["NuSVM"]  # by name: its file imports this one
-        twin: Problem = machine(self.X, original_labels(self.samples), nu, self.kernel, penalties, self.psd)
-        twin.samples = replace(twin.samples, feature_names=self.feature_names)
+        twin: Problem = turned(self, "NuSVM", penalties, scaled=True, nu=share_of(self, result, penalties))
         return twin

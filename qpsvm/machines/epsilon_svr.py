@@ -46,20 +46,19 @@ Implementation
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.exactly import inverses, joined
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import ParameterError, UnknownOptionError, nearest
-from qpsvm.bounds.certificate import Certificate
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import ParameterError
 from qpsvm.data.samples import numbers
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_intercept, as_width, price_in_words, prices, sharing, taking_prices
-from qpsvm.machines.problem.reading import check_result
+from qpsvm.machines.problem.parameters import taking_prices
 from qpsvm.machines.problem.regression import Regression
+from qpsvm.machines.problem.replaced import share_of, turned
 from qpsvm.program.record import Record
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
@@ -113,8 +112,11 @@ class EpsilonSVR(Regression):
     """
 
     textbook: tuple[str, ...] = ("ESVR.2", ABSOLUTE, "t_i − {f} ≤ ε + ξ_i", "{f} − t_i ≤ ε + ξ*_i")
-    dual_tag, own = "ESVR.10", ("C", "epsilon", "loss")
+    called, dual_tag, own = "ε-SVR", "ESVR.10", ("C", "epsilon", "loss")
     width_formula = " + ε 1ᵀ(α⁺ + α⁻)"
+    C: FloatArray
+    epsilon: float
+    loss: Loss
 
     def __init__(
         self,
@@ -129,29 +131,15 @@ class EpsilonSVR(Regression):
         intercept: Intercept = "free",
         constraints: Any = None,
     ) -> None:
-        super().__init__(numbers(X, t, sample_weight), kernel, as_intercept(intercept), psd, constraints)
-        self._keep(C=C, epsilon=epsilon, loss=loss)
+        super().__init__(
+            numbers(X, t, sample_weight), kernel, intercept, psd, constraints, C=C, epsilon=epsilon, loss=loss
+        )
 
     def _keep(self, *, C: float | ArrayLike, epsilon: float, loss: Loss) -> None:  # type: ignore[override]
-        if not isinstance(loss, str) or loss not in get_args(Loss):
-            raise UnknownOptionError(f"unknown loss {shown(loss)}; {nearest(loss, get_args(Loss))}")
-        self.C, self.epsilon, self.loss = prices(C, self.samples), as_width(epsilon), loss
+        super()._keep(C=C, epsilon=epsilon, loss=loss)
         tag, _, *rows = self.textbook
         self.textbook = (tag, ABSOLUTE if loss == "absolute" else SQUARED, *rows)
-
-    @property
-    def title(self) -> str:
-        """The machine with its parameters."""
-        squared = " (squared)" if self.loss == "squared" else ""
-        return f"ε-SVR{squared}, C = {price_in_words(self.C)}, ε = {self.epsilon:g}, kernel {self.kernel}"
-
-    @property
-    def _least_width(self) -> float:
-        return self.epsilon
-
-    def _half_width(self, certificate: Certificate) -> float:
-        del certificate
-        return self.epsilon
+        self.called = "ε-SVR" if loss == "absolute" else "ε-SVR (squared)"
 
     def _record(self) -> Record:
         C = taking_prices(self.C, self.samples)
@@ -197,11 +185,6 @@ class EpsilonSVR(Regression):
                 f"a ν-SVR has the absolute loss and a free intercept, this problem has loss={self.loss!r} and "
                 f"intercept={self.intercept!r}"
             )
-        check_result(self.samples, result)
-        nu = float(result.alpha.sum() / (self.C @ self.sample_weight))
-        if not nu > 0.0:
-            raise ParameterError("every α is 0, so no ν > 0 belongs to this result")
-        machine: Any = Problem.machines["NuSVR"]  # by name: its file imports this one
-        twin = machine(self.X, self.t, self.C, min(nu, 1.0), self.kernel, self.sample_weight, self.psd)
-        found: Problem = sharing(twin, self)
-        return found
+        nu = share_of(self, result, self.C * self.sample_weight)
+        twin: Problem = turned(self, "NuSVR", C=self.C, nu=min(nu, 1.0))
+        return twin

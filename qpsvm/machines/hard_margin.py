@@ -31,13 +31,13 @@ where these are as near as rounding, what can be proven exactly does, see `proof
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, NotSeparableError, QPSVMError, SolverError
 from qpsvm.base.resources.progress import Clock
@@ -47,7 +47,7 @@ from qpsvm.bounds.restoration import infeasible
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import two_classes
 from qpsvm.machines.infeasible.evidence import without_margin, without_rows
-from qpsvm.machines.infeasible.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
+from qpsvm.machines.infeasible.separability import HullDistance, nearest_hulls, shared_sample
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.judge import counted
 from qpsvm.program.record import Record
@@ -55,8 +55,8 @@ from qpsvm.program.solution import QPSolution, Status
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.gram import PSDRule
 
-#: Rows, and entries of their coordinates, up to which the linear program takes no longer than the nearest points.
-FEW_ROWS, FEW_ENTRIES = 1000, 10_000
+#: Rows up to which the nearest points are looked for wherever a gap is left.
+FEW_ROWS = 1000
 #: Where squares are no longer ordinary numbers, classes that can be separated look as if they were one point.
 SMALLEST_VALUE = 1e-150
 #: How a search ends that does not decide.
@@ -101,7 +101,7 @@ class HardMargin(Problem):
     """
 
     textbook = ("HARD.2", "½ {norm}", "y_i {f} ≥ 1")
-    dual_tag = "HARD.9"
+    called, dual_tag = "hard margin", "HARD.9"
 
     def __init__(
         self,
@@ -116,15 +116,6 @@ class HardMargin(Problem):
         largest = max(float(max(part.max(), -part.min())) for part in (block.matrix for block in blocks))
         if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
             raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")
-        self._keep()
-
-    def _keep(self) -> None:  # type: ignore[override]
-        self._hulls: HullDistance | None = None  # of these samples, for this kernel
-
-    @property
-    def title(self) -> str:
-        """The machine with its parameters."""
-        return f"hard margin, kernel {self.kernel}"
 
     def _record(self) -> Record:
         return Record(self.labels, 1.0, np.inf)  # (HARD.2), (HARD.9); its certificate is (HARD.14)
@@ -153,24 +144,23 @@ class HardMargin(Problem):
         >>> print(hulls.meet, hulls.u.round(6), hulls.v.round(6))
         True [0. 1. 0.] [0.5 0.  0.5]
         """
-        if self._hulls is None:
+        if not self._found:
             found = self._search(np.zeros(len(self.labels)) if hint is None else hint, stopped)
             if found.undecided in ("time_limit", "interrupted"):
                 return found
-            self._hulls = found
-        return self._hulls
+            self._found.append(found)
+        return self._found[0]
+
+    @remembered
+    def _found(self) -> list[HullDistance]:
+        """The hulls of these samples, for this kernel, once they have been looked for."""
+        return []
 
     def _search(self, hint: FloatArray, stopped: Callable[[], str | None]) -> HullDistance:
-        """By a shared sample, the linear program where that is small, or the nearest points."""
+        """By a shared sample, or the nearest points."""
         outside = isinstance(self.kernel, Precomputed) or isinstance(self.X, RowSource)
         shared = None if outside else shared_sample(self.X, self.labels)
-        if shared:
-            return shared
-        small = self.n <= FEW_ROWS and self.n * self.space.coordinates.shape[1] <= FEW_ENTRIES
-        if small and not stopped():
-            with suppress(SolverError):  # HiGHS has its bad days, on numbers of many sizes
-                return hull_distance(self.space.coordinates, self.labels)
-        return nearest_hulls(self.space, self.labels, hint, stopped)
+        return shared or nearest_hulls(self.space, self.labels, hint, stopped)
 
     def _judge(
         self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None

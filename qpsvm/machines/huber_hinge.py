@@ -48,11 +48,11 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.exactly import inverses
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.data.samples import ClassWeight, two_classes
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.parameters import taking_prices
 from qpsvm.program.record import Record
 from qpsvm.result.svm_result import Kinds
 from qpsvm.space.kernels.functions import Linear
@@ -97,8 +97,10 @@ class HuberHinge(Problem):
         ("beyond the margin", "behind it within the width", "behind it beyond the width"),
     )
     textbook = ("HUBER.2", "½ {norm} + Σ C_i (ξ_i²/(2h) + ζ_i)", "y_i {f} ≥ 1 − ξ_i − ζ_i")
-    dual_tag, own = "HUBER.10", ("C", "width")
+    called, dual_tag, own = "Huber hinge", "HUBER.10", ("C", "width")
     curved_term = "½ Σ hα_i²/C_i"
+    C: FloatArray
+    width: float
 
     def __init__(
         self,
@@ -115,18 +117,8 @@ class HuberHinge(Problem):
         class_weight: ClassWeight = None,
     ) -> None:
         super().__init__(
-            two_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd, constraints
+            two_classes(X, y, sample_weight, class_weight), kernel, intercept, psd, constraints, C=C, width=width
         )
-        self._keep(C=C, width=width)
-
-    def _keep(self, *, C: float | ArrayLike, width: float) -> None:  # type: ignore[override]
-        self.C = prices(C, self.samples)
-        self.width = as_positive(width, "width")
-
-    @property
-    def title(self) -> str:
-        """The machine with its parameters."""
-        return f"Huber hinge, C = {price_in_words(self.C)}, h = {self.width:g}, kernel {self.kernel}"
 
     def _record(self) -> Record:
         C = taking_prices(self.C, self.samples)

@@ -48,12 +48,13 @@ from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.data.samples import ClassWeight, original_labels, two_classes
+from qpsvm.data.samples import ClassWeight, two_classes
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.infeasible.evidence import with_sums
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import sharing, total_weight
+from qpsvm.machines.problem.parameters import total_weight
 from qpsvm.machines.problem.reading import check_result
+from qpsvm.machines.problem.replaced import turned
 from qpsvm.program.record import Equality, Record
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
@@ -104,7 +105,8 @@ class NuSVM(Problem):
     """
 
     textbook = ("NUSVM.2", "½ {norm} − νρ + Σ a_i ξ_i", "y_i {f} ≥ ρ − ξ_i")
-    dual_tag, own = "NUSVM.11", ("nu",)
+    called, dual_tag, own = "ν-SVM", "NUSVM.11", ("nu",)
+    nu: float
 
     def __init__(
         self,
@@ -118,8 +120,7 @@ class NuSVM(Problem):
         *,
         class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight, class_weight), kernel, "free", psd, constraints)
-        self._keep(nu=nu)
+        super().__init__(two_classes(X, y, sample_weight, class_weight), kernel, "free", psd, constraints, nu=nu)
 
     def _keep(self, *, nu: float) -> None:  # type: ignore[override]
         nu = as_positive(nu, "nu")
@@ -135,11 +136,6 @@ class NuSVM(Problem):
     def _largest(self) -> Fraction:
         """ν_max."""
         return largest_nu(self.sample_weight, self.y, self.samples.comm)
-
-    @property
-    def title(self) -> str:
-        """The machine with its parameters."""
-        return f"ν-SVM, ν = {self.nu:g}, kernel {self.kernel}"
 
     def _record(self) -> Record:
         s, whole = self.taking_part(self.sample_weight), total_weight(self.samples)
@@ -209,8 +205,7 @@ class NuSVM(Problem):
                 f"equivalent to nu = {self.nu:g}; choose a larger nu"
             )
         C = 1.0 / (result.rho * float(self.sample_weight.sum()))
-        machine = CSVM(self.X, original_labels(self.samples), C, self.kernel, self.sample_weight, self.psd)
-        twin: CSVM = sharing(machine, self)
+        twin: CSVM = turned(self, "CSVM", scaled=True, C=C)
         return twin
 
 

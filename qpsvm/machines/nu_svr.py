@@ -49,9 +49,10 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.machines.problem.parameters import as_share, price_in_words, prices, sharing, taking_prices
+from qpsvm.machines.problem.parameters import as_share, taking_prices
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.machines.problem.regression import Regression
+from qpsvm.machines.problem.replaced import turned
 from qpsvm.program.record import Equality, Record
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
@@ -100,7 +101,9 @@ class NuSVR(Regression):
     """
 
     textbook = ("NUSVR.2", "½ {norm} + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i)", "t_i − {f} ≤ ε + ξ_i", "{f} − t_i ≤ ε + ξ*_i")
-    dual_tag, own = "NUSVR.11", ("C", "nu")
+    called, dual_tag, own = "ν-SVR", "NUSVR.11", ("C", "nu")
+    C: FloatArray
+    nu: float
 
     def __init__(
         self,
@@ -113,23 +116,17 @@ class NuSVR(Regression):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
-        super().__init__(numbers(X, t, sample_weight), kernel, "free", psd, constraints)
-        self._keep(C=C, nu=nu)
+        super().__init__(numbers(X, t, sample_weight), kernel, "free", psd, constraints, C=C, nu=nu)
 
     def _keep(self, *, C: float | ArrayLike, nu: float) -> None:  # type: ignore[override]
-        self.C, self.nu = prices(C, self.samples), as_share(nu, feasible=True)
-
-    @property
-    def title(self) -> str:
-        """The machine with its parameters."""
-        return f"ν-SVR, C = {price_in_words(self.C)}, ν = {self.nu:g}, kernel {self.kernel}"
+        super()._keep(C=C, nu=as_share(nu, feasible=True))
 
     @property
     def _still(self) -> FloatArray:
         return 0.5 * self.nu * self.svm.upper  # (NUSVR.6), half on either side
 
-    def _half_width(self, certificate: Certificate) -> float:
-        return max(certificate.multipliers["epsilon"], 0.0)
+    def _half_width(self, certificate: Certificate | None = None) -> float:
+        return 0.0 if certificate is None else max(certificate.multipliers["epsilon"], 0.0)
 
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         found, epsilon = dict(certificate.intervals), self._half_width(certificate)
@@ -173,11 +170,5 @@ class NuSVR(Regression):
         0.25 True
         """
         check_result(self.samples, result)
-        twin: EpsilonSVR = sharing(
-            EpsilonSVR(
-                self.X, self.t, self.C, result.epsilon, kernel=self.kernel, sample_weight=self.sample_weight,
-                psd=self.psd,
-            ),
-            self,
-        )  # fmt: skip
+        twin: EpsilonSVR = turned(self, "EpsilonSVR", C=self.C, epsilon=result.epsilon, loss="absolute")
         return twin

@@ -48,8 +48,9 @@ from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import unlabelled
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import sharing, total_weight
+from qpsvm.machines.problem.parameters import total_weight
 from qpsvm.machines.problem.regression import Enclosing
+from qpsvm.machines.problem.replaced import turned
 from qpsvm.program.record import Equality, Record
 from qpsvm.space.kernels.functions import RBF
 from qpsvm.space.kernels.gram import PSDRule
@@ -109,7 +110,7 @@ class OneClass(Enclosing):
 
     letters: ClassVar[Mapping[str, str]] = {"b": "rho"}
     textbook = ("ONE.2", "½ {norm} − ν Σs_i ρ + Σ s_i ξ_i", "wᵀx_i ≥ ρ − ξ_i")
-    dual_tag = "ONE.10"
+    called, dual_tag = "one-class SVM", "ONE.10"
 
     def __init__(
         self,
@@ -120,13 +121,8 @@ class OneClass(Enclosing):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
-        super().__init__(unlabelled(X, sample_weight), kernel, None, psd, constraints)  # Σα ≠ 0: nothing may be centred
-        self._keep(nu=nu)
-
-    @property
-    def title(self) -> str:
-        """The machine with its parameters."""
-        return f"one-class SVM, ν = {self.nu:g}, kernel {self.kernel}"
+        samples = unlabelled(X, sample_weight)
+        super().__init__(samples, kernel, None, psd, constraints, nu=nu)  # Σα ≠ 0: nothing may be centred
 
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         low, high = certificate.b_interval  # (ONE.12), (ONE.19)
@@ -162,8 +158,7 @@ class OneClass(Enclosing):
         True True
         """
         check_constant_diagonal(self)
-        machine: Any = Problem.machines["SVDD"]  # by name: its file imports this one
-        twin: Problem = sharing(machine(self.X, self.nu, self.kernel, self.sample_weight, self.psd), self)
+        twin: Problem = turned(self, "SVDD", scaled=True, nu=self.nu)
         return twin
 
 

@@ -46,14 +46,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.exactly import floats
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.data.samples import ClassWeight, original_labels, shares_of, two_classes
+from qpsvm.data.samples import ClassWeight, shares_of, two_classes
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_intercept, sharing, total_weight
+from qpsvm.machines.problem.parameters import total_weight
+from qpsvm.machines.problem.replaced import turned
 from qpsvm.program.record import Record
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -92,6 +92,7 @@ class PrimalHinge(Problem):
 
     textbook = ("PHINGE.2", "(λ/2) {norm} + Σ s_i ξ_i / Σs", "y_i {f} ≥ 1 − ξ_i")
     dual_tag, unit_letter, own = "PHINGE.10", "λ", ("lam",)
+    lam: float
 
     def __init__(
         self,
@@ -106,13 +107,7 @@ class PrimalHinge(Problem):
         *,
         class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(
-            two_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd, constraints
-        )
-        self._keep(lam=lam)
-
-    def _keep(self, *, lam: float) -> None:  # type: ignore[override]
-        self.lam = as_positive(lam, "lam")
+        super().__init__(two_classes(X, y, sample_weight, class_weight), kernel, intercept, psd, constraints, lam=lam)
 
     @remembered
     def shares(self) -> FloatArray:
@@ -148,7 +143,5 @@ class PrimalHinge(Problem):
         [0.5 0.5 0.5 0.5] True
         """
         C = 1.0 / (self.lam * float(self.sample_weight.sum()))  # (PHINGE.15)
-        y = original_labels(self.samples)
-        machine = CSVM(self.X, y, C, self.kernel, self.sample_weight, self.psd, intercept=self.intercept)
-        twin: CSVM = sharing(machine, self)
+        twin: CSVM = turned(self, "CSVM", C=C)
         return twin

@@ -44,12 +44,13 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.exactly import joined, multiples
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.machines.problem.parameters import as_intercept, as_quantile, price_in_words, prices, sharing, taking_prices
+from qpsvm.machines.problem.parameters import taking_prices
 from qpsvm.machines.problem.regression import Regression
+from qpsvm.machines.problem.replaced import turned
 from qpsvm.program.record import Record
 from qpsvm.result.svm_result import Kinds
 from qpsvm.space.kernels.functions import Linear
@@ -102,7 +103,9 @@ class QuantileSVR(Regression):
 
     kinds: ClassVar[Kinds] = Kinds(("idle", "on", "off"), ("idle", "on the curve", "off it"), "off the curve")
     textbook = ("QSVR.2", "½ {norm} + Σ C_i (τ ξ_i + (1 − τ) ξ*_i)", "t_i − {f} ≤ ξ_i", "{f} − t_i ≤ ξ*_i")
-    dual_tag, own = "QSVR.10", ("C", "quantile")
+    called, dual_tag, own = "quantile SVR", "QSVR.10", ("C", "quantile")
+    C: FloatArray
+    quantile: float
 
     def __init__(
         self,
@@ -116,20 +119,7 @@ class QuantileSVR(Regression):
         intercept: Intercept = "free",
         constraints: Any = None,
     ) -> None:
-        super().__init__(numbers(X, t, sample_weight), kernel, as_intercept(intercept), psd, constraints)
-        self._keep(C=C, quantile=quantile)
-
-    def _keep(self, *, C: float | ArrayLike, quantile: float) -> None:  # type: ignore[override]
-        self.C, self.quantile = prices(C, self.samples), as_quantile(quantile)
-
-    @property
-    def title(self) -> str:
-        """The machine with its parameters."""
-        return f"quantile SVR, C = {price_in_words(self.C)}, τ = {self.quantile:g}, kernel {self.kernel}"
-
-    def _half_width(self, certificate: Certificate) -> float:
-        del certificate
-        return 0.0
+        super().__init__(numbers(X, t, sample_weight), kernel, intercept, psd, constraints, C=C, quantile=quantile)
 
     def _record(self) -> Record:
         C, tau = taking_prices(self.C, self.samples), Fraction(self.quantile)
@@ -161,11 +151,5 @@ class QuantileSVR(Regression):
             raise ParameterError(
                 f"the two sides of an ε-SVR have one price, so only the median is one: quantile is {self.quantile:g}"
             )
-        twin: EpsilonSVR = sharing(
-            EpsilonSVR(
-                self.X, self.t, 0.5 * self.C, 0.0, kernel=self.kernel, sample_weight=self.sample_weight, psd=self.psd,
-                intercept=self.intercept,
-            ),
-            self,
-        )  # fmt: skip
+        twin: EpsilonSVR = turned(self, "EpsilonSVR", C=0.5 * self.C, epsilon=0.0, loss="absolute")
         return twin

@@ -47,9 +47,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.exactly import inverses
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.data.samples import ClassWeight, two_classes
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.parameters import taking_prices
 from qpsvm.program.record import Record
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -90,8 +91,9 @@ class SquaredHinge(Problem):
     """
 
     textbook = ("SQHINGE.2", "½ {norm} + Σ C_i ξ_i²", "y_i {f} ≥ 1 − ξ_i")
-    dual_tag, own = "SQHINGE.10", ("C",)
+    called, dual_tag, own = "squared hinge", "SQHINGE.10", ("C",)
     curved_term = "Σ α_i²/(4C_i)"
+    C: FloatArray
 
     def __init__(
         self,
@@ -106,18 +108,7 @@ class SquaredHinge(Problem):
         *,
         class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(
-            two_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd, constraints
-        )
-        self._keep(C=C)
-
-    def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
-        self.C = prices(C, self.samples)
-
-    @property
-    def title(self) -> str:
-        """The machine with its parameters."""
-        return f"squared hinge, C = {price_in_words(self.C)}, kernel {self.kernel}"
+        super().__init__(two_classes(X, y, sample_weight, class_weight), kernel, intercept, psd, constraints, C=C)
 
     def _record(self) -> Record:
         bend = inverses(taking_prices(self.C, self.samples), Fraction(1, 2))

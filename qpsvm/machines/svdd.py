@@ -59,11 +59,12 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import unlabelled
-from qpsvm.machines.one_class import OneClass, check_constant_diagonal
+from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import sharing, total_weight
+from qpsvm.machines.problem.parameters import total_weight
 from qpsvm.machines.problem.reading import without_rows
 from qpsvm.machines.problem.regression import Enclosing
+from qpsvm.machines.problem.replaced import turned
 from qpsvm.program.record import Equality, Record
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.functions import RBF, Linear
@@ -122,7 +123,7 @@ class SVDD(Enclosing):
     affine: ClassVar[bool] = True
     letters: ClassVar[Mapping[str, str]] = {"w": "c", "b": "mu"}
     textbook = ("SVDD.3", "‖c‖² + 2μ + Σ C_i ξ_i", "cᵀx_i + μ ≥ (K_ii − ξ_i)/2")
-    dual_tag = "SVDD.11"
+    called, dual_tag = "SVDD", "SVDD.11"
 
     def __init__(
         self,
@@ -133,13 +134,7 @@ class SVDD(Enclosing):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
-        super().__init__(unlabelled(X, sample_weight), kernel, None, psd, constraints)
-        self._keep(nu=nu)
-
-    @property
-    def title(self) -> str:
-        """The machine with its parameters."""
-        return f"SVDD, ν = {self.nu:g}, kernel {self.kernel}"
+        super().__init__(unlabelled(X, sample_weight), kernel, None, psd, constraints, nu=nu)
 
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         """R from μ = (R² − ‖c‖²)/2; no number where rows of a user's make R² negative."""
@@ -217,5 +212,5 @@ class SVDD(Enclosing):
         True
         """
         check_constant_diagonal(self)
-        twin: OneClass = sharing(OneClass(self.X, self.nu, self.kernel, self.sample_weight, self.psd), self)
+        twin: Problem = turned(self, "OneClass", scaled=True, nu=self.nu)
         return twin

@@ -19,6 +19,7 @@ Igel (2016).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,28 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import freeze_parts, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
+from qpsvm.program.rows import Group
 from qpsvm.space.kernels.gram import Intercept
+
+
+class ClassGroup(Group):
+    """The group of the intercept of one class, as a `Group` and as a `Part`: its column is made when it is asked for.
+
+    Of k classes they would take k times as much memory as all else.
+    """
+
+    def __init__(self, dual: JointDual, c: int) -> None:
+        self.__dict__.update(
+            name=f"balance_{c}", multiplier=f"b_{c}", total=0.0, ridge=1.0 if dual.intercept == "penalised" else 0.0,
+            formula=f"Σ_i β_i{c} = 0", radius=0.0, rows=None, dual=dual, c=c,
+        )  # fmt: skip
+
+    def __getattr__(self, name: str) -> FloatArray:
+        if name != "column":
+            raise AttributeError(name)
+        own, rival = self.__dict__["dual"].pairs
+        found: FloatArray = (own == self.c).astype(np.float64) - (rival == self.c)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +81,25 @@ class JointDual:
     def n(self) -> int:
         """Number of samples."""
         return len(self.label)
+
+    @remembered
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """The own class and the rival of every row, (m,) each."""
+        sample, rival = np.divmod(self.places, self.k)
+        return self.label[sample], rival
+
+    def intercepts(self, multipliers: Mapping[str, float]) -> FloatArray:
+        """b (k,) from the multipliers by name."""
+        return np.array([multipliers.get(f"b_{c}", 0.0) for c in range(self.k)])
+
+    def named(self, b: FloatArray) -> dict[str, float]:
+        """The multipliers by name, from b (k,); none without an intercept."""
+        return {f"b_{c}": value for c, value in enumerate(b.tolist())} if self.intercept else {}
+
+    def of_rows(self, multipliers: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
+        """b of the own class and of the rival of every row, (m,) each."""
+        b = self.intercepts(multipliers)
+        return b[self.pairs[0]], b[self.pairs[1]]
 
     @remembered
     def own(self) -> NDArray[np.bool_]:

@@ -13,7 +13,6 @@ matter.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -164,11 +163,6 @@ class Import:
     module: str
     bytes: float
     seconds: float = 0.0
-
-    @property
-    def done(self) -> bool:
-        """Whether it is there already."""
-        return self.module in sys.modules
 
     @property
     def cost(self) -> Cost:

@@ -4,6 +4,8 @@
     (LOSS.2)  its conjugate is ½δa² on 0 ≤ a ≤ U, and ∞ elsewhere
     (LOSS.3)  g(a, t) = ψ(t) + ½δa² − at ≥ 0, the inequality of Fenchel and Young; without cancellation:
               a(½δa − t) for t ≤ 0;  (t − δa)²/(2δ) for 0 < t < δU;  (U − a)(t − ½δ(U + a)) for t ≥ δU
+    (LOSS.5)  of a block of rows that share their slack: ψ_B(t) = ψ(T), T = max_B t, its conjugate one of A = Σ_B α, and
+              g_B = g(A, T) + Σ_B α_k (T − t_k):  neither is negative, and of one row that is g
     (LOSS.4)  g is convex in t and 0 exactly at the a that is optimal for t: a = clip(t/δ, 0, U)
 
 Every value is that of one row, and every vector (m,).
@@ -57,6 +59,37 @@ def gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: Flo
         beyond = room * (t - 0.5 * curvature * (upper + alpha))
     beyond = np.where(hard, np.inf, np.where(room == 0.0, 0.0, beyond))
     found: FloatArray = np.where(t <= 0.0, below, np.where(t < _knee(upper, curvature), between, beyond))
+    return found
+
+
+def block_sums(values: FloatArray, block: int) -> FloatArray:
+    """The sum over each block of so many rows: (B,), from (m,)."""
+    found: FloatArray = values.reshape(-1, block).sum(axis=1)
+    return found
+
+
+def largest_in_block(t: FloatArray, block: int) -> FloatArray:
+    """T of (LOSS.5): (B,), from (m,)."""
+    found: FloatArray = t.reshape(-1, block).max(axis=1)
+    return found
+
+
+def block_terms(alpha: FloatArray, low: FloatArray, high: FloatArray, upper: FloatArray, curvature: FloatArray,
+                block: int) -> FloatArray:  # fmt: skip
+    """(LOSS.5) from above for t between two ends, (m,) each: (B,). (LOSS.4) holds of g(A, T), and T ≤ that of rivals.
+
+    What one row may lack less than another is at most that between its own lower end and the upper ends of others.
+    """
+    U, delta, A = upper[::block], curvature[::block], block_sums(alpha, block)
+    ends = [gap_term(A, largest_in_block(t, block), U, delta) for t in (low, high)]
+    below, above = low.reshape(-1, block), high.reshape(-1, block).copy()
+    each, first = np.arange(len(above)), above.argmax(axis=1)
+    top = above[each, first]
+    above[each, first] = -np.inf
+    others = np.repeat(top[:, None], block, axis=1)
+    others[each, first] = above.max(axis=1)
+    apart = np.maximum(others - below, 0.0)  # a row that is the largest itself is 0 apart
+    found: FloatArray = np.maximum(*ends) + (alpha.reshape(-1, block) * apart).sum(axis=1)
     return found
 
 

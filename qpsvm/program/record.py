@@ -14,6 +14,7 @@ margin rows "margin". A regression has slacks "xi" and "xi_star", for its rows "
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import Exactly, as_floats, exactly, inverses, multiples, nearest_float
+from qpsvm.base.arrays.exactly import Exactly, above, as_floats, exactly, inverses, multiples, nearest_float, radii
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import ParameterError
@@ -30,7 +31,7 @@ from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
 from qpsvm.space.kernels.gram import Intercept
-from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.operators import Diagonal, Operator
 
 #: One number for all rows, floats of which each is exact, or exact numbers: (m,).
@@ -104,18 +105,18 @@ class Record:
             groups=self.columns(kept), rows=self.rows, unit=1.0 if self.unit == 1 else nearest_float(self.unit),
             mix=self.mix, comm=comm,
             level_radius=np.abs(off) if off is not None and off.any() else None,
+            upper_radius=radii(self.upper) if isinstance(self.upper, Exactly) else None,
         )  # fmt: skip
 
     def columns(self, kept: Intercept) -> tuple[Group, ...]:
         """The groups in floats: that of the intercept, and the machine's own."""
         m = len(self.sign)
-        own = tuple(
-            Group(
-                group.name, group.multiplier, self.sign if group.entry is None else repeated(group.entry, m),
-                nearest_float(group.total), formula=group.formula,
-            )
-            for group in self.groups
-        )  # fmt: skip
+        own = []
+        for group in self.groups:
+            column = self.sign if group.entry is None else repeated(group.entry, m)
+            total = nearest_float(group.total)
+            radius = above(abs(group.total - Fraction(total))) if math.isfinite(total) else 0.0
+            own.append(Group(group.name, group.multiplier, column, total, formula=group.formula, radius=radius))
         return (*intercept_group(self.sign, kept, self.balance), *own)
 
 

@@ -7,6 +7,7 @@ multipliers of groups.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +31,7 @@ class Group:
     total: e_g.
     ridge: R_g: 0 for an equality.
     formula: The equality as a person writes it.
+    radius: How far e_g may be off by rounding.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Group:
     total: float = 0.0
     ridge: float = 0.0
     formula: str = ""
+    radius: float = 0.0
 
     def __post_init__(self) -> None:
         freeze_each(self.__dict__.values())
@@ -70,6 +73,7 @@ class RowsOfSamples:
     sign: FloatArray
     rows: IntArray | None
     mix: sp.csr_array | None
+    classes: Any
     comm: Communicator
 
     @property
@@ -159,6 +163,8 @@ class RowsOfSamples:
         ndarray, shape (n,), or None
             None where no sample has two rows with α ≠ 0, and none is part of a combination.
         """
+        if self.classes is not None:
+            return None  # a whole number of a power of 2
         if self.mix is not None:
             most = int(np.bincount(self.mix[np.flatnonzero(alpha)].indices, minlength=self.n).max(initial=0))
             return (most + 1) * 2.0 * UNIT * self.beta_size(alpha)
@@ -186,24 +192,6 @@ class RowsOfSamples:
             combined: FloatArray = self.mix @ values
             return combined
         return values if self.rows is None else values[self.rows]
-
-    def sizes_at_rows(self, sizes: FloatArray) -> FloatArray:
-        """Bounds of the size of something at the samples as bounds at the rows.
-
-        Parameters
-        ----------
-        sizes : ndarray, shape (n,)
-            Not negative.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            From above, but for the rounding of a sum.
-        """
-        if self.mix is not None:
-            combined: FloatArray = abs(self.mix) @ sizes
-            return combined
-        return sizes if self.rows is None else sizes[self.rows]
 
     def samples_of(self, rows: IntArray) -> IntArray:
         """The samples of some rows.

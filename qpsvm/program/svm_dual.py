@@ -13,6 +13,7 @@
               a curved row with α_k > 0 is violated by δ_k α_k
     (DUAL.9)  a linear constraint ⟨g, w⟩ + c b ≤ h is a row behind the machine's:  s = −1, φ = g, ℓ = −h, U = ∞, δ = 0,
               and in the group of the intercept E = −c;  its α is its multiplier, and b is no part of its f
+    (DUAL.10)  rows that share a slack are a block B:  Σ_B α ≤ U, its loss is ψ of max_B t, and a box is a block of one
 
 Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a penalty U of violating it,
 and a curvature δ by which the penalty grows. A group is a column of E: an equality, whose multiplier is a variable of
@@ -33,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,6 +47,7 @@ from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
+from qpsvm.program.all_in_one import JointDual
 from qpsvm.program.rows import Group, Part, RowsOfSamples, intercept_group
 from qpsvm.space.operators import Operator, gathered, mixed, shifted
 
@@ -91,10 +94,14 @@ class SVMDual(RowsOfSamples):
         What the objective of the QP is in units of (DUAL.1).
     mix : csr_array, shape (m, n), or None
         Where rows are of combinations of samples: A of (DUAL.6), instead of `rows`.
-    level_radius : ndarray, shape (m,), or None
-        How far a level may be off that had to be computed; None where they are what they say.
+    level_radius, upper_radius : ndarray, shape (m,), or None
+        How far ℓ and U may be off that had to be computed; None where they are what they say.
     users : Users or None
         The last rows where a user has added some.
+    block : int
+        How many consecutive rows share a slack, and U, (DUAL.10).
+    classes : JointDual or None
+        Of which pairs of a sample and a rival class the rows are; `gram` and `mix` are over pairs of class and sample.
     comm : Communicator
         Whoever has the other samples, with their rows of the dual. Vectors are this member's own; totals, and what is
         said of all rows or of any, is the same for all members.
@@ -132,7 +139,10 @@ class SVMDual(RowsOfSamples):
     unit: float = 1.0
     mix: sp.csr_array | None = None
     level_radius: FloatArray | None = None
+    upper_radius: FloatArray | None = None
     users: Users | None = None
+    block: int = 1
+    classes: JointDual | None = None
     comm: Communicator = SERIAL
 
     def __post_init__(self) -> None:
@@ -270,6 +280,8 @@ class SVMDual(RowsOfSamples):
             return ()
         if self.users is not None:
             return self._parts_beside_users(self.users.own)
+        if self.classes is not None:  # one for each class, and they share rows
+            return cast("tuple[Part, ...]", self.groups)
         if len(self.groups) == 1:
             group = self.groups[0]
             return (Part(None, group.column, group.total, group.ridge),)
@@ -283,7 +295,7 @@ class SVMDual(RowsOfSamples):
         """The parts of the machine's own rows; those of a user may be of several of them."""
         behind = np.column_stack([group.column[own.m :] for group in self.groups]) @ own.unmixing  # (p, q)
         columns = [np.concatenate([part.column, behind[:, j]]) for j, part in enumerate(own.parts)]
-        return tuple(Part(None, column, p.total, p.ridge) for p, column in zip(own.parts, columns, strict=True))
+        return tuple(replace(p, rows=None, column=column) for p, column in zip(own.parts, columns, strict=True))
 
     @remembered
     def _distinct(self) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
@@ -363,6 +375,9 @@ class SVMDual(RowsOfSamples):
             The level of every row.
         """
         margin = self.level
+        if self.classes is not None and self.groups:
+            own, rival = self.classes.of_rows(multipliers)
+            return np.asarray(margin - (own - rival))
         for group in self.margins:
             moved = times(-multipliers[group.multiplier], group.column)
             one, other = common_value(margin), common_value(moved)
@@ -388,6 +403,9 @@ class SVMDual(RowsOfSamples):
         if not self.margins:
             return known
         exact = self.homogeneous and len(self.margins) == 1 and abs(common_value(self.margins[0].column) or 0.0) == 1.0
+        if self.classes is not None:
+            moved = sum(np.abs(part[rows]) for part in self.classes.of_rows(multipliers))
+            return known + 3.0 * UNIT * (np.abs(self.level[rows]) + moved)
         if exact or not any(multipliers[group.multiplier] for group in self.margins):
             return known
         moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margins)

@@ -14,8 +14,8 @@ from qpsvm.base.errors import QPSVMError
 from qpsvm.base.html import Cell, table
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.certified import Certified
-from qpsvm.result.decision_functions import JointModel
 from qpsvm.result.kkt_table import KKTTable
+from qpsvm.result.model import JointModel
 
 if TYPE_CHECKING:
     pass
@@ -44,7 +44,7 @@ class JointResult(Certified):
     primal, dual : float
         Certified values: primal ≥ optimum ≥ dual, up to their last digits.
     gap : float
-        (primal − dual)/primal, with all rounding counted: a bound for exactly these α, w and b, by (JCOUNT.3).
+        (primal − dual)/primal, with all rounding counted: a bound for exactly these α, w and b, by (COUNT.4).
     rounding : float
         How much of `gap` is there for rounding alone. The rest was measured.
     solver_gap : float

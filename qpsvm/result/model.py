@@ -1,22 +1,190 @@
-"""The decision function f(x) = Σ c_i K(x_i, x) + b on its own. It predicts, and is saved and loaded without pickle."""
+"""Decision functions f(x) = Σ c_i K(x_i, x) + b on their own. They predict, and are saved and loaded without pickle."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import order_of
+from qpsvm.base.arrays.checks import as_matrix, column_order, order_of
 from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError
 from qpsvm.data.rows import RowSource
-from qpsvm.result.decision_functions import BLOCK_VALUES, DecisionFunctions, JointModel, PairsModel
+from qpsvm.result.votes import scores, winners
 from qpsvm.space.kernels.feature_map import FeatureMap
-from qpsvm.space.kernels.functions import Kernel, Linear
+from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.space.kernels.scores import Scores
+
+#: Kernel values that predicting evaluates at a time: 64 MB.
+BLOCK_VALUES = 8_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DecisionFunctions:
+    """One decision function, or several over the same rows: of m rows kept, coef is (m,) or (m, k)."""
+
+    kernel: Kernel
+    classes: NDArray[Any] | None
+    b: float | FloatArray
+    coef: FloatArray
+    vectors: Matrix
+    w: FloatArray | None
+    n_features: int
+    metadata: dict[str, Any] = field(default_factory=dict)
+    feature_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
+
+    def __repr__(self) -> str:
+        return outline(type(self).__name__, **self._attributes)
+
+    @property
+    def _attributes(self) -> dict[str, Any]:
+        """By name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def _samples(self, X: Any) -> Matrix:
+        """Rows to predict, checked, their columns in the order of those of the training data: (m, d)."""
+        order = column_order(X, self.feature_names)
+        samples = as_matrix(X, "X", self.n_features)
+        return samples if order is None else samples[:, order]
+
+    def _values(self, samples: Matrix) -> FloatArray:
+        """f of checked samples: (m,) or (m, k)."""
+        if self.w is not None:
+            of_w: FloatArray = samples @ self.w.T
+            return of_w + self.b  # (DUAL.4), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18), (JOINT.1)
+        if isinstance(self.kernel, Precomputed):
+            return np.asarray(self.kernel(samples, samples)[:, self.vectors] @ self.coef + self.b)
+        m = samples.shape[0]
+        if not len(self.coef):
+            return np.zeros((m, *self.coef.shape[1:])) + self.b
+        step = max(1, BLOCK_VALUES // len(self.coef))
+        blocks = (samples[i : i + step] for i in range(0, m, step))
+        values: FloatArray = np.concatenate([self.kernel(block, self.vectors) @ self.coef for block in blocks])
+        return values + self.b  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11), (JOINT.1)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """f(x) for each row of X; of several classes f_c(x), or what a file of pairs is asked for.
+
+        Parameters
+        ----------
+        X : array_like, SciPy sparse or RowSource, shape (m, d)
+            The columns of an array are taken by position. Those of a data frame are found by name, in any order, if
+            the model knows names. A source of rows, which only a `Model` takes, is gone through a block at a time.
+
+        Returns
+        -------
+        ndarray, shape (m,), (m, k) or (m, k(k − 1)/2)
+            Of one function positive on the side of the larger label, and the prediction itself where there are no
+            labels. Of a `JointModel` a column for each of `classes`. Of a `PairsModel`, as its `by_class` says, the
+            votes of each class with less than half of one more by the values, or f of each pair.
+
+        Raises
+        ------
+        DataError
+            The width or the column names are not those of the training data; there are no rows; or a value is NaN or
+            infinite (row and column are named).
+
+        Examples
+        --------
+        A kernel machine keeps the support vectors, and no w:
+
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> X, y = np.array([[0.0], [1.0], [5.0]]), [0, 1, 1]
+        >>> model = qpsvm.solve(qpsvm.CSVM(X, y, C=10, kernel=qpsvm.RBF(gamma=1.0))).model
+        >>> f = np.exp(-((2.0 - model.vectors[:, 0]) ** 2)) @ model.coef + model.b
+        >>> print(np.isclose(model.decision_function([[2.0]]), f), model.w)
+        [ True] None
+
+        >>> model = qpsvm.solve(qpsvm.CrammerSinger([[0.0], [2.0]], [0, 1], C=100)).model
+        >>> print(model.decision_function([[0.0], [1.5]]).round(6))
+        [[ 0.5  -0.5 ]
+         [-0.25  0.25]]
+
+        >>> from qpsvm.estimators import SVC
+        >>> machine = SVC(kernel="linear", decision_function_shape="ovo").fit([[0.0], [2.0], [4.0]], [0, 1, 2])
+        >>> machine.save("model.npz")
+        >>> print(qpsvm.load("model.npz").decision_function([[1.0]]).round(6))
+        [[0.  0.5 2. ]]
+        """
+        return self._values(self._samples(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row of X: the larger one where f > 0, or that of the largest f_c, or of the most votes.
+
+        Of several that are equal it is the first. Where there are no labels it is f itself.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            Its columns are those of `decision_function`.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            Labels as they were given, or numbers.
+
+        Raises
+        ------
+        DataError
+            See `decision_function`.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> model = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"])).model
+        >>> print(model.predict([[0.5], [1.5]]))
+        ['no' 'yes']
+        """
+        values = self.decision_function(X)
+        if self.classes is None:
+            return values
+        labels: NDArray[Any] = self.classes[values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)]
+        return labels
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a NumPy .npz file, without pickle.
+
+        The file is complete before it takes its name, so whatever goes wrong, a model that was there is as it was. In
+        the metadata NumPy's scalars become Python's, and tuples become lists. What JSON cannot hold is refused.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What is there is replaced.
+
+        Raises
+        ------
+        UnsupportedError
+            The kernel is a Python callable, or the labels are objects that are neither numbers nor text.
+        ParameterTypeError
+            The metadata has something that JSON cannot hold, or `path` is not a path.
+        DataError
+            The model was made by hand, and could not predict: its arrays do not fit together.
+        FileAccessError
+            There is no such folder, no permission or no room on the disk; or `path` is a folder, a device or a pipe.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> import qpsvm
+        >>> model = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"])).model
+        >>> replace(model, metadata={"trained": "2026-11-22"}).save("model.npz")
+        >>> print(qpsvm.load("model.npz").metadata)
+        {'trained': '2026-11-22'}
+        """
+        from qpsvm.result.saving.model_file import write_model
+
+        write_model(path, self._attributes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,53 +232,12 @@ class Model(DecisionFunctions):
     [1.] -1.0 ['no' 'yes'] 1
     """
 
-    kernel: Kernel
-    classes: NDArray[Any] | None
     b: float
-    coef: FloatArray
-    vectors: Matrix
-    w: FloatArray | None
-    n_features: int
-    metadata: dict[str, Any] = field(default_factory=dict)
-    feature_names: tuple[str, ...] | None = None
     diagonal: float = 0.0
     radius: float | None = None
 
-    def __post_init__(self) -> None:
-        freeze_parts(self)
-
     def decision_function(self, X: Any) -> FloatArray:
-        """f(x) for each row of X.
-
-        Parameters
-        ----------
-        X : array_like, SciPy sparse or RowSource, shape (m, d)
-            The columns of an array are taken by position. Those of a data frame are found by name, in any order, if
-            the model knows names; so are those of a source of rows, which is gone through a block at a time.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            Positive on the side of the larger label; the prediction itself where there are no labels.
-
-        Raises
-        ------
-        DataError
-            The width or the column names are not those of the training data; there are no rows; or a value is NaN or
-            infinite (row and column are named).
-
-        Examples
-        --------
-        A kernel machine keeps the support vectors, and no w:
-
-        >>> import numpy as np
-        >>> import qpsvm
-        >>> X, y = np.array([[0.0], [1.0], [5.0]]), [0, 1, 1]
-        >>> model = qpsvm.solve(qpsvm.CSVM(X, y, C=10, kernel=qpsvm.RBF(gamma=1.0))).model
-        >>> f = np.exp(-((2.0 - model.vectors[:, 0]) ** 2)) @ model.coef + model.b
-        >>> print(np.isclose(model.decision_function([[2.0]]), f), model.w)
-        [ True] None
-        """
+        """f(x) for each row of X, (m,)."""
         if isinstance(X, RowSource):
             return self._streamed(X)
         samples = self._samples(X)
@@ -152,35 +279,105 @@ class Model(DecisionFunctions):
         squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
         return np.asarray(radius * radius - squares)  # (SVDD.17)
 
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointModel(DecisionFunctions):
+    """Trained decision functions, one a class: the largest says which class.
+
+    What it holds is what a `Model` holds, of k classes in sort order: b (k,), coef (m, k), and w (k, d) of a linear
+    machine. f_c(x) = Σ_i coef_ic K(x_i, x) + b_c.
+
+    See Also
+    --------
+    load : Read one from a file.
+    Model : The same for one decision function.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> model = qpsvm.solve(qpsvm.CrammerSinger([[0.0], [2.0], [4.0]], ["a", "b", "c"], C=100)).model
+    >>> print(model.predict([[0.2], [2.1], [9.0]]), model.w.shape)
+    ['a' 'b' 'c'] (3, 1)
+    """
+
+    classes: NDArray[Any]
+    b: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairsModel(DecisionFunctions):
+    """Trained decision functions, one for each two classes, which vote.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Every parameter of it is a number.
+    classes : ndarray, shape (k,)
+        The labels in sort order, k > 2.
+    b : ndarray, shape (k(k − 1)/2,)
+        Intercepts of the pairs (0, 1), (0, 2), …, (k − 2, k − 1); f is positive for the first class of its pair.
+    coef : ndarray, shape (k − 1, m)
+        Coefficients of the m rows kept, which stand class after class. A row of class i has one for each other class c,
+        at c where c < i, at c − 1 where c > i: `dual_coef_` of scikit-learn. (k − 1, 0) for a linear machine.
+    counts : ndarray of int, shape (k,)
+        How many of the rows kept are of each class; zeros for a linear machine.
+    vectors : ndarray or csr_array, shape (m, d)
+        The rows kept. For a precomputed kernel their column numbers, shape (m,).
+    w : ndarray, shape (k(k − 1)/2, d), or None
+        Weight vectors of linear machines.
+    n_features : int
+        d, the width of X when predicting. For a precomputed kernel this is the number of training rows.
+    by_class : bool
+        Whether decision values are a score for each class, or f of each pair.
+    break_ties : bool
+        Whether `predict` goes by these scores where classes have as many votes.
+    metadata : dict
+        Whatever JSON can hold; it is saved with the model.
+    feature_names : tuple of str, or None
+        The columns of the data frame that the model was trained on.
+
+    See Also
+    --------
+    load : Read one from a file.
+    JointModel : One decision function for each class.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> from qpsvm.estimators import SVC
+    >>> X, y = [[0.0], [2.0], [4.0]], ["a", "b", "c"]
+    >>> SVC(kernel="linear").fit(X, y).save("model.npz")
+    >>> model = qpsvm.load("model.npz")
+    >>> print(model.predict([[0.2], [2.1], [9.0]]), model.w.shape)
+    ['a' 'b' 'c'] (3, 1)
+    """
+
+    classes: NDArray[Any]
+    b: FloatArray
+    counts: NDArray[np.intp] = field(kw_only=True)
+    by_class: bool = True
+    break_ties: bool = False
+
+    @cached_property
+    def _scores(self) -> Scores:
+        picked = self.vectors if isinstance(self.kernel, Precomputed) else np.arange(self.coef.shape[1])
+        ends = np.concatenate([[0], np.cumsum(self.counts)])
+        return Scores(self.kernel, np.asarray(picked), self.vectors, self.coef, self.b, self.w, ends)
+
+    def _values(self, samples: Matrix) -> FloatArray:
+        """f of each pair: (m, P)."""
+        return self._scores.tied(samples)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """A score for each class, (m, k), or f of each pair, (m, k(k − 1)/2)."""
+        values = self._values(self._samples(X))
+        return scores(values, len(self.classes)) if self.by_class else values
+
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of X, the larger one where f > 0; or f itself where there are no labels.
-
-        Parameters
-        ----------
-        X : array_like or SciPy sparse, shape (m, d)
-            Its columns are those of `decision_function`.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            Labels as they were given, or numbers.
-
-        Raises
-        ------
-        DataError
-            See `decision_function`.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> model = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"])).model
-        >>> print(model.predict([[0.5], [1.5]]))
-        ['no' 'yes']
-        """
-        values = self.decision_function(X)
-        if self.classes is None:
-            return values
-        labels: NDArray[Any] = self.classes[(values > 0).astype(int)]
+        """The label of the class with the most votes, (m,); of several that are equal, the first."""
+        values, k = self._values(self._samples(X)), len(self.classes)
+        codes = scores(values, k).argmax(axis=1) if self.break_ties else winners(values, k)
+        labels: NDArray[Any] = self.classes[codes]
         return labels
 
 

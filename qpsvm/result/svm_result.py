@@ -82,9 +82,7 @@ class SVMResult(Certified):
     kind : ndarray of int8, shape (n,)
         0 peripheral, 1 on the margin, 2 at the bound: `kinds` has the words of this machine.
     yf, margin : ndarray, shape (m,)
-        y_i f(x_i), for every α, and what it is to reach: `rho` in every row of a two-class machine with one level. Of
-        many rows with an RBF kernel, those far beyond their margin are known in single precision only;
-        `decision_function` is exact.
+        y_i f(x_i), for every α, and what it is to reach: `rho` in every row of a two-class machine with one level.
     upper, curvature : ndarray, shape (m,)
         C_i, which may be infinite, and how the price of slack grows: 0 for the hinge loss.
     unit : float

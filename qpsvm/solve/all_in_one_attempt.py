@@ -16,15 +16,15 @@ from qpsvm.backends.contract import Limits, built_in_version, stopped
 from qpsvm.backends.own.sequential_dual_ import NAME, check_memory, run
 from qpsvm.base.errors import UnknownOptionError, UnsupportedError, nearest
 from qpsvm.base.resources.progress import Clock, heard, held, noted, say
-from qpsvm.bounds.all_in_one_certificate import JointPoint
-from qpsvm.bounds.all_in_one_polish import polish
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.bounds.polish import polish
 from qpsvm.machines import JointProblem
 from qpsvm.machines.problem.forms import Form, check_form
 from qpsvm.machines.problem.reading import concluded
 from qpsvm.program.costs import Cost, Size
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.all_in_one_result import JointResult
-from qpsvm.solve.attempt import Request, attempt, check_room, not_started
+from qpsvm.solve.choice import Request, attempt, check_room, not_started
 
 #: Violations of the optimality conditions, as shares of the level, at which the stages of our own method end.
 STAGES = (0.5, 0.2, 0.1, 0.05, 0.02, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
@@ -32,7 +32,7 @@ STAGES = (0.5, 0.2, 0.1, 0.05, 0.02, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
 POLISHING = 0.2
 #: Seconds that polishing may take at the end.
 LAST_POLISH = 10.0
-#: Rows of the dual up to which every step length of (JPOL.3) is tried after every stage.
+#: Rows of the dual up to which every step length of (POL.2) is tried after every stage.
 FEW_ROWS = 2000
 #: A measured gap that ends the stages, and seconds after which one that is within the tolerance does.
 FINE, LONG = 1e-12, 1.0
@@ -136,11 +136,11 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> J
         return not_started(problem, NAME, built_in_version(), "dual", request, late)
     building = Clock()
     most = request.max_iter or max(LEAST_STEPS, STEPS_EACH * problem.joint.n)
-    gram, dual = problem.space.centred, problem.joint
+    gram, dual, svm = problem.space.centred, problem.joint, problem.svm
     check_memory(gram, dual)
     build_time, solving, steps = building.seconds, 0.0, 0
     alpha, b = request.start, None
-    best: JointPoint | None = None
+    best: Certificate | None = None
     reason, solver_gap = "converged", float("inf")
     with held():
         for stage in STAGES:
@@ -149,32 +149,34 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> J
             answer = run(gram, dual, stage, Limits(None, max(most - steps, 1), left, request.verbose), alpha, b)
             solving, steps = solving + began.seconds, steps + answer.iterations
             reason = answer.reason
-            point = judge.certify(answer.alpha, answer.b)
-            solver_gap = point.measured
+            point = judge.certify(dual.flat(answer.alpha))
+            solver_gap = point.gap
             ended = reason != "converged" or stage == STAGES[-1]
             if request.polish and not noted():
                 patience = LAST_POLISH if ended and last else max(solving, POLISHING)
                 seconds = min(patience, max(request.clock.left, 0.0))
                 lengths = None if ended or len(dual.places) <= FEW_ROWS else 1
-                point = polish(gram, dual, point, judge.certify, Clock(max(seconds, 0.0)), lengths)
-            best = point if best is None or point.measured < best.measured else best
+                point = polish(svm, point, judge.certify, clock=Clock(max(seconds, 0.0)), lengths=lengths)
+            best = point if best is None or point.gap < best.gap else best
             if heard(request.verbose):
-                say(f"{NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.measured:.1e}", request.verbose)
-            if best.measured <= tol and (best.measured <= FINE or not request.polish or solving > LONG):
-                best = judge.counted(best, tol)
-                if best.gap <= tol:
+                say(f"{NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.gap:.1e}", request.verbose)
+            if best.gap <= tol and (best.gap <= FINE or not request.polish or solving > LONG):
+                counted = judge.counted(best, tol)
+                if counted.gap <= tol:
+                    best = counted
                     break
             if ended:
                 break
-            better = point.measured < WORTH * solver_gap
-            alpha, b = (point.alpha, point.inner) if better else (answer.alpha, answer.b)
+            alpha, b = answer.alpha, answer.b
+            if point.gap < WORTH * solver_gap:
+                alpha, b = dual.square(point.alpha), dual.intercepts(point.multipliers)
         if noted():
             if best is not None and best.gap <= tol:
                 raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost
             reason = "interrupted"
     assert best is not None  # there is at least one stage
     status, words = stopped(reason)
-    if math.isinf(best.gap):  # not counted yet
+    if math.isnan(best.size):  # not counted yet
         best = judge.counted(best, tol)
     result: JointResult = concluded(
         problem, best, status, tol, backend=NAME, form="dual", iterations=steps, build_time=build_time,

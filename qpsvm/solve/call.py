@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,12 +37,21 @@ from qpsvm.program.qp import QP
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.solve.attempt import Request, attempt, not_started
-from qpsvm.solve.choice import Choice, Followers, choices, machine_traits, size_of
+from qpsvm.solve.choice import (
+    Choice,
+    Request,
+    attempt,
+    choices,
+    in_seconds,
+    machine_traits,
+    not_started,
+    patience,
+    size_of,
+)
 
 if TYPE_CHECKING:
     from qpsvm.machines.problem.all_in_one import JointProblem
-    from qpsvm.result.saving.checkpoint import Checkpoint
+    from qpsvm.solve.checkpointing import Checkpoint
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
@@ -229,7 +238,7 @@ def solve(
     >>> print(qpsvm.solve(qpsvm.CSVM(problem.X, [0, 0, 1, 1], C=2), "kernel_newton", start=result).status)
     optimal
     """
-    if not isinstance(problem, Problem) and not _is_joint(problem):
+    if not isinstance(problem, Machine):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     as_tolerance(tol)
     Limits(tol, max_iter, time_limit, verbose)  # checks them
@@ -240,17 +249,23 @@ def solve(
         backend = backend_of(problem, backend)
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
         as_flag(flag, name)
-    begin = None if start is None else problem.start(start)  # type: ignore[arg-type]
+    begin = None if start is None else cast("Any", problem).start(start)
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
         try:
             problem.samples.watched.begin()
+            result: SVMResult | JointResult
             if not isinstance(problem, Problem):
-                result: SVMResult | JointResult = _solved_jointly(problem, backend, form, request)
+                from qpsvm.solve.all_in_one_attempt import solve_joint
+
+                result = solve_joint(cast("JointProblem", problem), backend, form, request)
             elif checkpoint is None:
                 result = _solved(problem, backend, form, request)
             else:
-                result = _solved_and_kept(problem, backend, form, request, checkpoint)
+                from qpsvm.solve.checkpointing import kept
+
+                with kept(problem, checkpoint, request.verbose) as file:
+                    result = _solved(problem, backend, form, request, file)
         except TooLargeError:
             raise
         except MemoryError as error:
@@ -261,30 +276,6 @@ def solve(
     if check:
         _check(result, request, backend)
     return cast("R", result)
-
-
-def _is_joint(problem: object) -> TypeGuard[JointProblem]:
-    """Whether a machine learns several classes in one program; what those need is imported where there is one."""
-    from qpsvm.machines.problem.all_in_one import JointProblem
-
-    return isinstance(problem, JointProblem)
-
-
-def _solved_jointly(problem: JointProblem, backend: str, form: Form | None, request: Request) -> JointResult:
-    """The result of a machine that learns several classes in one program."""
-    from qpsvm.solve.all_in_one_attempt import solve_joint
-
-    return solve_joint(problem, backend, form, request)
-
-
-def _solved_and_kept(
-    problem: Problem, backend: str, form: Form | None, request: Request, checkpoint: str | os.PathLike[str]
-) -> SVMResult:
-    """The result of a solve that keeps where it is in a file."""
-    from qpsvm.solve.checkpointing import kept
-
-    with kept(problem, checkpoint, request.verbose) as file:
-        return _solved(problem, backend, form, request, file)
 
 
 def _solved(
@@ -309,7 +300,7 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
     """
     best: SVMResult | None = None
     refused: QPSVMError | None = None
-    followers: Followers | None = None
+    left: float | None = None  # seconds for all followers
     late: tuple[Backend, Form, str] | None = None
     left_out: list[str] = []
     waiting_helps = False
@@ -318,12 +309,12 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
         if why is not None:
             late = late or (chosen, wanted, why)
             continue
-        why = None if followers is None else followers.refuse(estimate)
-        if why is not None:
+        if left is not None and estimate.seconds > left:
+            why = f"about {in_seconds(estimate.seconds)}"
             left_out.append(f"{Choice(chosen.name, wanted)} ({why})")
             waiting_helps = True
             continue
-        turn = Clock(None if followers is None else followers.left)
+        turn = Clock(left)
         try:
             result = attempt(problem, chosen, wanted, estimate, request, turn)
         except UnsupportedError as error:
@@ -337,10 +328,7 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
             refused = error
             left_out.append(f"{Choice(chosen.name, wanted)} (memory)")
             continue
-        if followers is None:
-            followers = Followers(turn.seconds)
-        else:
-            followers.spend(turn.seconds)
+        left = patience(turn.seconds) if left is None else left - turn.seconds
         best = result if best is None or result.gap < best.gap else best
         if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):
             break

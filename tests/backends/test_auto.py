@@ -21,9 +21,8 @@ from qpsvm.backends.contract import Compiled, Limits, SolverData
 from qpsvm.machines import Problem
 from qpsvm.program.costs import Cost, Import
 from qpsvm.program.solution import QPSolution, Solver, Status
-from qpsvm.solve import attempt, choice
-from qpsvm.solve.attempt import check_room
-from qpsvm.solve.choice import DENSE_ROWS, Choice, choices
+from qpsvm.solve import choice
+from qpsvm.solve.choice import DENSE_ROWS, Choice, check_room, choices
 
 X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y
 #: More than any machine has.
@@ -193,7 +192,7 @@ def test_what_is_in_proportion_is_tried_after_what_is_not(fakes, monkeypatch):
 def test_a_follower_that_takes_longer_than_it_claimed_is_stopped_and_nothing_follows(fakes, monkeypatch):
     quick, fake = fakes
     monkeypatch.setattr(choice, "FLOOR", 0.05)
-    allowed = choice.FOLLOWERS * 0.05
+    allowed = choice.PATIENCE * 0.05
     fake.claims, fake.sleeps = Cost(0.0, 1e-3, 0.0), 60.0
     quick.claims = Cost(0.0, 0.0, 0.0)
     only(monkeypatch, "quick", "fake", "cvxpy")
@@ -203,7 +202,7 @@ def test_a_follower_that_takes_longer_than_it_claimed_is_stopped_and_nothing_fol
     (first,), (limit,) = quick.given, fake.given
     assert first is None
     assert limit is not None
-    assert 0 < limit <= max(allowed, choice.FOLLOWERS * took)
+    assert 0 < limit <= max(allowed, choice.PATIENCE * took)
     assert took < fake.sleeps, "it was stopped"
     assert result.status == "inaccurate", "nobody asked for a time limit"
     assert "cvxpy" in result.message
@@ -250,7 +249,7 @@ def test_memory_is_asked_for_once(monkeypatch):
         asked.append(backend.name)
         check_room(problem, backend, form, estimate)
 
-    monkeypatch.setattr(attempt, "check_room", counted)
+    monkeypatch.setattr(choice, "check_room", counted)
     if hasattr(sys.modules["qpsvm.solve.call"], "check_room"):
         monkeypatch.setattr(sys.modules["qpsvm.solve.call"], "check_room", counted)
     solve(csvm())
@@ -264,7 +263,7 @@ def test_what_an_import_maps_counts_where_address_space_is_limited(fakes, monkey
     cost = quick.cost(choice.size_of(csvm()), "dual")
     assert (cost.setup, cost.seconds, cost.bytes, cost.mapped) == (2.0, 2.0, 0.0, HUGE)
     check_room(csvm(), quick, "dual", cost)
-    monkeypatch.setattr(attempt, "address_space", lambda: 1e9)
+    monkeypatch.setattr(choice, "address_space", lambda: 1e9)
     with pytest.raises(qpsvm.TooLargeError):
         check_room(csvm(), quick, "dual", cost)
     quick.loads = Import("numpy", HUGE)

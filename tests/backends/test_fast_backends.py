@@ -162,7 +162,7 @@ def test_auto_takes_the_structure_and_the_cheapest(capsys):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize(("nu", "who"), [(0.8, "pivots"), (0.2, "interior points")])
+@pytest.mark.parametrize(("nu", "who"), [(0.8, "gram"), (0.2, "interior points")])
 def test_a_linear_nu_svm_of_few_rows_is_certified_where_the_reduced_hulls_meet_too(nu, who, sparse):
     rng = np.random.default_rng(0)
     y = np.where(np.arange(100) % 2, 1.0, -1.0)

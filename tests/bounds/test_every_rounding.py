@@ -15,9 +15,10 @@ import pytest
 from exact_dual import Stated, dot, fractions, judge, loss, rows_of
 
 import qpsvm
+from qpsvm.bounds.certificate import PrimalPoint
 from qpsvm.bounds.certify import certify
 from qpsvm.bounds.gap_bounds import FEW, Bounds
-from qpsvm.bounds.points import PrimalPoint, primal_points
+from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import feasible
 
 INTERCEPTS = (None, "free", "penalised")

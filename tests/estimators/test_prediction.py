@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from qpsvm.base.errors import DataError
 from qpsvm.estimators import SVC, SVR, LinearSVC
-from qpsvm.result import decision_functions as voting
+from qpsvm.result import votes as voting
 from qpsvm.space.kernels.blocks import FixedVectors
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.scores import Scores

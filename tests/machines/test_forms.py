@@ -103,3 +103,12 @@ def test_levels_of_zero_leave_a_unit_for_alpha(backend: str) -> None:
     result = qpsvm.solve(problem, backend, check=False)
     assert np.abs(result.alpha).max() <= 1e-6
     assert not faults(problem, result, 1e-6)
+
+
+@pytest.mark.parametrize("form", ["dual", "primal"])
+def test_sizes_that_no_scale_makes_ordinary_are_refused_with_what_to_do(form: Any) -> None:
+    """α is the target over K, which is 0 in floats: to divide by it was an error of Python's own."""
+    problem = qpsvm.EpsilonSVR([[0.0], [1e100]], [0.0, 1e-200], epsilon=0.0, loss="squared")
+    for make in (problem.solver_qp, problem.posed):
+        with pytest.raises(qpsvm.ParameterError, match="no scale makes ordinary numbers"):
+            make(form)

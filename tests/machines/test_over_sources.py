@@ -150,7 +150,10 @@ SPOILT = {
     "rows": (lambda Z, _: qpsvm.open_rows(Z), "^row 52, column 2 is NaN .and 1 more near it"),
     "batches": (lambda Z, _: qpsvm.open_rows(iter([Z[:40], Z[40:]])), "^row 52, column 2 is NaN"),
     "npy": (lambda Z, folder: qpsvm.CSVM(written(Z, "npy", folder), 4), "rows.npy, row 52, column 2 is NaN"),
-    "csv": (lambda Z, folder: qpsvm.CSVM(written(Z, "csv", folder), "t"), "rows.csv, row 52, column 'c' has no value"),
+    "csv": (
+        lambda Z, folder: qpsvm.CSVM(written(Z, "csv", folder), "t"),
+        "rows.csv, line 54, row 52, column 'c' has no value",
+    ),
     "parquet": (lambda Z, folder: qpsvm.CSVM(written(Z, "parquet", folder), "t"), "row 52, column 'c' has no value"),
     "feather": (lambda Z, folder: qpsvm.CSVM(written(Z, "feather", folder), "t"), "row 52, column 'c' has no value"),
     "LIBSVM": (lambda Z, folder: qpsvm.CSVM(written(Z, "svm", folder)), "rows.svm, row 52, column 2 is NaN"),

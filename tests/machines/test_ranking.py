@@ -22,7 +22,7 @@ from qpsvm.base.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
-from qpsvm.machines.problem.pairs import MOST_PAIRS, pair_order
+from qpsvm.machines.ranking import MOST_PAIRS, pair_order
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 3))

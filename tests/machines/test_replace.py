@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
@@ -99,3 +102,35 @@ def test_a_machine_that_does_not_name_what_it_keeps_of_each_sample_is_refused():
 
     with pytest.raises(qpsvm.UnsupportedError, match="price"):
         restricted(Kept(), np.arange(20))
+
+
+def test_a_part_of_a_hard_margin_forgets_the_hulls_of_the_whole():
+    problem = qpsvm.HardMargin([[0.0], [1.0], [2.0], [3.0], [0.0]], [0, 1, 0, 1, 0])
+    assert problem.hulls().meet
+    part = restricted(problem, np.array([0, 1, 3, 4]))
+    assert not part.hulls().meet
+    assert len(part.hulls().u) == 4
+
+
+def test_an_equivalent_machine_is_found_where_nobody_has_asked_for_it_before():
+    code = (
+        "import qpsvm; p = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], C=0.1); "
+        "print(p.equivalent_nu_svm(qpsvm.solve(p)).title)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said == "ν-SVM, ν = 0.875, kernel Linear()\n"
+
+
+def test_an_equivalent_machine_has_the_same_constraints_or_none_is_given():
+    """It had none of them, and the feature space with their points: it could not be solved."""
+    rows = qpsvm.ValueConstraints([[3.0]], None, -1.5)
+    hinge = qpsvm.PrimalHinge(X, Y, 0.1, constraints=qpsvm.Constraints([[1.0, 0.0]], 0.1))
+    median = qpsvm.QuantileSVR(X[:, :1], X[:, 1], constraints=rows)
+    for problem, turn in ((hinge, hinge.equivalent_c_svm), (median, median.equivalent_epsilon_svr)):
+        one, other = qpsvm.solve(problem, tol=1e-9), qpsvm.solve(turn(), tol=1e-9)
+        assert max(one.constraint_multipliers.values()) > 0.0
+        np.testing.assert_allclose(other.w, one.w, atol=1e-6)
+    machine = qpsvm.CSVM(X, Y, constraints=qpsvm.Constraints([[1.0, 0.0]], 0.1))
+    result = qpsvm.solve(machine)
+    with pytest.raises(qpsvm.UnsupportedError, match="f of the NuSVM is a multiple of f of this CSVM"):
+        machine.equivalent_nu_svm(result)

@@ -80,8 +80,8 @@ MUTANTS = [
     # --- the point that is certified
     Mutant("bounds/certify.py", "point.half_distance(growth) + terms", "terms", ROUNDING),
     Mutant("bounds/certify.py", "offset=math.sqrt(2.0 * point.half_distance(best.growth))", "offset=0.0", ROUNDING),
-    Mutant("bounds/points.py", "(self.apart + growth * math.sqrt(2.0 * self.half_norm))", "self.apart", ROUNDING),
-    Mutant("bounds/points.py", "difference = self.offset + growth * self.w", "difference = self.offset", ROUNDING),
+    Mutant("bounds/certificate.py", "(self.apart + growth * math.sqrt(2.0 * self.half_norm))", "self.apart", ROUNDING),
+    Mutant("bounds/certificate.py", "difference = self.offset + growth * self.w", "difference = self.offset", ROUNDING),
     Mutant("bounds/restoration.py", "reach = np.where(self._equal, t, t + INSIDE * r)", "reach = t", ROUNDING),
     Mutant("bounds/restoration.py", "0.0, (INSIDE + 1.0) * r[broken])", "0.0, 0.0 * r[broken])", ROUNDING),
     Mutant("bounds/restoration.py", "np.inf, -t - INSIDE * r)", "np.inf, -t)", ROUNDING),
@@ -104,9 +104,9 @@ MUTANTS = [
     ),
     Mutant("bounds/proof/rational.py", "low - dual[1], high - dual[0]", "low - dual[1], dual[0] - dual[0]", MACHINES),
     Mutant("bounds/proof/terms.py", "self.high - slack, self.high + slack", "self.high, self.high", HOSTILE),
-    Mutant("bounds/proof/terms.py", "room * t[1], 0.0)", "room * t[0], 0.0)", HOSTILE),
-    Mutant("bounds/proof/terms.py", "room * T_high, 0.0)", "room * T_low, 0.0)", JOINT),
-    Mutant("bounds/proof/terms.py", "np.maximum(_others(t_high), 0.0) - t_low", "-t_low", JOINT),
+    Mutant("bounds/proof/terms.py", "T_high - knee[0])", "T_low - knee[0])", HOSTILE),
+    Mutant("bounds/proof/terms.py", "T_high - knee[0])", "T_low - knee[0])", JOINT),
+    Mutant("bounds/proof/terms.py", "_others(t_high) - t_low", "-t_low", JOINT),
     Mutant(
         "bounds/proof/classes.py", "range(first, first + width)) > U:", "range(first, first + width)) > 2 * U:", JOINT
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,12 +31,12 @@ from qpsvm.backends.own.kernel_newton_ import (
     MARGINS,
     MIRRORED,
     NU,
+    Intervals,
     interval_blocks,
     intervals,
     kernel_samples,
     loop_cost,
 )
-from qpsvm.backends.own.views import Intervals
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import Cost, Import, Size
@@ -246,11 +246,8 @@ def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: Floa
     )  # fmt: skip
 
 
-class Loop(NamedTuple):
-    """What the loop is told of the kernel: "linear" or "rbf" of samples, or "precomputed"."""
-
-    name: str
-    gamma: float = 0.0
+#: What the loop is told of the kernel: "linear" of samples, or "precomputed".
+Loop = Literal["linear", "precomputed"]
 
 
 def available() -> bool:
@@ -279,7 +276,7 @@ def fit_classes(
         settings |= {"svm_type": 1, "C": 1.0, "nu": nu * (1.0 - n * float(np.finfo(float).eps))}
     try:
         out = compiled_loop()(
-            data, codes.astype(np.float64), kernel=kernel.name, gamma=kernel.gamma, tol=tol,
+            data, codes.astype(np.float64), kernel=kernel, gamma=0.0, tol=tol,
             cache_size=min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6), max_iter=most, class_weight=np.empty(0),
             shrinking=1, probability=0, random_seed=0, **settings,
         )  # fmt: skip

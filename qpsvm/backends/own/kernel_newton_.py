@@ -1,31 +1,41 @@
 """Kernel C-SVMs by LIBSVM's loop where it is good, and Newton steps where they are: on parts of the Gram matrix.
 
 A hard margin is the C-SVM with a C that no α reaches.
+
+A machine with one α a sample, or two mirrored ones, as `solvers.kernel.dual` knows it: over intervals of β.
+
+    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα;  ρ of a ν-SVM is −ε of (IVAL.3)
+    (IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
+    (IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
+    (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
+    (IVAL.5)  where U = ∞, α_i ≤ (2P₀/δ_i)^½ at the optimum, P₀ = Σ max(ℓ_k, 0)²/(2δ_k) the value of w = 0 and b = 0
+
+The solver's β lead back to α, and its b and ε to the multipliers of the groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
+from qpsvm.backends.abilities import ANYTHING
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
-from qpsvm.backends.own.views import Intervals
-from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock
-from qpsvm.program.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
+from qpsvm.program.costs import Cost, Size
+from qpsvm.program.losses import per_row
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.svm_dual import Statement, SVMDual
+from qpsvm.program.svm_dual import Group, Statement, SVMDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import KernelGram
-from qpsvm.space.kernels.products import inner
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 if TYPE_CHECKING:
@@ -83,52 +93,93 @@ LARGEST_NU, LINEAR_NU = 4000, 500
 INSIDE_SHARE, SHORTEST = 1e-2, 1e-9
 #: Bytes a pair of rows of a linear machine: the Gram matrix, and what is made of parts of it.
 PAIR_BYTES = 20.0
+#: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
+SHARED = 1e-15
+#: An interval is so much wider than (IVAL.5) asks for.
+ROOM = 2.0
 
 
-class KernelNewtonBackend(Backend):
-    """`solvers.kernel.portfolio.solve_kernel`."""
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """A machine and its problem over intervals.
 
-    name = "kernel_newton"
-    abilities = Abilities(
-        needs="dual of a machine with a free intercept, kernel or (few rows) linear; of a nu-SVM, few rows; fast",
-        dual=(
-            Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
-            Machines(NU - {"linear"}, LARGEST_NU), Machines(NU - {"kernel"}, LINEAR_NU),
-            Machines(INTERVALS - {"linear"}), Machines(INTERVALS - {"kernel"}, LINEAR_INTERVALS),
-            Machines(MIRRORED - {"linear"}), Machines(MIRRORED - {"kernel"}, LINEAR_INTERVALS),
-            Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_INTERVALS),
-        ),
-        because="it reads kernel and samples off the dual", starts=True, polls=True,
-    )  # fmt: skip
-    loads = Import("sklearn.svm", LIBSVM_IMPORT)
+    curvature (n,) or None: δ by samples, where there is any.
+    balance: That of Σβ.
+    """
 
-    def options(self) -> frozenset[str]:
-        """The engine: auto, gram, band, dense, libsvm or low_rank."""
-        return frozenset({"engine"})
+    svm: SVMDual
+    problem: KernelDual
+    curvature: FloatArray | None
+    balance: Group
 
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """The Gram matrix of a linear machine. Of another, parts of it: it can stop between two of them."""
-        del form
-        n = size.rows
-        if not size.linear:
-            return loop_cost(size)
-        product = n * PRODUCT_SECONDS * size.weighed
-        gram = n * n * VALUE_SECONDS + product
-        if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
-            return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
-        if size.homogeneous:
-            return Cost(gram, gram, PAIR_BYTES * n**2).lasting(CALL + NU_SQUARE * n * n + product)
-        crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
-        seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
-        return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
+    @classmethod
+    def of(cls, svm: SVMDual, name: str) -> Intervals:
+        """Of a machine's dual, for a backend of that name.
 
-    def compile(self, qp: QP) -> KernelNewtonCompiled:
-        """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
-        statement = self.stated(qp)
-        svm = statement.svm
-        kernel, X, gram = kernel_samples(svm.gram, self.name)
-        data = SolverData(kernel=kernel, X=X, y=svm.sign, C=svm.upper, gram=gram)
-        return KernelNewtonCompiled(self, qp, data, statement)
+        Raises UnsupportedError.
+        """
+        balance = _balance(svm)
+        if svm.common_level == 1.0 and not balance.total and not svm.curved and not svm.mirrored:
+            return cls(svm, KernelDual.of_hinges(svm.sign, svm.upper), None, balance)
+        level, upper, n = svm.level + 0.0, _bounded(svm), svm.n
+        totals = {group is balance: group.total / _factor(svm, group, balance) for group in svm.groups}
+        total, mass = totals.get(True, 0.0), totals.get(False)
+        curvature = svm.curvature[:n] + 0.0 if svm.curved else None
+        if not svm.mirrored:
+            signed = svm.sign * upper
+            high, low = np.maximum(signed, 0.0), np.minimum(signed, 0.0)
+            problem = KernelDual(high, svm.sign * level, low, total=total, mass=mass)
+            return cls(svm, problem, curvature, balance)
+        target, tube = 0.5 * (level[:n] - level[n:]), -0.5 * (level[:n] + level[n:])
+        if (tube < 0.0).any() or (curvature is not None and (svm.curvature[n:] != curvature).any()):
+            raise UnsupportedError(f"{name} takes mirrored rows with one tube and one curvature a sample; use cvxopt")
+        width = 0.0 if mass is not None else per_row(tube)
+        problem = KernelDual(upper[:n] + 0.0, target, -upper[n:], width, total=total, mass=mass)
+        return cls(svm, problem, curvature, balance)
+
+    def beta(self, alpha: FloatArray) -> FloatArray:
+        """β (n,) of α (m,)."""
+        return self.svm.beta(alpha)
+
+    def alpha(self, beta: FloatArray) -> FloatArray:
+        """α (m,) of β (n,)."""
+        if not self.svm.mirrored:
+            return np.maximum(self.svm.sign * beta, 0.0)
+        sides = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+        left = 0.0 if self.problem.mass is None else 0.5 * (self.problem.mass - float(np.abs(beta).sum()))
+        if left > SHARED * self.problem.total_penalty:  # (KDUAL.8)
+            room = np.minimum(self.problem.high - sides[0], -self.problem.low - sides[1])
+            both = room * min(left / float(room.sum()), 1.0)
+            sides = sides[0] + both, sides[1] + both
+        return np.concatenate(sides)
+
+    def multipliers(self, b: float, tube: float) -> dict[str, float]:
+        """The multipliers of the groups, by name: (IVAL.3)."""
+        return {
+            group.multiplier: (b if group is self.balance else tube) / _factor(self.svm, group, self.balance)
+            for group in self.svm.groups
+        }
+
+
+def _balance(svm: SVMDual) -> Group:
+    """The group of Σβ."""
+    if len(svm.groups) == 1:
+        return svm.groups[0]
+    return next(group for group in svm.groups if np.ptp(group.column * svm.sign) == 0.0)
+
+
+def _factor(svm: SVMDual, group: Group, balance: Group) -> float:
+    """c of (IVAL.3)."""
+    return float(group.column[0] * svm.sign[0] if group is balance else group.column[0])
+
+
+def _bounded(svm: SVMDual) -> FloatArray:
+    """U (m,), finite: (IVAL.5)."""
+    upper = svm.upper + 0.0
+    if svm.bounded:
+        return upper
+    value = float((np.maximum(svm.level, 0.0) ** 2 / (2.0 * svm.curvature)).sum())
+    return np.minimum(upper, ROOM * np.sqrt(2.0 * value / svm.curvature))
 
 
 def intervals(svm: SVMDual) -> bool:
@@ -145,7 +196,8 @@ def interval_blocks(data: SolverData, svm: SVMDual, machine: Intervals | None) -
             return gram.blocks
         K = gram.blocks.all() + np.diag(curvature)
     else:
-        K = inner(data.X, data.X) if data.gram is None else data.gram
+        K = data.X @ data.X.T if data.gram is None else data.gram
+        K = K if isinstance(K, np.ndarray) else as_dense(K)
         if curvature is not None:
             K = K + np.diag(curvature)
     return KernelBlocks(data.kernel, data.X, np.ascontiguousarray(K))
@@ -197,8 +249,6 @@ class KernelNewtonCompiled(Compiled):
             "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter, "time_limit": limits.time_limit,
             "verbose": limits.verbose, **options,
         }  # fmt: skip
-        if svm.homogeneous and not intervals(svm):
-            return self._nu({**settings, "start": start}, limits)
         if svm.all_hard:
             return self._hard({**settings, "start": start})
         from qpsvm.solvers.kernel.portfolio import solve_kernel
@@ -206,7 +256,12 @@ class KernelNewtonCompiled(Compiled):
         machine = Intervals.of(svm, self.backend.name)
         beta = None if start is None else machine.beta(start)
         blocks = interval_blocks(self.data, svm, machine)
+        clock = Clock(limits.time_limit)
         answer = solve_kernel(blocks, machine.problem, linear=over_factor, start=beta, **settings)
+        if machine.problem.divided and isinstance(svm.gram, LowRank) and answer.reason == "numerical_error":
+            # its reduced hulls meet, or nearly: K_FF is singular there, and interior points see the features
+            left = None if limits.time_limit is None else max(clock.left, SHORTEST)
+            return self._inside(replace(limits, time_limit=left))
         return self._mapped(answer, machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube))
 
     def _mapped(self, answer: KernelSolution, alpha: FloatArray, multipliers: Mapping[str, float]) -> QPSolution:
@@ -222,24 +277,6 @@ class KernelNewtonCompiled(Compiled):
         gram = svm.gram.blocks if isinstance(svm.gram, KernelGram) else data.gram
         answer = solve_kernel_hard(data.kernel, data.X, svm.sign, self._curvature(), gram=gram, **settings)
         return self._mapped(answer, svm.sign * answer.beta + 0.0, {"b": answer.b})
-
-    def _nu(self, settings: dict[str, Any], limits: Limits) -> QPSolution:
-        """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ.
-
-        A linear one is left to interior points where the reduced hulls meet, or nearly: K_FF is singular there.
-        """
-        from qpsvm.solvers.kernel.nu import solve_kernel_nu
-
-        svm = self._statement.svm
-        nu = sum(group.total / float(group.column[0]) for group in svm.margins)
-        blocks = interval_blocks(self.data, svm, None)
-        settings.pop("engine", None)  # there is one
-        clock, linear = Clock(limits.time_limit), isinstance(svm.gram, LowRank)
-        answer, rho = solve_kernel_nu(blocks, svm.sign, svm.upper, nu, brief=linear, **settings)
-        if linear and answer.reason == "numerical_error":
-            left = None if limits.time_limit is None else max(clock.left, SHORTEST)
-            return self._inside(replace(limits, time_limit=left))
-        return self._mapped(answer, svm.sign * answer.beta + 0.0, {"b": answer.b, "rho": rho})
 
     def _inside(self, limits: Limits) -> QPSolution:
         """The QP by interior points."""

@@ -206,26 +206,39 @@ def _column(column: int, labels: Sequence[Any] | None) -> str:
 
 
 def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
-    """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows them all in one pass."""
+    """Refuse NaN, infinity, and numbers whose squares overflow, if only together."""
+
+    def said(row: int, column: int, what: str) -> str:
+        return f"{name} has {what} in {_at(row, column, labels)}"
+
+    if sum_of_squares(matrix, said) == math.inf:
+        sizes = np.abs(matrix if isinstance(matrix, np.ndarray) else matrix.data)
+        raise _bad_number(matrix, sizes < sizes.max(), said)
+
+
+def sum_of_squares(matrix: Matrix, said: Callable[[int, int, str], str], where: str = "") -> float:
+    """Σ x_ij², which shows in one pass whether all numbers are finite; infinite where it overflows, but no square does.
+
+    `said` puts row, column and number of a fault into words, and `where` of what part of the samples others are.
+
+    Raises DataError.
+    """
     values = matrix if isinstance(matrix, np.ndarray) else matrix.data
     flat = values.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):  # np.dot would wake BLAS's threads, which spin for 40 ms
-        few = len(flat) <= FEW_VALUES
-        if math.isfinite(np.add.reduce(flat * flat) if few else np.einsum("i,i", flat, flat)):
-            return
-    good = np.abs(values) < LARGEST_VALUE  # false for NaN too
-    if good.all():  # many large numbers, whose squares overflow only together
-        good = np.abs(values) < np.abs(values).max()
-    raise bad_number(matrix, good, lambda row, column, what: f"{name} has {what} in {_at(row, column, labels)}")
+        squares = float(np.add.reduce(flat * flat) if len(flat) <= FEW_VALUES else np.einsum("i,i", flat, flat))
+        good = None if math.isfinite(squares) else np.abs(values) < LARGEST_VALUE  # false for NaN too
+    if good is None:
+        return squares
+    if good.all():
+        return math.inf
+    raise _bad_number(matrix, good, said, where)
 
 
-def bad_number(
+def _bad_number(
     matrix: Matrix, good: NDArray[np.bool_], said: Callable[[int, int, str], str], where: str = ""
 ) -> DataError:
-    """The error about the first number, row by row, that is not good; `said` puts row, column and number into words.
-
-    `where` says of what part of the samples the others are.
-    """
+    """The error about the first number, row by row, that is not good."""
     values: NDArray[Any] = matrix.data if sp.issparse(matrix) else matrix
     place = int(np.argmin(good.ravel()))
     value, count = float(values.ravel()[place]), int((~good).sum())

@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import IN_CACHE, UNIT, two_product, two_sum
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import common_value, repeated
 
@@ -28,10 +28,8 @@ from qpsvm.base.arrays.vectors import common_value, repeated
 LOOSE = 6.0 * UNIT
 #: Between these, (EXACT.2) holds: nothing on the way is denormal, or overflows.
 TINY, GREAT = 2.0**-960, 2.0**960
-#: Bits of a float, and of the lower half of it as an integer.
-DIGITS, HALF = 53, 26
-#: So many floats are added faster by `math.fsum`.
-FEW = 300
+#: Bits of a float.
+DIGITS = 53
 #: Products beside these sizes might lose their errors to underflow, or overflow.
 SMALLEST, LARGEST = 2.0**-400, 2.0**400
 
@@ -311,6 +309,24 @@ def as_floats(values: Exactly) -> FloatArray:
         return np.where(np.isfinite(better), better, near)
 
 
+def radii(values: Exactly) -> FloatArray | None:
+    """How far `as_floats` may be off, (m,); None where those are the numbers themselves."""
+    if isinstance(values, Listed) and values.parts:
+        known = [radii(part) for part in values.parts]
+        if all(part is None for part in known):
+            return None
+        return np.concatenate([np.zeros(len(v)) if r is None else r for r, v in zip(known, values.parts, strict=True)])
+    if values.plain:
+        return np.abs(values.low) if values.low.any() else None
+    near = as_floats(values)
+    one = common_value(near)
+    if one is not None and len(values):
+        off = 0.0 if math.isinf(one) else above(abs(values[0] - Fraction(one)))
+        return repeated(off, len(values)) if off else None
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(near), 0.0, LOOSE * np.abs(near) + UNDERFLOW)
+
+
 def nearest_float(value: Fraction) -> float:
     """A rational as a float, rounded to nearest; infinite beyond all floats."""
     try:
@@ -320,26 +336,16 @@ def nearest_float(value: Fraction) -> float:
 
 
 def sum_of(values: FloatArray) -> Fraction:
-    """The exact sum of floats, (n,): of integers below 2²⁷ for each of their exponents."""
+    """The exact sum of floats, (n,)."""
     one = common_value(values)
     if one is not None:
         return Fraction(one) * len(values)
-    total = Fraction(0)
-    if len(values) <= FEW and abs(values).max(initial=0.0) < GREAT:
-        left = values.tolist()
-        while part := math.fsum(left):  # rounded once, and what that loses is added next
-            left.append(-part)
-            total += Fraction(part)
-        return total
-    if len(values) > IN_CACHE:
-        return sum((sum_of(values[start : start + IN_CACHE]) for start in range(0, len(values), IN_CACHE)), total)
-    mantissa, exponents = np.frexp(values)
-    whole = np.ldexp(mantissa, DIGITS).astype(np.int64)
-    least = int(exponents.min(initial=0))
-    for exponent in (least + np.flatnonzero(np.bincount(exponents - least))).tolist():
-        part = whole[exponents == exponent]
-        added = (int((part >> HALF).sum()) << HALF) + int((part & ((1 << HALF) - 1)).sum())
-        total += added * Fraction(2) ** (exponent - DIGITS)
+    left, total = values.tolist(), Fraction(0)
+    if abs(values).max(initial=0.0) >= GREAT:  # `math.fsum` may overflow on the way
+        return sum(map(Fraction, left), total)
+    while part := math.fsum(left):  # rounded once, and what that loses is added next
+        left.append(-part)
+        total += Fraction(part)
     return total
 
 

@@ -52,10 +52,10 @@ def frozen(value: T) -> T:
 
 def freeze_each(values: Iterable[Any]) -> None:
     """Freeze all of several values, of which most are arrays or hold none."""
-    for value in values:
+    for value in [value for value in values if type(value) not in PLAIN]:
         if type(value) is np.ndarray:
             value.flags.writeable = False
-        elif type(value) not in PLAIN:
+        else:
             frozen(value)
 
 
@@ -116,9 +116,8 @@ def made(kind: type[T], /, **parts: Any) -> T:
 
     `__init__` of a frozen class sets each part by a call of its own, as long as a small vector takes to be added up.
     """
-    for part in parts.values():
-        if type(part) is np.ndarray:
-            part.flags.writeable = False
+    for part in [part for part in parts.values() if type(part) is np.ndarray]:
+        part.flags.writeable = False
     new = object.__new__(kind)
     new.__dict__.update(parts)
     return new
@@ -143,8 +142,7 @@ class remembered(cached_property[V]):
         value: V = self.func(instance)
         if type(value) not in PLAIN:
             frozen(value)
-        assert self.attrname is not None
-        instance.__dict__[self.attrname] = value
+        instance.__dict__[self.attrname] = value  # type: ignore[index]  # it has a name by now
         return value
 
 

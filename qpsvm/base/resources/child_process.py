@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import os
 import pickle
-import select
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -26,8 +24,6 @@ from qpsvm.base.errors import SolverError
 
 #: Seconds between two looks at the clock and at the key.
 LOOK = 0.02
-#: Bytes before an answer: its length.
-LENGTH = struct.Struct("<Q")
 #: What a fresh interpreter is told.
 FRESH = "import sys; sys.path[:] = {path!r}; from qpsvm.base.resources.child_process import serve; serve()"
 
@@ -90,20 +86,14 @@ def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
         return pickle.dumps((False, error))
 
 
-def _obey(parent: int) -> None:
-    """Hurry when a byte comes from the parent; leave when its end of the pipe is closed, by itself or by its death."""
-    with suppress(OSError):
-        while os.read(parent, 1):
+def _obey(told: Callable[[], bytes]) -> None:
+    """Hurry when something comes from the parent; leave when its end is closed, by itself or by its death."""
+    with suppress(OSError, EOFError):
+        while told():
             _Here.hurried = True
             if _Here.hurry is not None:
                 _Here.hurry()
     os._exit(0)
-
-
-def _write(pipe: int, answer: bytes) -> None:
-    rest = memoryview(LENGTH.pack(len(answer)) + answer)
-    while rest:
-        rest = rest[os.write(pipe, rest) :]
 
 
 class Forked:
@@ -116,46 +106,41 @@ class Forked:
     _ended = True  # there is nothing to end yet
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        self._reads, writes = os.pipe()
-        os.set_blocking(self._reads, False)
-        watched, self._held = os.pipe()
+        from multiprocessing import Pipe
+
+        self._ours, theirs = Pipe()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # none falls between the lines
         try:
             self._pid = os.fork()
             if self._pid == 0:
-                self._serve(function, arguments, writes, watched)
-            self._ended = False
+                self._serve(function, arguments, theirs)
+            self._ended, self._alive = False, True
         except OSError:
-            os.close(self._reads)
-            os.close(self._held)
+            self._ours.close()
             raise
         finally:
-            self._alive = True
-            os.close(writes)
-            os.close(watched)
+            theirs.close()
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def _serve(self, function: Callable[..., Any], arguments: tuple[Any, ...], writes: int, watched: int) -> None:
+    def _serve(self, function: Callable[..., Any], arguments: tuple[Any, ...], theirs: Any) -> None:
         """The child's whole life: it never returns."""
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            os.close(self._held)
+            self._ours.close()
             _Here.is_child, _Here.hurried, _Here.hurry = True, False, None
-            threading.Thread(target=_obey, args=(watched,), daemon=True).start()
-            _write(writes, _outcome(function, arguments))
+            threading.Thread(target=_obey, args=(theirs.recv_bytes,), daemon=True).start()
+            theirs.send_bytes(_outcome(function, arguments))
         finally:
             os._exit(0)
 
     def ready(self, seconds: float) -> bool:
-        """Whether there is something to read, or nothing will ever be."""
-        poll = select.poll()
-        poll.register(self._reads, select.POLLIN)
-        return bool(poll.poll(1e3 * seconds)) or (self._gone() and not poll.poll(0))
+        """Whether there is something to read, or nothing will ever be: another fork may hold the child's end open."""
+        return self._ours.poll(seconds) or (self._gone() and not self._ours.poll(0))
 
     def hurry(self) -> None:
         """Send a byte."""
         with suppress(OSError):
-            os.write(self._held, b"!")
+            self._ours.send_bytes(b"!")
 
     def _gone(self) -> bool:
         """Whether the child has ended; one that cannot be waited for was collected by somebody else."""
@@ -167,28 +152,10 @@ class Forked:
         return not self._alive
 
     def answer(self) -> bytes:
-        """Read the length and as many bytes; somebody else's fork may hold the pipe open, so its end says nothing."""
-        head = self._read(LENGTH.size)
-        if len(head) < LENGTH.size:
-            return b""
-        (length,) = LENGTH.unpack(head)
-        body = self._read(length)
-        return body if len(body) == length else b""
-
-    def _read(self, length: int) -> bytes:
-        parts, left = [], length
-        while left:
-            while not self.ready(LOOK):
-                pass
-            try:
-                part = os.read(self._reads, left)
-            except BlockingIOError:  # nothing there, from a child that is dead
-                part = b""
-            if not part:
-                break
-            parts.append(part)
-            left -= len(part)
-        return b"".join(parts)
+        """What the child sent."""
+        with suppress(OSError, EOFError):
+            return self._ours.recv_bytes() if self._ours.poll(0) else b""
+        return b""
 
     def end(self) -> None:
         """Kill the child, once; a press of the key that falls into it is raised when it is done."""
@@ -203,8 +170,7 @@ class Forked:
                 with suppress(ChildProcessError):
                     os.waitpid(self._pid, 0)
                 self._alive = False
-            os.close(self._reads)
-            os.close(self._held)
+            self._ours.close()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -274,7 +240,7 @@ def serve() -> None:
     os.dup2(2, 1)
     _Here.is_child = True
     function, arguments = pickle.load(sys.stdin.buffer)
-    threading.Thread(target=_obey, args=(0,), daemon=True).start()
+    threading.Thread(target=_obey, args=(lambda: os.read(0, 1),), daemon=True).start()
     with os.fdopen(out, "wb") as pipe:
         pipe.write(_outcome(function, arguments))
     os._exit(0)

@@ -18,10 +18,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -33,20 +34,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Settings:
-    """When threads are worth their while."""
-
-    #: Seconds of work that each thread must have. To wake one and to wait for it takes .05 ms on a quiet machine, and
-    #: several times as much on a busy one.
-    worth: float = 4e-4
-    #: Most parts of a sum over rows: two for each of 16 cores. Each part takes the memory of the sum.
-    parts: int = 32
-    #: Most threads of our own, all solves of the process together; one is started only where none is idle.
-    threads: int = 64
-
-
-SETTINGS = Settings()
+#: Seconds of work that each thread must have. To wake one and to wait for it takes .05 ms on a quiet machine, and
+#: several times as much on a busy one.
+WORTH = 4e-4
+#: Most parts of a sum over rows: two for each of 16 cores. Each part takes the memory of the sum.
+PARTS = 32
+#: Most threads of our own, all solves of the process together; one is started only where none is idle.
+THREADS = 64
 
 
 class _Here(threading.local):
@@ -76,16 +70,44 @@ def cores() -> int:
 def in_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -> None:
     """Call `task` once for each tile, in several threads where that pays. Raises BaseException."""
     helpers = 0
-    if seconds >= 2.0 * SETTINGS.worth and len(tiles) > 1 and not _here.works and not _Pool.refused:
-        helpers = min(spare_threads(), cores() - 1, len(tiles) - 1, int(seconds / SETTINGS.worth) - 1)
+    if seconds >= 2.0 * WORTH and len(tiles) > 1 and not _here.works and not _Pool.refused:
+        helpers = min(spare_threads(), cores() - 1, len(tiles) - 1, int(seconds / WORTH) - 1)
     if helpers < 1:
         for tile in tiles:
             task(tile)
         return
-    _Job(task, tiles).run(helpers)
+    left, silenced = deque(tiles), np.geterr()  # NumPy keeps it for each thread
+
+    def taken() -> Iterator[T]:
+        with suppress(IndexError):
+            while True:
+                yield left.popleft()
+
+    def work() -> None:
+        _here.works = True
+        try:
+            with np.errstate(**silenced):
+                for tile in taken():
+                    task(tile)
+        finally:
+            left.clear()  # where it ends early, no tile is begun from now on
+            _here.works = False
+
+    asked: list[Future[None]] = []
+    try:
+        _ask(work, helpers, asked)
+        work()
+    finally:
+        left.clear()
+        pressed = _ended(asked)
+    if pressed is not None:
+        raise pressed
+    for future in asked:
+        if not future.cancelled():
+            future.result()  # raises its error
 
 
-def parts_of(n: int, least: int = 1, most: int = SETTINGS.parts) -> list[slice]:
+def parts_of(n: int, least: int = 1, most: int = PARTS) -> list[slice]:
     """The numbers from 0 to n − 1 in so many parts at most, of at least so many.
 
     How many there are depends on the sizes alone: what the parts are summed to does, too.
@@ -98,59 +120,6 @@ def parts_of(n: int, least: int = 1, most: int = SETTINGS.parts) -> list[slice]:
 def strips(n: int, height: int) -> list[slice]:
     """The numbers from 0 to n − 1, so many at a time."""
     return [slice(start, min(start + height, n)) for start in range(0, n, height)]
-
-
-class _Job:
-    """One call of `in_tiles`: the tiles that nobody has taken yet."""
-
-    def __init__(self, task: Callable[[Any], object], tiles: Sequence[Any]) -> None:
-        self._task, self._tiles, self._next = task, tiles, 0
-        self._lock = threading.Lock()
-        self._silenced = np.geterr()  # NumPy keeps it for each thread
-
-    def run(self, helpers: int) -> None:
-        """Work, with so many others at most."""
-        asked: list[Future[None]] = []
-        try:
-            _ask(self._help, helpers, asked)
-            self._work()
-        finally:
-            self._close()
-            pressed = _ended(asked)
-        if pressed is not None:
-            raise pressed
-        for future in asked:
-            if not future.cancelled():
-                future.result()  # raises its error
-
-    def _take(self) -> int | None:
-        with self._lock:
-            k = self._next
-            self._next += 1
-        return k if k < len(self._tiles) else None
-
-    def _close(self) -> None:
-        """No tile is begun from now on."""
-        with self._lock:
-            self._next = len(self._tiles)
-
-    def _work(self) -> None:
-        _here.works = True
-        try:
-            while (k := self._take()) is not None:
-                self._task(self._tiles[k])
-        finally:
-            _here.works = False
-
-    def _help(self) -> None:
-        ended = False
-        try:
-            with np.errstate(**self._silenced):
-                self._work()
-            ended = True
-        finally:
-            if not ended:
-                self._close()
 
 
 def _ask(work: Callable[[], None], helpers: int, asked: list[Future[None]]) -> None:
@@ -183,7 +152,7 @@ def _pool() -> ThreadPoolExecutor:
         if _Pool.threads is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            _Pool.threads = ThreadPoolExecutor(SETTINGS.threads, "qpsvm")
+            _Pool.threads = ThreadPoolExecutor(THREADS, "qpsvm")
         return _Pool.threads
 
 

@@ -93,6 +93,15 @@ class ExactDual:
         box = "its bounds, α_ic ≥ 0 and Σ_c α_ic ≤ C_i," if self.shared else "its box"
         return " and ".join(dict.fromkeys([box, *equalities]))
 
+    def row(self, k: int) -> list[tuple[int, Fraction]]:
+        """The points of a row, and s_k times their factors."""
+        sign = Fraction(int(self.sign[k]))
+        if self.mix is None:
+            return [(k if self.rows is None else int(self.rows[k]), sign)]
+        some = slice(*self.mix.indptr[k : k + 2])
+        parts = zip(self.mix.indices[some].tolist(), self.mix.data[some].tolist(), strict=True)
+        return [(i, sign * Fraction(a)) for i, a in parts]
+
     def hard(self) -> Any:
         """Rows that nothing may violate, a mask (m,): U = ∞ and δ = 0."""
         return self.upper.infinite & (self.curvature.bounds[1] == 0.0)

@@ -16,7 +16,7 @@ Source: Neumaier & Shcherbina, *Safe bounds in linear and mixed-integer linear p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -107,17 +107,11 @@ class Feasible:
 
     def exact_beta(self) -> list[Fraction]:
         """β of (DUAL.5) itself: (n,)."""
-        program = self.program
-        found = [Fraction(0)] * program.n
-        support = np.flatnonzero(self.alpha).tolist() + [k for k in self.carriers if self.alpha[k] == 0.0]
-        for k in support:
-            value = self[k] * int(program.sign[k])
-            if program.mix is not None:
-                row = slice(*program.mix.indptr[k : k + 2])
-                for i, a in zip(program.mix.indices[row].tolist(), program.mix.data[row].tolist(), strict=True):
-                    found[i] += value * Fraction(a)
-            else:
-                found[k if program.rows is None else int(program.rows[k])] += value
+        found = [Fraction(0)] * self.program.n
+        for k in {*np.flatnonzero(self.alpha).tolist(), *self.carriers}:
+            value = self[k]
+            for i, factor in self.program.row(k):
+                found[i] += value * factor
         return found
 
 
@@ -226,21 +220,17 @@ def _taken(
 
 def _askable(
     program: ExactDual, a: FloatArray, column: FloatArray, mask: NDArray[np.bool_], surplus: Fraction
-) -> Iterator[int]:
-    """The rows in the order of (FEAS.3) and (FEAS.4)."""
-    limits, behind = np.finfo(np.float64), np.arange(program.m) >= program.m - program.users
-    most, down = program.upper.bounds[1], (column > 0.0) == (surplus > 0)  # α falls where c has the surplus' sign
+) -> list[int]:
+    """The rows in the order of (FEAS.3) and (FEAS.4): first one far from both its bounds, if that is enough."""
+    rows = np.flatnonzero(mask)
+    a, sizes, behind = a[rows], np.abs(column[rows]), rows >= program.m - program.users
+    most, down = program.upper.bounds[1][rows], (column[rows] > 0.0) == (surplus > 0)  # α falls where c has that sign
     with np.errstate(over="ignore"):
-        left, sizes = np.minimum(np.where(down, a, most - a), limits.max), np.abs(column)
-        room = np.minimum(np.where(mask, left * sizes, -1.0), limits.max)
-        inside = np.where(mask & ~behind, np.minimum(a, most - a) * sizes, -1.0)
-    room[behind & mask] = limits.tiny  # these have room without end, in other units
-    first = int(np.argmax(inside))
-    if inside[first] > 2.0 * abs(float(surplus)):
-        yield first
-    few = min(CARRIERS, len(room))
-    order = np.argpartition(-room, few - 1)[:few] if few < len(room) else np.arange(len(room))
-    for k in order[np.argsort(-room[order], kind="stable")].tolist():
-        if not room[k] > 0.0:
-            return
-        yield k
+        room, inside = (np.where(down, a, most - a) * sizes), np.where(behind, 0.0, np.minimum(a, most - a) * sizes)
+    order = np.lexsort((-room, behind))
+    order = order[room[order] > 0.0][:CARRIERS]
+    first = np.argmax(inside) if len(rows) else 0
+    if len(rows) and inside[first] > 2.0 * abs(float(surplus)):
+        order = np.append(first, order)
+    found: list[int] = rows[order].tolist()
+    return found

@@ -134,6 +134,10 @@ def _numbers(proof: Any) -> dict[str, Any]:
     known, proven = proof.record, {claim.kind for claim in proof.claims if claim.verdict == "proven"}
     if "stated" in known and "point" in known:
         return {"alpha": _alpha(known["point"])}
+    if known.get("enclosed"):
+        raise UnsupportedError(
+            "no proof file: the weights of the proof are enclosed, and a file has exact ones: print it"
+        )
     if "stated" in known and {"convex", "hulls", "separable"} <= proven:
         return {"hulls": {side: [[i, w.numerator, w.denominator] for i, w in known[side].items()] for side in "uv"}}
     if "stated" in known or not proven:

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import FINITE, above, below, sum_below
+from qpsvm.base.arrays.exactly import FINITE, above, rounded, sum_below
 from qpsvm.base.arrays.rounding import UNDERFLOW
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import at_most
@@ -27,13 +27,7 @@ from qpsvm.bounds.proof.claims import Asked, concluded, nothing, weak_duality
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible
 from qpsvm.bounds.proof.proof import Claim, Proof
-from qpsvm.bounds.proof.remaining import (
-    best_intercepts,
-    costs_of_rounding,
-    free_intercepts,
-    near_intercept,
-    relaxed,
-)
+from qpsvm.bounds.proof.remaining import better_intercepts, costs_of_rounding, free_intercepts, relaxed
 from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
 from qpsvm.bounds.proof.terms import GapBounds, Interval
 
@@ -132,10 +126,9 @@ def _by_terms(program: ExactDual, held: Primal, point: Feasible, measured: Measu
     """(BOUND.4), P and D; and the terms from above, (m,)."""
     sums = terms.summed(program, held, point, measured.values)
     apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
-    ridge = terms.penalties(program, held, point)
-    cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
+    cost, penalty, ridge = map(rounded, terms.group_parts(program, held, point))
+    curved, gain = terms.half_curved(program, point), terms.linear_part(program, point)
     half_low, half_high = measured.own_half or _own_half_square(measured)
-    gain, penalty = terms.linear_part(program, point), terms.ridge_part(program, point)
     dual = (
         sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
         -sum_below(-gain[1], half_low, curved[0], penalty[0]),
@@ -144,8 +137,8 @@ def _by_terms(program: ExactDual, held: Primal, point: Feasible, measured: Measu
         sum_below(measured.half_square[0], sums.losses[0], cost[0]),
         -sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
     )
-    low = sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
-    difference = low, apart + sums.terms[1] + above(ridge)
+    low = sum_below(terms.IN * sums.terms[0], ridge[0], measured.half_apart_low)
+    difference = low, apart + sums.terms[1] + ridge[1]
     length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
     return replace(_assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
 
@@ -196,10 +189,7 @@ def sharpened(values: Values, points: IntArray, found: Values) -> Values:
 def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str, Primal]:
     """The gap with the best b there is, where that is clearly less; a sentence about it; and the numbers with it."""
     program, held = asked.program, asked.held
-    if isinstance(values, ExactValues):
-        other = best_intercepts(program, held, values)
-    else:
-        other = near_intercept(program, held, values.values)
+    other = better_intercepts(program, held, values)
     least = gap if other is None else _gap_of(program, other, point, values)
     if other is None or not least < 0.5 * gap:
         return gap, "", held

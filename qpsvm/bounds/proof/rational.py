@@ -12,9 +12,9 @@ from fractions import Fraction
 
 from qpsvm.base.arrays.exactly import above, below, root_above, root_below
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
-from qpsvm.bounds.proof.feasible import Feasible, missing
+from qpsvm.bounds.proof.feasible import Feasible
 from qpsvm.bounds.proof.spaces import Between, ExactValues
-from qpsvm.bounds.proof.terms import GapBounds, Interval
+from qpsvm.bounds.proof.terms import GapBounds, Interval, group_parts
 
 #: P where it is infinite.
 NONE = (math.inf, math.inf)
@@ -22,22 +22,13 @@ NONE = (math.inf, math.inf)
 
 def violations(program: ExactDual, held: Primal, exact: ExactValues) -> list[Between]:
     """t_k of (DUAL.2), each between two: (m,)."""
-    values = exact.values
     found = []
     for k in range(program.m):
-        sign = int(program.sign[k])
-        if program.mix is None:
-            low, high = values[k if program.rows is None else int(program.rows[k])]
-        else:
-            row = slice(*program.mix.indptr[k : k + 2])
-            low = high = Fraction(0)
-            for i, a in zip(program.mix.indices[row].tolist(), program.mix.data[row].tolist(), strict=True):
-                ends = sorted((Fraction(a) * values[i][0], Fraction(a) * values[i][1]))
-                low, high = low + ends[0], high + ends[1]
         fixed = program.level[k]
         for group in program.groups:
             fixed -= group.entry(k) * held.multipliers[group.multiplier]
-        found.append((fixed - high, fixed - low) if sign > 0 else (fixed + low, fixed + high))
+        ends = [sorted((factor * exact.values[i][0], factor * exact.values[i][1])) for i, factor in program.row(k)]
+        found.append((fixed - sum(high for _, high in ends), fixed - sum(low for low, _ in ends)))
     return found
 
 
@@ -65,16 +56,12 @@ def _apart(point: Feasible, exact: ExactValues) -> Fraction:
 
 def rational_gap(program: ExactDual, held: Primal, point: Feasible, exact: ExactValues) -> GapBounds:
     """(RATIO.1) for numbers that are exact, as the floats next to it."""
-    rest = cost = Fraction(0)
+    cost, penalty, _ = group_parts(program, held, point)
+    rest = -penalty
     for k in range(program.m):
         a = point[k]
         if a:
             rest += program.level[k] * a - program.curvature[k] * a * a / 2
-    for group in program.groups:
-        mu = held.multipliers[group.multiplier]
-        cost += group.total * mu + group.ridge * mu * mu / 2
-        if group.ridge:
-            rest -= missing(group, point) ** 2 / group.ridge / 2
     dual = rest - exact.own_square[1] / 2, rest - exact.own_square[0] / 2
     low, high = exact.square[0] / 2 + cost, exact.square[1] / 2 + cost
     short = violations(program, held, exact)

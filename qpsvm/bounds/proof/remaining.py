@@ -7,7 +7,8 @@
                In a block of rows with one slack, t_k falls to 0 or to the largest t of a row with E = 0
     (BESTB.3)  the rounding of b moves every t_k by at most E_k ulp(b)/2, and P by ½ulp(b) Σ|E_k| U_k
 
-A b that is found in floats need not be the best: the gap that is proven with it is one all the same.
+What is added to b is found in floats, which is next to nothing of it: b and that are one rational number. It need not
+be the best to the last digit: the gap that is proven with it is one all the same.
 
 Numbers that violate a row that nothing may violate: what they are a proof of, beside nothing.
 
@@ -22,26 +23,25 @@ Rows that can be kept as equalities only are kept by hardly any floats: (RELAX.1
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import Exactly, above, constant, enclosed
+from qpsvm.base.arrays.exactly import Exactly, above, constant, enclosed, nearest_float
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.rational import violations
-from qpsvm.bounds.proof.spaces import ExactValues, Measured, Values
+from qpsvm.bounds.proof.spaces import ExactValues, Measured
 from qpsvm.bounds.proof.terms import violations as violations_in_floats
 
 #: A penalty that is as good as none.
 LARGEST = 2.0**900
-#: Rounds over the b of several classes, and rows times classes up to which these are looked for.
-SWEEPS, FEW = 4, 20_000
+#: Rounds over the b of several classes.
+SWEEPS = 4
 
 
 def free_intercepts(program: ExactDual) -> list[ExactGroup]:
@@ -60,90 +60,43 @@ def costs_of_rounding(program: ExactDual, held: Primal) -> float:
         )
 
 
-def near_intercept(program: ExactDual, held: Primal, values: Values) -> Primal | None:
-    """(BESTB.1) in floats for one b: b and what is added to it, exactly."""
-    U = np.asarray(program.upper.bounds[1])
-    if len(groups := free_intercepts(program)) != 1 or np.isinf(U).any() or not len(U):
+def better_intercepts(program: ExactDual, held: Primal, values: ExactValues | Measured) -> Primal | None:
+    """(BESTB.1), one b after the other; None where none moves: P is not piecewise linear in it, or it is the best."""
+    groups, multipliers = free_intercepts(program), dict(held.multipliers)
+    if not groups:
         return None
-    group, short = groups[0], violations_in_floats(program, held, values)
-    rows = np.flatnonzero(group.column)
-    entry, t = group.column[rows], short.high[rows] + short.low[rows]
-    at = t / entry
-    order = np.argsort(at, kind="stable")
-    start = float(group.total) - float((entry * U[rows])[entry > 0.0].sum())  # (BESTB.2)
-    slopes = start + np.cumsum((np.abs(entry) * U[rows])[order])
-    first = int(np.searchsorted(slopes, 0.0))
-    step = float(at[order[min(first, len(order) - 1)]])
-    return _moved(held, group, held.multipliers["b"] + Fraction(step)) if np.isfinite(step) and step else None
-
-
-def _moved(held: Primal, group: ExactGroup, b: Fraction) -> Primal:
-    """The same numbers with another b."""
-    return replace(held, multipliers={**held.multipliers, group.multiplier: b})
-
-
-def best_intercepts(program: ExactDual, held: Primal, exact: ExactValues) -> Primal | None:
-    """(BESTB.1), one b after the other; None where none is better known: P not piecewise linear, or t not exact."""
-    groups, found = free_intercepts(program), held
-    if not groups or (len(groups) > 1 and program.m * len(groups) > FEW):
-        return None
-    short = violations(program, held, exact)
-    if any(low != high for low, high in short):
-        return None
-    t = [low for low, _ in short]
+    if isinstance(values, ExactValues):
+        t = np.array([nearest_float((low + high) / 2) for low, high in violations(program, held, values)])
+    else:
+        short = violations_in_floats(program, held, values.values)
+        t = short.high + short.low
     for _ in range(SWEEPS if len(groups) > 1 else 1):
-        before = found
         for group in groups:
-            entries, b = [group.entry(k) for k in range(program.m)], found.multipliers[group.multiplier]
-            best = _best(program, group, [value + entry * b for value, entry in zip(t, entries, strict=True)], entries)
-            if best is not None and best != b:
-                found = _moved(found, group, best)
-                t = [value - entry * (best - b) if entry else value for value, entry in zip(t, entries, strict=True)]
-        if found is before:
-            break
-    return None if found is held else found
+            with np.errstate(all="ignore"):
+                step = _step(program, group, t)
+            if math.isfinite(step):
+                multipliers[group.multiplier] += Fraction(step)
+                t = t - group.column * step
+    return None if multipliers == held.multipliers else replace(held, multipliers=multipliers)
 
 
-def _best(program: ExactDual, group: ExactGroup, t: Sequence[Fraction], entries: Sequence[Fraction]) -> Fraction | None:
-    """The b of (BESTB.1) from t at b = 0; in a block with one slack, all E that are not 0 are one number."""
-    bends: list[tuple[Fraction, Fraction | None]] = []  # where a block's loss begins or ends, and by how much P bends
-    slope: Fraction = group.total
-    floor: list[Fraction] = []
-    ceiling: list[Fraction] = []
-    for first in range(0, program.m, program.width):
-        block = range(first, first + program.width)
-        moving = [k for k in block if entries[k]]
-        if not moving:
-            continue
-        entry, rest = entries[moving[0]], [t[k] for k in block if not entries[k]]
-        at = (max(t[k] for k in moving) - max(rest, default=Fraction(0))) / entry  # t_k − E_k b = 0, or the other t
-        U = program.upper.finite(first)
-        if U is None:
-            (floor if entry > 0 else ceiling).append(at)
-            continue
-        bends.append((at, abs(entry) * U))
-        if entry > 0:
-            slope -= entry * U  # (BESTB.2)
-    return lowest(bends, slope, max(floor, default=None), min(ceiling, default=None))
-
-
-def lowest(
-    bends: Sequence[tuple[Fraction, Fraction | None]], slope: Fraction, low: Fraction | None, high: Fraction | None
-) -> Fraction | None:
-    """Where a convex piecewise linear function with this slope at −∞ is least on an interval."""
-    if low is not None and high is not None and low > high:
-        return None
-    found = None
-    for at, bend in sorted(bends):
-        slope += bend or 0
-        if slope >= 0:
-            found = at
-            break
-    if found is None:
-        return high if high is not None else low
-    if low is not None and found < low:
-        return low
-    return high if high is not None and found > high else found
+def _step(program: ExactDual, group: ExactGroup, t: FloatArray) -> float:
+    """What to add to b, (BESTB.2); no number where nothing is known. In a block, all E but zeros are one number."""
+    column, t = group.column.reshape(-1, program.width), t.reshape(-1, program.width)
+    moving = column != 0.0
+    entry = column[np.arange(len(column)), moving.argmax(axis=1)]
+    rest = np.maximum(np.where(moving, 0.0, t).max(axis=1), 0.0)
+    at = (np.where(moving, t, -np.inf).max(axis=1) - rest) / entry  # t_k − E_k b = 0, or the other t
+    U = np.asarray(program.upper.bounds[1])[:: program.width]
+    hard = np.isinf(U) & (entry != 0.0)
+    low, high = at[hard & (entry > 0.0)].max(initial=-np.inf), at[hard & (entry < 0.0)].min(initial=np.inf)
+    soft = np.flatnonzero(~hard & (entry != 0.0))
+    soft = soft[np.argsort(at[soft], kind="stable")]
+    jumps = (entry * U)[soft]
+    slopes = float(group.total) - jumps[jumps > 0.0].sum() + np.cumsum(np.abs(jumps))
+    first = min(int(np.searchsorted(slopes, 0.0)), len(soft) - 1)
+    best = float(at[soft[first]]) if len(soft) else 0.5 * (low + high)
+    return min(max(best, low), high) if low <= high else math.nan
 
 
 #: Radii by which a level is lowered beyond what a row may fall short by: the next look at it has rounding as well.

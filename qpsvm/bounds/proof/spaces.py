@@ -272,7 +272,7 @@ class LinearSpace(Space):
                 lengths[piece.rows] = lengths_above(piece.squared_norms(), self._terms)
                 for start in range(0, piece.n, PIECE):
                     some = slice(start, min(start + PIECE, piece.n))
-                    sums += piece.weights_at(beta[piece.rows][some], some)
+                    sums += piece.weights(beta[piece.rows][some], some)
                     pieces += 1
         radius = lengths * length_above(w) * gamma(self._terms + 3)  # (PLIN.1)
         radius += self._terms * UNDERFLOW if w.any() else 0.0

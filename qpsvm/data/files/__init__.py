@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from qpsvm.base.errors import DataError, FileFormatError
-from qpsvm.data.files.columns import Column, Encoding, Table, Target, moments, read_columns, standardised
-from qpsvm.data.files.features import check_index, column_of, encode, groups_of, labels_of, numbers_of
+from qpsvm.data.files.columns import column_of, encode, groups_of, labels_of, numbers_of, read_columns
+from qpsvm.data.files.encoding import Column, Encoding, Table, Target, moments, standardised
 from qpsvm.data.files.libsvm import read_libsvm, refuse_named
-from qpsvm.data.files.sheet import MISSING, UNNAMED, feature_columns, format_of, no_target, parse
-from qpsvm.data.files.source import FilePath, StandardInput, read_bytes, within_memory
+from qpsvm.data.files.sheet import MISSING, UNNAMED, Sheet, feature_columns, format_of, no_target, parse
+from qpsvm.data.files.source import FilePath, StandardInput, read_bytes, text_of, within_memory
 
 __all__ = ["MISSING", "Column", "Encoding", "StandardInput", "Table", "Target", "read_like", "read_table"]
 
@@ -39,10 +39,11 @@ def read_table(
     with within_memory(path):
         drop = (drop,) if isinstance(drop, str) else tuple(drop)
         content = read_bytes(path)
+        named = {"target": target, "groups": groups, "weights": weights}
         if format_of(content) == "libsvm":
-            table = _libsvm_table(path, content, target, drop, drop_missing, groups, weights)
+            refuse_named(path, {**named, "drop": drop}.get)
+            table = _libsvm_table(path, content, None, drop_missing)
         else:
-            named = {"target": target, "groups": groups, "weights": weights}
             beside = {option: column for option, column in named.items() if column is not None}
             table = _csv_table(path, content, beside, drop, drop_missing, wanted)
         if standardise:
@@ -51,23 +52,27 @@ def read_table(
         return standardised(table, path)
 
 
-def _libsvm_table(
-    path: FilePath, content: bytes, target: str | None, drop: Sequence[str], drop_missing: bool, groups: str | None,
-    weights: str | None,
-) -> Table:  # fmt: skip
-    refuse_named(path, {"target": target, "drop": drop, "groups": groups, "weights": weights}.get)
-    X, y, first, dropped, qid = read_libsvm(path, content, drop_missing)
-    encoding = Encoding("libsvm", None, (), X.shape[1], first_index=first)
+def _libsvm_table(path: FilePath, content: bytes, known: Encoding | None, drop_missing: bool) -> Table:
+    X, y, first, dropped, qid = read_libsvm(path, content, drop_missing, known)
+    encoding = known or Encoding("libsvm", None, (), X.shape[1], first_index=first)
     if len(qid) == len(y):
         return Table(X, y, encoding, dropped, groups=qid)
     notes = (f"only {len(qid)} lines have a qid, which is ignored",) if len(qid) else ()
     return Table(X, y, encoding, dropped, notes)
 
 
+def _sheet(path: FilePath, content: bytes) -> Sheet:
+    """The header of a CSV text with rows below it. Raises FileFormatError."""
+    sheet = parse(path, lambda: text_of(content))
+    if next(sheet.blocks(), None) is None:
+        raise FileFormatError(f"{path} has a header line and no rows below it{sheet.hint}")
+    return sheet
+
+
 def _csv_table(
     path: FilePath, content: bytes, beside: Mapping[str, str], drop: Sequence[str], drop_missing: bool, wanted: Target
 ) -> Table:
-    sheet = parse(path, content)
+    sheet = _sheet(path, content)
     target, groups = beside.get("target"), beside.get("groups")
     if target is None and wanted != "none":
         raise no_target(sheet, wanted)
@@ -75,7 +80,11 @@ def _csv_table(
     used = [*names, *beside.values()]
     counting = [UNNAMED] if UNNAMED in sheet.header and UNNAMED not in drop else []
     columns = read_columns(sheet, [*used, *counting])
-    notes = tuple(check_index(columns) for _ in counting)
+    firsts = [sheet.check_index(columns.cells[name].numbers()) for name in counting]
+    notes = tuple(
+        f"column 1 has no name and counts the rows from {first}: taken as their index, not as a feature"
+        for first in firsts
+    )
     columns, dropped = columns.without_missing(used, drop_missing)
     kinds = tuple(column_of(columns, name) for name in names)
     text = target is not None and wanted != "numbers" and columns.cells[target].numbers() is None
@@ -97,30 +106,26 @@ def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False)
     Raises MissingFileError, FileFormatError, DataError, ParameterError, TooLargeError.
     """
     with within_memory(path):
-        return _read_like(path, encoding, drop_missing)
+        content = read_bytes(path)
+        found = format_of(content) or encoding.format
+        if found != encoding.format:
+            raise FileFormatError(f"{path} is a {found} file, but the model was trained on a {encoding.format} file")
+        if found == "libsvm":
+            return standardised(_libsvm_table(path, content, encoding, drop_missing), path)
+        return standardised(_csv_like(path, content, encoding, drop_missing), path)
 
 
-def _read_like(path: FilePath, encoding: Encoding, drop_missing: bool) -> Table:
-    content = read_bytes(path)
-    found = format_of(content) or encoding.format
-    if found != encoding.format:
-        raise FileFormatError(f"{path} is a {found} file, but the model was trained on a {encoding.format} file")
-    if encoding.format == "libsvm":
-        X, y, _, dropped, qid = read_libsvm(path, content, drop_missing, encoding)
-        table = Table(X, y, encoding, dropped, groups=qid if len(qid) == len(y) else None)
-    else:
-        sheet = parse(path, content)
-        used, target, groups = [column.name for column in encoding.columns], encoding.target, encoding.groups
-        absent = [name for name in used if name not in sheet.header]
-        if absent:
-            raise DataError(f"{path} has no column {', '.join(map(repr, absent))}, which the model needs")
-        as_text = [column.name for column in encoding.columns if column.categories is not None]
-        beside = [name for name in (target, groups) if name is not None and name in sheet.header]
-        columns = read_columns(sheet, [*used, *beside], [*as_text, str(target)] if encoding.text_labels else as_text)
-        beside = [name for name in beside if not columns.cells[name].all_missing()]
-        columns, dropped = columns.without_missing([*used, *beside], drop_missing)
-        members = groups_of(columns, groups) if groups is not None and groups in beside else None
-        X = encode(columns, encoding)
-        labels = labels_of(columns, encoding) if target in beside else None
-        table = Table(X, labels, encoding, dropped, groups=members)
-    return standardised(table, path)
+def _csv_like(path: FilePath, content: bytes, encoding: Encoding, drop_missing: bool) -> Table:
+    sheet = _sheet(path, content)
+    used, target, groups = [column.name for column in encoding.columns], encoding.target, encoding.groups
+    absent = [name for name in used if name not in sheet.header]
+    if absent:
+        raise DataError(f"{path} has no column {', '.join(map(repr, absent))}, which the model needs")
+    as_text = [column.name for column in encoding.columns if column.categories is not None]
+    beside = [name for name in (target, groups) if name is not None and name in sheet.header]
+    columns = read_columns(sheet, [*used, *beside], [*as_text, str(target)] if encoding.text_labels else as_text)
+    beside = [name for name in beside if not columns.cells[name].all_missing()]
+    columns, dropped = columns.without_missing([*used, *beside], drop_missing)
+    members = groups_of(columns, groups) if groups is not None and groups in beside else None
+    labels = labels_of(columns, encoding) if target in beside else None
+    return Table(encode(columns, encoding), labels, encoding, dropped, groups=members)

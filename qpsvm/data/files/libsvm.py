@@ -1,9 +1,6 @@
 """The LIBSVM format: on each line a label, then index:value pairs, and before these perhaps a group: qid:3.
 
-Text in its plainest form, `label index:value index:value …` with one blank between pairs, is read many times as fast as
-where every line is looked at. All that separates two numbers is then made a line feed, and pyarrow reads one column of
-numbers, in several threads. The order of the separators shows whether the text has this form. Of any other, and of
-anything that is wrong, this says nothing: then scikit-learn reads it, or the line that is wrong is found.
+scikit-learn reads it. Where it cannot, the line that is wrong is found here.
 """
 
 from __future__ import annotations
@@ -21,23 +18,16 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.rounding import reaches
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError
-from qpsvm.data.files.columns import Encoding
+from qpsvm.data.files.encoding import Encoding
 from qpsvm.data.files.sheet import numbers, whole
 from qpsvm.data.files.source import FilePath
 
-BLANK, COLON, LINE = b" :\n"
-#: What separates numbers, as what separates lines.
-ONE_A_LINE = bytes.maketrans(b" :", b"\n\n")
-#: Indices from here on are too large for the format.
-LARGEST_INDEX = 2**31 - 1
 #: What of a LIBSVM file cannot be named, and why.
 GIVEN = {
     "target": "whose lines begin with the label", "drop": "whose features have numbers",
     "columns": "whose features have numbers", "groups": "whose groups are the qid of its lines",
     "weights": "whose lines have no weights", "weight": "whose lines have no weights",
 }  # fmt: skip
-#: From 10 on a whole number has two digits, from 100 on three, …
-TENS = 10.0 ** np.arange(1, 11)
 
 
 def refuse_named(path: object, option: Callable[[str], Any], flag: str = "") -> None:
@@ -48,81 +38,6 @@ def refuse_named(path: object, option: Callable[[str], Any], flag: str = "") -> 
             raise ParameterError(f"{path} is a LIBSVM file, {why}: leave out {flag}{name}")
 
 
-def plain_rows(text: bytes) -> tuple[Matrix, FloatArray] | None:
-    """The rows of a text in whole lines, their columns by the indices as they stand there, and the labels."""
-    if not text.endswith(b"\n"):
-        text += b"\n"
-    if b"#" in text or b"q" in text:
-        return None
-    found = _marks(text)
-    if found is None:
-        text = text.replace(b"\r\n", b"\n").replace(b" \n", b"\n")
-        found = _marks(text)
-    values = None if found is None else _numbers(text)
-    if found is None or values is None or len(values) != len(found[0]):
-        return None
-    check_tokens(text, values)
-    marks, lengths = found
-    ends = np.flatnonzero(marks == LINE)  # every number ends at a mark
-    labels = np.concatenate([[0], ends[:-1] + 1])
-    is_label = np.zeros(len(values), dtype=np.bool_)
-    is_label[labels] = True
-    pairs = values[~is_label].reshape(-1, 2)
-    indptr = np.concatenate([[0], np.cumsum((ends - labels) // 2)])
-    if not _are_indices(pairs[:, 0], lengths[marks == COLON], indptr):
-        return None
-    shape = (len(ends), int(pairs[:, 0].max(initial=-1.0)) + 1)
-    return sp.csr_array((pairs[:, 1].copy(), pairs[:, 0].astype(np.int32), indptr), shape=shape), values[is_label]
-
-
-def _marks(text: bytes) -> tuple[NDArray[np.uint8], NDArray[np.intp]] | None:
-    """What ends each number, and how long the number is, (m,), if that is the order in which a line has them."""
-    letters = np.frombuffer(text, dtype=np.uint8)
-    places = np.flatnonzero((letters == BLANK) | (letters == COLON) | (letters == LINE))
-    marks: NDArray[np.uint8] = letters[places]
-    lengths = np.diff(places, prepend=-1) - 1
-    if not lengths.all() or marks[0] == COLON or not np.array_equal(marks[:-1] == BLANK, marks[1:] == COLON):
-        return None
-    return marks, lengths
-
-
-def _are_indices(indices: FloatArray, lengths: NDArray[np.intp], indptr: NDArray[np.intp]) -> bool:
-    """Whether all are whole numbers, written with so many digits and no sign, and each is above the one before it."""
-    if not len(indices):
-        return True
-    if not np.array_equal(np.searchsorted(TENS, indices, side="right") + 1, lengths):
-        return False
-    steps = np.diff(indices, prepend=-1.0)
-    steps[indptr[:-1][indptr[:-1] < len(indices)]] = 1.0  # the first of a row has none before it
-    return bool((steps > 0.0).all() and indices.max() < LARGEST_INDEX and (indices % 1.0 == 0.0).all())
-
-
-def _unsigned(text: bytes) -> bytes:
-    """The text without the + that many programs write before labels, and that Arrow does not know."""
-    if b"+" not in text or b"+-" in text or b"++" in text:
-        return text
-    return text.replace(b"\n+", b"\n").removeprefix(b"+")
-
-
-def _numbers(text: bytes) -> FloatArray | None:
-    """All numbers of the text, in order."""
-    try:
-        import pyarrow
-        from pyarrow import csv
-    except ImportError:
-        return None
-    try:
-        read: Any = csv.read_csv(
-            pyarrow.BufferReader(_unsigned(text).translate(ONE_A_LINE)),
-            csv.ReadOptions(column_names=["number"]),
-            convert_options=csv.ConvertOptions(column_types={"number": pyarrow.float64()}, null_values=["nan", "NaN"]),
-        )
-    except ValueError:  # Arrow's errors of what cannot be read are this
-        return None
-    values: FloatArray = read.column(0).to_numpy()
-    return values
-
-
 def parsed(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix, FloatArray, NDArray[Any]]:
     """The rows of whole lines, their columns by the indices as they stand there, the labels, and the groups if any.
 
@@ -130,9 +45,6 @@ def parsed(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix, Fl
     """
     from sklearn.datasets import load_svmlight_file
 
-    plain = plain_rows(text)
-    if plain is not None:
-        return *plain, np.empty(0, dtype=np.int64)
     try:
         X, y, qid = load_svmlight_file(io.BytesIO(text), zero_based=True, query_id=True)
     except (ValueError, OverflowError) as error:

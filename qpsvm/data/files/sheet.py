@@ -1,7 +1,4 @@
-"""CSV: a text as records under a header, and what is wrong where it is not.
-
-The text is never held as cells all at once: `blocks` reads some rows at a time. Where something is wrong, the text is
-read again, one record after the other, to find the line.
+"""CSV: a text as records under a header, some rows at a time, and what is wrong where it is not.
 
 What a text holds: its format, and whether its cells are numbers.
 """
@@ -11,8 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -23,6 +22,8 @@ from qpsvm.base.arrays.rounding import check_texts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, nearest
 from qpsvm.data.files.source import FilePath
+
+Mask = NDArray[np.bool_]
 
 #: Cells that mean "no value", without the blanks around them: what R, pandas, SQL, Excel and UCI write.
 MISSING = frozenset(["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"])
@@ -74,12 +75,12 @@ UNNAMED = ""
 
 @dataclass(frozen=True)
 class Sheet:
-    """The text of a CSV file, its delimiter, and the place of each column by name, from 0."""
+    """A CSV text: the place of each column by name, from 0, its delimiter, and what opens it at its beginning."""
 
     path: FilePath
-    content: bytes
-    delimiter: str
     header: dict[str, int]
+    delimiter: str = ","
+    opened: Callable[[], AbstractContextManager[Iterable[str]]] = io.StringIO
 
     @property
     def hint(self) -> str:
@@ -91,104 +92,108 @@ class Sheet:
         """The columns that have a name."""
         return [name for name in self.header if name != UNNAMED]
 
-    @property
-    def most_rows(self) -> int:
-        """The file has at most this many rows, because a row takes a line, and a byte for each delimiter."""
-        return min(self.content.count(b"\n"), len(self.content) // len(self.header)) + 1
-
     def blocks(self) -> Iterator[list[list[str]]]:
         """The rows below the header, some at a time. Blanks around the cells are kept. Raises FileFormatError."""
-        width = len(self.header)
-        reader = _reader(self.content, self.delimiter)
-        next(record for record in reader if not _blank(record))
+        rows = islice(self.records(), 1, None)
+        while records := [record for _, record in islice(rows, 1 + BLOCK_CELLS // len(self.header))]:
+            yield records
+
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        """Each record that is not blank, beginning with the header, and the line on which it begins, from 1.
+
+        Raises FileFormatError.
+        """
+        line, width = 1, len(self.header)
+        with self.opened() as text:
+            reader = csv.reader(text, delimiter=self.delimiter, skipinitialspace=True, strict=True)
+            try:
+                for record in reader:
+                    if len(record) > 1 or any(cell.strip() for cell in record):
+                        if width and len(record) != width:
+                            raise FileFormatError(
+                                f"{self.path}, line {line} has {len(record)} cells where the header has {width}; quote "
+                                f"a cell that contains {self.delimiter!r}"
+                            )
+                        yield line, record
+                    line = reader.line_num + 1
+            except csv.Error as error:
+                raise FileFormatError(
+                    f"{self.path}, line {line}: {error}; look for a quote that is not closed"
+                ) from None
+
+    def place(self, i: int, name: str) -> tuple[int, str]:
+        """The line on which the cell of row i stands in the file, and its text."""
+        line, record = next(islice(self.records(), i + 1, None))
+        return line, record[self.header[name]].strip()
+
+    def numbers(
+        self, name: str, cells: Sequence[str], start: int
+    ) -> tuple[FloatArray, NDArray[np.bool_] | None] | None:
+        """Cells of a column from row `start` on, (n,), with NaN where one is missing; and which are, if any.
+
+        None where one is not a number. Raises DataError.
+        """
         try:
-            while records := list(islice(reader, 1 + BLOCK_CELLS // width)):
-                if set(map(len, records)) != {width}:
-                    records = [record for record in records if not _blank(record)]
-                    if any(len(record) != width for record in records):
-                        raise self._fault()
-                if records:
-                    yield records
-        except csv.Error:
-            raise self._fault() from None
+            found = numbers(cells)
+            if found is not None and np.isfinite(found).all():
+                return found, None
+            missing = np.array([cell.strip() in MISSING for cell in cells], dtype=np.bool_)
+            there = numbers([cell for cell, hole in zip(cells, missing, strict=True) if not hole])
+        except DataError as error:
+            i = next(i for i, cell in enumerate(cells) if _is_rounded(cell))
+            raise DataError(f"{self.path}, line {self.place(start + i, name)[0]}, column {name!r}: {error}") from None
+        if there is None:
+            return None
+        values = np.full(len(cells), np.nan)
+        values[~missing] = there
+        return values, missing if missing.any() else None
 
-    def place(self, i: int, name: str) -> tuple[str, str]:
-        """Where the cell of row i stands in the file, in words, and its text."""
-        line, record = next(islice(_records(self.content, self.delimiter), i + 1, None))
-        return f"{self.path}, line {line}, column {name!r}", record[self.header[name]].strip()
+    def check_index(self, values: FloatArray | None, start: int = 0) -> int:
+        """Where the first column, which has no name, counts the rows from: 0 or 1. Raises FileFormatError.
 
-    def _fault(self) -> FileFormatError:
-        """The first thing that is wrong below the header."""
-        line = 1
-        try:
-            for line, record in _records(self.content, self.delimiter):
-                if len(record) != len(self.header):
-                    return FileFormatError(
-                        f"{self.path}, line {line} has {len(record)} cells where the header has {len(self.header)}; "
-                        f"quote a cell that contains {self.delimiter!r}"
-                    )
-        except BadRecord as error:
-            return error.named(self.path)
-        raise AssertionError("this file has no fault")
-
-
-class BadRecord(Exception):
-    """The csv module cannot read the record that begins on this line."""
-
-    def __init__(self, line: int, why: str) -> None:
-        super().__init__(line, why)
-        self.line, self.why = line, why
-
-    def named(self, path: FilePath) -> FileFormatError:
-        """The error that a user sees."""
-        return FileFormatError(f"{path}, line {self.line}: {self.why}; look for a quote that is not closed")
+        Its numbers from row `start` on are given, (n,), if they are numbers.
+        """
+        differs = 0
+        if values is not None:
+            count = np.arange(start, start + len(values))
+            for first in (0, 1):
+                if np.array_equal(values, count + first):
+                    return first
+            differs = int(np.argmax(values != count - start + values[0]))
+        line, cell = self.place(start + differs, UNNAMED)
+        hint = self.hint or (
+            "; give it a name in the header, leave it out by --drop '' (drop=['']), or write the file without it "
+            "(pandas: to_csv(index=False), R: row.names = FALSE)"
+        )
+        raise FileFormatError(
+            f"{self.path}: column 1 has no name and does not count the rows (line {line}: {reprlib.repr(cell)}){hint}"
+        )
 
 
-def _reader(content: bytes, delimiter: str) -> Any:
-    text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
-    return csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=True)
-
-
-def _blank(record: Sequence[str]) -> bool:
-    return len(record) < 2 and not any(cell.strip() for cell in record)
-
-
-def _records(content: bytes, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Each record that is not blank, beginning with the header, and the line on which it begins, from 1."""
-    reader, line = _reader(content, delimiter), 1
+def _is_rounded(cell: str) -> bool:
+    """Whether a cell is a whole number that no double is equal to."""
     try:
-        for record in reader:
-            if not _blank(record):
-                yield line, record
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise BadRecord(line, str(error)) from None
+        numbers([cell])
+    except DataError:
+        return True
+    return False
 
 
-def parse(path: FilePath, content: bytes) -> Sheet:
+def parse(path: FilePath, opened: Callable[[], AbstractContextManager[Iterable[str]]]) -> Sheet:
     """Find the delimiter and the header. Raises FileFormatError."""
-    sheet, first = headed(path, content)
+    head, open_quote = [], False
+    with opened() as text:
+        for line in text:
+            head.append(line)
+            open_quote ^= line.count('"') % 2 == 1
+            if not open_quote and line.strip():
+                break
+    marks = re.sub(r'"[^"]*"', "", "".join(head))
+    sheet = Sheet(path, {}, max(",;\t", key=marks.count), opened)
+    first = next(sheet.records(), None)
     if first is None:
-        raise FileFormatError(f"{path} has a header line and no rows below it{sheet.hint}")
-    return sheet
-
-
-def headed(path: FilePath, content: bytes) -> tuple[Sheet, int | None]:
-    """The delimiter and the header, and the line, from 1, on which the first row begins; None where there is no row.
-
-    Raises FileFormatError.
-    """
-    head = re.match(rb'\n*((?:"[^"]*"|[^"\n]+)*)', content)
-    marks = re.sub(rb'"[^"]*"', b"", head[1] if head else b"").decode()
-    delimiter = max(",;\t", key=marks.count)
-    records = _records(content, delimiter)
-    try:
-        _, record = next(records)
-        sheet = Sheet(path, content, delimiter, _checked_header(path, [" ".join(cell.split()) for cell in record]))
-        first = next(records, None)
-    except BadRecord as error:
-        raise error.named(path) from None
-    return sheet, None if first is None else first[0]
+        raise FileFormatError(f"{path} is empty")
+    return replace(sheet, header=_checked_header(path, [" ".join(cell.split()) for cell in first[1]]))
 
 
 def _checked_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:

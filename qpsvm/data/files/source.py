@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from os import PathLike
@@ -16,8 +16,6 @@ from typing import IO, Any, cast
 
 from qpsvm.base.errors import FileFormatError, MissingFileError, QPSVMError, TooLargeError
 
-#: Bytes that are decoded at a time to see whether they are UTF-8.
-DECODED_BYTES = 1 << 20
 #: What is read of a text to tell whether it is CSV or LIBSVM.
 HEAD_BYTES = 1 << 16
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -100,28 +98,20 @@ def read_bytes(path: FilePath) -> bytes:
     content = content.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    wrong = None if content.isascii() else _not_utf_8(content)
-    if wrong is not None:
-        line = content.count(b"\n", 0, wrong) + 1
-        raise FileFormatError(f"{path}, line {line} is not UTF-8 text; save the file in UTF-8")
+    if not content.isascii():
+        _check_utf_8(path, io.BytesIO(content))
     if not content or content.isspace():
         raise FileFormatError(f"{path} is empty")
     return content
 
 
-def _not_utf_8(content: bytes) -> int | None:
-    """The place of the first byte that is not UTF-8, if any. Decoding in parts takes little memory."""
-    start = 0
-    while start < len(content):
-        end = start + DECODED_BYTES
-        while end < len(content) and content[end] & 0xC0 == 0x80 and end > start + DECODED_BYTES - 4:
-            end -= 1  # a part does not end within a character
+def _check_utf_8(path: FilePath, content: IO[bytes]) -> None:
+    """Name the first line that is no text in UTF-8. Raises FileFormatError."""
+    for k, line in enumerate(content, 1):
         try:
-            content[start:end].decode()
-        except UnicodeDecodeError as error:
-            return start + error.start
-        start = end
-    return None
+            line.decode()
+        except UnicodeDecodeError:
+            raise FileFormatError(f"{path}, line {k} is not UTF-8 text; save the file in UTF-8") from None
 
 
 def _packer(mark: bytes) -> Any:
@@ -152,3 +142,20 @@ def readable(path: FilePath) -> Iterator[None]:
         if isinstance(error, QPSVMError):
             raise
         raise FileFormatError(f"{path} is a damaged compressed file: {error}") from error
+
+
+def text_of(content: bytes) -> io.TextIOWrapper:
+    """What `read_bytes` returned, as text."""
+    return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def text_in(path: FilePath) -> Iterator[Iterable[str]]:
+    """A file as text, a line at a time, unpacked, without a byte order mark. Raises FileFormatError."""
+    with readable(path), io.TextIOWrapper(unpacked(path), encoding="utf-8-sig") as text:
+        try:
+            yield text
+        except UnicodeDecodeError:
+            with unpacked(path) as content:
+                _check_utf_8(path, content)
+            raise

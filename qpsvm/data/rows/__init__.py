@@ -17,11 +17,10 @@ from qpsvm.data.rows.transformed import (
     Standardised,
     Tiled,
     WithOnes,
-    divided,
     standardised,
 )  # fmt: skip
 
 __all__ = [
     "ArrayRows", "Block", "Centred", "ChunkRows", "DenseBlock", "Mapped", "RowSource", "SomeRows", "SparseBlock",
-    "Stacked", "Standardised", "Tiled", "WithOnes", "as_block", "as_row_source", "divided", "standardised",
+    "Stacked", "Standardised", "Tiled", "WithOnes", "as_block", "as_row_source", "standardised",
 ]  # fmt: skip

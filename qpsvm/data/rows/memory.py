@@ -1,20 +1,14 @@
 """Rows that are an array in memory: one block, so that each product is one call of the BLAS; or several arrays.
 
 Arrays of a caller's must stay as they are while a problem holds them: a change in place is noticed, and said. A copy
-would take as much memory as the samples. So what is kept is a checksum of each strip of the bytes: any change of one
-number is noticed for certain, any other one but for a chance of about 2⁻³² a strip.
-
-    (SEAL.1)  Σ_j k_j (x_j ⊕ ⌊x_j/2³²⌋) mod 2⁶⁴ of a strip of words x of 64 bits, for odd keys k that were drawn once
-
-The words are mixed before they are multiplied, because the numbers of a table often differ in their upper bits alone.
-Sums of this kind take about half the time of CRC-32, which is kept for the last bytes, and for arrays of few.
+would take as much memory as the samples. So what is kept is the CRC-32 of each strip of the bytes: a change is noticed
+but for a chance of 2⁻³² a strip.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,16 +16,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import is_ours, parts_of_array, read_only
-from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock
+from qpsvm.data.rows.blocks import ALL, Block, DenseBlock
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
 
-#: Words of a strip; strips that are mixed at a time, a quarter of a megabyte; and the seconds that a byte takes.
-WORDS, STRIPS, BYTE_SECONDS = 4096, 8, 1.5e-10
+#: Bytes of a strip, a quarter of a megabyte, and the seconds that one takes.
+STRIP_BYTES, BYTE_SECONDS = 1 << 18, 3e-10
 
 
 class Seal:
@@ -79,37 +73,33 @@ class Seal:
 
 def checksums(array: NDArray[Any]) -> list[int]:
     """The checksum of each strip of the bytes of an array."""
-    if not array.flags.c_contiguous:
-        if not array.T.flags.c_contiguous:
-            step = max(1, 8 * WORDS * STRIPS * len(array) // max(array.nbytes, 1))
-            parts = (np.ascontiguousarray(array[i : i + step]) for i in range(0, len(array), step))
-            return [each for part in parts for each in checksums(part)]
+    if array.T.flags.c_contiguous:
         array = array.T
-    if array.nbytes < 8 * WORDS:
-        return [zlib.crc32(array.data)]
-    octets = array.reshape(-1).view(np.uint8)
-    whole = len(octets) // (8 * WORDS)
-    words, rest = octets[: 8 * WORDS * whole].view(np.uint64).reshape(whole, WORDS), octets[8 * WORDS * whole :]
-    sums, keys = np.zeros(whole, dtype=np.uint64), _keys()
+    if array.nbytes <= STRIP_BYTES:
+        return [zlib.crc32(np.ascontiguousarray(array).data)]
+    tiles = strips(len(array), max(1, STRIP_BYTES * len(array) // max(array.nbytes, 1)))
+    sums = [0] * len(tiles)
 
-    def add(tile: slice) -> None:
-        mixed = words[tile] >> np.uint64(32)
-        mixed ^= words[tile]
-        sums[tile] = np.einsum("ij,j->i", mixed, keys)  # (SEAL.1)
+    def add(k: int) -> None:
+        sums[k] = zlib.crc32(np.ascontiguousarray(array[tiles[k]]).data)
 
-    in_tiles(add, strips(whole, STRIPS), BYTE_SECONDS * array.nbytes)
-    return [*sums.tolist(), zlib.crc32(rest.data)]
+    in_tiles(add, range(len(tiles)), BYTE_SECONDS * array.nbytes)
+    return sums
 
 
-@cache
-def _keys() -> NDArray[np.uint64]:
-    """k of (SEAL.1)."""
-    return np.random.default_rng(27).integers(2**63, size=WORDS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+def as_block(X: Matrix, start: int = 0, columns: slice | IntArray = ALL) -> Block:
+    """An array (k, …) of numbers of any kind, dense or compressed, as the block that begins at a row of its source.
 
-
-def as_block(X: Matrix, start: int = 0) -> Block:
-    """An array of float64, (k, d), dense or compressed, as the block that begins at a row of its source."""
-    return DenseBlock(X, start) if isinstance(X, np.ndarray) else SparseBlock(X, start)
+    Of a dense one, `columns` (d,) are which of its columns are features.
+    """
+    if not isinstance(X, np.ndarray):
+        return SparseBlock(X, start)
+    if isinstance(columns, slice) and columns != ALL:
+        X, columns = X[:, columns], ALL
+    if X.dtype == np.float64 and X.flags.aligned and isinstance(columns, slice):
+        return DenseBlock(X, start)
+    d = X.shape[1] if isinstance(columns, slice) else len(columns)
+    return Block(len(X), d, start, lambda at: np.asarray(X[at][:, columns], dtype=np.float64))
 
 
 class ArrayRows(RowSource):
@@ -122,26 +112,32 @@ class ArrayRows(RowSource):
     def __init__(self, X: Matrix, comm: Communicator = SERIAL) -> None:
         self.comm = comm
         self.is_sparse = not isinstance(X, np.ndarray)
-        self._block = as_block(read_only(X))
-        self.n, self.d = self._block.n, self._block.d
+        self.d = int(X.shape[1])
+        self._hold([X])
+
+    def _hold(self, parts: Sequence[Matrix]) -> None:
+        self.n, self._parts, self._blocks = 0, [read_only(part) for part in parts], list[Block]()
+        for part in self._parts:
+            self._blocks.append(as_block(part, self.n))
+            self.n += int(part.shape[0])
 
     def blocks(self) -> Iterator[Block]:
-        return iter((self._block,))
+        return iter(self._blocks)
 
     @property
-    def whole(self) -> Matrix:
-        return self._block.matrix
+    def whole(self) -> Matrix | None:
+        return self._parts[0]
 
     @property
     def entries(self) -> int:
-        return self._block.entries
+        return sum(block.entries for block in self._blocks)
 
     @property
     def nbytes(self) -> int:
-        return self._block.nbytes
+        return sum(part.nbytes for held in self._parts for part in parts_of_array(held))
 
 
-class ChunkRows(RowSource):
+class ChunkRows(ArrayRows):
     """The rows of several arrays in memory, one behind the other, by reference: what a member of a communicator has.
 
     Numbers other than float64 are converted a tile at a time, in each pass. There may be no array at all, or arrays
@@ -163,24 +159,11 @@ class ChunkRows(RowSource):
             found = " and ".join(str(size) for size in widths.tolist()) or "no"
             raise DataError(f"the arrays of rows have {found} columns; they must all have the same number")
         self.d, self.is_sparse = int(widths[0]), bool(told[:, 1].any())
-        self._chunks = [
-            read_only(_compressed(chunk) if self.is_sparse else chunk) for chunk in chunks if chunk.shape[0]
-        ]
-        self._starts = np.cumsum([0, *(chunk.shape[0] for chunk in self._chunks)])
-        self.n = int(self._starts[-1])
-
-    def blocks(self) -> Iterator[Block]:
-        for chunk, start in zip(self._chunks, self._starts[:-1].tolist(), strict=True):
-            plain = self.is_sparse or chunk.dtype == np.float64
-            yield as_block(chunk, start) if plain else StoredBlock(chunk, start)
+        self._hold([_compressed(chunk) if self.is_sparse else chunk for chunk in chunks if chunk.shape[0]])
 
     @property
-    def entries(self) -> int:
-        return sum(int(chunk.nnz) if self.is_sparse else int(chunk.size) for chunk in self._chunks)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(as_block(chunk).nbytes for chunk in self._chunks)
+    def whole(self) -> None:
+        """None even of one array: members have one or several, and decide alike."""
 
 
 def as_row_source(X: Any, comm: Communicator = SERIAL) -> RowSource:

@@ -12,7 +12,6 @@ this member's part of one, for those who put several sums into one message.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TypeAlias, TypeVar
@@ -145,7 +144,7 @@ class RowSource(ABC):
 
     def sum_of_squares(self) -> float:
         """Σ ‖x_i‖²."""
-        return self.comm.sum(self.own_sum_of_squares())
+        return float(self.column_squares().sum())
 
     def means(self) -> FloatArray:
         """The means of the columns: (d,)."""
@@ -169,7 +168,7 @@ class RowSource(ABC):
         shape = (self.d, *beta.shape[1:])
         if rows is None:
             return added(((block.weights(beta[block.rows]),) for block in self.blocks()), shape)[0]
-        return added(((block.weights_at(beta[where], at),) for block, at, where in self.holding(rows)), shape)[0]
+        return added(((block.weights(beta[where], at),) for block, at, where in self.holding(rows)), shape)[0]
 
     def own_scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
         """This member's part of `scan`."""
@@ -180,10 +179,6 @@ class RowSource(ABC):
         parts = (block.moments(at, None if scale is None else scale[where]) for block, at, where in self.holding(rows))
         S, s = added(parts, (self.d, self.d), (self.d,))
         return S, s
-
-    def own_sum_of_squares(self) -> float:
-        """This member's part of `sum_of_squares`."""
-        return math.fsum(block.sum_of_squares() for block in self.blocks())
 
     def own_column_squares(self) -> FloatArray:
         """This member's part of `column_squares`."""
@@ -264,13 +259,13 @@ def in_order(found: dict[int, T]) -> list[T]:
 
 
 def _scanned(block: Block, w: FloatArray, visit: Visitor) -> FloatArray:
-    """`RowSource.scan` of one block: its pieces in parts, in each of which they are added in their order."""
-    pieces = list(block.pieces())
-    parts = parts_of(len(pieces))
+    """`RowSource.scan` of one block: its tiles in parts, in each of which they are added in their order."""
+    tiles = block.tiles()
+    parts = parts_of(len(tiles))
     sums = np.zeros((len(parts), block.d))
 
     def multiply(k: int) -> None:
-        for piece in pieces[parts[k]]:
+        for piece in map(block.piece, tiles[parts[k]]):
             beta = visit(piece.rows, piece.margins(w))
             if beta is not None:
                 sums[k] += piece.weights(beta)

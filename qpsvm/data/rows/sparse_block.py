@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.data.rows.blocks import Block, Moments, Places, added, rows_at_a_time
+from qpsvm.data.rows.blocks import ALL, Block, Moments, Places, added, rows_at_a_time
 
 #: Second moments of sparse rows: a product of two stored numbers costs as much as this many operations of a dense
 #: product, …
@@ -32,8 +30,7 @@ class SparseBlock(Block):
 
     def __init__(self, X: Matrix, start: int = 0) -> None:
         self.X = X
-        self.n, self.d = (int(size) for size in X.shape)
-        self.rows = slice(start, start + self.n)
+        super().__init__(int(X.shape[0]), int(X.shape[1]), start)
 
     @property
     def matrix(self) -> Matrix:
@@ -57,18 +54,16 @@ class SparseBlock(Block):
         product: FloatArray = self.X @ w
         return product
 
-    def weights(self, beta: FloatArray) -> FloatArray:
-        product: FloatArray = self._transposed @ beta
-        return product
-
-    def weights_at(self, beta: FloatArray, at: Places) -> FloatArray:
+    def weights(self, beta: FloatArray, at: Places = ALL) -> FloatArray:
+        if isinstance(at, slice) and at == ALL:
+            product: FloatArray = self._transposed @ beta
+            return product
         at = self._index(at)
         if len(at) * self.entries > SCATTERED_NUMBERS * self.n:
             gathered: FloatArray = self._csr[at].T @ beta
             return gathered
         row, stored = self._stored(at)
-        weights = self._csr.data[stored] * beta[row]
-        return _summed(self._csr.indices[stored], weights, self.d)
+        return _summed(self._csr.indices[stored], self._csr.data[stored] * beta[row], self.d)
 
     def _index(self, at: Places) -> IntArray:
         return np.arange(self.n)[at] if isinstance(at, slice) else at
@@ -119,9 +114,6 @@ class SparseBlock(Block):
             norms[filled] = np.add.reduceat(X.data * X.data, X.indptr[filled])
         return norms
 
-    def sum_of_squares(self) -> float:
-        return float(self.X.data @ self.X.data)
-
     def column_sums(self) -> FloatArray:
         return _summed(self._csr.indices, self._csr.data, self.d)
 
@@ -136,14 +128,12 @@ class SparseBlock(Block):
     def longest_row(self) -> int:
         return int(np.diff(self._csr.indptr).max(initial=0))
 
-    @property
-    def nbytes(self) -> int:
-        X = self.X
-        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    def tiles(self) -> list[slice]:
+        """All rows: to cut sparse ones out costs more than the cache saves."""
+        return [ALL]
 
-    def pieces(self) -> Iterator[Block]:
-        """The block itself: to cut sparse rows out costs more than the cache saves."""
-        yield self
+    def piece(self, tile: slice) -> Block:
+        return self if tile == ALL else SparseBlock(self.take(tile), self.rows.start + tile.start)
 
 
 def _summed(places: IntArray, values: FloatArray, size: int) -> FloatArray:

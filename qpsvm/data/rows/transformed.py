@@ -26,7 +26,7 @@ from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock, MadeBlock, OnesBlock, Places, rows_at_a_time, with_ones
+from qpsvm.data.rows.blocks import Block, DenseBlock, Places, rows_at_a_time, with_ones
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.rows.source import Found, RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
@@ -61,28 +61,24 @@ class Derived(RowSource):
 
     @property
     def entries(self) -> int:
-        return self.source.entries
+        stored = self.source.entries if self.is_sparse else self.n * self.source.d
+        return stored + self.n * (self.d - self.source.d)
 
     @property
     def nbytes(self) -> int:
         return self.source.nbytes
 
 
-class ShiftedBlock(MadeBlock):
-    """The rows (x_i − μ)/s of a block, as exact as a copy.
+def shifted(block: Block, mean: FloatArray, scale: FloatArray | None = None) -> Block:
+    """The rows (x_i − μ)/s of a block, as exact as a copy. Shapes: mean, scale (d,); no scale means 1."""
 
-    mean, scale (d,): No scale means 1.
-    """
+    def made(at: Places) -> FloatArray:
+        rows: FloatArray = as_dense(block.take(at)) - mean
+        if scale is not None:
+            rows /= scale
+        return rows
 
-    def __init__(self, block: Block, mean: FloatArray, scale: FloatArray | None = None) -> None:
-        self._block, self._mean, self._scale = block, mean, scale
-        self.n, self.d, self.rows = block.n, block.d, block.rows
-
-    def made(self, at: Places) -> FloatArray:
-        made: FloatArray = as_dense(self._block.take(at)) - self._mean
-        if self._scale is not None:
-            made /= self._scale
-        return made
+    return Block(block.n, block.d, block.rows.start, made)
 
 
 class Centred(Derived):
@@ -98,11 +94,7 @@ class Centred(Derived):
         self.origin, self.is_sparse = origin, False
 
     def made(self, block: Block) -> Block:
-        return ShiftedBlock(block, self.origin)
-
-    @property
-    def entries(self) -> int:
-        return self.n * self.d
+        return shifted(block, self.origin)
 
 
 class WithOnes(Derived):
@@ -112,11 +104,9 @@ class WithOnes(Derived):
         super().__init__(source, source.d + 1)
 
     def made(self, block: Block) -> Block:
-        return SparseBlock(with_ones(block.matrix), block.rows.start) if self.is_sparse else OnesBlock(block)
-
-    @property
-    def entries(self) -> int:
-        return self.source.entries + self.n
+        if self.is_sparse:
+            return SparseBlock(with_ones(block.matrix), block.rows.start)
+        return Block(block.n, self.d, block.rows.start, lambda at: with_ones(block.take(at)))
 
 
 class SomeRows(Derived):
@@ -201,16 +191,9 @@ class Tiled(Stacked):
             return self.source.own_weights(beta, rows % self.source.n)
         return self.source.own_weights(beta.reshape(self.times, self.source.n, *beta.shape[1:]).sum(axis=0))
 
-    def own_sum_of_squares(self) -> float:
-        return self.times * self.source.own_sum_of_squares()
-
     def take(self, rows: IntArray | slice) -> Matrix:
         index = np.arange(self.n)[rows] if isinstance(rows, slice) else rows
         return self.source.take(index % self.source.n)
-
-    def inner(self, rows: IntArray, others: IntArray) -> FloatArray:
-        left = rows % self.source.n
-        return self.source.inner(left, left if others is rows else others % self.source.n)
 
 
 class RowMap(Protocol):
@@ -323,17 +306,13 @@ class Standardised(Derived):
     def made(self, block: Block) -> Block:
         """Dense rows are standardised a tile at a time; sparse ones in a copy of their numbers."""
         if not self.is_sparse:
-            return ShiftedBlock(block, self.mean, self.scale)
+            return shifted(block, self.mean, self.scale)
         return SparseBlock(divided(block.matrix, self.scale), block.rows.start)
 
     def where(self, row: int) -> str:
         """A row in words, where the source has some for it."""
         said = getattr(self.source, "where", None)
         return f"row {row}" if said is None else str(said(row))
-
-    @property
-    def nbytes(self) -> int:
-        return self.source.nbytes + self.mean.nbytes + self.scale.nbytes
 
 
 def divided(X: Matrix, scale: FloatArray) -> Matrix:

@@ -5,7 +5,7 @@ Sparse rows that are stored in three arrays, CSR, which may be maps of files.
 Dense rows that are stored in arrays: memory maps of files, or arrays of other numbers than float64.
 
 A block is a view of what is stored. Where that is float64, row by row, products are made with it as it is; otherwise
-(`StoredBlock`) a tile at a time is made float64. So no pass needs more memory than a few tiles, and the system keeps
+(`as_block`) a tile at a time is made float64. So no pass needs more memory than a few tiles, and the system keeps
 of a map what it has room for.
 """
 
@@ -24,11 +24,11 @@ from qpsvm.base.arrays.frozen import read_only
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError
 from qpsvm.data.kinds import is_mapped
-from qpsvm.data.rows.blocks import Block, DenseBlock, StoredBlock, is_plain
-from qpsvm.data.rows.memory import Seal
+from qpsvm.data.rows.blocks import ALL, Block
+from qpsvm.data.rows.memory import Seal, as_block
 from qpsvm.data.rows.sparse_block import SparseBlock
-from qpsvm.data.sources.decoding.batches import check_source, check_values
-from qpsvm.data.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows, Watch, chosen
+from qpsvm.data.sources.batches import check_total, check_values
+from qpsvm.data.sources.stored import BLOCK_NUMBERS, Origin, StoredRows, Watch, chosen
 
 
 class SparseMap(StoredRows):
@@ -44,12 +44,12 @@ class SparseMap(StoredRows):
     is_sparse = True
 
     def __init__(
-        self, data: NDArray[Any], indices: NDArray[Any], indptr: IntArray, d: int, origin: Origin, beside: Beside,
+        self, data: NDArray[Any], indices: NDArray[Any], indptr: IntArray, d: int, origin: Origin,
         block_rows: int | None = None,
     ) -> None:  # fmt: skip
         self.data, self.indices, self.indptr = read_only(data), read_only(indices), read_only(indptr)
         n = len(indptr) - 1
-        super().__init__((n, d), origin, beside, block_rows or max(1, BLOCK_NUMBERS * n // max(len(data), 1)))
+        super().__init__((n, d), origin, block_rows or max(1, BLOCK_NUMBERS * n // max(len(data), 1)))
 
     def blocks(self) -> Iterator[Block]:
         for start in range(0, self.n, self.block_rows):
@@ -92,28 +92,6 @@ def mapped(path: str) -> NDArray[Any]:
     return array
 
 
-def from_files(paths: Sequence[str], target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
-    """The rows of .npy files, below each other."""
-    parts: list[NDArray[Any]] = []
-    watch = Watch(paths)
-    for path in paths:
-        part = mapped(path)
-        _check_shape(part, path)
-        if parts and part.shape[1] != parts[0].shape[1]:
-            raise DataError(f"{path} has {part.shape[1]} columns, but {paths[0]} has {parts[0].shape[1]}")
-        parts.append(part)
-    return _rows(parts, paths, watch, ".npy", target, columns, weight, block_rows)
-
-
-def from_array(X: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
-    """The rows of an array in memory, or of a map."""
-    raw = raw_array(X, "X")
-    _check_shape(raw, "X")
-    name = os.fspath(getattr(X, "filename", None) or "")
-    kind = "map of" if name else "array"
-    return _rows([raw], [name], Watch([name] if name else []), kind, target, columns, weight, block_rows)
-
-
 def _check_shape(array: NDArray[Any], name: str) -> None:
     if array.ndim != 2:
         hint = "; for one feature write X.reshape(-1, 1)" if array.ndim == 1 else ""
@@ -122,54 +100,46 @@ def _check_shape(array: NDArray[Any], name: str) -> None:
         raise DataTypeError(f"{name} has entries of type {array.dtype}; samples must be real numbers")
 
 
-def _rows(
-    parts: Sequence[NDArray[Any]], names: Sequence[str], watch: Watch, kind: str, target: Any, columns: Any,
-    weight: Any, block_rows: int | None,
-) -> MemoryMap:  # fmt: skip
-    kept = [(part, name) for part, name in zip(parts, names, strict=True) if len(part)]
-    what = names[0] or "X"
-    if not kept:
-        raise DataError(f"{what}: there are no rows")
-    if parts[0].shape[1] == 0:
-        raise DataError(f"{what}: there are no columns")
-    parts = [part for part, _ in kept]
-    n, width = sum(map(len, parts)), parts[0].shape[1]
-    columns_at = {option: given for option, given in (("target", target), ("weight", weight)) if _is_place(given)}
-    numbered = [str(j) for j in range(width)]
-    picked = chosen(numbered, what, columns_at.get("target"), columns, columns_at.get("weight"))
-    origin = Origin(kind, tuple(name for _, name in kept), tuple(map(len, parts)), watch)
-    y = _column(parts, picked.target) if _is_place(target) else beside(target, n, "target")
-    s = _column(parts, picked.weight) if _is_place(weight) else beside(weight, n, "weight")
+def from_arrays(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
+    """The rows of an array in memory, or of a map; or those of .npy files, a list of paths, below each other."""
+    names = data if isinstance(data, list) else [os.fspath(getattr(data, "filename", None) or "")]
+    watch, what = Watch(names), names[0] or "X"
+    arrays = [mapped(path) for path in names] if isinstance(data, list) else [raw_array(data, "X")]
+    kind = ".npy" if isinstance(data, list) else "map of" if names[0] else "array"
+    for array, name in zip(arrays, names, strict=True):
+        _check_shape(array, name or "X")
+        if array.shape[1] != arrays[0].shape[1]:
+            raise DataError(f"{name} has {array.shape[1]} columns, but {names[0]} has {arrays[0].shape[1]}")
+    names = [name for array, name in zip(arrays, names, strict=True) if len(array)]
+    width, parts = arrays[0].shape[1], [array for array in arrays if len(array)]
+    if not parts or not width:
+        raise DataError(f"{what}: there are no {'columns' if parts else 'rows'}")
+    picked = chosen(
+        [str(j) for j in range(width)], what, target if _is_place(target) else None, columns,
+        weight if _is_place(weight) else None,
+    )  # fmt: skip
+    y, s = _beside(parts, target, "target"), _beside(parts, weight, "weight")
     s = None if s is None else as_real_vector(s, "weight")
-    source = MemoryMap(parts, origin, Beside(y, s), _as_range([int(name) for name in picked.features]), block_rows)
-    check_source(source, source.where, None)
-    _refuse_rounded(source)
+    origin = Origin(kind, tuple(names), tuple(map(len, parts)), watch, y, s)
+    source = MemoryMap(parts, origin, _as_range([int(name) for name in picked.features]), block_rows)
+    _check(source)
     watch.check()
     return source
 
 
-def _refuse_rounded(source: MemoryMap) -> None:
-    """Look at stored integers and long doubles before they become doubles. Raises DataError."""
-    start = 0
+def _check(source: MemoryMap) -> None:
+    """Look at all numbers once, as they are stored. Raises DataError."""
+    start, squares = 0, 0.0
     for part in source.parts:
-        if part.dtype != np.float64 and part.dtype.itemsize >= 8:
-            for i in range(0, len(part), source.block_rows):
-                first = start + i
-                check_values(
-                    part[i : i + source.block_rows][:, source.columns],
-                    lambda row, first=first: source.where(first + row),  # type: ignore[misc]
-                    None,
-                )
+        for i in range(0, len(part), source.block_rows):
+            some = part[i : i + source.block_rows][:, source.columns]
+            squares += check_values(some, lambda row, first=start + i: source.where(first + row), None)  # type: ignore[misc]
+            check_total(squares)
         start += len(part)
 
 
 def _is_place(given: Any) -> bool:
     return isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-
-
-def _column(parts: Sequence[NDArray[Any]], name: str | None) -> NDArray[Any]:
-    assert name is not None
-    return np.concatenate([np.asarray(part[:, int(name)]) for part in parts])
 
 
 def _as_range(places: list[int]) -> slice | IntArray:
@@ -178,13 +148,15 @@ def _as_range(places: list[int]) -> slice | IntArray:
     return slice(first, end) if places == list(range(first, end)) else np.array(places, dtype=np.intp)
 
 
-def beside(given: Any, n: int, option: str) -> NDArray[Any] | None:
-    """Labels or weights that stand in an array, or a .npy file, of their own: (n,).
+def _beside(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDArray[Any] | None:
+    """Labels or weights that are a column, or stand in an array, or a .npy file, of their own: (n,).
 
     Raises ParameterError, DataError.
     """
     if given is None:
         return None
+    if _is_place(given):
+        return np.concatenate([np.asarray(part[:, given]) for part in parts])
     if isinstance(given, (str, os.PathLike)):
         name = os.fspath(given)
         if not name.endswith(".npy"):
@@ -195,13 +167,10 @@ def beside(given: Any, n: int, option: str) -> NDArray[Any] | None:
         found = np.asarray(mapped(name)[:])
     else:
         name, found = option, raw_array(given, option)
+    n = sum(map(len, parts))
     if found.shape != (n,):
         raise DataError(f"{name} has shape {found.shape} where ({n},) is expected: one for each row")
     return found
-
-
-#: All columns.
-EVERY = slice(None)
 
 
 class MemoryMap(StoredRows):
@@ -215,7 +184,7 @@ class MemoryMap(StoredRows):
     is_sparse = False
 
     def __init__(
-        self, parts: Sequence[NDArray[Any]], origin: Origin, beside: Beside, columns: slice | IntArray = EVERY,
+        self, parts: Sequence[NDArray[Any]], origin: Origin, columns: slice | IntArray = ALL,
         block_rows: int | None = None,
     ) -> None:  # fmt: skip
         self.parts = tuple(read_only(np.asarray(part)) for part in parts)
@@ -223,19 +192,16 @@ class MemoryMap(StoredRows):
         self.columns = columns
         self._files = origin.names if len(origin.names) == len(self.parts) else ("",) * len(self.parts)
         d = len(np.arange(self.parts[0].shape[1])[columns])
-        super().__init__((sum(map(len, self.parts)), d), origin, beside, block_rows)
+        super().__init__((sum(map(len, self.parts)), d), origin, block_rows)
 
     def blocks(self) -> Iterator[Block]:
         """Views of some rows of a part; before each, the file is looked at for a change."""
         start, watch = 0, self.origin.watch
         watch.check()
-        whole = self.parts[0].shape[1] == self.d and isinstance(self.columns, slice)
         for part, name in zip(self.parts, self._files, strict=True):
             for i in range(0, len(part), self.block_rows):
                 watch.check(name)
-                view = part[i : i + self.block_rows]
-                plain = whole and is_plain(view)
-                yield DenseBlock(view, start + i) if plain else StoredBlock(view, start + i, self.columns)
+                yield as_block(part[i : i + self.block_rows], start + i, self.columns)
             start += len(part)
 
     def check(self) -> None:

@@ -29,7 +29,7 @@ from qpsvm.data.labels import places_of, sorted_labels
 from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.rows.source import RowSource
-from qpsvm.data.sources.decoding.batches import check_values
+from qpsvm.data.sources.batches import check_values
 
 
 @contextmanager

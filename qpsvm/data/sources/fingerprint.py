@@ -19,9 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import READ_SECONDS
+from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.resources.workers import in_tiles
+from qpsvm.data.rows.blocks import READ_SECONDS, Block
 from qpsvm.data.rows.memory import as_row_source
 from qpsvm.data.rows.source import RowSource
 
@@ -34,8 +34,6 @@ LANES = 2
 APART = 1 << 40
 #: Places of the target, the weight, and n and d, behind those of any columns.
 TARGET, WEIGHT, SIZES = (APART - (k << 32) for k in (1, 2, 3))
-#: Numbers worked on at a time, with all that is made of them in the cache.
-STRIP_NUMBERS = 1 << 15
 #: What a number costs, in numbers that are read.
 COST = 6.0
 
@@ -65,17 +63,17 @@ def lanes_of(source: RowSource, target: Any = None, weight: Any = None) -> Whole
     total = np.zeros(LANES, dtype=np.uint64)
     keys = _keys(source.d, 0)
     for block in source.blocks():
-        pieces = list(block.pieces())
-        found = np.zeros((len(pieces), LANES), dtype=np.uint64)
+        tiles = block.tiles()
+        found = np.zeros((len(tiles), LANES), dtype=np.uint64)
 
-        def add(k: int, pieces: list[Any] = pieces, found: Whole = found) -> None:
-            rows = pieces[k].rows
-            sums = _of_matrix(pieces[k].matrix, keys)
+        def add(k: int, block: Block = block, tiles: list[slice] = tiles, found: Whole = found) -> None:
+            piece = block.piece(tiles[k])
+            sums = _of_matrix(piece.matrix, keys)
             for other in beside:
-                sums += other[rows] if len(other) > 1 else other
+                sums += other[piece.rows] if len(other) > 1 else other
             found[k] = mixed(sums).sum(axis=0, dtype=np.uint64)
 
-        in_tiles(add, range(len(pieces)), COST * READ_SECONDS * block.entries)
+        in_tiles(add, range(len(tiles)), COST * READ_SECONDS * block.entries)
         total += found.sum(axis=0, dtype=np.uint64)
     return total
 
@@ -93,26 +91,17 @@ def _keys(d: int, place: int) -> Whole:
     return np.array([mixed((at + np.uint64(lane * APART)) * GOLDEN) | np.uint64(1) for lane in range(LANES)])
 
 
-def _bits(X: NDArray[Any], room: FloatArray | None = None, spare: Whole | None = None) -> Whole:
-    """u of (PRINT.1), (k, d): the high half of a double is folded onto its low half, which is 0 in small numbers.
-
-    Arrays of the same shape are where it is made: fresh ones would take as much time as all the rest.
-    """
-    bits = np.add(X, 0.0, out=room).view(np.uint64)  # the sum makes 0 of −0
-    folded: Whole = np.bitwise_xor(bits, np.right_shift(bits, np.uint64(32), out=spare), out=spare)
-    return folded
+def _bits(X: NDArray[Any]) -> Whole:
+    """u of (PRINT.1), (k, d): the high half of a double is folded onto its low half, which is 0 in small numbers."""
+    bits = np.add(X, 0.0).view(np.uint64)  # the sum makes 0 of −0
+    return np.asarray(bits ^ (bits >> np.uint64(32)))
 
 
 def _of_matrix(X: Matrix, keys: Whole) -> Whole:
     """The sums over the columns of rows, (k, 2)."""
-    sums = np.zeros((X.shape[0], LANES), dtype=np.uint64)
     if not sp.issparse(X):
-        height = min(len(X), max(1, STRIP_NUMBERS // X.shape[1]))
-        room, spare = np.empty((height, X.shape[1])), np.empty((height, X.shape[1]), dtype=np.uint64)
-        for some in strips(len(X), height):
-            k = some.stop - some.start
-            sums[some] = _times(_bits(X[some], room[:k], spare[:k]), keys)
-        return sums
+        return _times(_bits(X), keys)
+    sums = np.zeros((X.shape[0], LANES), dtype=np.uint64)
     X = sp.csr_array(X)
     filled = np.flatnonzero(np.diff(X.indptr))
     if len(filled):  # an empty range would be read as one number

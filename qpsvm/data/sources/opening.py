@@ -16,13 +16,12 @@ from qpsvm.data.files.sheet import format_of
 from qpsvm.data.files.source import HEAD_BYTES, readable, refuse_device, unpacked
 from qpsvm.data.kinds import is_arrow, is_path
 from qpsvm.data.rows.source import RowSource
-from qpsvm.data.sources import arrays
-from qpsvm.data.sources.decoding import arrow
-from qpsvm.data.sources.decoding.arrow import StreamedRows
-from qpsvm.data.sources.decoding.batches import Decoder, tallied
-from qpsvm.data.sources.decoding.spool import Decoded, Place, Stored, spooled
-from qpsvm.data.sources.decoding.text import CsvRows, LibsvmRows
+from qpsvm.data.sources import arrays, arrow
+from qpsvm.data.sources.arrow import StreamedRows
+from qpsvm.data.sources.batches import Decoder, tallied
+from qpsvm.data.sources.spool import Decoded, Stored, folder_of, spooled
 from qpsvm.data.sources.stored import StoredRows
+from qpsvm.data.sources.text import CsvRows, LibsvmRows
 
 
 def open_rows(
@@ -113,7 +112,7 @@ def open_rows(
         rows = Stored(rows)
     as_sparse = rows.is_sparse if sparse is None else sparse
     if scratch is not False:
-        return spooled(rows, Place.of(scratch), as_sparse, block_rows)
+        return spooled(rows, folder_of(scratch), as_sparse, block_rows)
     if as_sparse != rows.is_sparse or rows.once:
         raise ParameterError("scratch=False: rows that are kept in another way, or come only once, need a scratch file")
     return Decoded(rows, tallied(rows))
@@ -124,7 +123,7 @@ def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | N
     if isinstance(data, StoredRows):
         return data
     if isinstance(data, np.ndarray):
-        return arrays.from_array(data, target, columns, weight, block_rows)
+        return arrays.from_arrays(data, target, columns, weight, block_rows)
     if isinstance(data, Iterator) or (isinstance(data, (list, tuple)) and data and all(map(is_arrow, data))):
         return StreamedRows(data, target, columns, weight)
     if is_arrow(data):
@@ -137,7 +136,7 @@ def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | N
     paths = with_content(expanded(data))
     form = one_format(paths)
     if form == "npy":
-        return arrays.from_files(paths, target, columns, weight, block_rows)
+        return arrays.from_arrays(paths, target, columns, weight, block_rows)
     if form == "csv":
         return CsvRows(paths, target, columns, weight)
     if form == "libsvm":

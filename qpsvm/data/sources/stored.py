@@ -71,18 +71,27 @@ BLOCK_NUMBERS = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where rows come from.
+    """Where rows come from, and what is stored beside their numbers.
 
     kind: How they are stored, in a word: the format.
     names: The files, or what stands for them, in the order of the rows; "" for an array without a name.
     lengths: The rows of each.
     watch: Those of them that are files.
+    target (n,) or None: Labels or numbers.
+    weight (n,) or None
+    feature_names or None: d names.
     """
 
     kind: str
     names: tuple[str, ...]
     lengths: tuple[int, ...]
     watch: Watch = field(default_factory=Watch)
+    target: NDArray[Any] | None = None
+    weight: FloatArray | None = None
+    feature_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
 
     def where(self, row: int) -> str:
         """A row in words: its file, and its place there from 0."""
@@ -103,23 +112,6 @@ def at_row(name: str, row: int) -> str:
     return f"{name}, row {row}" if name else f"row {row}"
 
 
-@dataclass(frozen=True, eq=False)
-class Beside:
-    """What is stored beside the numbers of the samples.
-
-    target (n,) or None: Labels or numbers.
-    weight (n,) or None
-    feature_names or None: d names.
-    """
-
-    target: NDArray[Any] | None = None
-    weight: FloatArray | None = None
-    feature_names: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        freeze_parts(self)
-
-
 class StoredRows(RowSource):
     """Rows from files or arrays, which are looked at a block at a time. What `open_rows` returns.
 
@@ -128,9 +120,7 @@ class StoredRows(RowSource):
     shape : (int, int)
         The number n of rows, and d of columns.
     origin : Origin
-        Where they come from.
-    beside : Beside
-        What was stored with them.
+        Where they come from, and what was stored with them.
     block_rows : int, optional
         Rows in a block.
 
@@ -158,10 +148,10 @@ class StoredRows(RowSource):
     (2, 1) [1. 3.] row 1
     """
 
-    def __init__(self, shape: tuple[int, int], origin: Origin, beside: Beside, block_rows: int | None = None) -> None:
+    def __init__(self, shape: tuple[int, int], origin: Origin, block_rows: int | None = None) -> None:
         self.n, self.d = shape
         self.origin = origin
-        self.target, self.weight, self.feature_names = beside.target, beside.weight, beside.feature_names
+        self.target, self.weight, self.feature_names = origin.target, origin.weight, origin.feature_names
         self.block_rows = block_rows or max(LEAST_ROWS, BLOCK_NUMBERS // max(self.d, 1))
 
     def __repr__(self) -> str:

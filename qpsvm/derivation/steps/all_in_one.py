@@ -17,7 +17,7 @@ from qpsvm.machines import CrammerSinger
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp
 from qpsvm.program.all_in_one import JointDual
-from qpsvm.result.decision_functions import DecisionFunctions
+from qpsvm.result.model import DecisionFunctions
 
 
 def flat(name: str) -> Any:

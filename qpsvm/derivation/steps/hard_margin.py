@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from qpsvm.bounds import certify
 from qpsvm.bounds import hard_margin as hard
 from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
@@ -93,9 +94,9 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
                 line(lower, "≤", optimum, "≤", above, scale="size"),
                 line(above, "=", lower, shown=False),
             )),
-            hard.stretched,
+            certify._measure,
         ),
-        weak=hull.weak_duality(hard.stretched),
+        weak=hull.weak_duality(),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.points import primal_points
+from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import boxed
 from qpsvm.derivation.constraint_quantities import RowLetters
 from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line, subject
@@ -21,9 +21,9 @@ from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, PRODUCT, Term, add, letter, size, term, times, total
 from qpsvm.machines import SVDD, Constraints, Problem, Ranking, ValueConstraints
 from qpsvm.machines.problem.forms import primal_with_rows, qp_with_rows
-from qpsvm.machines.problem.linear_constraints import UserRows, user_rows
+from qpsvm.machines.problem.linear_constraints import UserRows, textbook_rows
 from qpsvm.machines.problem.reading import constraint_table
-from qpsvm.result.decision_functions import DecisionFunctions
+from qpsvm.result.model import DecisionFunctions
 from qpsvm.space.kernels.functions import Linear
 
 At = RowLetters[Problem]
@@ -203,7 +203,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
         step(
             "Rows over w",
             f"{alone_}Each row is an inequality that the weights and b have to keep: {_named(problem, Constraints)}.",
-            Equation("alone", (rows, t.kept[1])), user_rows,
+            Equation("alone", (rows, t.kept[1])), textbook_rows,
             "" if linear else "all rows are over values of f, (OWN.2)",
         ),
         step(
@@ -217,7 +217,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
                 r"g_j=\sum_l A_{jl}\,\varphi(z_l)" + (r",\quad c_j=\sum_l A_{jl}" if t.group else ""),
                 *(_hidden(each) for each in t.kept),
             )),
-            user_rows, "" if values else "all rows are over w, (OWN.1)",
+            textbook_rows, "" if values else "all rows are over w, (OWN.1)",
         ),
         step(
             "Primal with the rows",

@@ -38,7 +38,7 @@ def differences(at: At, alpha: FloatArray) -> FloatArray:
     """Σ α_k (φ(x_i) − φ(x_j)): summed pair by pair for a linear kernel, else by the products with every φ(x_i)."""
     if not at.is_linear:
         return at.u
-    pairs, kernel = at.problem.pairs[at.problem.taking_pairs], at.problem.kernel
+    pairs, kernel = at.problem.pairs[at.problem.in_dual], at.problem.kernel
     X = kernel.features(at.problem.X) if isinstance(kernel, FeatureMap) else at.problem.X
     return np.asarray((X[pairs[:, 0]] - X[pairs[:, 1]]).T @ alpha)
 
@@ -130,7 +130,7 @@ def nobody_just_in_order(at: At) -> str:
 
 def svm_of_differences(at: At) -> float:
     """The value of a C-SVM without intercept over the differences z_k, all of class +1."""
-    pairs = at.problem.pairs[at.problem.taking_pairs]
+    pairs = at.problem.pairs[at.problem.in_dual]
     place = np.cumsum(at.problem.sample_weight > 0) - 1
     values = at.values[place[pairs]]
     return float(at.half_norm + at.C @ np.maximum(1.0 - (values[:, 0] - values[:, 1]), 0.0))

@@ -24,7 +24,7 @@ import numpy as np
 
 from qpsvm.bounds import certify, levels
 from qpsvm.bounds.certificate import gap_sums
-from qpsvm.bounds.points import primal_points
+from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import boxed
 from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line, subject
 from qpsvm.derivation.quantities import size_of
@@ -35,7 +35,7 @@ from qpsvm.derivation.terms import HALF, Term, add, dot, indexed, letter, size, 
 from qpsvm.machines import Problem
 from qpsvm.machines.problem import judge
 from qpsvm.program.svm_dual import intercept_group
-from qpsvm.result.decision_functions import DecisionFunctions
+from qpsvm.result.model import DecisionFunctions
 from qpsvm.result.svm_result import kkt_table
 from qpsvm.space.kernels.space import FeatureSpace
 

@@ -1,10 +1,13 @@
-"""From the options to the samples and what is known of them."""
+"""From the options to the samples and what is known of them, and which of the rows train.
+
+Rows of weight 0 neither train nor are tested. Where columns are standardised, that is by the rows that train.
+"""
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
@@ -13,15 +16,14 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
-from qpsvm.data.files import Encoding, StandardInput, Table, read_table
+from qpsvm.data.files import StandardInput, Table, read_table
+from qpsvm.data.files.sheet import whole
 from qpsvm.data.rows import RowSource, SomeRows
-from qpsvm.faces.cli.data_files import Given, as_stored, read_stored
-from qpsvm.faces.cli.data_files import in_words as in_words_of
-from qpsvm.faces.cli.measures import in_words
-from qpsvm.faces.cli.options import BALANCED
+from qpsvm.faces.cli.data_files import Given, as_stored, in_words, moments_of, read_stored, standardised_by
+from qpsvm.faces.cli.options import BALANCED, VARIANTS, Learnt, problem_of, target_of
 from qpsvm.faces.cli.terminal import Ticker
-from qpsvm.faces.cli.variants import VARIANTS, Learnt, problem_of
 from qpsvm.machines import Problem
+from qpsvm.many.grid.scoring import Fold, drawn, taking_part
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 
@@ -42,7 +44,7 @@ class Sample:
     """
 
     table: Table
-    y: NDArray[Any] | None
+    y: Any
     classes: NDArray[Any] | None = None
     against: str | None = None
     learnt: Learnt = "labels"
@@ -51,63 +53,63 @@ class Sample:
     @property
     def labels(self) -> NDArray[Any]:
         """The label of each row in words: (n,)."""
-        assert self.y is not None
-        return self.y if self.classes is None else self.classes[(self.y > 0).astype(int)]
+        return np.asarray(self.y if self.classes is None else self.classes[(self.y > 0).astype(int)])
 
-    def problem(self, options: argparse.Namespace, rows: IntArray | slice = slice(None)) -> Problem:
-        """The problem that the options describe, over some of the rows."""
-        beside = (self.y, self.table.groups, self.table.weights)
+    def problem(self, options: argparse.Namespace, rows: IntArray | None = None) -> Problem:
+        """The problem that the options describe, over all rows or some."""
+        table = self.table
+        factors, beside = class_weights(options.class_weight, self._known), (self.y, table.groups, table.weights)
+        if rows is None:
+            return problem_of(table.X, self.y, options, *beside[1:], factors)
         y, groups, weights = (None if each is None else each[rows] for each in beside)
-        return problem_of(rows_of(self.table.X, rows), y, options, groups, weights, self._class_weight(options))
+        return problem_of(rows_of(table.X, rows), y, options, groups, weights, factors)
 
-    def _class_weight(self, options: argparse.Namespace) -> dict[Any, float] | str | None:
-        """The weights of the classes, by the labels that the problem is given.
-
-        Raises UnknownOptionError, ParameterError.
-        """
-        given = options.class_weight
-        if not given:
-            return None
-        if BALANCED in given:
-            if len(given) > 1:
-                raise ParameterError("--class-weight balanced says it of all classes: leave the other weights out")
-            return BALANCED
-        found: dict[Any, float] = {}
-        for label, weight in given:
-            chosen = is_label(self.labels, label)
-            if not chosen.any():
-                raise UnknownOptionError(
-                    f"no label {label!r} for --class-weight; {nearest(label, map(str, np.unique(self.labels)))}"
-                )
-            assert self.y is not None
-            key = self.y[chosen][0].item()
-            if key in found:
-                raise ParameterError(f"--class-weight weighs {label} twice")
-            found[key] = weight
-        return found
+    def _known(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The labels in words, and as the problem is given them: (k,) each."""
+        if self.classes is not None:
+            return self.classes, np.array([-1, 1])
+        y: Any = self.y
+        known = np.unique(np.asarray(y.unique() if hasattr(y, "unique") else y))  # of a data frame where it is
+        return known, known
 
     def model(self, result: SVMResult, problem: Problem) -> Model:
         """The decision function. It predicts the file's own labels, and knows how a file becomes features."""
         classes = result.model.classes if self.classes is None else self.classes
         more = {} if self.against is None else {"positive": self.against}
-        return model_of(result, problem, self.table.encoding, self.learnt, classes, more)
-
-    def training(self, model: Model) -> str:
-        """How well the model does on the rows that trained it, in words."""
-        target = self.labels if self.learnt == "labels" else self.y
-        quantile = model.metadata.get("quantile")
-        return in_words(self.learnt, model.predict(self.table.X), target, self.table.groups, quantile)
+        metadata = {**result.model.metadata, "encoding": self.table.encoding.to_json(), "learnt": self.learnt, **more}
+        quantile = getattr(problem, "quantile", None)
+        if quantile is not None:
+            metadata["quantile"] = quantile
+        return replace(result.model, classes=None if classes is None else as_written(classes), metadata=metadata)
 
 
-def model_of(
-    result: SVMResult, problem: Problem, encoding: Encoding, learnt: Learnt, classes: Any, more: Mapping[str, Any]
-) -> Model:
-    """The decision function with what `predict` has to know of the file that it was learnt from."""
-    metadata = {**result.model.metadata, "encoding": encoding.to_json(), "learnt": learnt, **more}
-    quantile = getattr(problem, "quantile", None)
-    if quantile is not None:
-        metadata["quantile"] = quantile
-    return replace(result.model, classes=classes, metadata=metadata)
+def class_weights(
+    given: Sequence[Any] | None, known: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
+) -> dict[Any, float] | str | None:
+    """The weights of classes as `--class-weight` says, by the labels that a problem is given.
+
+    Raises UnknownOptionError, ParameterError.
+    """
+    if not given or BALANCED in given:
+        if given and len(given) > 1:
+            raise ParameterError("--class-weight balanced says it of all classes: leave the other weights out")
+        return BALANCED if given else None
+    found: dict[Any, float] = {}
+    labels, keys = known()
+    for label, weight in given:
+        chosen = is_label(labels, label)
+        if not chosen.any():
+            raise UnknownOptionError(f"no label {label!r} for --class-weight; {nearest(label, map(str, labels))}")
+        key = keys[chosen].tolist()[0]
+        if key in found:
+            raise ParameterError(f"--class-weight weighs {label} twice")
+        found[key] = float(weight)
+    return found
+
+
+def as_written(classes: NDArray[Any]) -> NDArray[Any]:
+    """The labels as files have them: integers where all are whole."""
+    return whole(classes) if classes.dtype.kind == "f" else classes
 
 
 def source(name: str | Sequence[str]) -> Given:
@@ -118,12 +120,10 @@ def source(name: str | Sequence[str]) -> Given:
     return tuple(name)
 
 
-def rows_of(X: Any, rows: IntArray | slice) -> Any:
+def rows_of(X: Any, rows: IntArray) -> Any:
     """Some rows of samples, which stay where they are stored where they are not in memory; in ascending order."""
     if not isinstance(X, RowSource):
         return X[rows]
-    if isinstance(rows, slice):
-        return X if rows == slice(None) else SomeRows(X, np.arange(X.n)[rows])
     return X if len(rows) == X.n else SomeRows(X, rows)
 
 
@@ -133,12 +133,12 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
     Raises DataError, ParameterError, UnknownOptionError.
     """
     start = time.perf_counter()
-    variant = VARIANTS[options.variant]
+    learns = VARIANTS[options.variant].learns
     of_classes = "machines of two classes"
     belongings = (("positive", "labels", of_classes), ("class_weight", "labels", of_classes),
                   ("groups", "ranks", "a ranking"))  # fmt: skip
     for option, learnt, who in belongings:
-        if getattr(options, option) and variant.learnt != learnt:
+        if getattr(options, option) and learns != learnt:
             flag = f"--{option.replace('_', '-')}"
             raise ParameterError(
                 f"{flag} belongs to {who}, and the variant here is {options.variant}: leave {flag} out, or "
@@ -156,22 +156,22 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
         assert not isinstance(given, tuple)  # several files are stored ones
         table = read_table(
             given, target=options.target, drop=options.drop, drop_missing=options.drop_missing,
-            standardise=options.standardise and not raw, wanted=variant.target, groups=options.groups,
+            standardise=options.standardise and not raw, wanted=target_of(options), groups=options.groups,
             weights=options.weights,
         )  # fmt: skip
     if options.positive is not None and table.y is not None:
         sample = _against_rest(table, table.y, options.positive)
     else:
-        sample = Sample(table, table.y, learnt=variant.learnt)
+        sample = Sample(table, table.y, learnt=learns)
     left_out = f"; {table.dropped} rows with missing values left out" if table.dropped else ""
     n, d = table.X.shape
-    print(f"{in_words_of(given)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
+    print(f"{in_words(given)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
     for note in table.notes:
         print(f"  note        {note}", file=out)
     if options.verbose:
         print(f"  read in     {time.perf_counter() - start:.2f} s", file=out)
-    if variant.learnt == "labels":
-        _check_classes(sample, in_words_of(given))
+    if learns == "labels":
+        _check_classes(sample, in_words(given))
     return sample
 
 
@@ -221,3 +221,75 @@ def _against_rest(table: Table, y: NDArray[Any], positive: str) -> Sample:
         return Sample(table, signs, np.array([rest[0], y[chosen][0]], dtype=y.dtype))
     name = str(y[chosen][0])
     return Sample(table, signs, np.array([f"not {name}", name]), name, positive=y[chosen][0].item())
+
+
+#: Of the draw of rows, where no seed is given: the same command prints the same.
+SEED = 0
+
+
+def held_out(sample: Sample, part: float, seeded: int) -> Fold:
+    """A share of the rows, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
+
+    Raises DataError.
+    """
+    from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
+
+    rows, labels, groups = _drawn_from(sample)
+    settings: dict[str, Any] = {"n_splits": 1, "test_size": part, "random_state": seeded}
+    if groups is not None:
+        splitter = GroupShuffleSplit(**settings)
+    else:
+        splitter = ShuffleSplit(**settings) if labels is None else StratifiedShuffleSplit(**settings)
+    try:
+        train, test = next(splitter.split(rows, labels, groups))
+    except ValueError as error:
+        each = "" if labels is None else " of each class"
+        raise DataError(f"both sides need one{each}: take another share than {part:g}. ({error})") from error
+    known = np.zeros(len(rows)) if labels is None else labels
+    for label, count in zip(*np.unique(known, return_counts=True), strict=True):
+        for side, done, way in ((train, "trains", "smaller"), (test, "is tested", "larger")):
+            if not (known[side] == label).any():
+                raise DataError(
+                    f"the class {label} has {taking_part(count, 'row')}, and with a share of {part:g} none of them "
+                    f"{done}: take a {way} share, or --cv {min(count, 5)}"
+                )
+    return Fold(np.sort(rows[train]), np.sort(rows[test]))
+
+
+def folds(sample: Sample, count: int, seeded: int) -> Iterator[Fold]:
+    """So many folds, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
+
+    Raises DataError.
+    """
+    rows, labels, groups = _drawn_from(sample)
+    found = drawn(len(rows), labels, groups, count, True, seeded, "row")
+    return (Fold(rows[fold.train], rows[fold.test]) for fold in found)
+
+
+def parts(sample: Sample, split: Fold, options: argparse.Namespace) -> tuple[Sample, Sample]:
+    """The rows that train and those that are tested, both standardised by the first where that is asked for."""
+    train, test = some_rows(sample, split.train), some_rows(sample, split.test)
+    if not options.standardise:
+        return train, test
+    name = in_words(source(options.file))
+    mean, scale = moments_of(train.table.X, name)
+    first, second = (replace(part, table=standardised_by(part.table, mean, scale, name)) for part in (train, test))
+    return first, second
+
+
+def some_rows(sample: Sample, rows: IntArray) -> Sample:
+    """The same data with some of its rows only, ascending, which are copied where they are in memory."""
+    table, y = sample.table, sample.y
+    beside = (None if each is None else each[rows] for each in (table.y, table.groups, table.weights))
+    labels, groups, weights = beside
+    chosen = Table(rows_of(table.X, rows), labels, table.encoding, table.dropped, table.notes, groups, weights)
+    return replace(sample, table=chosen, y=None if y is None else y[rows])
+
+
+def _drawn_from(sample: Sample) -> tuple[IntArray, NDArray[Any] | None, NDArray[Any] | None]:
+    """The rows that take part, and their labels and groups where these say how to draw them."""
+    weights = sample.table.weights
+    rows = np.arange(sample.table.X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
+    labels = sample.labels[rows] if sample.learnt == "labels" else None
+    groups = sample.table.groups if sample.learnt == "ranks" else None
+    return rows, labels, None if groups is None else groups[rows]

@@ -1,6 +1,7 @@
 """Data files that are no text, or too large for memory: opened as rows that are looked at a block at a time.
 
-Samples that are small once they are decoded are taken into memory, so that every command can use them.
+Samples that are small once they are decoded are taken into memory, so that every command can use them. Rows to predict
+are decoded twice, to be checked and to be predicted a block at a time: nothing is kept, nor written to scratch.
 """
 
 from __future__ import annotations
@@ -8,31 +9,35 @@ from __future__ import annotations
 import argparse
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import DataTypeError, ParameterError, UnknownOptionError
+from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError, UnknownOptionError
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.data.files import Column, Encoding, StandardInput, Table
-from qpsvm.data.files.columns import moments, standardised
+from qpsvm.data.files.encoding import moments, standardised
 from qpsvm.data.files.libsvm import refuse_named
 from qpsvm.data.files.sheet import Sheet, feature_columns, no_target, whole
 from qpsvm.data.rows import RowSource, Standardised
 from qpsvm.data.rows import standardised as by_blocks
 from qpsvm.data.sources.arrays import width_of
-from qpsvm.data.sources.decoding.arrow import files
-from qpsvm.data.sources.decoding.spool import Place, spooled
-from qpsvm.data.sources.decoding.text import LibsvmRows, head_of
+from qpsvm.data.sources.arrow import files
+from qpsvm.data.sources.batches import tallied
 from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, with_content
+from qpsvm.data.sources.spool import Decoded, folder_of, spooled
 from qpsvm.data.sources.stored import StoredRows
+from qpsvm.data.sources.text import LibsvmRows, sheet_of
+from qpsvm.faces.cli.options import target_of
 from qpsvm.faces.cli.terminal import Ticker
-from qpsvm.faces.cli.variants import VARIANTS
 
 #: Share of the memory that is available from which on a text file is read in blocks unasked: as cells and numbers it
 #: takes a few times its size.
@@ -64,8 +69,12 @@ class Stored:
         if self.form == "npy":
             return [str(j) for j in range(width_of(self.paths[0]))]
         if self.form == "csv":
-            return head_of(self.paths[0])[0].names
+            return sheet_of(self.paths[0]).names
         return list(files(self.paths[:1], self.form).schema.names)
+
+    def place(self, name: str | None) -> Any:
+        """A column as `open_rows` takes it: by name, or of an array by place, unless it is a file of its own."""
+        return int(name) if name is not None and self.form == "npy" and name.isdecimal() else name
 
 
 def as_stored(given: Given, stream: bool) -> Stored | None:
@@ -155,7 +164,7 @@ def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str
 def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
     refuse_named(found.name, vars(options).get, "--")
     decoder = LibsvmRows(found.paths)
-    source = spooled(decoder, Place.of(None), True)
+    source = spooled(decoder, folder_of(None), True)
     return source, Encoding("libsvm", None, (), source.d, first_index=decoder.first_index)
 
 
@@ -168,13 +177,13 @@ def columns_of(found: Stored, options: argparse.Namespace) -> tuple[list[str], s
     """
     if options.groups is not None:
         raise ParameterError("--groups is of a text file that is read into memory: leave it out, or take one")
-    variant, names = VARIANTS[options.variant], found.names()
+    names = found.names()
     apart = {"target": options.target, "weights": options.weights}
     own = {option: name for option, name in apart.items() if name is not None and _is_array(name, found)}
     beside = {option: _name_in(name, names, found) for option, name in apart.items() if name and option not in own}
-    sheet = Sheet(found.paths[0], b"", ",", {name: j for j, name in enumerate(names)})
-    if options.target is None and variant.learnt != "none":
-        raise no_target(sheet, variant.target)
+    sheet = Sheet(found.paths[0], {name: j for j, name in enumerate(names)})
+    if options.target is None and target_of(options) != "none":
+        raise no_target(sheet, target_of(options))
     used = feature_columns(sheet, beside, [_name_in(name, names, found) for name in options.drop])
     target, weights = ({**beside, **own}.get(option) for option in apart)
     return used, target, weights
@@ -183,11 +192,8 @@ def columns_of(found: Stored, options: argparse.Namespace) -> tuple[list[str], s
 def _columns(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
     """The rows of files whose columns are named, or numbered."""
     used, target, weights = columns_of(found, options)
-    if found.form == "npy":
-        places = [int(name) for name in used]
-        source = open_rows(list(found.paths), _place(target), places, _place(weights))
-    else:
-        source = open_rows(list(found.paths), target, used if options.drop else None, weights)
+    chosen = [found.place(name) for name in used] if options.drop or found.form == "npy" else None
+    source = open_rows(list(found.paths), found.place(target), chosen, found.place(weights))
     text = source.target is not None and source.target.dtype.kind not in "iufb"
     return source, encoding_of(found, used, target, text)
 
@@ -217,18 +223,65 @@ def _name_in(name: str, names: list[str], found: Stored) -> str:
     return names[int(name)]
 
 
-def _place(name: str | None) -> str | int | None:
-    """The column of an array, or a file of its own, as `open_rows` takes it."""
-    return name if name is None or not name.isdecimal() else int(name)
-
-
 def _target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> NDArray[Any] | None:
     """The target as text files have it: integers where all are whole. Raises DataTypeError."""
     if y is None:
         return None
-    if VARIANTS[options.variant].target == "numbers" and y.dtype.kind not in "iufb":
+    if target_of(options) == "numbers" and y.dtype.kind not in "iufb":
         raise DataTypeError(
             f"{name}: the target {options.target!r} holds text, such as {y[0].item()!r}, where the variant "
             f"{options.variant} needs numbers; machines of two classes take labels"
         )
     return whole(np.asarray(y, dtype=np.float64)) if y.dtype.kind == "f" else y
+
+
+def parts_of(stored: Stored, encoding: Encoding) -> Iterator[Table]:
+    """The rows of some files as a model's own file was encoded, a block at a time.
+
+    Raises FileFormatError, DataError, QPSVMError.
+    """
+    form = stored.form if stored.form in ("npy", "libsvm") else "csv"
+    if form != encoding.format:
+        words = {"csv": "a table with named columns", "npy": "an array"}
+        own = words.get(encoding.format, f"a {encoding.format} file")
+        raise FileFormatError(f"{stored.name} is a {stored.form} file, but the model was trained on {own}")
+    source = _libsvm_like(stored, encoding) if form == "libsvm" else _columns_like(stored, encoding)
+    for block in source.blocks():
+        X: Any = block.matrix
+        if sp.issparse(X):
+            X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], encoding.n_features))
+        y = None if source.target is None else source.target[block.rows]
+        y = whole(y.astype(np.float64)) if y is not None and y.dtype.kind == "f" else y
+        yield standardised(Table(X, y, encoding), stored.name)
+
+
+def _libsvm_like(stored: Stored, encoding: Encoding) -> StoredRows:
+    decoder, first = LibsvmRows(stored.paths), encoding.first_index
+    decoder.first_index = first
+    source = Decoded(decoder, tallied(decoder))
+    unknown = 0 if decoder.first_index < first else source.d - 1 + first
+    if unknown < first or source.d > encoding.n_features:
+        raise DataError(
+            f"{stored.name}: feature index {unknown} is unknown to the model, whose features are {first} to "
+            f"{encoding.n_features - 1 + first}"
+        )
+    return source
+
+
+def _columns_like(stored: Stored, encoding: Encoding) -> StoredRows:
+    """Rows with the columns that a model knows, and with their target, as long as every row has one."""
+    names, columns = stored.names(), [column.name for column in encoding.columns]
+    absent = [name for name in columns if name not in names]
+    if absent:
+        raise DataError(f"{stored.name} has no column {', '.join(map(repr, absent))}, which the model needs")
+    text = next((column for column in encoding.columns if column.categories is not None), None)
+    if text is not None:
+        raise DataError(
+            f"{stored.name}: the model makes 0/1 features of the text in column {text.name!r}, which is done in memory "
+            "only: leave --stream out, or write the rows as several CSV files"
+        )
+    opened = partial(open_rows, list(stored.paths), columns=list(map(stored.place, columns)), scratch=False)
+    with suppress(DataError):  # a row without a target is predicted like any other
+        if encoding.target in names:
+            return opened(stored.place(encoding.target))
+    return opened()

@@ -9,19 +9,18 @@ import argparse
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.errors import DataError, DataTypeError, MissingExtraError, ParameterError, install
-from qpsvm.data.files import Encoding
-from qpsvm.data.files.sheet import whole
+from qpsvm.data.files import Table
 from qpsvm.data.sources.arrays import mapped
-from qpsvm.faces.cli.data import source
+from qpsvm.faces.cli.data import Sample, as_written, source
 from qpsvm.faces.cli.data_files import Stored, as_stored, columns_of, encoding_of
-from qpsvm.faces.cli.variants import VARIANTS, problem_of
+from qpsvm.faces.cli.options import VARIANTS
 from qpsvm.machines import Problem
 
 #: Options of `solve` that look at rows here, and what they are.
@@ -35,33 +34,6 @@ LOCAL = re.compile(r"local:([1-9]\d{0,3})$")
 ANSWER = 20
 #: Rows of an array that a worker holds as one partition: 32 MB of ten columns.
 CHUNK_NUMBERS = 4_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """Rows on a cluster, as a problem takes them.
-
-    name: What messages call the files.
-    """
-
-    name: str
-    X: Any
-    y: Any
-    weight: Any
-    encoding: Encoding
-
-    def problem(self, options: argparse.Namespace) -> Problem:
-        """The problem that the options describe."""
-        weights: dict[str, float] = dict(given for given in options.class_weight or () if isinstance(given, tuple))
-        whole: Any = options.class_weight[0] if options.class_weight and not weights else None
-        problem = problem_of(self.X, self.y, options, None, self.weight, whole)
-        if not weights:
-            return problem
-        known = {str(label): label for label in np.asarray(problem.samples.classes).tolist()}
-        absent = [label for label in weights if label not in known]
-        if absent:
-            raise ParameterError(f"--class-weight: there is no label {absent[0]!r}; known: {', '.join(known)}")
-        return problem_of(self.X, self.y, options, None, self.weight, {known[k]: w for k, w in weights.items()})
 
 
 @contextmanager
@@ -100,7 +72,7 @@ def cluster(name: str, verbose: bool = False) -> Iterator[None]:
         yield
 
 
-def read_spread(options: argparse.Namespace) -> Spread:
+def read_spread(options: argparse.Namespace) -> Sample:
     """The files of a command as collections, of which nothing is read yet. Raises ParameterError, QPSVMError."""
     for option, what in HERE.items():
         if getattr(options, option):
@@ -108,45 +80,49 @@ def read_spread(options: argparse.Namespace) -> Spread:
             raise ParameterError(f"{flag} {what} here, and --scheduler leaves them on the workers: choose one")
     stored = as_stored(source(options.file), True)
     assert stored is not None
-    if stored.form == "libsvm":
+    if stored.form in ("libsvm", "feather"):
+        kind = {"libsvm": "LIBSVM", "feather": "Feather"}[stored.form]
         raise ParameterError(
-            f"{stored.name} is a LIBSVM file, which workers do not read: write it as Parquet, or leave --scheduler out"
+            f"{stored.name} is a {kind} file, which workers do not read: write it as Parquet, or leave --scheduler out"
         )
-    return _array(stored, options) if stored.form == "npy" else _frame(stored, options)
+    used, target, weights = columns_of(stored, options)
+    learns = VARIANTS[options.variant].learns
+    target = None if learns == "none" else target
+    X, (y, weight) = (_array if stored.form == "npy" else _frame)(stored, used, (target, weights))
+    text = stored.form != "npy" and learns == "labels" and y is not None and y.dtype.kind not in "biuf"
+    table = Table(X, None, encoding_of(stored, used, target, text), weights=weight)
+    if options.standardise:
+        table = _standardised(table, stored.name)
+    return Sample(table, y.astype(object) if text else y, learnt=learns)
 
 
-def _frame(stored: Stored, options: argparse.Namespace) -> Spread:
+#: Features, and target and weights where there are any, on the workers.
+Parts = tuple[Any, list[Any]]
+
+
+def _frame(stored: Stored, used: list[str], beside: tuple[str | None, ...]) -> Parts:
     """Files whose columns have names."""
     import dask.dataframe as frames
 
-    used, target, weights = columns_of(stored, options)
-    wanted = [*used, *(name for name in (target, weights) if name is not None)]
+    wanted = [*used, *filter(None, beside)]
     if stored.form == "csv":
         frame = frames.read_csv(list(stored.paths), usecols=wanted)
-    elif stored.form == "parquet":
-        frame = frames.read_parquet(list(stored.paths), columns=wanted)
     else:
-        raise ParameterError(f"{stored.name} is a Feather file, which workers do not read: write it as Parquet")
+        frame = frames.read_parquet(list(stored.paths), columns=wanted)
     texts = [name for name in used if frame.dtypes[name].kind not in "biuf"]
     if texts:
         raise DataTypeError(
             f"{stored.name}: column {texts[0]!r} is no column of numbers: leave it out by --drop {texts[0]!r}, or "
             "encode it as numbers first"
         )
-    learnt = VARIANTS[options.variant].learnt
-    text = learnt == "labels" and target is not None and frame.dtypes[target].kind not in "biuf"
-    encoding = encoding_of(stored, used, target, text)
-    y = None if target is None or learnt == "none" else frame[target].astype(object) if text else frame[target]
-    weight = None if weights is None else frame[weights]
-    return _standardised(Spread(stored.name, frame[used], y, weight, encoding), options)
+    return frame[used], [None if name is None else frame[name] for name in beside]
 
 
-def _array(stored: Stored, options: argparse.Namespace) -> Spread:
+def _array(stored: Stored, used: list[str], beside: tuple[str | None, ...]) -> Parts:
     """Arrays, each file mapped where it is read."""
     import dask
     import dask.array as arrays
 
-    used, target, weights = columns_of(stored, options)
     read, parts = dask.delayed(_rows, pure=True), []
     for path in stored.paths:
         array = mapped(path)
@@ -155,16 +131,8 @@ def _array(stored: Stored, options: argparse.Namespace) -> Spread:
             stop = min(start + step, len(array))
             parts.append(arrays.from_delayed(read(path, start, stop), (stop - start, array.shape[1]), array.dtype))
     whole = arrays.concatenate(parts)
-
-    def column(name: str | None) -> Any:
-        if name is None:
-            return None
-        return whole[:, int(name)] if name.isdecimal() else mapped(name)
-
-    y = None if VARIANTS[options.variant].learnt == "none" else column(target)
-    X = whole[:, [int(name) for name in used]]
-    encoding = encoding_of(stored, used, target, False)
-    return _standardised(Spread(stored.name, X, y, column(weights), encoding), options)
+    vectors = [None if name is None else whole[:, int(name)] if name.isdecimal() else mapped(name) for name in beside]
+    return whole[:, [int(name) for name in used]], vectors
 
 
 def _rows(path: str, start: int, stop: int) -> NDArray[Any]:
@@ -172,42 +140,32 @@ def _rows(path: str, start: int, stop: int) -> NDArray[Any]:
     return np.array(mapped(path)[start:stop])
 
 
-def _standardised(spread: Spread, options: argparse.Namespace) -> Spread:
-    """The same with every column of mean 0 and deviation 1, where that is asked for: two sums over the rows."""
-    if not options.standardise:
-        return spread
+def _standardised(table: Table, name: str) -> Table:
+    """The same with every column of mean 0 and deviation 1: two sums over the rows."""
     import dask
 
-    X = spread.X.to_dask_array() if hasattr(spread.X, "to_dask_array") else spread.X
-    X = X.astype(np.float64)
+    X: Any = table.X
+    X = (X.to_dask_array() if hasattr(X, "to_dask_array") else X).astype(np.float64)
     found = dask.compute(X.mean(axis=0), X.std(axis=0), X.min(axis=0), X.max(axis=0))
     mean, scale, low, high = (np.asarray(each) for each in found)
-    if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
-        name = spread.encoding.names[int(np.argmin(np.isfinite(mean) & np.isfinite(scale)))]
-        raise DataError(f"{spread.name}: feature {name!r} has a value that is missing, infinite or too large")
+    finite = np.isfinite(mean) & np.isfinite(scale)
+    if not finite.all():
+        feature = table.names[int(np.argmin(finite))]
+        raise DataError(f"{name}: feature {feature!r} has a value that is missing, infinite or too large")
     constant = (low == high) | (scale == 0.0)
     mean, scale = np.where(constant, low, mean), np.where(constant, 1.0, scale)
-    return replace(spread, X=(X - mean) / scale, encoding=replace(spread.encoding, mean=mean, scale=scale))
+    return replace(table, X=(X - mean) / scale, encoding=replace(table.encoding, mean=mean, scale=scale))
 
 
-def labels_of(problem: Problem) -> NDArray[Any] | None:
-    """The classes as files have them: integers where all are whole."""
-    classes = problem.samples.classes
-    return whole(classes) if classes is not None and classes.dtype.kind == "f" else classes
-
-
-def in_words(spread: Spread, problem: Problem) -> str:
+def in_words(name: str, sample: Sample, problem: Problem) -> str:
     """The first line that is printed."""
     n, d = problem.X.shape
-    samples, classes = problem.samples, labels_of(problem)
+    samples, classes = problem.samples, problem.samples.classes
     if classes is not None:
-        counted = zip(classes.tolist(), samples.class_counts, strict=True)
+        counted = zip(as_written(classes).tolist(), samples.class_counts, strict=True)
         learnt = "labels " + ", ".join(f"{label}: {count}" for label, count in counted)
     elif samples.ends is None:
-        learnt = "no target needed" if spread.y is None else "the target is the same everywhere"
+        learnt = "no target needed" if sample.y is None else "the target is the same everywhere"
     else:
         learnt = "target from {:.6g} to {:.6g}".format(*samples.ends)
-    return f"{spread.name}: {n} rows x {d} features; {learnt}"
-
-
-__all__ = ["Spread", "cluster", "in_words", "labels_of", "read_spread"]
+    return f"{name}: {n} rows x {d} features; {learnt}"

@@ -9,18 +9,21 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from contextlib import suppress
+from typing import Any, Literal, NoReturn, TypeVar
 
 from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
-from qpsvm.faces.cli.variants import VARIANTS, takers
-from qpsvm.machines import registry
-from qpsvm.space.kernels.functions import FUNCTIONS
+from qpsvm.data.files import Target
+from qpsvm.machines import Problem, registry
+from qpsvm.machines.problem.parameters import HYPERPARAMETERS
+from qpsvm.many.grid.scoring import SEEDS
+from qpsvm.space.kernels.functions import FUNCTIONS, KERNELS
 
 #: Negative numbers: argparse takes them for values, though they begin as options do.
 _NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
 
 
+T = TypeVar("T")
 #: The option that takes several values, each a label and a number.
 WEIGHTS, BALANCED = "--class-weight", "balanced"
 _WEIGHT = re.compile(r"[^=]+=[-+]?[\d.]\S*$")
@@ -88,18 +91,35 @@ def _joined(args: Sequence[str]) -> list[str]:
     return found
 
 
-def text(what: str) -> Callable[[str], str]:
-    """A reader of a text that is not empty: `what` it is, for the error."""
+def reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
+    """What reads the text of an option: `what` is expected where it cannot be converted, which is a `ValueError`."""
 
-    def read(given: str) -> str:
-        if not given:
-            raise argparse.ArgumentTypeError(f"expected {what}, got ''")
-        return given
+    def read(given: str) -> T:
+        try:
+            return convert(given)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected {what}, got {given!r}") from None
 
     return read
 
 
-file_name, name = text("the name of a file"), text("a name")
+def among_integers(low: int, high: int) -> Callable[[str], int]:
+    """What converts a whole number from `low` on and below `high`."""
+    return lambda text: low + range(low, high).index(int(text))
+
+
+def filled(text: str) -> str:
+    """A text that is not empty. Raises ValueError."""
+    if not text:
+        raise ValueError
+    return text
+
+
+file_name, name = reader(filled, "the name of a file"), reader(filled, "a name")
+names = reader(lambda text: [filled(part.strip()) for part in text.split(",")], "names with commas between them")
+numbers = reader(lambda text: [float(part) for part in text.split(",")], "numbers with commas between them")
+fold_count = reader(among_integers(2, SEEDS), "a whole number of folds, 2 or more")
+seed = reader(among_integers(0, SEEDS), f"a whole number from 0 to {SEEDS - 1}")
 
 
 def word(known: Iterable[str]) -> Callable[[str], str]:
@@ -119,66 +139,78 @@ def among(words: Sequence[str]) -> dict[str, Any]:
     return {"type": word(words), "choices": words}
 
 
-@dataclass(frozen=True)
-class Bound:
-    """An option that has an effect only for some variants, or only for some kernels.
-
-    option: Its name without the dashes.
-    default: Its value where it is not given.
-    owner: What decides whether it has an effect.
-    takers: The variants or kernels that it belongs to.
-    """
-
-    option: str
-    default: Any
-    owner: str
-    takers: tuple[str, ...]
-
-
+#: What a machine makes of the target: two classes, a number for each row, an order of the rows, or nothing.
+Learnt = Literal["labels", "numbers", "ranks", "none"]
+#: The machines by the words of the command line.
+VARIANTS: dict[str, Any] = {word: registry.machine(word) for word in registry.FILES}
 #: Parameters of the machines that are numbers, and what they are.
-PARAMETERS = {
-    "C": "penalty of slack",
-    "nu": "bound on the share of errors, or of rows outside",
-    "lam": "weight of the norm",
-    "epsilon": "half the width of the tube, in units of the target",
-    "quantile": "share of the targets that is to lie below f",
-    "width": "slack up to which the penalty is its square",
-}
-#: Parameters whose values are words: no grid varies them.
-WORDS = ("loss", "intercept")
+PARAMETERS = {name: each.what for name, each in HYPERPARAMETERS.items() if name != "loss"}
+#: Parameters whose values are words, the first by default: no grid varies them.
+WORDS = {"loss": ("absolute", "squared"), "intercept": ("free", "penalised", "none")}
 #: Those of the kernels, with their defaults.
 OF_KERNELS = {"gamma": "scale", "degree": 3.0, "coef0": 0.0}
 
 
-BOUND = (
-    *(Bound(option, registry.default(option), "variant", takers(option)) for option in (*PARAMETERS, *WORDS)),
-    *(Bound(option, default, "kernel", tuple(name for name, own in FUNCTIONS.items() if option in own))
-      for option, default in OF_KERNELS.items()),
-)  # fmt: skip
+def target_of(options: argparse.Namespace) -> Target:
+    """How the target of a file is read for the machine: an order is read as numbers."""
+    learnt: Any = VARIANTS[options.variant].learns
+    target: Target = "numbers" if learnt == "ranks" else learnt
+    return target
+
+
+def takers(option: str) -> tuple[str, ...]:
+    """The variants, or the kernels, for which an option has an effect."""
+    if option in OF_KERNELS:
+        return tuple(name for name, own in FUNCTIONS.items() if option in own)
+    return tuple(word for word, machine in VARIANTS.items() if option in registry.options(machine))
 
 
 def settle(options: argparse.Namespace) -> None:
     """Give absent options their defaults, and refuse an option that would be ignored. Raises ParameterError."""
-    if options.kernel is None:
-        options.kernel = VARIANTS[options.variant].kernel
-    for bound in BOUND:
-        chosen = getattr(options, bound.owner)
-        if getattr(options, bound.option) is None:
-            setattr(options, bound.option, bound.default)
-        elif chosen not in bound.takers:
-            *others, last = bound.takers
-            takers = f"{', '.join(others)} or {last}" if others else last
+    options.kernel = options.kernel or registry.usual_kernel(VARIANTS[options.variant])
+    for option in (*PARAMETERS, *WORDS, *OF_KERNELS):
+        owner = "kernel" if option in OF_KERNELS else "variant"
+        chosen = getattr(options, owner)
+        if getattr(options, option) is None:
+            setattr(options, option, OF_KERNELS[option] if option in OF_KERNELS else registry.default(option))
+        elif chosen not in takers(option):
+            *others, last = takers(option)
+            words = f"{', '.join(others)} or {last}" if others else last
             raise ParameterError(
-                f"--{bound.option} belongs to the {bound.owner} {takers}, and the {bound.owner} here is {chosen}: "
-                f"leave --{bound.option} out, or choose another {bound.owner}"
+                f"--{option} belongs to the {owner} {words}, and the {owner} here is {chosen}: leave --{option} out, "
+                f"or choose another {owner}"
             )
 
 
-def class_weight(text: str) -> str | tuple[str, float]:
-    """The word "balanced", or a label and its weight.
+def problem_of(
+    X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None, class_weight: Any = None
+) -> Problem:
+    """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights.
 
-    Raises ArgumentTypeError.
+    Raises ParameterError.
     """
+    with suppress(ValueError):
+        options.gamma = float(options.gamma)
+    kernel = KERNELS[options.kernel](**{name: getattr(options, name) for name in FUNCTIONS[options.kernel]})
+    if options.psd is not None and kernel.is_psd:
+        raise ParameterError(
+            f"--psd is for an indefinite kernel, and {kernel} is positive semidefinite by construction: leave it out"
+        )
+    machine = VARIANTS[options.variant]
+    given = {name: getattr(options, name) for name in registry.options(machine)}
+    if given.get("intercept") == "none":
+        given["intercept"] = None
+    if machine.learns == "ranks":
+        given["groups"] = groups
+    given |= {} if weights is None else {"sample_weight": weights}
+    given |= {} if class_weight is None else {"class_weight": class_weight}
+    samples = (X,) if machine.learns == "none" else (X, y)
+    problem: Problem = machine(*samples, **given, kernel=kernel, psd=options.psd or "raise")
+    return problem
+
+
+def class_weight(text: str) -> str | tuple[str, float]:
+    """The word "balanced", or a label and its weight. Raises ArgumentTypeError."""
     label, equals, weight = text.rpartition("=")
     if equals and label:
         try:
@@ -188,6 +220,18 @@ def class_weight(text: str) -> str | tuple[str, float]:
     if text != BALANCED:
         raise argparse.ArgumentTypeError(f"expected balanced or LABEL=WEIGHT, such as yes=10, got {text!r}")
     return BALANCED
+
+
+def share(text: str) -> float:
+    """A share of the rows: more than none, and less than all. Raises ArgumentTypeError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if 0.0 < value < 1.0:
+        return value
+    hint = f"; {text} per cent are {value / 100.0:g}" if 1.0 < value < 100.0 else ""
+    raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, such as 0.25, got {text!r}{hint}")
 
 
 def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how: Any) -> None:
@@ -240,7 +284,7 @@ def _of(option: str) -> str:
 def add_parameters(
     group: argparse._ArgumentGroup, number: Callable[[str], Any] = float, rule: Callable[[str], Any] = str
 ) -> None:
-    """Add the parameters of variant and kernel. Those in `BOUND` are None until `settle` has seen them.
+    """Add the parameters of variant and kernel, which are None until `settle` has seen them.
 
     `number` and `rule` read a parameter, and γ, from its text.
     """
@@ -248,8 +292,8 @@ def add_parameters(
         group.add_argument(
             f"--{option}", type=number, help=f"{what} ({_of(option)}; default {registry.default(option):g})"
         )
-    group.add_argument("--loss", **among(("absolute", "squared")), help=f"{_of('loss')}; default absolute")
-    group.add_argument("--intercept", **among(("free", "penalised", "none")), help=f"{_of('intercept')}; default free")
+    for option, known in WORDS.items():
+        group.add_argument(f"--{option}", **among(known), help=f"{_of(option)}; default {known[0]}")
     group.add_argument("--kernel", **among(tuple(FUNCTIONS)), help="default: linear; of one-class rbf")
     group.add_argument("--gamma", type=rule, help="a number, scale (default) or auto (every kernel but linear)")
     group.add_argument("--degree", type=number, help="of the polynomial (default 3)")

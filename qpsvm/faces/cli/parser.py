@@ -1,31 +1,6 @@
-"""The commands and their options."""
+"""The commands and their options.
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
-from qpsvm import __version__
-from qpsvm.faces.cli.commands import compare, derive, grid, patch, play, predict, solve
-from qpsvm.faces.cli.commands import verify as proving
-from qpsvm.faces.cli.held_out import fold_count, seed, share
-from qpsvm.faces.cli.options import (
-    Parser,
-    add_backend,
-    add_data,
-    add_parameters,
-    add_problem,
-    add_solver,
-    add_stream,
-    add_variant,
-    file_name,
-    name,
-    word,
-)
-from qpsvm.faces.play.server import PORT
-
-PROGRAM = "python -m qpsvm"
-EXAMPLES = """examples:
+examples:
   python -m qpsvm
       every installed backend on scikit-learn's breast_cancer
   python -m qpsvm solve heart_scale --C 10 --kernel rbf --gamma scale
@@ -60,6 +35,38 @@ EXAMPLES = """examples:
       a program of yours that imports from sklearn.svm, run on these estimators
   python -m qpsvm backends
 """
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from qpsvm import __version__
+from qpsvm.faces.cli.commands import compare, derive, grid, patch, play, predict, solve
+from qpsvm.faces.cli.commands import verify as proving
+from qpsvm.faces.cli.options import (
+    Parser,
+    add_backend,
+    add_data,
+    add_parameters,
+    add_problem,
+    add_solver,
+    add_stream,
+    add_variant,
+    file_name,
+    fold_count,
+    name,
+    names,
+    numbers,
+    seed,
+    share,
+    word,
+)
+from qpsvm.faces.play.server import PORT
+
+PROGRAM = "python -m qpsvm"
+#: What stands below the help: the examples above.
+EXAMPLES = "examples:" + (__doc__ or "").partition("examples:")[2]
 
 
 def _file(group: argparse._ActionsContainer, option: str, what: str, metavar: str = "FILE", **how: Any) -> None:
@@ -131,7 +138,7 @@ def make_parser() -> Parser:
     add_solver(comparing)
     group = comparing.add_argument_group("comparison")
     what = "names from `backends`, or auto, with commas between them (repeatable); default all"
-    group.add_argument("--backend", type=compare.names, action="append", metavar="NAME", help=what)
+    group.add_argument("--backend", type=names, action="append", metavar="NAME", help=what)
     group.add_argument("--repeat", type=int, default=1, metavar="N", help="times are medians of N solves; default 1")
     what = "text (default), csv, json, latex"
     group.add_argument("--format", type=word(compare.FORMATS), default="text", metavar="FORMAT", help=what)
@@ -145,7 +152,7 @@ def make_parser() -> Parser:
         add_data(gridding)
         group = gridding.add_argument_group("problem: values with commas between them span the grid")
         add_variant(group)
-        add_parameters(group, grid.numbers, grid.words)
+        add_parameters(group, numbers, grid.words)
         group = gridding.add_argument_group("solver")
         group.add_argument("--tol", type=float, default=1e-6, help="relative gap to reach, rounding included (1e-6)")
         group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds for each point")

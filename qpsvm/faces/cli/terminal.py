@@ -120,25 +120,28 @@ def take_buffers_first() -> None:
 REDRAWN = 0.5
 
 
-class Ticker:
-    """Shows, while the block runs, what is being done, for how long, and what a solver says of its progress.
+class Ticker(logging.Handler):
+    """Shows, while the block runs, what is being done, for how long, and what a solver says last of its progress.
 
     doing: What is being done, in words. It may be set to something else as the work goes on.
     verbose: Say it on standard output.
     """
 
     def __init__(self, doing: str, verbose: bool = False) -> None:
+        super().__init__(logging.DEBUG)
         self.doing = doing
         self._verbose = verbose
         self._drawn = not verbose and sys.stderr is not None and sys.stderr.isatty()
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
-        self._heard = _Heard()
+        self._last: logging.LogRecord | None = None
 
     def __enter__(self) -> Ticker:
         self._began = time.perf_counter()
         if self._drawn or self._verbose:
-            self._heard.listen()
+            self._level = PROGRESS.level
+            PROGRESS.setLevel(logging.DEBUG)
+            PROGRESS.addHandler(self)
             self._thread = threading.Thread(target=self._tick, name="qpsvm line", daemon=True)
             self._thread.start()
         return self
@@ -149,15 +152,20 @@ class Ticker:
         self._done.set()
         if self._thread is not None:
             self._thread.join()
-            self._heard.leave()
+            PROGRESS.removeHandler(self)
+            PROGRESS.setLevel(self._level)
         if self._drawn:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record in the place of the one before."""
+        self._last = record
+
     def _tick(self) -> None:
         while not self._done.wait(REDRAWN if self._drawn else EVERY):
             seconds = time.perf_counter() - self._began
-            line = f"{self.doing}, {seconds:.0f} s{self._heard.in_words(seconds)}"
+            line = f"{self.doing}, {seconds:.0f} s{_progress(self._last, seconds)}"
             if self._drawn:
                 width = shutil.get_terminal_size().columns - 1
                 sys.stderr.write(f"\r\033[K{line[:width]}")
@@ -166,39 +174,16 @@ class Ticker:
                 print(f"qpsvm: {line}", flush=True)
 
 
-class _Heard(logging.Handler):
-    """The last that a solver has said of its progress."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self._last: logging.LogRecord | None = None
-        self._level = logging.NOTSET
-
-    def listen(self) -> None:
-        """From now on."""
-        self._level = PROGRESS.level
-        PROGRESS.setLevel(logging.DEBUG)
-        PROGRESS.addHandler(self)
-
-    def leave(self) -> None:
-        """No more."""
-        PROGRESS.removeHandler(self)
-        PROGRESS.setLevel(self._level)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record in the place of the one before."""
-        self._last = record
-
-    def in_words(self, seconds: float) -> str:
-        """Pass, gap, and rows a second."""
-        if self._last is None:
-            return ""
-        said = self._last.__dict__
-        counted = "" if said["passes"] is None else f", pass {said['passes']}"
-        speed = ""
-        if said["passes"] and said["rows"] and seconds > 0.0:
-            speed = f", {_short(said['passes'] * said['rows'] / seconds)} rows/s"
-        return f", {said['stage']}{counted}, gap {said['gap']:.1e}{speed}"
+def _progress(record: logging.LogRecord | None, seconds: float) -> str:
+    """What a solver has said: pass, gap, and rows a second."""
+    if record is None:
+        return ""
+    said = record.__dict__
+    counted = "" if said["passes"] is None else f", pass {said['passes']}"
+    speed = ""
+    if said["passes"] and said["rows"] and seconds > 0.0:
+        speed = f", {_short(said['passes'] * said['rows'] / seconds)} rows/s"
+    return f", {said['stage']}{counted}, gap {said['gap']:.1e}{speed}"
 
 
 def _short(value: float) -> str:

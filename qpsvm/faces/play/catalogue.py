@@ -7,7 +7,7 @@ of backends: which of them counts iterations, and which machines it takes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -53,18 +53,6 @@ def _choice(name: str) -> KernelChoice:
 KERNELS = {name: _choice(name) for name in FUNCTIONS}
 
 
-@dataclass(frozen=True)
-class SolverChoice:
-    """A solver whose way to the optimum can be looked at: a backend that ends after so many iterations.
-
-    machines: Those that it takes with some kernel.
-    """
-
-    title: str
-    about: str
-    machines: list[str]
-
-
 #: The solvers whose way is worth a look, and what each does, for people. (One that arrives in one step has no way.)
 ABOUT = {
     "dual_ascent": "projected gradient on the dual: a step along the gradient, then back into the box and onto yᵀα = 0",
@@ -80,14 +68,15 @@ WRITTEN = {"osqp": "OSQP", "cvxopt": "CVXOPT", "slsqp": "SLSQP"}
 
 
 @cache
-def solvers() -> dict[str, SolverChoice]:
+def solvers() -> dict[str, dict[str, Any]]:
     """The backends that can be ended after so many iterations, and are installed, by name."""
-    found: dict[str, SolverChoice] = {}
+    found: dict[str, dict[str, Any]] = {}
     for solver, about in ABOUT.items():
         backend = backends.get(solver)
         if backend.abilities.grants("max_iter") and backend.version() is not None:
             takes = [name for name in MACHINES if _takes(backend, name)]
-            found[solver] = SolverChoice(WRITTEN.get(solver, solver.replace("_", " ")), about, takes)
+            title = WRITTEN.get(solver, solver.replace("_", " "))
+            found[solver] = {"title": title, "about": about, "machines": takes}
     return found
 
 
@@ -111,5 +100,5 @@ def to_json() -> dict[str, Any]:
              "parameters": [p.to_json() for p in each.parameters]}
             for name, each in KERNELS.items()
         ],
-        "solvers": [{"name": name, **asdict(each)} for name, each in solvers().items()],
+        "solvers": [{"name": name, **each} for name, each in solvers().items()],
     }  # fmt: skip

@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.faces.play.reply import symbols as letters
 from qpsvm.faces.play.reply.checks import as_choice, as_number, as_object, as_whole
-from qpsvm.faces.play.reply.symbols import Letter
 from qpsvm.machines import (
     CSVM,
     SVDD,
@@ -81,6 +79,61 @@ def settings(parameters: tuple[Parameter, ...], given: Any, where: str) -> dict[
         each.name: each.checked(wanted[each.name], where) if each.name in wanted else each.default
         for each in parameters
     }
+
+
+#: A column of the answer's table, how the machine writes it, and what it is.
+Letter = tuple[str, str, str]
+
+ALPHA, GAP = ("alpha", "α", "multiplier"), ("gap", "g", "share of the gap")
+SLACK, SIGNED = ("xi", "ξ", "slack"), ("yf", "y f", "signed margin")
+#: What stands beside a product of complementary slackness.
+ZERO = "0 at an optimum"
+
+
+def two_class(bound: str, level: str, eta: str) -> tuple[Letter, ...]:
+    """Of two classes with a hinge, or without slack where there is no bound."""
+    if not bound:
+        return ALPHA, SIGNED, GAP, ("margin_product", f"α (y f − {level})", ZERO)
+    return (
+        ALPHA, ("upper", bound, "its bound"), ("eta", f"{eta} = {bound} − α", "price of ξ ≥ 0"), SLACK, SIGNED, GAP,
+        ("margin_product", f"α (y f − {level} + ξ)", ZERO), ("slack_product", f"({bound} − α) ξ", ZERO),
+    )  # fmt: skip
+
+
+def curved(curvature: str = "", bound: str = "") -> tuple[Letter, ...]:
+    """Of two classes whose price of slack is curved: (SQHINGE.16), or (HUBER.16), whose second part is long."""
+    bounds = (("upper", bound, "its bound"),) if bound else ()
+    slack = "ξ + ζ" if bound else "ξ"
+    return (
+        ALPHA, *bounds, ("xi", slack, "slack"), SIGNED, GAP, ("margin_product", f"α (y f − 1 + {slack})", ZERO),
+        ("slack_product", curvature or "rest of g", ZERO),
+    )  # fmt: skip
+
+
+def two_sided(above: str, below: str, edge: str = "ε", squared: bool = False) -> tuple[Letter, ...]:
+    """Of a regression, with the bounds of α⁺ and α⁻."""
+    apart = f"{edge} ± (f − t)" if edge else "± (f − t)"
+    bounds: tuple[Letter, ...] = (
+        (("upper", above, "bound of α⁺" if below != above else "their bound"),) if above else ()
+    )
+    bounds += (("lower", f"−{below}", "bound of −α⁻"),) if below and below != above else ()
+    slack = f"({above or 'C'} − α) ξ" if above == below else "(bound − α) ξ"
+    return (
+        ("alpha", "β = α⁺ − α⁻", "its part in f"), ("alpha_above", "α⁺", "multiplier above f"),
+        ("alpha_below", "α⁻", "multiplier below f"), *bounds, ("target", "t", "target"), ("f", "f", "prediction"),
+        ("value", "t − f", "residual"), ("xi", "ξ", "beyond the tube" if edge else "its size"), GAP,
+        ("margin_product", f"α ({apart} + ξ)", ZERO), ("slack_product", "C (ξ − α/(2C))²" if squared else slack, ZERO),
+    )  # fmt: skip
+
+
+def enclosing(bound: str) -> tuple[Letter, ...]:
+    """Of what holds samples without labels together."""
+    bounds = (("upper", bound, "its bound"),) if bound != "1" else ()
+    return (
+        ALPHA, *bounds, ("eta", f"η = {bound} − α", "price of ξ ≥ 0"),
+        ("xi", "ξ", "outside by"), ("yf", "f", "inside where f > 0"), GAP, ("margin_product", "α (f + ξ)", ZERO),
+        ("slack_product", f"({bound} − α) ξ", ZERO),
+    )  # fmt: skip
 
 
 #: How a machine is written by default, by what it learns; {bound}, {level} and {twice} are its own. See `Machine`.
@@ -154,8 +207,8 @@ class Machine:
 
     def _usual_letters(self) -> tuple[Letter, ...]:
         if self.learnt == "labels":
-            return letters.two_class(self.bound, self.level, self.eta)
-        return letters.two_sided(self.bound, self.bound) if self.learnt == "numbers" else letters.enclosing(self.bound)
+            return two_class(self.bound, self.level, self.eta)
+        return two_sided(self.bound, self.bound) if self.learnt == "numbers" else enclosing(self.bound)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -241,15 +294,15 @@ MACHINES: dict[str, Machine] = {
     ),
     "squared-hinge": Machine(
         "squared hinge", SquaredHinge, "", {"balance": "SQHINGE.5", "box": "SQHINGE.7"}, tighter="raise C",
-        curved=True, path="α is 0, or y f = 1 − α/(2C)", letters=letters.curved("C (ξ − α/(2C))²"),
+        curved=True, path="α is 0, or y f = 1 − α/(2C)", letters=curved("C (ξ − α/(2C))²"),
     ),
     "huber-hinge": Machine(
         "Huber hinge", HuberHinge, "C", {"balance": "HUBER.5", "box": "HUBER.7"}, tighter="raise C", curved=True,
-        path="α is 0, or y f = 1 − hα/C, or α is C", letters=letters.curved(bound="C"),
+        path="α is 0, or y f = 1 − hα/C, or α is C", letters=curved(bound="C"),
     ),
     "epsilon-svr": replace(EPSILON_SVR, squared=replace(
         EPSILON_SVR, bound="", share="|β| / largest |β|", against="β / largest |β|", curved=True,
-        letters=letters.two_sided("", "", squared=True),
+        letters=two_sided("", "", squared=True),
         path="β is 0 inside the tube, and 2C times what is beyond it", box="α⁺_i, α⁻_i ≥ 0",
     )),
     "nu-svr": Machine(
@@ -258,7 +311,7 @@ MACHINES: dict[str, Machine] = {
     "quantile-svr": Machine(
         "quantile", QuantileSVR, "Cτ", {"balance": "QSVR.5", "box": "QSVR.7"}, "|β| / bound",
         path="β is Cτ above f, −C(1 − τ) below it, and between the two on it", against="β / larger bound",
-        letters=letters.two_sided("Cτ", "C(1 − τ)", ""), width="‖w‖", correct="below f",
+        letters=two_sided("Cτ", "C(1 − τ)", ""), width="‖w‖", correct="below f",
         box="0 ≤ α⁺_i ≤ Cτ, 0 ≤ α⁻_i ≤ C(1 − τ)",
     ),
     "one-class": Machine("one-class", OneClass, "1", {"mass": "ONE.5", "box": "ONE.7"}, "α", shared=True),

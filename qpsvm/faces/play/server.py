@@ -39,8 +39,6 @@ from qpsvm.faces.play.start import Start, default_start
 
 if TYPE_CHECKING:
     import uvicorn
-    from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.websockets import WebSocket
 
 Scope = MutableMapping[str, Any]
@@ -81,39 +79,31 @@ def refuse(kind: str, headers: Mapping[str, list[str]], port: int) -> str:
     return ""
 
 
-class Guard:
+def guarded(app: App, port: int) -> App:
     """An ASGI application in front of another one: it lets in what may come, and adds the headers to what goes out."""
+    from starlette.datastructures import Headers
+    from starlette.responses import PlainTextResponse
+    from starlette.websockets import WebSocketClose
 
-    def __init__(self, app: App, port: int) -> None:
-        self.app = app
-        self.port = port
-        self._headers = [(name.lower().encode(), value.encode()) for name, value in headers(port).items()]
+    own = [(name.lower().encode(), value.encode()) for name, value in headers(port).items()]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, refuse, or hand on."""
-        kind = scope["type"]
-        if kind not in ("http", "websocket"):
-            await self.app(scope, receive, send)
-            return
-        found: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-        why = refuse(kind, found, self.port)
-
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", []), *self._headers]}
+                message = {**message, "headers": [*message.get("headers", []), *own]}
             await send(message)
 
-        if not why:
-            await self.app(scope, receive, send_with_headers)
-        elif kind == "websocket":
-            await receive()  # the handshake, which is then refused
-            await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": why})
-        else:
-            kind_of_text = [(b"content-type", b"text/plain; charset=utf-8")]
-            await send_with_headers({"type": "http.response.start", "status": 403, "headers": kind_of_text})
-            await send({"type": "http.response.body", "body": f"{why}\n".encode()})
+        kind, chosen, why = scope["type"], app, ""
+        if kind in ("http", "websocket"):
+            given = Headers(scope=scope)
+            why = refuse(kind, {name: given.getlist(name) for name in given}, port)
+        if why:
+            chosen = (
+                WebSocketClose(POLICY_VIOLATION, why) if kind == "websocket" else PlainTextResponse(f"{why}\n", 403)
+            )
+        await chosen(scope, receive, send_with_headers)
+
+    return answer
 
 
 #: Characters that a message may have: the largest state with an α takes less than half.
@@ -182,13 +172,11 @@ def _is_solve(message: Any) -> bool:
 
 HOST = "127.0.0.1"
 PORT = 8765
-#: The files of the page, and their types. No icon is served: browsers ask for one all the same.
+#: The files of the page by their addresses, and their types.
 PAGE = {
-    "index.html": "text/html; charset=utf-8",
-    "play.mjs": "text/javascript; charset=utf-8",
-    "play.css": "text/css; charset=utf-8",
-}
-ICON = "favicon.ico"
+    "/": ("index.html", "text/html"), "/index.html": ("index.html", "text/html"),
+    "/play.mjs": ("play.mjs", "text/javascript"), "/play.css": ("play.css", "text/css"),
+}  # fmt: skip
 #: Solves that run at a time, over all connections.
 WORKERS = 4
 #: Bytes of a message at which the connection is closed without an answer; a letter has four at the most.
@@ -197,40 +185,26 @@ LARGEST_FRAME = 4 * LONGEST
 GOODBYE = 1
 
 
-def page_file(name: str) -> bytes | None:
-    """The content of a file of the page; None for any other name."""
-    return files("qpsvm.faces.play").joinpath("page", name).read_bytes() if name in PAGE else None
-
-
 def application(start: Start, port: int) -> App:
-    """The ASGI application: the page at "/", its files beside it, messages at "/ws".
-
-    Raises MissingExtraError.
-    """
+    """The ASGI application: the page at "/", its files beside it, messages at "/ws". Raises MissingExtraError."""
     try:
         from starlette.applications import Starlette
-        from starlette.responses import Response as Answer
+        from starlette.responses import Response
         from starlette.routing import Route, WebSocketRoute
     except ImportError as error:
         raise _missing("starlette") from error
     workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="qpsvm-play")
 
-    async def file(request: Request) -> Response:
-        name = request.path_params.get("name", "index.html")
-        if name == ICON:
-            return Answer(status_code=204)
-        content = page_file(name)
-        if content is None:
-            return Answer("there is no such page\n", status_code=404, media_type="text/plain")
-        return Answer(content, media_type=PAGE[name])
-
     async def messages(connection: WebSocket) -> None:
         await converse(connection, start, workers)
 
-    routes = [Route("/", file), Route("/{name}", file), WebSocketRoute("/ws", messages)]
-    app = Starlette(routes=routes)
+    page = files("qpsvm.faces.play").joinpath("page")
+    answers = {path: Response(page.joinpath(name).read_bytes(), media_type=kind) for path, (name, kind) in PAGE.items()}
+    answers["/favicon.ico"] = Response(status_code=204)  # there is none, and browsers ask for it all the same
+    routes = [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
+    app = Starlette(routes=[*routes, WebSocketRoute("/ws", messages)])
     app.router.redirect_slashes = False  # what is not there is not there
-    return Guard(app, port)
+    return guarded(app, port)
 
 
 async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecutor) -> None:

@@ -11,13 +11,10 @@ small one, pass `legend=False`.
 >>> ax.figure.savefig("boundary.png")
 """
 
-from qpsvm.faces.plotting.boundary import boundary, novelty
-from qpsvm.faces.plotting.decisions import decisions
-from qpsvm.faces.plotting.duality import duality
+from qpsvm.faces.plotting.boundary import boundary, decisions, novelty
 from qpsvm.faces.plotting.hulls import hulls
-from qpsvm.faces.plotting.multipliers import complementarity, gap, multipliers
-from qpsvm.faces.plotting.path import path
-from qpsvm.faces.plotting.scores import scores
+from qpsvm.faces.plotting.optimality import complementarity, duality, gap, multipliers
+from qpsvm.faces.plotting.over_parameters import path, scores
 from qpsvm.faces.plotting.tube import quantiles, tube
 
 __all__ = [

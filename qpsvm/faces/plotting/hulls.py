@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ from qpsvm.faces.plotting.style import (
     PURPLE,
     SAMPLE,
     SHAPES,
+    Axes,
     finished,
     marker_proxy,
     new_axes,
@@ -53,9 +54,6 @@ from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: A point is a vertex, and not rounding, where it reaches beyond an edge by this share of the samples' range.
 NOTICED = 1e-9
@@ -181,11 +179,12 @@ def hulls(
     meeting = error if isinstance(error, ERRORS) else None
     _check(problem, result)
     view = view_of(problem, None, names)
-    shares = _meeting(problem, meeting) if meeting is not None else _shares(problem, result)
+    solved: Any = result
+    shares = shares_of(problem, solved) if meeting is None else _meeting(problem, meeting)
     ax = new_axes(ax, view.size)
     handles = _draw_hulls(ax, problem, view, shares)
-    if meeting is None and isinstance(result, SVMResult):
-        handles += _draw_lines(ax, result, view, shares)
+    if meeting is None:
+        handles += _draw_lines(ax, solved, view, shares)
     handles.append(_draw_points(ax, view, shares))
     units = view.frame(ax)
     reduced = f"reduced convex hulls: no weight above {shares.caps.max():.3g}"
@@ -208,6 +207,15 @@ class Shares:
         """Whether the hulls are not reduced."""
         return bool((self.caps >= 1.0).all())
 
+    @property
+    def apart(self) -> float:
+        """How far the two points are from each other."""
+        return float(np.hypot(*(self.plus - self.minus)))
+
+    def meet(self, points: FloatArray) -> bool:
+        """Whether the two points are one, as far as samples (m, 2) can tell."""
+        return self.apart <= ONE_POINT * float(np.ptp(points, axis=0).max())
+
 
 def _check(problem: Problem, result: SVMResult | HullsError) -> None:
     if isinstance(result, ERRORS):
@@ -228,15 +236,17 @@ def _check(problem: Problem, result: SVMResult | HullsError) -> None:
         )
 
 
-def _shares(problem: Problem, result: SVMResult | HullsError) -> Shares:
-    assert isinstance(result, SVMResult)  # the other case has its own shares
+def shares_of(problem: Problem, result: SVMResult) -> Shares:
+    """Both points of (HULL.3). Raises ParameterError."""
     y, alpha = problem.labels, result.alpha[problem.rows]
     total = float(alpha.sum()) / 2
     if not total > 0:
         raise ParameterError("every α is 0, so there are no closest points to draw")
     a = alpha / np.where(y > 0, alpha[y > 0].sum(), alpha[y < 0].sum())  # (HULL.3)
     used = result.kind[problem.rows] > 0  # a solver's own point may have a trace of every sample in it
-    return _with_points(problem, a, used, np.minimum(problem.upper / total, 1.0))
+    with np.errstate(over="ignore"):  # α may be far below its bound
+        caps = np.minimum(problem.upper / total, 1.0)
+    return _with_points(problem, a, used, caps)
 
 
 def _meeting(problem: Problem, error: HullsError) -> Shares:
@@ -285,21 +295,18 @@ def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[
 
 def _draw_points(ax: Axes, view: View, shares: Shares) -> Any:
     """The closest points and the segment between them, or the one point where the hulls meet."""
-    apart = float(np.hypot(*(shares.plus - shares.minus)))
-    if apart <= ONE_POINT * float(np.ptp(view.points, axis=0).max()):
+    if shares.meet(view.points):
         x, y = shares.plus
         look: dict[str, Any] = {"s": STAR, "marker": "*", "facecolors": "none", "edgecolors": PURPLE, "linewidths": 2.0}
         return ax.scatter(x, y, zorder=6, label="the hulls meet", **look)
-    ends, label = np.array([shares.plus, shares.minus]).T, f"closest points, {apart:.4g} apart"
+    ends, label = np.array([shares.plus, shares.minus]).T, f"closest points, {shares.apart:.4g} apart"
     return ax.plot(*ends, color=PURPLE, linewidth=2.2, marker="D", markeredgecolor=BLACK, zorder=6, label=label)[0]
 
 
 def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: Shares) -> list[Any]:
     """f = 0, f = ±ρ, and the segment's bisector where it is not f = 0."""
-    w, gap = result.w, shares.plus - shares.minus
-    reach = float(np.hypot(*np.ptp(view.points, axis=0)))
-    apart = float(np.hypot(*gap))
-    if apart <= ONE_POINT * reach:
+    w, reach = result.w, float(np.hypot(*np.ptp(view.points, axis=0)))
+    if shares.meet(view.points):
         return []
     middle = (shares.plus + shares.minus) / 2
     along = 2 * reach * np.array([-w[1], w[0]]) / float(np.hypot(*w))
@@ -311,7 +318,7 @@ def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: Shares) -> list
         line = ax.plot(*ends, color=BLACK, linestyle=style, linewidth=width, zorder=2, label=label)
         handles += line if level <= 0 else []
     shift = abs(float(w @ middle) + result.b) / float(np.hypot(*w))
-    if shift > BISECTS * apart:
+    if shift > BISECTS * shares.apart:
         ends = np.array([middle - along, middle + along]).T
         handles += ax.plot(*ends, color=GREY, linestyle=":", linewidth=1.5, zorder=2, label="perpendicular bisector")
     return handles

@@ -24,7 +24,9 @@ from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
+else:  # for the annotations of the pictures
+    Axes = Any
 
 #: Characters in a line of somebody else's label, and the lines after which it is cut: about half a page across.
 LINE, LINES = 30, 3

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.faces.plotting.style import (
@@ -17,6 +17,7 @@ from qpsvm.faces.plotting.style import (
     EDGE,
     GREY,
     SAMPLE,
+    Axes,
     draw_kinds,
     finished,
     new_axes,
@@ -25,14 +26,11 @@ from qpsvm.faces.plotting.style import (
     set_labels,
     set_title,
 )
-from qpsvm.faces.plotting.view import CURVE_POINTS, View, feature_names, view_of
+from qpsvm.faces.plotting.view import CURVE_POINTS, View, view_of, view_over
 from qpsvm.machines import Problem, QuantileSVR
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: Opacity of the tube, and of the band between two quantiles.
 SHADE = 0.15
@@ -92,7 +90,7 @@ def tube(
     _check_regression(problem)
     view = _line(problem, feature, names)
     ax = new_axes(ax)
-    epsilon = _half_width(problem, result)
+    epsilon = half_width(problem, result)
     rows, t = problem.rows, problem.t
     if view is None:
         across = result.yf[rows]  # f of the samples: the first half of s∘f
@@ -224,19 +222,14 @@ def _line(problem: Problem, feature: int | None, names: Sequence[str] | None) ->
         raise ParameterTypeError(f"feature must be an integer, got {shown(feature)}")
     if not 0 <= feature < d:
         raise ParameterError(f"feature must be from 0 to {d - 1}, got {feature}")
-    if d == 1:
-        return view_of(problem, None, names)
-    plane = view_of(problem, (int(feature), 0 if feature else 1), None)
-    texts = feature_names(names, d)
-    name = texts[feature] if texts is not None else f"feature {feature}"
-    dense = as_dense(problem.X[problem.rows])
-    note = f"{d - 1} other feature{'s' if d > 2 else ''} held at the median"
-    return View((int(feature),), plane.base, dense[:, [feature]], [name], note)
+    if isinstance(problem.kernel, Precomputed):
+        return view_of(problem, None, names)  # which refuses it
+    return view_over(problem, (int(feature),), names)
 
 
-def _half_width(problem: Any, result: SVMResult) -> float:
-    """ε: given, or found; 0 of a quantile."""
-    return float(result.extras.get("epsilon", getattr(problem, "epsilon", 0.0)))
+def half_width(problem: Any, result: SVMResult) -> float:
+    """ε: how far f may be from t at no price, given or found; 0 of a quantile."""
+    return max(float(result.extras.get("epsilon", getattr(problem, "epsilon", 0.0))), 0.0)
 
 
 def _draw_tube(ax: Axes, x: FloatArray, f: FloatArray, epsilon: float, words: str) -> list[Any]:

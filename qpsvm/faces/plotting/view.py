@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
-from qpsvm.faces.plotting.style import plain, set_labels
+from qpsvm.faces.plotting.style import Axes, plain, set_labels
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: Units are equal in both directions unless one side of the picture would then be more than so many times the other.
 SLIVER = 4.0
@@ -98,7 +94,8 @@ class View:
     def _values(self, result: SVMResult, at: FloatArray) -> FloatArray:
         X = np.tile(self.base, (len(at), 1))
         X[:, list(self.columns)] = at
-        return result.decision_function(X)
+        with np.errstate(all="ignore"):  # what overflows is not drawn
+            return result.decision_function(X)
 
 
 def check_resolution(resolution: int) -> None:
@@ -116,8 +113,12 @@ def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[st
             "a precomputed kernel has no features to draw; multipliers(problem, result) and "
             "complementarity(problem, result) need none"
         )
+    return view_over(problem, _columns(int(problem.X.shape[1]), features), names)
+
+
+def view_over(problem: Problem, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
+    """The view of one or two features that exist. Raises ParameterTypeError, DataError."""
     d = int(problem.X.shape[1])
-    columns = _columns(d, features)
     texts = feature_names(names, d)
     dense = as_dense(problem.X[problem.rows])
     held = d - len(columns)

@@ -37,10 +37,10 @@ def by_matrix(problem: Any) -> bool:
     """Whether a proof is about the kernel matrix as it is: of kernels that it knows no function of."""
     kernel, space = problem.kernel, problem.space
     known = isinstance(kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.clipped)
-    return not known or (getattr(problem, "affine", False) and _own_value(kernel) is None)
+    return not known or (getattr(problem, "affine", False) and own_value(kernel) is None)
 
 
-def _own_value(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:
+def own_value(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:
     """K(x, x) of one row x, exactly; None where that is no rational number."""
     if isinstance(kernel, RBF):
         return lambda row: Fraction(1)  # noqa: ARG005
@@ -54,7 +54,7 @@ def _own_value(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:
 
 def _own_values(problem: Any) -> Callable[[int], Fraction]:
     """K(x, x) of each of the points, exactly."""
-    value = _own_value(problem.kernel)
+    value = own_value(problem.kernel)
     if value is None or (not problem.space.is_linear and by_matrix(problem)):
         diagonal = np.diagonal(problem.space.gram.dense()).tolist()
         return lambda i: Fraction(diagonal[i])

@@ -30,16 +30,16 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.rows import as_row_source
 from qpsvm.machines.problem.judge import counted
 from qpsvm.result.model import Model
+from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 from qpsvm.space.kernels.space import FeatureSpace
 
 
 def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[str, float]:
     """What is certified of the machine with the kernel itself: `exact_primal`, `exact_dual` and their relative gap."""
     kernel = problem.kernel
-    if model.w is None or not problem.comm.serial:
+    if model.w is None or not problem.comm.serial or not isinstance(kernel, PivotedCholesky):
         return {}
-    places = kernel.learnt.rows
-    taken = as_row_source(problem.samples.taken)
+    places, taken = kernel.learnt.rows, as_row_source(problem.samples.taken)
     if places is None or not len(places) or places.max() >= taken.n:
         return {}
     if not np.array_equal(as_dense(taken.take(places)), as_dense(kernel.learnt.points)):

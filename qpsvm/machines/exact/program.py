@@ -145,13 +145,18 @@ def held_numbers(problem: Any, result: SVMResult) -> Primal:
 
 
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
-    """The exact program of a problem: its record, and the rows of `constraints` behind it.
+    """As `exact_program`, of a machine of the library.
 
     Raises UnsupportedError.
     """
-    name = type(problem).__name__
     if not is_registered(type(problem)):
+        name = type(problem).__name__
         raise UnsupportedError(f"there is no exact program of {name} to prove; certify says what is measured")
+    return exact_program(problem, levels)
+
+
+def exact_program(problem: Any, levels: Exactly | None = None) -> ExactDual:
+    """The exact program of a problem: its record, and the rows of `constraints` behind it."""
     record, svm = problem._record(), problem.outlined
     if problem.constraints:
         svm = problem._extended(svm.gram, problem.intercept, problem._textbook_rows)  # unscaled

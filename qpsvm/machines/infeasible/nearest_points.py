@@ -13,7 +13,7 @@ Source: Mehrotra, *On the implementation of a primal-dual interior point method*
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import lapack
@@ -40,12 +40,14 @@ class NearestPoints:
 
     x (n,): Convex weights within each class.
     upper, lower: (NEAR.2) in units of the coordinates; a positive `lower` means that the hulls are apart.
+    w (r,): That of the lower bound.
     stopped or None: Why the run was stopped before it ended.
     """
 
     x: FloatArray
     upper: float
     lower: float
+    w: FloatArray
     stopped: str | None = None
 
 
@@ -58,25 +60,25 @@ def nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str | Non
     size = float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max()))
     uniform: FloatArray = E @ (1.0 / E.sum(axis=0))
     if size == 0.0:
-        return NearestPoints(uniform, 0.0, 0.0)
+        return NearestPoints(uniform, 0.0, 0.0, np.zeros(Z.shape[1]))
     iterate = _Iterate(y[:, None] * Z / size, E, uniform)
-    best = NearestPoints(uniform, *iterate.bounds(uniform))
+    best = NearestPoints(uniform, *iterate.bounds(uniform), iterate.w)
     idle = 0
     for _ in range(ITERATIONS):
         why = stopped()
         if why or not iterate.step():
-            best = NearestPoints(best.x, best.upper, best.lower, why)
+            best = replace(best, stopped=why)
             break
         x = iterate.normalised()
         upper, lower = iterate.bounds(x)
         idle += 1
         if upper < best.upper:
-            best, idle = NearestPoints(x, upper, max(lower, best.lower)), 0
-        elif lower > best.lower:
-            best, idle = NearestPoints(best.x, best.upper, lower), 0
+            best, idle = replace(best, x=x, upper=upper), 0
+        if lower > best.lower:
+            best, idle = replace(best, lower=lower, w=iterate.w), 0
         if best.upper <= NOTHING or best.upper - best.lower <= AGREED * best.upper or idle >= STALLED:
             break
-    return NearestPoints(best.x, size * best.upper, size * best.lower, best.stopped)
+    return replace(best, upper=size * best.upper, lower=size * best.lower)
 
 
 class _Iterate:

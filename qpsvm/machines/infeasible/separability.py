@@ -1,45 +1,39 @@
-"""Can two classes be separated? A linear program or the nearest points of the hulls answer, with a proof either way.
+"""Can two classes be separated? The nearest points of their hulls answer, with a proof either way.
 
-    (SEP.1)  minimise t  over u, v ≥ 0, t  subject to  1ᵀu = 1, 1ᵀv = 1,  |Σ u_i z_i − Σ v_j z_j| ≤ t in each coordinate
-
-t = 0: u and v are convex weights whose combinations meet, so no hyperplane separates the classes (theorem of the
-alternative, Bennett & Mangasarian 1992). t > 0: the multipliers of the coordinates are a separating direction. The
-coordinates are centred, those of sparse rows too, and scaled one by one first: neither changes whether the hulls meet.
-HiGHS solves (SEP.1)
-exactly where it is small. With more rows or coordinates, `nearest_points` takes a fraction of the time, and can be
-stopped. Of very many rows, only those that matter are looked at:
-
+    (SEP.1)  u, v ≥ 0, 1ᵀu = 1, 1ᵀv = 1 with Σ u_i z_i = Σ v_j z_j:  no hyperplane separates the classes (theorem of the
+             alternative, Bennett & Mangasarian 1992). Else the difference of the nearest points is a direction that
+             does, `nearest_points`
     (SEP.2)  on rows S: the hulls of S meet, and with them those of all rows; or w separates S. Then S grows by the rows
-             that w puts on the wrong side of its margin, until there are none.
+             that w puts on the wrong side of its margin, until there are none
+
+Of very many rows only those that matter are looked at, by (SEP.2).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
-from scipy.linalg import lstsq
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
-from qpsvm.base.errors import SolverError
 from qpsvm.machines.infeasible.nearest_points import nearest_points
 from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
 MEETING = 1e-8
+#: Hulls whose least distance is known to be this share of what it is at most are apart, however near.
+APART = 0.1
 #: Up to so many times as far apart they are looked at again: what coordinates leave out of K is as large.
 NEARLY = 100.0
-#: The smallest tolerance that HiGHS takes.
-FINEST = 1e-10
 #: Squared norms that centring brings down to this share of what they were are rounding.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
-#: Pairs of rows with one fingerprint that are compared; entries whose fingerprints are made at a time.
-CANDIDATES, FINGERPRINT_ENTRIES = 10, 1_000_000
+#: Entries of rows that are compared at a time.
+KEYED = 1_000_000
 #: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
 WHOLE_ROWS, FEWEST_ADDED = 1500, 200
 #: Entries of sparse rows that are centred at a time: 80 MB.
@@ -58,6 +52,7 @@ class HullDistance:
         where it is only known as Σ u_i z_i − Σ v_j z_j.
     undecided or None: Why the search ended before it knew ("time_limit", "interrupted", "iteration_limit");
         then the weights and the distance are the best that it had.
+    apart: Whether the direction separates, however near they are.
     """
 
     u: FloatArray
@@ -65,6 +60,7 @@ class HullDistance:
     distance: float
     direction: FloatArray
     undecided: str | None = None
+    apart: bool = False
 
     def __repr__(self) -> str:
         return outline("HullDistance", **vars(self))
@@ -72,7 +68,7 @@ class HullDistance:
     @property
     def meet(self) -> bool:
         """Whether the hulls meet as far as doubles tell: no proof that they do."""
-        return self.distance < MEETING
+        return self.distance < MEETING and not self.apart
 
 
 def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
@@ -80,70 +76,28 @@ def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
 
     Shapes: X (n, d), y (n,).
     """
-    sums = _fingerprints(X)
-    positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
-    one, other = np.sort(sums[positive]), np.sort(sums[negative])
-    alike = one[other[np.minimum(np.searchsorted(other, one), len(other) - 1)] == one]
-    for fingerprint in alike[:CANDIDATES]:  # a chance in 2⁶⁴ that they are not the same
-        i, j = (int(rows[np.flatnonzero(sums[rows] == fingerprint)[0]]) for rows in (positive, negative))
-        if np.array_equal(as_dense(X[[i]]), as_dense(X[[j]])):
+    keys = list(_keys(X))
+    negative = {keys[j]: j for j in np.flatnonzero(y < 0).tolist()}
+    for i in np.flatnonzero(y > 0).tolist():
+        if keys[i] in negative:
             u, v = np.zeros(len(y)), np.zeros(len(y))
-            u[i] = v[j] = 1.0
+            u[i] = v[negative[keys[i]]] = 1.0
             return HullDistance(u, v, 0.0, np.zeros(0))
     return None
 
 
-def _fingerprints(X: Matrix) -> NDArray[np.uint64]:
-    """A whole number for each row, the same for rows of the same values: Σ_j (bits of x_ij)·(odd number of j), (n,)."""
-    n, d = X.shape
-    odd = np.random.default_rng(0).integers(0, 2**63, size=d, dtype=np.uint64) * 2 + 1
-    sums = np.zeros(n, dtype=np.uint64)
-    if sp.issparse(X):
-        rows = np.repeat(np.arange(n), np.diff(X.indptr))
-        np.add.at(sums, rows, _mixed(X.data) * odd[X.indices])
-        return sums
-    step = max(FINGERPRINT_ENTRIES // max(d, 1), 1)
-    for i in range(0, n, step):
-        sums[i : i + step] = (_mixed(X[i : i + step]) * odd).sum(axis=1, dtype=np.uint64)
-    return sums
-
-
-def _mixed(values: FloatArray) -> NDArray[np.uint64]:
-    """The bits of numbers, high ones brought down where a product keeps them; 0 for 0 and −0."""
-    bits = (values + 0.0).view(np.uint64)
-    return bits ^ (bits >> np.uint64(32))
-
-
-def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
-    """Solve (SEP.1) by HiGHS and sharpen its answer.
-
-    Shapes: Z (n, r), y (n,). Raises SolverError.
-    """
-    from scipy.optimize import linprog
-
-    if sp.issparse(Z):  # what is centred when dense is centred here
-        Z = as_dense(Z)
-        Z = Z - np.clip(Z.mean(axis=0), Z.min(axis=0), Z.max(axis=0))  # equal samples are then 0, every digit
-    centred = Z - Z.mean(axis=0)
-    sizes = np.abs(centred).max(axis=0)
-    sizes = np.where(sizes > 0, sizes, 1.0)
-    n, r = centred.shape
-    difference = (y[:, None] * (centred / sizes)).T
-    column = np.full((r, 1), -1.0)
-    A_ub = np.vstack([np.hstack([difference, column]), np.hstack([-difference, column])])
-    classes = np.vstack([np.append(y > 0, False), np.append(y < 0, False)]).astype(np.float64)
-    answer = linprog(
-        np.append(np.zeros(n), 1.0), A_ub=A_ub, b_ub=np.zeros(2 * r), A_eq=classes, b_eq=np.ones(2), method="highs",
-        options={"primal_feasibility_tolerance": FINEST, "dual_feasibility_tolerance": FINEST},
-    )  # fmt: skip
-    if answer.x is None:
-        raise SolverError(f"HiGHS did not solve the separability problem: {answer.message}")
-    weights = _sharpened(np.maximum(answer.x[:n], 0.0), difference, y)
-    multipliers = answer.ineqlin.marginals
-    direction = (multipliers[r:] - multipliers[:r]) / sizes
-    u, v = np.where(y > 0, weights, 0.0), np.where(y < 0, weights, 0.0)
-    reach, gap = float((centred * centred).sum(axis=1).max()), float(np.linalg.norm(centred.T @ (u - v)))
-    return HullDistance(u, v, _relative(gap, reach, float(np.abs(Z).max()) ** 2), _oriented(direction, centred, y))
+def _keys(X: Matrix) -> Iterator[bytes]:
+    """For each row the bytes of its numbers, the same for 0 and −0, of sparse rows with their places."""
+    step = max(KEYED // max(X.shape[1], 1), 1)
+    for start in range(0, X.shape[0], step):
+        if not sp.issparse(X):
+            yield from (row.tobytes() for row in X[start : start + step] + 0.0)
+            continue
+        part = sp.csr_array(X[start : start + step])
+        part.eliminate_zeros()
+        part.sort_indices()
+        for first, last in pairwise(part.indptr.tolist()):
+            yield part.indices[first:last].tobytes() + part.data[first:last].tobytes()
 
 
 def nearest_hulls(
@@ -164,6 +118,9 @@ def nearest_hulls(
         beta[rows] = points.x * y[rows]
         if points.stopped or points.upper < MEETING * _longest(Z) or len(rows) == len(y):
             found = _measured(space, y, beta, points.upper, points.stopped)
+            apart = space.is_linear and len(rows) == len(y) and points.lower > APART * points.upper
+            if apart:  # by what is not Σβ_i x_i with its rounding
+                return replace(found, apart=True, direction=points.w if len(points.w) == space.rows.d else np.zeros(0))
             return _again(space, y, rows, found, stopped)
         added = _misplaced(space.centred @ beta, y, rows)
         if not len(added):
@@ -276,33 +233,3 @@ def _relative(distance: float, reach: float, size: float) -> float:
     if reach <= ROUNDING * size:
         return ROUNDING if reach > 0 else 0.0
     return distance / math.sqrt(reach) if reach > 0 else 0.0
-
-
-def _sharpened(weights: FloatArray, difference: FloatArray, y: FloatArray) -> FloatArray:
-    """Correct convex weights (n,) on their support so that the sums are 1 and the points meet, to rounding."""
-    weights = _normalised(weights, y)
-    support = np.flatnonzero(weights > 0)
-    part = difference[:, support]
-    system = np.vstack([part, y[support] > 0, y[support] < 0])
-    target = np.concatenate([np.zeros(len(part)), [1.0, 1.0]])
-    correction = lstsq(system, target - system @ weights[support], cond=1e-13)[0]
-    corrected = weights.copy()
-    corrected[support] += correction
-    if (corrected < 0).any():
-        return weights
-    corrected = _normalised(corrected, y)
-    better = np.linalg.norm(difference @ corrected) <= np.linalg.norm(difference @ weights)
-    return corrected if better else weights
-
-
-def _normalised(weights: FloatArray, y: FloatArray) -> FloatArray:
-    out = weights.copy()
-    for sign in (1.0, -1.0):
-        out[y == sign] /= out[y == sign].sum()
-    return out
-
-
-def _oriented(direction: FloatArray, Z: FloatArray, y: FloatArray) -> FloatArray:
-    """The direction or its negative, whichever puts the positive class on the larger side."""
-    values = Z @ direction
-    return direction if values[y > 0].mean() >= values[y < 0].mean() else -direction

@@ -7,35 +7,40 @@ sample share one slack. All else follows from that.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector
-from qpsvm.base.arrays.exactly import as_floats
+from qpsvm.base.arrays.exactly import as_floats, radii
 from qpsvm.base.arrays.frozen import bare, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError
 from qpsvm.base.resources.progress import Clock
-from qpsvm.bounds.all_in_one_certificate import JointJudge, JointPoint
-from qpsvm.bounds.all_in_one_polish import polish
-from qpsvm.bounds.all_in_one_repair import feasible
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.bounds.class_space import ClassSpace
+from qpsvm.bounds.polish import polish
+from qpsvm.bounds.repair import feasible
 from qpsvm.data.samples import ClassWeight, several_classes
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp, read_alpha, scaling
 from qpsvm.machines.problem.forms import Form
-from qpsvm.machines.problem.judge import note
+from qpsvm.machines.problem.judge import Judge, note
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import as_intercept, price_in_words, prices, taking_prices
 from qpsvm.machines.problem.reading import concluded
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import ClassGroup, JointDual
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
+from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.all_in_one_result import JointResult
-from qpsvm.result.decision_functions import JointModel
+from qpsvm.result.model import JointModel
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.operators import Repeated, directions
 
 if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Proof
@@ -104,9 +109,23 @@ class JointProblem(Machine[JointResult]):
         )  # fmt: skip
 
     @remembered
-    def judge(self) -> JointJudge:
+    def svm(self) -> SVMDual:
+        """The same as the dual of all machines: its rows are pairs (i, c) in order, its values class after class."""
+        dual = self.joint
+        sample, rival = np.divmod(dual.places, dual.k)
+        m, classes = len(sample), range(dual.k if dual.intercept else 0)
+        off = radii(taking_prices(self.C, self.samples))
+        return SVMDual(
+            gram=Repeated(self.space.centred, dual.k), sign=repeated(1.0, m), level=repeated(dual.level, m),
+            upper=dual.upper[sample], curvature=repeated(0.0, m), groups=tuple(ClassGroup(dual, c) for c in classes),
+            mix=directions(dual.n, sample, dual.label[sample], rival, dual.k),
+            block=dual.k - 1 if dual.shared else 1, classes=dual, upper_radius=None if off is None else off[sample],
+        )  # fmt: skip
+
+    @remembered
+    def judge(self) -> Judge:
         """What certifies the points of this problem."""
-        return JointJudge(self.space, self.joint)
+        return Judge(ClassSpace(self.space, self.joint.k), self.svm)
 
     def _scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
         return scaling(self.joint, self.space.scale, form)
@@ -178,10 +197,10 @@ class JointProblem(Machine[JointResult]):
     ) -> JointResult:
         """As `Problem.interpret`; a certificate takes as long as it takes."""
         del certifying, clock
-        point = self.judge.certify(self.read(solution))
-        gap, stopped = point.measured, solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
+        point = self.judge.certify(self.joint.flat(self.read(solution)))
+        gap, stopped = point.gap, solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if polished and not stopped:
-            point = polish(self.space.centred, self.joint, point, self.judge.certify, polishing or Clock())
+            point = polish(self.svm, point, self.judge.certify, clock=polishing)
         result: JointResult = concluded(
             self, self.judge.counted(point, tol), solution.status, tol, backend=backend or solution.solver.name,
             form=form or ("primal" if "margin" in solution.qp.constraints else "dual"), iterations=solution.iterations,
@@ -194,7 +213,7 @@ class JointProblem(Machine[JointResult]):
         values = np.asarray(as_real_vector(np.ravel(np.asarray(alpha)), name))
         if np.shape(alpha) != shape or not np.isfinite(values).all():
             raise DataError(f"{name} must be finite, of shape {shape}; got shape {np.shape(alpha)}")
-        return self._gather(values.reshape(shape))
+        return self.joint.flat(self._gather(values.reshape(shape)))
 
     def start(self, start: JointResult | ArrayLike) -> FloatArray:
         """An α to begin at: from the result of a neighbouring problem over the same samples, or given.
@@ -226,12 +245,12 @@ class JointProblem(Machine[JointResult]):
          [0.02 0.  ]]
         """
         if not isinstance(start, JointResult):
-            return feasible(self.joint, self._given(start, "start"))
-        alpha = self._given(start.alpha)
+            return self.joint.square(feasible(self.svm, self._given(start, "start")))
+        alpha = self.joint.square(self._given(start.alpha))
         full = self.samples.taking_part(start.kind) == 2
         before = self.samples.taking_part(start.upper)
         ratio = np.divide(self.joint.upper, before, out=np.ones(len(before)), where=before > 0.0)[:, None]
-        return feasible(self.joint, np.where(full, alpha * ratio, alpha))
+        return self.joint.square(feasible(self.svm, self.joint.flat(np.where(full, alpha * ratio, alpha))))
 
     def prove(self, result: JointResult, *, tol: float | None = None) -> Proof:
         """As of a machine of one decision function, of all classes at once."""
@@ -239,33 +258,31 @@ class JointProblem(Machine[JointResult]):
 
         return verified(self, result, tol)
 
-    def _note(self, point: JointPoint) -> str:
+    def _note(self, point: Certificate) -> str:
         """What else the user of this machine should know."""
         return note(self, point)
 
-    def _result(self, point: JointPoint, **record: Any) -> JointResult:
+    def _result(self, point: Certificate, **record: Any) -> JointResult:
         """The result of a certified point, with the record of how it came about."""
         self.samples.check()  # before anything is said of the point
-        samples, dual = self.samples, self.joint
-        model = self._model(point)
-        f, label = self._spread(point.f), self.label
+        samples, dual, label = self.samples, self.joint, self.label
+        model, t = self._model(point), dual.square(point.short if point.slack is None else point.slack)
+        alpha, missing = self._spread(dual.square(point.alpha)), self._spread(t)
+        whole = JointDual(label, dual.k, samples.spread(dual.upper), dual.level, dual.shared, dual.intercept)
         if not samples.takes_all:
             absent = np.flatnonzero(samples.weight == 0)
-            f[absent] = model.decision_function(self.X[absent])
-        whole = JointDual(label, dual.k, samples.spread(dual.upper), dual.level, dual.shared, dual.intercept)
-        missing, alpha = whole.missing(f), self._spread(point.alpha)
-        short = np.maximum(missing, 0.0)
+            missing[absent] = replace(whole, label=label[absent]).missing(model.decision_function(self.X[absent]))
+        short, coef = np.maximum(missing, 0.0), point.coef.reshape(dual.k, -1).T
         return JointResult(
-            alpha=alpha, coef=self._spread(point.coef), b=point.b, primal=point.primal, dual=point.dual,
-            gap=point.gap, rounding=max(point.gap - max(point.measured, 0.0), 0.0),
-            kind=self._spread(self._kinds(point)),
-            missing=missing, xi=short.max(axis=1) if dual.shared else short, terms=whole.terms(alpha, missing),
-            upper=whole.upper, label=label, model=model, title=self.title, problem=bare(self), **record,
+            alpha=alpha, coef=self._spread(coef), b=model.b, primal=point.primal, dual=point.dual, gap=point.gap,
+            rounding=point.rounding, kind=self._spread(self._kinds(dual.square(point.alpha), t)), missing=missing,
+            xi=short.max(axis=1) if dual.shared else short, terms=whole.terms(alpha, missing), upper=whole.upper,
+            label=label, model=model, title=self.title, problem=bare(self), **record,
         )  # fmt: skip
 
-    def _kinds(self, point: JointPoint) -> NDArray[np.int8]:
-        """`JointResult.kind`, by comparing α with the slack, and not by a cut: as `reading.kinds`."""
-        dual, alpha, t = self.joint, point.alpha, point.missing
+    def _kinds(self, alpha: FloatArray, t: FloatArray) -> NDArray[np.int8]:
+        """`JointResult.kind`, by comparing α with the slack, and not by a cut: as `reading.kinds`. (n, k) each."""
+        dual = self.joint
         C = dual.upper[:, None]
         way = 0.5 / np.maximum(self.space.centred.diagonal(), 1e-12 * self.space.scale)[:, None]
         worst = np.maximum(t.max(axis=1), 0.0)[:, None] if dual.shared else 0.0
@@ -280,16 +297,15 @@ class JointProblem(Machine[JointResult]):
         kind[(kind == 1) & full & (room <= little)] = 2
         return kind
 
-    def _model(self, point: JointPoint) -> JointModel:
-        samples, space = self.samples, self.space
-        d = samples.X.shape[1]
+    def _model(self, point: Certificate) -> JointModel:
+        samples, space, k = self.samples, self.space, self.joint.k
+        d, coef = samples.X.shape[1], point.coef.reshape(k, -1).T
         common: dict[str, Any] = {
-            "kernel": space.kernel, "classes": self.classes, "b": point.b, "n_features": d,
+            "kernel": space.kernel, "classes": self.classes, "b": point.intercepts, "n_features": d,
             "feature_names": samples.feature_names,
         }  # fmt: skip
         if point.w is not None:
-            empty = np.zeros((0, len(point.b)))
-            return JointModel(coef=empty, vectors=np.zeros((0, d)), w=np.ascontiguousarray(point.w.T), **common)
-        kept = np.flatnonzero(point.coef.any(axis=1))
+            return JointModel(coef=np.zeros((0, k)), vectors=np.zeros((0, d)), w=point.w.reshape(k, d), **common)
+        kept = np.flatnonzero(coef.any(axis=1))
         vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
-        return JointModel(coef=point.coef[kept], vectors=vectors, w=None, **common)
+        return JointModel(coef=coef[kept], vectors=vectors, w=None, **common)

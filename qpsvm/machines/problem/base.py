@@ -10,24 +10,19 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.frozen import made, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.errors import AbsentError, QPSVMError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.bounds.repair import feasible_start
 from qpsvm.machines.infeasible.evidence import with_feasible_rows
 from qpsvm.machines.problem import reading as way
 from qpsvm.machines.problem.forms import Form, check_form, dual_formula, dual_qp, qp_with_rows, scaling
 from qpsvm.machines.problem.judge import Judge, note, polished, verdict
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.machines.problem.machine import Machine
-from qpsvm.machines.problem.starts import neighbouring_alpha
+from qpsvm.machines.problem.starts import start
 from qpsvm.program.qp import QP
 from qpsvm.program.record import Record, Textbook, primal_qp
 from qpsvm.program.solution import LaterQP, QPSolution, ScaledQP, Status
@@ -108,6 +103,10 @@ class Problem(Machine[SVMResult]):
     #: What the variables of the primal are called in place of w, b, …
     letters: ClassVar[Mapping[str, str]] = {}
 
+    #: What reads and judges the points of a machine: functions over what it states.
+    certify, read, interpret, start = way.certify, way.read, way.interpret, start
+    _given, _polished, _note, _result, _dual_formula = way.given, polished, note, way.svm_result, dual_formula
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         Problem.machines.setdefault(cls.__name__, cls)  # a machine of a user does not stand in for one of ours
@@ -133,7 +132,7 @@ class Problem(Machine[SVMResult]):
     @property
     def shown_target(self) -> FloatArray | None:
         """The target of a regression, (n,); None for other machines."""
-        return None
+        return self.samples.target if self.learns == "numbers" else None
 
     @property
     def shown_pairs(self) -> IntArray | None:
@@ -205,9 +204,7 @@ class Problem(Machine[SVMResult]):
         """As `solver_qp`, but a dual is written down when somebody looks at it."""
         if check_form(form) == "primal" or self.constraints:
             return self.solver_qp(form)
-        factors = variables, rows, objective = self._scaling(form)
-        for factor in (*variables.values(), *rows.values(), objective):
-            as_positive(factor, "a positive scale")
+        factors = self._scaling(form)
         original = LaterQP(Statement(self._stated), lambda: self._qp("dual", textbook=False))
         scaled = LaterQP(Statement(self._stated).scaled(*factors), lambda: original.scaled(*factors))
         return ScaledQP(scaled, original, *factors)
@@ -218,85 +215,6 @@ class Problem(Machine[SVMResult]):
         if self.intercept != "penalised" or self.constraints:
             return self.svm
         return self._dual(self.space.with_penalised_intercept(), None)
-
-    def _dual_formula(self, svm: SVMDual) -> str:
-        """The objective of the dual, for people."""
-        return dual_formula(self, svm)
-
-    def certify(self, alpha: ArrayLike, w: ArrayLike | None = None) -> Certificate:
-        """Turn any α into a feasible primal-dual pair with a certified gap.
-
-        Parameters
-        ----------
-        alpha : array_like, shape (n,), or (2n,) of a regression
-            Anything finite; it is repaired first. Indexed by the caller's rows.
-        w : array_like, shape (d,) or (n,), optional
-            An explicit weight vector for a linear kernel, as `result.w` has it, used where its primal value is the
-            better one. For another kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the
-            certificate needs the kernel values of those samples only, however many α are not 0.
-
-        Returns
-        -------
-        Certificate
-            Over the rows of positive weight.
-
-        Raises
-        ------
-        DataError
-            Another shape, or values that are not finite.
-
-        Examples
-        --------
-        Be the solver: any α gives bounds on the optimal value, ½ here, and the right one gives it exactly.
-
-        >>> import qpsvm
-        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-        >>> guess = problem.certify([0.1, 0.3, 0.3, 0.1])
-        >>> guess.dual <= 0.5 <= guess.primal
-        True
-        >>> right = problem.certify([0.0, 0.5, 0.5, 0.0])
-        >>> print(round(right.dual, 6), round(right.primal, 6), right.gap < 1e-12)
-        0.5 0.5 True
-        """
-        return way.certified(self, alpha, w)
-
-    def _given(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
-        return way.given(self, alpha, name)
-
-    def start(self, start: SVMResult | ArrayLike) -> FloatArray:
-        """An α to begin at: from the result of a neighbouring problem, or given.
-
-        Parameters
-        ----------
-        start : SVMResult, or array_like of shape (n,), or (2n,) of a regression
-            A result over the same rows keeps its split: what is at its bound goes to the new bound. From a result
-            over other rows of the same features, α follows from the margins y_i f(x_i) that it gives these.
-
-        Returns
-        -------
-        ndarray, shape (rows that take part,)
-            Feasible.
-
-        Raises
-        ------
-        DataError
-            Another shape or other features, or values that are not finite.
-
-        Examples
-        --------
-        What was at its bound C = 0.1 starts at the new one:
-
-        >>> import qpsvm
-        >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
-        >>> before = qpsvm.solve(qpsvm.CSVM(X, y, C=0.1))
-        >>> print(before.alpha.round(6))
-        [0.075 0.1   0.1   0.075]
-        >>> print(qpsvm.CSVM(X, y, C=0.2).start(before).round(6))
-        [0.075 0.2   0.2   0.075]
-        """
-        guess = neighbouring_alpha(self, start) if isinstance(start, SVMResult) else self._given(start, "start")
-        with np.errstate(all="ignore"):  # what overflows is clipped
-            return feasible_start(self.svm, guess)
 
     def in_own_units(self, alpha: FloatArray) -> FloatArray:
         """Rescale α of a problem with margin level 1 to the units of this machine's α.
@@ -321,113 +239,12 @@ class Problem(Machine[SVMResult]):
         """
         return alpha
 
-    def read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
-        """Read α off a solution, and w where it is explicit.
-
-        Parameters
-        ----------
-        solution : QPSolution
-            Of one of this problem's QPs.
-        form : "dual" or "primal"
-            Which one.
-
-        Returns
-        -------
-        alpha : ndarray, shape (rows that take part,)
-            As the solver left it: not repaired. Zeros where it gave no point.
-        w : ndarray, shape (d,), or None
-            None where there is none, or it is not finite. Of a kernel that is not linear, coefficients over the samples
-            in its place, (rows that take part,).
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
-        >>> alpha, w = problem.read(qpsvm.compile(problem.qp("primal"), "cvxopt").solve(), "primal")
-        >>> print(alpha.round(5), w.round(5))
-        [0.5 0.5] [1.]
-        """
-        return way.read(self, solution, form)
-
-    def interpret(
-        self,
-        solution: QPSolution,
-        *,
-        tol: float = 1e-6,
-        polished: bool = True,
-        form: Form | None = None,
-        backend: str = "",
-        build_time: float = 0.0,
-        certifying: float = float("inf"),
-        polishing: Clock | None = None,
-        clock: Clock | None = None,
-    ) -> SVMResult:
-        """Read α from a solution of one of this problem's QPs, polish it, and certify it.
-
-        Parameters
-        ----------
-        solution : QPSolution
-            Of `qp(form)`, or of `solver_qp(form)` after `unscale`.
-        tol : float
-            Relative gap, rounding included, up to which the result is `optimal`.
-        polished : bool
-            Whether to improve the solver's point first (`polish`).
-        form : "dual" or "primal", optional
-            Read off the variables' names where absent.
-        backend, build_time : str, float
-            Who solved, and seconds, for the record.
-        certifying : float
-            Seconds that a certificate may take: where α has too many support vectors, some of them are certified.
-        polishing : Clock, optional
-            What polishing may take.
-        clock : Clock, optional
-            Of the whole run: what a machine has still to find out, it looks for while this runs.
-
-        Returns
-        -------
-        SVMResult
-            With `error` set to what `solve(check=True)` raises, or None.
-
-        Raises
-        ------
-        ParameterTypeError, DataError
-            No solution, or one of another QP.
-
-        Examples
-        --------
-        CVXOPT by hand; what comes back is certified all the same:
-
-        >>> import qpsvm
-        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-        >>> solution = qpsvm.compile(problem.qp("primal"), "cvxopt").solve()
-        >>> result = problem.interpret(solution)
-        >>> print(result.status, result.form, result.alpha.round(6))
-        optimal primal [0.  0.5 0.5 0. ]
-        """
-        return way.interpreted(
-            self, solution, tol, polished, form, certifying, polishing, clock, backend=backend, build_time=build_time
-        )
-
-    def _polished(
-        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
-    ) -> Certificate:
-        """The certificate of a better α, within the clock; one certificate takes `each` seconds."""
-        return polished(self, certificate, tol, clock, each)
-
     def _judge(
         self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
         """The status that the certificate gives, or that of a better one."""
         del polished, clock
         return certificate, *verdict(certificate, solution.status, tol, self._note(certificate)), None
-
-    def _note(self, certificate: Certificate) -> str:
-        """What else the user of this machine should know."""
-        return note(self, certificate)
-
-    def _result(self, certificate: Certificate, **record: Any) -> SVMResult:
-        """The result of a certified point, with the record of how it came about."""
-        return way.svm_result(self, certificate, title=self.title, **record)
 
     @abstractmethod
     def _record(self) -> Record:

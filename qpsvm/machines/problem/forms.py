@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.vectors import common_value, repeated, times
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.base.resources.communicator import Communicator
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.program.qp import QP, Rows
@@ -77,17 +77,13 @@ def alpha_unit(svm: SVMDual, kappa: float) -> float:
 
     Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
     """
-    finite = svm.upper[np.isfinite(svm.upper)] if common_value(svm.upper) is None else svm.upper
-    if not svm.comm.serial:
+    largest = common_value(svm.upper) if svm.comm.serial else None
+    if largest is None:
         largest = _mean(svm.upper[np.isfinite(svm.upper)], svm.comm, np.inf)
-    else:
-        largest = float(finite.mean() if common_value(finite) is None else finite[0]) if len(finite) else np.inf
     if svm.homogeneous:
         sizes = [size for size in (largest, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
         return max(min(sizes, default=1.0), SMALLEST_UNIT)
-    bend = (
-        (float(svm.curvature.mean()) if svm.comm.serial else _mean(svm.curvature, svm.comm, 0.0)) if svm.curved else 0.0
-    )
+    bend = _mean(svm.curvature, svm.comm, 0.0) if svm.curved else 0.0
     unit = min(level_size(svm) / (kappa + bend), largest)
     return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
 
@@ -107,12 +103,20 @@ def _mean(values: FloatArray, comm: Communicator, default: float) -> float:
 def scaling(
     svm: SVMDual, kappa: float, form: Form, letters: Mapping[str, str] | None = None
 ) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them; `letters` as in `Problem`."""
+    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them; `letters` as in `Problem`.
+
+    Raises ParameterError.
+    """
     users, svm = svm.users, svm if svm.users is None else svm.users.own
     unit = alpha_unit(svm, kappa)
     level = unit * kappa if svm.homogeneous else level_size(svm)
     price = svm.unit * unit * level
-    objective = 1.0 / price if price > 0.0 else np.inf  # which `QP.scaled` refuses
+    if not all(size > 0.0 and 1.0 / size < np.inf for size in (price, unit if form == "dual" else level)):
+        raise ParameterError(
+            f"no scale makes ordinary numbers of α near {unit:.1e} and levels near {level:.1e}: multiply X, the "
+            "targets, or C and the weights by a constant, or standardise X"
+        )
+    objective = 1.0 / price
     if form == "dual":
         prices = {SCALED_PRICES: unit} if users else {}
         rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}

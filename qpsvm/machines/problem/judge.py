@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.progress import Clock, noted
-from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.certify import certify
+from qpsvm.bounds.class_space import accuracy_of
 from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, POLISHED, TEACHING_ROWS, polish
 from qpsvm.bounds.repair import feasible_start
 from qpsvm.bounds.restoration import Held
@@ -55,7 +55,7 @@ class Judge:
     def counting(self) -> Counting:
         """What bounds the gap of points."""
         users = self.svm.users
-        return Counting(Accuracy(self.space), self.svm, None if users is None else users.equal)
+        return Counting(accuracy_of(self.space), self.svm, None if users is None else users.equal)
 
     @remembered
     def held(self) -> Held:

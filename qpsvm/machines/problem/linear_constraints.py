@@ -30,7 +30,7 @@ from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.base.arrays.words import outline
-from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
+from qpsvm.base.errors import AbsentError, DataError, ParameterError, UnsupportedError
 from qpsvm.data.rows import RowSource, Stacked, as_row_source
 from qpsvm.program.svm_dual import Group, SVMDual, Users
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -239,7 +239,7 @@ class UserRows:
 
         Shapes: gram (n + q, n + q).
         """
-        p, known = self.p, own.level_radius
+        p, known, wide = self.p, own.level_radius, own.upper_radius
         none = np.zeros(p)
         groups = tuple(  # (OWN.6)
             Group(g.name, g.multiplier, np.concatenate([g.column, -self.c if g.multiplier == "b" else none]), g.total,
@@ -248,7 +248,7 @@ class UserRows:
         )  # fmt: skip
         rows, mix = own.rows, own.mix
         if self.mix is not None or mix is not None:
-            first = mix if mix is not None else _picked(np.arange(n) if rows is None else rows, n)
+            first = mix if mix is not None else sp.eye_array(n, format="csr")[slice(None) if rows is None else rows]
             rows, mix = None, sp.csr_array(sp.block_diag([first, sp.eye_array(p) if self.mix is None else self.mix]))
         elif rows is not None:
             rows = np.concatenate([rows, n + np.arange(p)])
@@ -258,6 +258,7 @@ class UserRows:
             upper=np.concatenate([own.upper, np.full(p, np.inf)]), curvature=np.concatenate([own.curvature, none]),
             groups=groups, rows=rows, unit=own.unit, mix=mix,
             level_radius=np.concatenate([np.zeros(own.m) if known is None else known, self.h_radius]) if off else None,
+            upper_radius=None if wide is None else np.concatenate([wide, none]),
             users=Users(own.over(Diagonal(repeated(1.0, n))), self.names, self.opposite()),
         )  # fmt: skip
 
@@ -266,12 +267,6 @@ def _beside(formula: str) -> str:
     """An equality with the rows' part in it."""
     left, _, right = formula.rpartition(" = ")
     return f"{left} − cᵀλ = {right}"
-
-
-def _picked(rows: IntArray, n: int) -> sp.csr_array:
-    """A selection of rows as a matrix: (m, n)."""
-    m = len(rows)
-    return sp.csr_array((np.ones(m), rows, np.arange(m + 1)), shape=(m, n))
 
 
 def as_list(constraints: Any) -> tuple[Rows, ...]:
@@ -288,11 +283,23 @@ def as_list(constraints: Any) -> tuple[Rows, ...]:
     return tuple(items)
 
 
-def user_rows(items: tuple[Rows, ...], kernel: Kernel, d: int, size: float, diagonal: float) -> UserRows:
-    """(USER.1) of what a user has asked for.
+def computed_rows(problem: Any) -> UserRows:
+    """The linear constraints of a problem as they are computed with."""
+    X, rows = problem.samples.taken, textbook_rows(problem)
+    own = X.squared_norms() if isinstance(X, RowSource) else problem.kernel.diagonal(X)
+    usual = float(np.sqrt(max(float(np.mean(own)), 0.0))) or 1.0
+    return rows.scaled(lengths_of(rows, problem.kernel), usual)
 
-    Raises UnsupportedError, DataError, ParameterError.
+
+def textbook_rows(problem: Any) -> UserRows:
+    """(USER.1) of what a user has asked for, as it is written.
+
+    Raises UnsupportedError, DataError, ParameterError, AbsentError.
     """
+    if not problem.constraints:
+        raise AbsentError(f"{type(problem).__name__} has no linear constraints")
+    items, kernel, d = problem.constraints, problem.kernel, problem.X.shape[1]
+    size, diagonal = problem.size_of_f, problem.diagonal
     if isinstance(kernel, Precomputed):
         raise UnsupportedError("rows of your own need the samples: they are not there with a precomputed kernel")
     if isinstance(kernel, FeatureMap):

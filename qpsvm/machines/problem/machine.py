@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +20,8 @@ from qpsvm.base.resources.communicator import Communicator
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.forms import Form, check_form
-from qpsvm.machines.problem.linear_constraints import UserRows, as_list, lengths_of, user_rows
-from qpsvm.machines.problem.parameters import as_psd, described
+from qpsvm.machines.problem.linear_constraints import UserRows, as_list, computed_rows, textbook_rows
+from qpsvm.machines.problem.parameters import as_intercept, checked, described, in_words, one_of
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
 from qpsvm.program.qp import QP
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 #: The type of a machine's result.
 R = TypeVar("R")
-#: Linear constraints that are named where a problem is shown.
-NAMED_ROWS = 3
 
 
 class Machine(ABC, Generic[R]):
     """A machine whose solution is an R. Arrays that it keeps are read-only: what is worked out of them is kept, too."""
 
+    #: What the machine is called, for people.
+    called: str = ""
     #: The names of the machine's own parameters, which `_keep` checks and keeps.
     own: ClassVar[tuple[str, ...]] = ()
     #: What is learnt of a sample beside its features: one of two labels, a number, a place in an order, or nothing.
@@ -58,10 +58,12 @@ class Machine(ABC, Generic[R]):
     mapped: ClassVar[bool] = True
 
     def __init__(
-        self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None
+        self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None, **own: Any
     ) -> None:
         self.constraints = () if constraints is None else as_list(constraints)
         self._take(samples, kernel, intercept, psd)
+        if own:
+            self._keep(**own)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -76,7 +78,7 @@ class Machine(ABC, Generic[R]):
 
     def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
         """Check and keep what every machine has."""
-        kernel = as_kernel(kernel)
+        kernel = kernel if isinstance(kernel, Kernel) else as_kernel(kernel)
         if isinstance(samples.X, RowSource) and not isinstance(kernel, (Linear, FeatureMap)):
             samples = samples.gathered()
         self.samples = samples
@@ -85,14 +87,15 @@ class Machine(ABC, Generic[R]):
         if isinstance(kernel, Precomputed) and n != d:
             raise DataError(f"a precomputed kernel matrix must be square, got shape {self.X.shape}")
         self.kernel: Kernel = kernel.resolve(samples.taken if isinstance(kernel, FeatureMap) else self.X)
-        self.intercept: Intercept = intercept
-        self.psd: PSDRule = as_psd(psd)
+        self.intercept: Intercept = as_intercept(intercept)
+        self.psd: PSDRule = one_of(psd, "psd", get_args(PSDRule))
         if self.constraints:
-            user_rows(self.constraints, self.kernel, d, self.size_of_f, self.diagonal)  # only checked
+            textbook_rows(self)  # only checked
 
     def _keep(self, **own: Any) -> None:
         """Check and keep the machine's own parameters, those of `own`."""
-        assert not own
+        for name, value in own.items():
+            setattr(self, name, checked(name, value, self.samples))
 
     def replace(self, **parameters: Any) -> Self:
         """The same problem with other parameters, sharing samples and, where the kernel stays, the Gram matrix.
@@ -140,13 +143,16 @@ class Machine(ABC, Generic[R]):
         """What the problem is made of, a label and a short text each."""
         said = [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
         names = self._textbook_rows.names if self.constraints else ()
-        first = f"{', '.join(names[:NAMED_ROWS])}{', …' if len(names) > NAMED_ROWS else ''}"
+        first = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
         return [*said, ("constraints", f"{len(names)} rows: {first}")] if names else said
 
-    @property
-    @abstractmethod
+    @remembered
     def title(self) -> str:
         """The machine with its parameters, for people."""
+        own = "".join(in_words(name, getattr(self, name)) for name in self.own)
+        kept = self.intercept if self.learns in ("labels", "numbers") else "free"  # of the others it is no choice
+        intercept = "" if kept == "free" else f", intercept {kept or 'absent'}"
+        return f"{self.called or type(self).__name__}{own}{intercept}, kernel {self.kernel}"
 
     @property
     def n(self) -> int:
@@ -222,17 +228,22 @@ class Machine(ABC, Generic[R]):
         """How many α there are, those of samples that take no part included."""
         return self.sides * self.n
 
+    @remembered
+    def in_dual(self) -> NDArray[np.bool_]:
+        """Which of the α are in the dual, those of samples that take part: (alphas,)."""
+        return np.tile(self.sample_weight > 0.0, self.sides)
+
     def _gather(self, alpha: FloatArray) -> FloatArray:
         """The entries of an array over the caller's α, (alphas, …), over the rows of the dual: (m, …)."""
-        if self.takes_all:
-            return alpha
-        return np.concatenate([self.taking_part(side) for side in np.split(alpha, self.sides)])
+        return alpha if self.takes_all else alpha[self.in_dual]
 
     def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """An array over the rows of the dual, (m, …), over the caller's α: 0 where a sample takes no part."""
         if self.takes_all:
             return values
-        return np.concatenate([self.samples.spread(side) for side in np.split(values, self.sides)])
+        whole = np.zeros((self.alphas, *values.shape[1:]), dtype=values.dtype)
+        whole[self.in_dual] = values
+        return whole
 
     @remembered
     def space(self) -> FeatureSpace:
@@ -255,13 +266,12 @@ class Machine(ABC, Generic[R]):
     @remembered
     def user_rows(self) -> UserRows | None:
         """The linear constraints as they are computed with; None without any."""
-        if not self.constraints:
-            return None
-        X = self.samples.taken
-        own = X.squared_norms() if isinstance(X, RowSource) else self.kernel.diagonal(X)
-        usual = float(np.sqrt(max(float(np.mean(own)), 0.0))) or 1.0
-        rows = self._textbook_rows
-        return rows.scaled(lengths_of(rows, self.kernel), usual)
+        return computed_rows(self) if self.constraints else None
+
+    @property
+    def _textbook_rows(self) -> UserRows:
+        """The same as the user wrote them."""
+        return textbook_rows(self)
 
     @property
     def _row_scale(self) -> FloatArray:
@@ -269,13 +279,6 @@ class Machine(ABC, Generic[R]):
         if self.user_rows is None:
             raise AbsentError(f"{type(self).__name__} has no linear constraints")
         return self.user_rows.scale
-
-    @property
-    def _textbook_rows(self) -> UserRows:
-        """The same as the user wrote them."""
-        if not self.constraints:
-            raise AbsentError(f"{type(self).__name__} has no linear constraints")
-        return user_rows(self.constraints, self.kernel, self.X.shape[1], self.size_of_f, self.diagonal)
 
     @remembered
     def _by_differences(self) -> Self | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_penalties, as_positive, as_real
@@ -17,7 +19,7 @@ from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, nearest
 from qpsvm.data.samples import Samples
-from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.kernels.gram import Intercept
 
 if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Proof
@@ -112,42 +114,40 @@ def price_in_words(C: FloatArray) -> str:
     return f"{low:g}" if low == high else f"{low:g} … {high:g}"
 
 
-def sharing(twin: Any, problem: Any) -> Any:
-    """A machine that was made of another one's samples, with the names of its columns and its Gram matrix."""
-    twin.samples = problem.samples
-    same = (problem.kernel, problem.intercept, problem.affine)
-    if (twin.kernel, twin.intercept, twin.affine) == same:
-        twin.__dict__["space"] = problem.space
-    return twin
-
-
-def as_intercept(intercept: Intercept) -> Intercept:
-    """Check the name of an intercept.
+def one_of(value: Any, name: str, known: tuple[Any, ...]) -> Any:
+    """Check a parameter that is one of a few words, or None where that is among them.
 
     Raises UnknownOptionError.
     """
-    if intercept is not None and (not isinstance(intercept, str) or intercept not in ("free", "penalised")):
-        known = ("free", "penalised", None)
-        raise UnknownOptionError(f"unknown intercept {shown(intercept)}; {nearest(intercept, known)}")
-    return intercept
+    if not (value is None or isinstance(value, str)) or value not in known:
+        raise UnknownOptionError(f"unknown {name} {shown(value)}; {nearest(value, known)}")
+    return value
 
 
-def as_psd(psd: PSDRule) -> PSDRule:
-    """Check the name of a rule for an indefinite kernel.
-
-    Raises UnknownOptionError.
-    """
-    if not isinstance(psd, str) or psd not in get_args(PSDRule):
-        raise UnknownOptionError(f"unknown psd {shown(psd)}; {nearest(psd, get_args(PSDRule))}")
-    return psd
+def as_intercept(intercept: Any) -> Intercept:
+    """Check the name of an intercept. Raises UnknownOptionError."""
+    found: Intercept = one_of(intercept, "intercept", ("free", "penalised", None))
+    return found
 
 
-def as_share(nu: float, feasible: bool = False) -> float:
+def within(words: str, fits: Callable[[float], bool]) -> Callable[[Any, str], float]:
+    """A check of a finite number, which raises ParameterError or ParameterTypeError."""
+
+    def check(value: Any, name: str) -> float:
+        number = as_real(value, name)
+        if not fits(number):
+            raise ParameterError(f"{name} must be {words}, got {value!r}")
+        return number
+
+    return check
+
+
+def as_share(nu: float, name: str = "nu", feasible: bool = False) -> float:
     """Check a ν that may be anything up to 1; beyond it there may be a `feasible` α, or none.
 
     Raises InfeasibleNuError, ParameterError, ParameterTypeError.
     """
-    nu = as_positive(nu, "nu")
+    nu = as_positive(nu, name)
     if nu > 1.0:
         error = InfeasibleNuError(nu, 1.0, balance=False)
         error._evidence = partial(_proof_of_share, nu, feasible)
@@ -161,23 +161,47 @@ def _proof_of_share(nu: float, feasible: bool) -> Proof:
     return share(nu, feasible)
 
 
-def as_width(epsilon: float) -> float:
-    """Check half the width of a tube.
+class Hyperparameter(NamedTuple):
+    """A parameter of machines: its letter, for people, what it is, and the check of a value by its name."""
 
-    Raises ParameterError, ParameterTypeError.
+    letter: str
+    what: str
+    check: Callable[[Any, str], Any]
+
+
+#: Those that machines name in `own`. A C may be one for each sample, `prices`.
+HYPERPARAMETERS = {
+    "C": Hyperparameter("C", "penalty of slack", as_positive),
+    "nu": Hyperparameter("ν", "bound on the share of errors, or of rows outside", as_share),
+    "lam": Hyperparameter("λ", "weight of the norm", as_positive),
+    "epsilon": Hyperparameter(
+        "ε", "half the width of the tube, in units of the target",
+        within("at least 0 and finite", lambda value: 0.0 <= value < LARGEST_VALUE),
+    ),
+    "quantile": Hyperparameter(
+        "τ", "share of the targets that is to lie below f",
+        within("above 0 and below 1", lambda value: 0.0 < value < 1.0),
+    ),
+    "width": Hyperparameter("h", "slack up to which the penalty is its square", as_positive),
+    "loss": Hyperparameter(
+        "loss", "what is beyond the tube costs", lambda value, name: one_of(value, name, ("absolute", "squared"))
+    ),
+}  # fmt: skip
+
+
+def checked(name: str, value: Any, samples: Samples) -> Any:
+    """A machine's own parameter as it is kept.
+
+    Raises ParameterError, ParameterTypeError, UnknownOptionError.
     """
-    epsilon = as_real(epsilon, "epsilon")
-    if not 0.0 <= epsilon < LARGEST_VALUE:
-        raise ParameterError(f"epsilon must be at least 0 and finite, got {epsilon!r}")
-    return epsilon
+    if name == "C":
+        return prices(value, samples)
+    return HYPERPARAMETERS[name].check(value, name) if name in HYPERPARAMETERS else value  # one of a user's machine
 
 
-def as_quantile(quantile: float) -> float:
-    """Check the share of a quantile.
-
-    Raises ParameterError, ParameterTypeError.
-    """
-    quantile = as_real(quantile, "quantile")
-    if not 0.0 < quantile < 1.0:
-        raise ParameterError(f"quantile must be above 0 and below 1, got {quantile!r}")
-    return quantile
+def in_words(name: str, value: Any) -> str:
+    """A machine's own parameter for a title; nothing of one that is no number."""
+    if isinstance(value, str):
+        return ""
+    number = price_in_words(value) if isinstance(value, np.ndarray) else f"{value:g}"
+    return f", {HYPERPARAMETERS[name].letter if name in HYPERPARAMETERS else name} = {number}"

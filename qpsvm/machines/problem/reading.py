@@ -31,14 +31,37 @@ from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
-from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 
 #: Letters of the names of a user's rows that a table keeps.
 LONGEST_NAME = 64
 
 
 def read(problem: Any, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
-    """`Problem.read`."""
+    """Read α off a solution, and w where it is explicit.
+
+    Parameters
+    ----------
+    solution : QPSolution
+        Of one of this problem's QPs.
+    form : "dual" or "primal"
+        Which one.
+
+    Returns
+    -------
+    alpha : ndarray, shape (rows that take part,)
+        As the solver left it: not repaired. Zeros where it gave no point.
+    w : ndarray, shape (d,), or None
+        None where there is none, or it is not finite. Of a kernel that is not linear, coefficients over the samples
+        in its place, (rows that take part,).
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
+    >>> alpha, w = problem.read(qpsvm.compile(problem.qp("primal"), "cvxopt").solve(), "primal")
+    >>> print(alpha.round(5), w.round(5))
+    [0.5 0.5] [1.]
+    """
     if solution.x is None:
         return np.zeros(problem.svm.m), None
     x, w = solution.x, None
@@ -61,7 +84,7 @@ def read(problem: Any, solution: QPSolution, form: Form) -> tuple[FloatArray, Fl
     return (alpha if all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
 
 
-def given(problem: Any, alpha: ArrayLike, name: str) -> FloatArray:
+def given(problem: Any, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
     """α as a user gives it, multipliers of the constraints behind it or not, over the rows of the dual: (m,)."""
     rows = problem.user_rows
     if rows is None:
@@ -75,10 +98,43 @@ def given(problem: Any, alpha: ArrayLike, name: str) -> FloatArray:
     )
 
 
-def certified(problem: Any, alpha: ArrayLike, w: ArrayLike | None) -> Certificate:
-    """`Problem.certify`."""
+def certify(problem: Any, alpha: ArrayLike, w: ArrayLike | None = None) -> Certificate:
+    """Turn any α into a feasible primal-dual pair with a certified gap.
+
+    Parameters
+    ----------
+    alpha : array_like, shape (n,), or (2n,) of a regression
+        Anything finite; it is repaired first. Indexed by the caller's rows.
+    w : array_like, shape (d,) or (n,), optional
+        An explicit weight vector for a linear kernel, as `result.w` has it, used where its primal value is the
+        better one. For another kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the
+        certificate needs the kernel values of those samples only, however many α are not 0.
+
+    Returns
+    -------
+    Certificate
+        Over the rows of positive weight.
+
+    Raises
+    ------
+    DataError
+        Another shape, or values that are not finite.
+
+    Examples
+    --------
+    Be the solver: any α gives bounds on the optimal value, ½ here, and the right one gives it exactly.
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> guess = problem.certify([0.1, 0.3, 0.3, 0.1])
+    >>> guess.dual <= 0.5 <= guess.primal
+    True
+    >>> right = problem.certify([0.0, 0.5, 0.5, 0.0])
+    >>> print(round(right.dual, 6), round(right.primal, 6), right.gap < 1e-12)
+    0.5 0.5 True
+    """
     problem.samples.check()
-    a = problem._given(alpha, "alpha")
+    a = problem._given(alpha)
     explicit = None if w is None else as_real_vector(w, "w")
     if explicit is not None:
         width = (problem.space.samples.d if problem.space.is_linear else problem.n,)
@@ -94,7 +150,7 @@ def certified(problem: Any, alpha: ArrayLike, w: ArrayLike | None) -> Certificat
 def candidate(problem: Any, alpha: ArrayLike, tol: float) -> Any:
     """`Machine.at`."""
     problem.samples.check()
-    a, tol = problem._given(alpha, "alpha"), as_tolerance(tol)
+    a, tol = problem._given(alpha), as_tolerance(tol)
     with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
         measured = problem.judge.certify(a)
         certificate = counted(problem, measured, tol, polished=False)
@@ -112,18 +168,61 @@ def concluded(problem: Any, point: Any, said: Status, tol: float, **record: Any)
     return problem._result(point, status=status, message=message, **record)
 
 
-def interpreted(
+def interpret(
     problem: Any,
     solution: QPSolution,
-    tol: float,
-    polished: bool,
-    form: Form | None,
-    certifying: float,
-    polishing: Clock | None,
-    clock: Clock | None,
-    **record: Any,
+    *,
+    tol: float = 1e-6,
+    polished: bool = True,
+    form: Form | None = None,
+    backend: str = "",
+    build_time: float = 0.0,
+    certifying: float = float("inf"),
+    polishing: Clock | None = None,
+    clock: Clock | None = None,
 ) -> SVMResult:
-    """`Problem.interpret`."""
+    """Read α from a solution of one of this problem's QPs, polish it, and certify it.
+
+    Parameters
+    ----------
+    solution : QPSolution
+        Of `qp(form)`, or of `solver_qp(form)` after `unscale`.
+    tol : float
+        Relative gap, rounding included, up to which the result is `optimal`.
+    polished : bool
+        Whether to improve the solver's point first (`polish`).
+    form : "dual" or "primal", optional
+        Read off the variables' names where absent.
+    backend, build_time : str, float
+        Who solved, and seconds, for the record.
+    certifying : float
+        Seconds that a certificate may take: where α has too many support vectors, some of them are certified.
+    polishing : Clock, optional
+        What polishing may take.
+    clock : Clock, optional
+        Of the whole run: what a machine has still to find out, it looks for while this runs.
+
+    Returns
+    -------
+    SVMResult
+        With `error` set to what `solve(check=True)` raises, or None.
+
+    Raises
+    ------
+    ParameterTypeError, DataError
+        No solution, or one of another QP.
+
+    Examples
+    --------
+    CVXOPT by hand; what comes back is certified all the same:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> solution = qpsvm.compile(problem.qp("primal"), "cvxopt").solve()
+    >>> result = problem.interpret(solution)
+    >>> print(result.status, result.form, result.alpha.round(6))
+    optimal primal [0.  0.5 0.5 0. ]
+    """
     problem.samples.check()  # after the solver, before anything is said of its answer
     own = problem.svm if problem.svm.users is None else problem.svm.users.own
     form = read_form(solution, form, own.m, problem.level_rows)
@@ -147,10 +246,10 @@ def interpreted(
     in_time = problem.comm.broadcast(not stopped and (polishing is None or not polishing.stopped()))
     certificate = counted(problem, certificate, tol, in_time)
     certificate, status, message, error = problem._judge(certificate, solution, tol, polished and in_time, clock)
-    record["backend"] = record["backend"] or solution.solver.name
     found: SVMResult = problem._result(
         certificate, status=status, message=message, error=error, form=form, iterations=solution.iterations,
-        solve_time=solution.solve_time, solver=solution.solver, solver_gap=solver_gap, bounded=in_time, **record,
+        backend=backend or solution.solver.name, build_time=build_time, solve_time=solution.solve_time,
+        solver=solution.solver, solver_gap=solver_gap, bounded=in_time,
     )  # fmt: skip
     return found
 
@@ -163,8 +262,7 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
     (`problems.base` imports this file, so a problem is any object here.)
     """
     samples, space, size = problem.samples, problem.space, problem.size_of_f
-    pivoted = isinstance(problem.kernel, PivotedCholesky)
-    spread = _itself if samples.takes_all else problem._spread
+    spread = problem._spread
     kind, table = kinds(space, certificate) if certificate.kind is None else certificate.kind, None
     if problem.user_rows is not None:
         table = constraint_table(certificate, problem.user_rows, size)
@@ -179,7 +277,7 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
     if not samples.takes_all:
         problem._absent(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
     extras, intervals = problem._extras(certificate)
-    extras = {**extras, **(exact_bounds(problem, certificate, model) if bounded and pivoted else {})}
+    extras = {**extras, **(exact_bounds(problem, certificate, model) if bounded else {})}
     low, high = certificate.b_interval
     if certificate.w is not None:
         moved = model.b / size - certificate.b
@@ -192,12 +290,8 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
         rounding=certificate.rounding, kind=spread(kind) if svm.rows is None else samples.spread(by_sample(svm, kind)),
         yf=yf, margin=margin, upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit / size,
         model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds,
-        pairs=problem.shown_pairs, problem=bare(problem), **record,
+        pairs=problem.shown_pairs, problem=bare(problem), **{"title": problem.title, **record},
     )  # fmt: skip
-
-
-def _itself(values: NDArray[Any]) -> NDArray[Any]:
-    return values
 
 
 def without_rows(certificate: Certificate) -> Certificate:

@@ -26,7 +26,6 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import as_share
 from qpsvm.program.record import Equality, Numbers, Record
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
@@ -44,9 +43,7 @@ class Enclosing(Problem):
     )
     own: ClassVar[tuple[str, ...]] = ("nu",)
     learns = "none"
-
-    def _keep(self, *, nu: float) -> None:  # type: ignore[override]
-        self.nu = as_share(nu)
+    nu: float
 
     @property
     def predicted(self) -> NDArray[Any]:
@@ -72,19 +69,9 @@ class Regression(Problem):
     #: What the width of the tube adds to the dual, for people.
     width_formula: ClassVar[str] = ""
 
-    @property
-    def shown_target(self) -> FloatArray | None:
-        """t: (n,)."""
-        return self.samples.target
-
-    def _half_width(self, certificate: Certificate) -> float:
-        """ε: how far f may be from t at no price."""
-        raise NotImplementedError
-
-    @property
-    def _least_width(self) -> float:
-        """The ε up to which one number may be away from every t; 0 for a tube that has no width, or finds its own."""
-        return 0.0
+    def _half_width(self, certificate: Certificate | None = None) -> float:  # noqa: ARG002  (where it is found)
+        """ε: how far f may be from t at no price; 0 of a machine without a tube, or before it has found its own."""
+        return float(getattr(self, "epsilon", 0.0))
 
     @property
     def _still(self) -> FloatArray:
@@ -95,7 +82,7 @@ class Regression(Problem):
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
     ) -> Certificate:
         """Where the optimum is w = 0 at no price, no gap is relative to it: that point itself is the better one."""
-        t, width, comm = self.labels, self._least_width, self.samples.comm
+        t, width, comm = self.labels, self._half_width(), self.samples.comm
         ends = (comm.min(float(t.min(initial=math.inf))), comm.max(float(t.max(initial=-math.inf))))
         reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
         if reached and not self.constraints:  # (SVR.4)

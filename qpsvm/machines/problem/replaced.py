@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from qpsvm.base.arrays.frozen import bare, frozen
-from qpsvm.base.arrays.types import IntArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.vectors import common_value, repeated
-from qpsvm.base.errors import UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.data.rows import RowSource, SomeRows
 from qpsvm.data.samples import Samples
+from qpsvm.machines.problem.reading import check_result
 from qpsvm.space.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -55,6 +57,43 @@ def replaced(problem: Any, changes: Mapping[str, Any]) -> Any:
     return new
 
 
+def turned(problem: Any, machine: str, weight: FloatArray | None = None, scaled: bool = False, **own: Any) -> Any:
+    """A machine of another class, by name, over the same samples with the same kernel, intercept and constraints.
+
+    `scaled` says that its f is a multiple of this one's, so that constraints on f do not mean the same there. The file
+    of a machine may import this one's, so it is found by its name.
+
+    Raises UnsupportedError.
+    """
+    if scaled and problem.constraints:
+        raise UnsupportedError(
+            f"f of the {machine} is a multiple of f of this {type(problem).__name__}, which has linear constraints: "
+            "state these for the other machine"
+        )
+    samples, kind = problem.samples, getattr(import_module("qpsvm.machines"), machine)
+    if weight is not None:
+        samples = Samples(samples.X, samples.target, frozen(weight), samples.classes, samples.feature_names)
+    new = object.__new__(kind)
+    new.constraints = problem.constraints
+    new._take(samples, problem.kernel, problem.intercept, problem.psd)
+    new._keep(**own)
+    if weight is None and new.affine == problem.affine:
+        new.__dict__["space"] = problem.space
+    return new
+
+
+def share_of(problem: Any, result: Any, penalties: FloatArray) -> float:
+    """ν = Σα_i / Σ C_i s_i of a result of a problem.
+
+    Shapes: penalties (n,). Raises ParameterError, ParameterTypeError, DataError.
+    """
+    check_result(problem.samples, result)
+    nu = float(result.alpha.sum() / penalties.sum())
+    if not nu > 0.0:
+        raise ParameterError("every α is 0, so no ν > 0 belongs to this result")
+    return nu
+
+
 def restricted(problem: Any, rows: IntArray) -> Any:
     """The same machine over some of its samples, which all take part: the Gram matrix is a part of its own.
 
@@ -76,7 +115,7 @@ def restricted(problem: Any, rows: IntArray) -> Any:
     weight = weight if len(weight) == len(chosen) else weight[chosen]
     part = Samples(X, target, weight, samples.classes, samples.feature_names)
     _check_own(problem)
-    own = {name: _of(getattr(problem, name), samples.n, chosen) for name in problem.own}
+    own = {name: of_rows(getattr(problem, name), samples.n, chosen) for name in problem.own}
     new = over(problem, part, own)
     shared = space.restricted(rows, X) if isinstance(space, FeatureSpace) else None
     if shared is not None:
@@ -157,7 +196,7 @@ def in_space(problem: Any, space: FeatureSpace) -> Any:
     return new
 
 
-def _of(value: Any, n: int, rows: IntArray) -> Any:
+def of_rows(value: Any, n: int, rows: IntArray) -> Any:
     """A parameter for some of the rows: one a sample is picked, one for all stays."""
     if not _one_each(value, n):
         return value

@@ -16,11 +16,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import order_of
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError
-from qpsvm.bounds.repair import feasible
+from qpsvm.bounds.repair import feasible, feasible_start
 from qpsvm.data.rows import as_row_source
 from qpsvm.data.samples import Samples
 from qpsvm.program.costs import FEATURE_SECONDS, VALUE_SECONDS
@@ -73,6 +74,42 @@ def _largest(alpha: FloatArray, y: FloatArray, most: int) -> FloatArray:
 BAND = 0.1
 #: The kind of a sample whose α is at its bound.
 FULL = 2
+
+
+def start(problem: Any, start: SVMResult | ArrayLike) -> FloatArray:
+    """An α to begin at: from the result of a neighbouring problem, or given.
+
+    Parameters
+    ----------
+    start : SVMResult, or array_like of shape (n,), or (2n,) of a regression
+        A result over the same rows keeps its split: what is at its bound goes to the new bound. From a result
+        over other rows of the same features, α follows from the margins y_i f(x_i) that it gives these.
+
+    Returns
+    -------
+    ndarray, shape (rows that take part,)
+        Feasible.
+
+    Raises
+    ------
+    DataError
+        Another shape or other features, or values that are not finite.
+
+    Examples
+    --------
+    What was at its bound C = 0.1 starts at the new one:
+
+    >>> import qpsvm
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> before = qpsvm.solve(qpsvm.CSVM(X, y, C=0.1))
+    >>> print(before.alpha.round(6))
+    [0.075 0.1   0.1   0.075]
+    >>> print(qpsvm.CSVM(X, y, C=0.2).start(before).round(6))
+    [0.075 0.2   0.2   0.075]
+    """
+    guess = neighbouring_alpha(problem, start) if isinstance(start, SVMResult) else problem._given(start, "start")
+    with np.errstate(all="ignore"):  # what overflows is clipped
+        return feasible_start(problem.svm, guess)
 
 
 def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:

@@ -21,12 +21,13 @@ from qpsvm.base.arrays.vectors import common_value
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.machines import Problem
+from qpsvm.machines.problem.parameters import HYPERPARAMETERS
 from qpsvm.machines.problem.replaced import kernel_parameters, parameters
 
 #: The letters of the machines' own parameters and of the kernels', for people; of others the name.
 LETTERS = {
-    "lam": "λ", "nu": "ν", "epsilon": "ε", "quantile": "τ", "width": "h", "intercept": "b", "gamma": "γ", "coef0": "r",
-    "degree": "p",
+    **{name: each.letter for name, each in HYPERPARAMETERS.items()},
+    "intercept": "b", "gamma": "γ", "coef0": "r", "degree": "p",
 }  # fmt: skip
 #: Those that may be 0.
 FROM_ZERO = ("epsilon",)

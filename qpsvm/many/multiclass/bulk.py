@@ -26,12 +26,12 @@ from qpsvm.many.multiclass.exact_optimum import again, best_intercept, loop_poin
 from qpsvm.many.multiclass.gap_bounds import Points, gaps, kernel_points, linear_points, refined
 from qpsvm.many.multiclass.one_by_one import in_time, result_of
 from qpsvm.many.multiclass.split import Split
-from qpsvm.many.multiclass.stack import GramValues, LinearValues, RowValues, Stack, Values, stacked, with_shares
+from qpsvm.many.multiclass.stack import GramValues, LinearValues, Stack, Values, stacked, with_shares
 from qpsvm.many.multiclass.together import Results, Together
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.functions import RBF, Precomputed
+from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.gram import KernelGram, Treated, is_psd
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -40,16 +40,13 @@ EPS = float(np.finfo(float).eps)
 #: Rows of the largest machine up to which this road is the shorter one, with a linear kernel and with another. Beyond,
 #: `qpsvm.solve` looks at fewer kernel values, and at fewer rows; and LIBSVM's loop, which nothing can stop, grows long.
 LARGEST_LINEAR, LARGEST = 600, 1200
-#: The same for pairs of more than `MOST_ROWS` rows in all, of an RBF kernel.
+#: The same for pairs of more than `MOST_ROWS` rows in all, of another kernel than a linear one.
 LARGEST_APART = 2500
 #: With a linear kernel, interior points take some 12 d² products a row, and this road d with each other row:
 #: up to so many times d rows it is the shorter one.
 LARGEST_WIDTHS = 10
 #: The machines of this road, by the name of their one parameter.
 OWN = {"CSVM": "C", "NuSVM": "nu"}
-#: Share of support vectors up to which their rows are made, and not the Gram matrix, whose values are made for both
-#: sides at a time.
-FEW_SUPPORT = 0.4
 #: Entries of sparse samples of a linear kernel, zeros included, up to which they are stored densely.
 DENSE_ENTRIES = 4_000_000
 #: The options of `solve` that this road knows, and what others have to be.
@@ -72,9 +69,7 @@ def solves(split: Split, options: Mapping[str, Any]) -> bool:
     n, d = split.X.shape
     wide = split.kernel_is_linear and sp.issparse(split.X) and n * d > DENSE_ENTRIES
     linear = max(LARGEST_LINEAR, min(LARGEST_WIDTHS * d, LARGEST_APART))
-    largest = linear if split.kernel_is_linear else LARGEST
-    if split.apart and isinstance(split.kernel, RBF):
-        largest = LARGEST_APART
+    largest = linear if split.kernel_is_linear else LARGEST_APART if split.apart else LARGEST
     small = split.largest <= largest
     tested = isinstance(split.kernel, Precomputed) and not split.apart
     known = (split.kernel.is_psd or tested) and not wide
@@ -103,7 +98,7 @@ class Found:
     W: FloatArray | None
 
 
-def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None, apart: bool = False) -> Together | None:
+def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> Together | None:
     """Solve all machines.
 
     Raises QPSVMError.
@@ -114,19 +109,16 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None, apa
         space = split.own_space
         if not _trusted(space):
             return None
-        source = _samples(space) if apart else None
-        source = source or _source(space)
-        started = loop_points(split, stack, source.data, upper, source.loop)
+        data, loop = _source(space)
+        started = loop_points(split, stack, data, upper, loop)
         if started is None:
             return None
         alpha, iterations = started
-        if source.blocks is not None and np.count_nonzero(alpha) > FEW_SUPPORT * len(alpha):
-            source = _source(space)
-        found = _settled(stack, source, alpha)
+        found = _settled(stack, data, loop, alpha)
         own, points = points_of(space, stack, found)
         certified = gaps(stack, points)
         uncertain = np.flatnonzero(~(certified <= tol))
-        if len(uncertain) and source.loop.name != "linear":
+        if len(uncertain) and not space.is_linear:
             certified = gaps(stack, refined(space, stack, points, uncertain))
     return gathered_in_bulk(split, stack, found, own, certified, iterations, (tol, deadline), solver())
 
@@ -163,51 +155,24 @@ def _stated(split: Split) -> tuple[Stack, FloatArray]:
     return stack, weight
 
 
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Where kernel values come from: samples (r, d) or the Gram matrix (r, r), and blocks where that is not made."""
-
-    data: FloatArray
-    loop: Loop
-    blocks: KernelBlocks | None = None
-
-    def values(self, parts: tuple[slice, ...], alpha: FloatArray) -> Values:
-        """Of the rows of a machine, about to settle from this α (m,)."""
-        if self.loop.name == "linear":
-            return LinearValues(self.data, parts)
-        return (
-            GramValues(self.data, parts)
-            if self.blocks is None
-            else RowValues(self.blocks, int(np.count_nonzero(alpha)))
-        )
-
-
-def _source(space: FeatureSpace) -> Source:
-    """Samples of a linear kernel, and else the Gram matrix."""
+def _source(space: FeatureSpace) -> tuple[FloatArray, Loop]:
+    """Where kernel values come from: samples (r, d) of a linear kernel, and else the Gram matrix (r, r)."""
     if space.is_linear:
-        return Source(np.ascontiguousarray(as_dense(space.rows.matrix())), Loop("linear"))
-    return Source(np.ascontiguousarray(space.centred.dense()), Loop("precomputed"))
+        return np.ascontiguousarray(as_dense(space.rows.matrix())), "linear"
+    return np.ascontiguousarray(space.centred.dense()), "precomputed"
 
 
-def _samples(space: FeatureSpace) -> Source | None:
-    """Samples of an RBF kernel, where its values may be made in blocks."""
-    gram, kernel = space.gram, space.kernel
-    if not (isinstance(kernel, RBF) and isinstance(gram, KernelGram) and gram.blocks.fast):
-        return None
-    X = as_dense(space.X)
-    return Source(np.ascontiguousarray(X - X.mean(axis=0)), Loop("rbf", float(kernel.gamma)), gram.blocks)
-
-
-def _settled(stack: Stack, source: Source, alpha: FloatArray) -> Found:
+def _settled(stack: Stack, data: FloatArray, loop: Loop, alpha: FloatArray) -> Found:
     """The optimum of each machine, or where `settle` does not come to it, the point that was given."""
     P, u = stack.machines, np.empty(len(alpha))
     b, rho = np.empty(P), np.ones(P)
-    W = np.zeros((P, source.data.shape[1])) if source.loop.name == "linear" else None
+    kind = LinearValues if loop == "linear" else GramValues
+    W = np.zeros((P, data.shape[1])) if kind is LinearValues else None
     for p in range(P):
         part, nu = stack.part(p), None if stack.nu is None else float(stack.nu[p])
-        values, y, upper = source.values(stack.slices[p], alpha[part]), stack.sign[part], stack.upper[part]
+        values, y, upper = kind(data, stack.slices[p]), stack.sign[part], stack.upper[part]
         found = settle(values, y, upper, alpha[part], nu)
-        finer = again(stack, p, source.data, source.loop) if found is None else None
+        finer = again(stack, p, data, loop) if found is None else None
         if finer is not None:
             alpha[part] = finer
             found = settle(values, y, upper, finer)

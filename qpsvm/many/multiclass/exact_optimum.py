@@ -81,7 +81,7 @@ def again(stack: Stack, p: int, data: FloatArray, kernel: Loop) -> FloatArray | 
     y, places = stack.sign[part], stack.places[part]
     if len(y) > FEW_ROWS or stack.nu is not None:
         return None
-    own = data[places] if kernel.name != "precomputed" else np.ascontiguousarray(data[places[:, None], places])
+    own = data[places] if kernel == "linear" else np.ascontiguousarray(data[places[:, None], places])
     upper = stack.upper[part]
     found = fit_classes(own, (y > 0.0).astype(int), upper, FINE_TOLERANCE, kernel, FINE_ITERATIONS)
     if found is None:

@@ -21,6 +21,7 @@ from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
 from qpsvm.data.rows import RowSource, SomeRows
 from qpsvm.data.samples import checked_weights
 from qpsvm.machines import Problem
+from qpsvm.machines.problem.replaced import of_rows
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram, PSDRule
 from qpsvm.space.kernels.space import FeatureSpace
@@ -129,7 +130,7 @@ class Split:
         if isinstance(self.kernel, Precomputed):
             X = X[:, rows]
         given: dict[str, Any] = {"kernel": self.kernel, "psd": self.psd, "constraints": self.constraints}
-        given |= {name: _of(value, self.n, rows) for name, value in self.parameters.items()}
+        given |= {name: of_rows(value, self.n, rows) for name, value in self.parameters.items()}
         if (self.weight != 1.0).any():
             given["sample_weight"] = self.weight[rows]
         if self.intercept != "free":
@@ -176,7 +177,7 @@ class Split:
         part = replace(
             self, X=X[:, rows] if isinstance(self.kernel, Precomputed) else X, labels=self.labels[self.pairs[p]],
             codes=(self.codes[rows] == self.pairs[p, 1]).astype(np.intp), pairs=np.array([[0, 1]]),
-            parameters={name: _of(value, self.n, rows) for name, value in self.parameters.items()},
+            parameters={name: of_rows(value, self.n, rows) for name, value in self.parameters.items()},
             weight=self.weight[rows], spaces={},
         )  # fmt: skip
         return part, rows
@@ -218,11 +219,6 @@ class Split:
     def __getstate__(self) -> dict[str, Any]:
         """Without the Gram matrix, which is made again where it is needed."""
         return {**self.__dict__, "spaces": {}}
-
-
-def _of(value: Any, n: int, rows: IntArray) -> Any:
-    """A parameter over some rows, where it is one number a sample."""
-    return value[rows] if isinstance(value, np.ndarray) and value.shape == (n,) else value
 
 
 def machine_named(name: str) -> type[Problem]:

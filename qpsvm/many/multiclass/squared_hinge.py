@@ -101,7 +101,7 @@ def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> 
     Raises QPSVMError.
     """
     deadline = None if time_limit is None else monotonic() + time_limit
-    as_intercept(split.intercept)  # type: ignore[arg-type]
+    as_intercept(split.intercept)
     C = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
     stack = with_squares(stacked(split, times(C, split.weight)[split.order]))
     with np.errstate(all="ignore"), one_thread():  # what is not finite is not certified

@@ -15,7 +15,6 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.data.samples import shares_of
 from qpsvm.machines.nu_svm import largest_nu
 from qpsvm.many.multiclass.split import REST, Split
-from qpsvm.space.kernels.blocks import KernelBlocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +104,6 @@ def with_shares(stack: Stack, nu: float) -> Stack:
     return replace(stack, upper=upper, nu=np.minimum(nu, most))
 
 
-#: Rows that there is room for beyond those that are expected.
-MORE_ROWS = 64
-
-
 class Values(ABC):
     """K over the rows of a machine, m of them.
 
@@ -149,43 +144,6 @@ class GramValues(Values):
         """One sum, class by class."""
         chosen = self.places[support]
         return np.concatenate([beta @ self.K[chosen, part] for part in self.parts])
-
-
-class RowValues(Values):
-    """Of an RBF kernel over all rows, whose values are made when they are asked for, row by row, and kept.
-
-    `expected` is how many rows that will be.
-    """
-
-    def __init__(self, blocks: KernelBlocks, expected: int) -> None:
-        super().__init__((slice(0, blocks.n),))
-        self.blocks, self.count = blocks, 0
-        self.kept, self.where = np.empty((expected + MORE_ROWS, blocks.n)), np.full(blocks.n, -1)
-
-    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Of rows that are kept from then on."""
-        places = self._made(rows)
-        return self.kept[places[:, None], columns]
-
-    def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
-        """One sum over all rows that are kept, where others than those of the support count 0 times."""
-        places = self._made(support)
-        weights = np.zeros(self.count)
-        weights[places] = beta
-        found: FloatArray = weights @ self.kept[: self.count]
-        return found
-
-    def _made(self, rows: IntArray) -> IntArray:
-        """Where these rows are kept, (r,), once they are."""
-        missing = rows[self.where[rows] < 0]
-        if len(missing):
-            stop = self.count + len(missing)
-            if stop > len(self.kept):
-                more = np.empty((max(stop, 2 * len(self.kept)) - self.count, self.blocks.n))
-                self.kept = np.concatenate([self.kept[: self.count], more])
-            self.kept[self.count : stop] = self.blocks.block(missing, np.arange(self.blocks.n))
-            self.where[missing], self.count = np.arange(self.count, stop), stop
-        return self.where[rows]
 
 
 class LinearValues(Values):

@@ -52,7 +52,7 @@ def solve_apart(split: Split, tol: float, n_jobs: int | None) -> Together | None
 
 def _pair(split: Split, p: int, tol: float) -> list[tuple[Together | None, IntArray]]:
     part, rows = split.alone(p)
-    return [(solve_in_bulk(part, tol, apart=True), rows)]
+    return [(solve_in_bulk(part, tol), rows)]
 
 
 def _joined(parts: list[FloatArray]) -> FloatArray:

@@ -35,7 +35,7 @@ from qpsvm.machines.problem.replaced import Outline
 from qpsvm.program.costs import Cost
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.solve.attempt import Request, attempt
+from qpsvm.solve.choice import Request, attempt
 from qpsvm.solve.distributed.hub import Hub, Stop, hubs_of
 from qpsvm.solve.distributed.line import ClusterCommunicator, Line, SolveStopped
 

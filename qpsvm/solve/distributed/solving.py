@@ -35,8 +35,7 @@ from qpsvm.machines import Problem
 from qpsvm.machines.problem.forms import Form
 from qpsvm.machines.problem.replaced import outlined
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.solve.attempt import Request
-from qpsvm.solve.choice import machine_traits
+from qpsvm.solve.choice import Request, machine_traits
 from qpsvm.solve.distributed.member import Order, SpreadResult, cut, in_order, solve_share
 from qpsvm.solve.distributed.placing import Placed, check_parts, chosen_client, place
 from qpsvm.solve.distributed.run import LOOK, Lost, Member, OnState, Settings, Spread, ask, wait_a_little, workers_of

@@ -20,8 +20,10 @@ class Settings:
     """The numbers of one solve, file by file. Those that follow from what a product with B costs stand in `systems`."""
 
     # --- mehrotra: where it ends
-    # Iterations without progress after which only rounding is left.
-    stalled: int = 20
+    # Iterations that each leave more than this share of the best gap, after which only rounding is left: where it makes
+    # the gap creep, any progress at all would count for thirty iterations more.
+    stalled: int = 6
+    progress: float = 0.9
 
     # --- iterate, chunk: the iteration
     # Exponent of (IPM.8). No exponent is best everywhere: on ijcnn1 6 takes 24 iterations and 4 takes

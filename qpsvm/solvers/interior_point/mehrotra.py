@@ -259,7 +259,8 @@ def _run(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
                 _report(iterate, budget)
             if merit <= tol:
                 return "converged"
-            better = merit < merits or iterate.absolute_gap < gaps
+            progress = SETTINGS.progress
+            better = merit < progress * merits or iterate.absolute_gap < progress * gaps
             since = 0 if better else since + 1
             merits, gaps = min(merits, merit), min(gaps, iterate.absolute_gap)
             if since >= SETTINGS.stalled:

@@ -8,6 +8,7 @@
     (KDUAL.5)  the best b for a given u is a weighted quantile of the ends ℓ − u ∓ ε of the tubes, at level Σ high − e;
                in (KDUAL.7), b ± ε are two of ℓ − u
     (KDUAL.7)  ν-SVR: no ε but Σ|β| = m, whose multiplier ε is
+    (KDUAL.7)′ ν-SVM: the same, where β = y∘α has the sign of its interval and ρ is −ε: |β_i| = y_iβ_i has no kink
     (KDUAL.8)  (KDUAL.7) with ε ≥ 0 is Σ|β| ≤ m;  where ε = 0 asks for less than m, both α of a sample share the rest
 
 | machine        | ℓ        | ε   | low, high        | e      |                                             |
@@ -15,6 +16,7 @@
 | C-SVM          | y        | 0   | 0, C or −C, 0    | 0      | β = y∘α: the interval ends at 0             |
 | ε-SVR          | target   | ε   | −C, C            | 0      | β at 0 is a kink: two sides, one at a time  |
 | ν-SVR          | target   | –   | −C, C            | 0      | the same, and m = νΣC                       |
+| ν-SVM          | 0        | –   | 0, U or −U, 0    | 0      | the interval ends at 0, and m = ν: ε = −ρ   |
 | quantile τ     | target   | 0   | −C(1 − τ), Cτ    | 0      | no kink: the side is the whole interval     |
 | one-class      | 0        | 0   | 0, 1             | νn     |                                             |
 | SVDD           | ½K_ii    | 0   | 0, C             | 1      |                                             |
@@ -97,7 +99,18 @@ class KernelDual(Loss):
     @remembered
     def kinked(self) -> bool:
         """Whether β = 0 is a kink."""
-        return self.mass is not None or not (is_zero(self.tube) or not np.any(self.tube))
+        if self.mass is not None:
+            return not self.divided
+        return not (is_zero(self.tube) or not np.any(self.tube))
+
+    @remembered
+    def divided(self) -> bool:
+        """Whether Σ|β| is given and every β has the sign of its interval: a ν-SVM."""
+        return self.mass is not None and self._one_signed
+
+    @remembered
+    def _one_signed(self) -> bool:
+        return not np.minimum(self.high, -self.low).any()
 
     @remembered
     def weight(self) -> FloatArray:
@@ -131,7 +144,7 @@ class KernelDual(Loss):
     @remembered
     def signed(self) -> bool:
         """Whether β = 0 is an end of every interval, and Σβ = 0."""
-        return not self.kinked and self.total == 0.0 and not np.minimum(self.high, -self.low).any()
+        return self.mass is None and not self.kinked and self.total == 0.0 and self._one_signed
 
     @remembered
     def hinges(self) -> bool:
@@ -159,11 +172,13 @@ class KernelDual(Loss):
         """(KDUAL.1) at the ε of (KDUAL.7)."""
         if self.mass is None:
             return self
+        if self.divided:
+            return replace(self, level=self.level - self.sign * edges.tube, mass=None, outside_mass=0.0)
         return replace(self, tube=edges.tube, mass=None, outside_mass=0.0)
 
     def untubed(self, point: DualPoint) -> bool:
         """Whether a point says that (KDUAL.7) needs no tube: then its solution is that of (KDUAL.8)."""
-        return self.mass is not None and point.tube <= 0.0
+        return self.mass is not None and self.kinked and point.tube <= 0.0
 
     @property
     def sums(self) -> tuple[float, float]:
@@ -188,7 +203,7 @@ class KernelDual(Loss):
     def bound_for(self, r: FloatArray, tube: float) -> FloatArray:
         """Which bound every row belongs to with a residual r (n,): at an end of its interval, or at the kink. (n,)."""
         if not self.kinked:
-            return np.where(r > 0.0, self.high, self.low)
+            return np.where(r > self.sign * tube, self.high, self.low)
         width = self.tube + tube
         return np.where(r > width, self.high, np.where(r < -width, self.low, 0.0))
 
@@ -196,6 +211,7 @@ class KernelDual(Loss):
         """How far some rows, which are at a bound, are on the wrong side: (r,)."""
         r, here = self.level[rows] - u[rows] - edges.b, beta[rows]
         if not self.kinked:
+            r = r - self.sign[rows] * edges.tube if edges.tube else r
             return np.where(here <= self.low[rows], r, -r)
         away: FloatArray = np.where(here == 0.0, np.abs(r), -np.sign(here) * r)
         return away + np.where(here == 0.0, -1.0, 1.0) * (at(self.tube, rows) + edges.tube)
@@ -203,6 +219,11 @@ class KernelDual(Loss):
     def edges(self, u: FloatArray) -> Edges:
         """The best b, and ε where it is a variable, for u (n,): (KDUAL.5)."""
         r = self.level - u
+        if self.divided:
+            (plus, minus), up = self.sums, self.sign > 0.0
+            above = _crossing(r[up], self.high[up], float(self.high.sum()) - plus, self.common)
+            below = _crossing(r[~up], -self.low[~up], -minus, self.common)
+            return Edges(0.5 * (above + below), 0.5 * (above - below))
         if self.mass is not None:
             plus, minus = self.sums
             above = _crossing(r, self.high, float(self.high.sum()) - plus, self.common)
@@ -221,6 +242,10 @@ class KernelDual(Loss):
     def balanced(self, beta: FloatArray) -> FloatArray:
         """A near feasible point: clip into the box, then take off what the sums have too much where there is room."""
         found: FloatArray = np.minimum(np.maximum(beta, self.low), self.high)
+        if self.divided:
+            for mine, goal in zip((self.sign > 0.0, self.sign < 0.0), self.sums, strict=True):
+                found[mine] = spread_residue(found[mine], self.low[mine], self.high[mine], -goal)
+            return found
         if not self.kinked:
             return spread_residue(found, self.low, self.high, self.outside - self.total)
         found[np.abs(found) <= ON_KINK * self.weight] = 0.0
@@ -258,8 +283,9 @@ class KernelDual(Loss):
     def point(self, beta: FloatArray, u: FloatArray) -> DualPoint:
         """Measure a feasible β with its u = Kβ, both (n,)."""
         edges = self.edges(u)
-        difference = self.with_tube(edges).mismatch(beta, self.level - u - edges.b)  # (KDUAL.3)
-        if self.mass is not None:  # (KDUAL.8)
+        given = self.with_tube(edges)
+        difference = given.mismatch(beta, given.level - u - edges.b)  # (KDUAL.3)
+        if self.mass is not None and self.kinked:  # (KDUAL.8)
             difference += edges.tube * max(self.mass - self.outside_mass - float(np.abs(beta).sum()), 0.0)
         value = self.worth(beta) - 0.5 * float(beta @ u)
         scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
@@ -271,7 +297,8 @@ class KernelDual(Loss):
         r = self.level - u
         r -= edges.b
         if not self.kinked:
-            return DualPoint(beta, u, edges.b, gap, scale, r, self.low, self.high)
+            r = r - self.sign * edges.tube if edges.tube else r
+            return DualPoint(beta, u, edges.b, gap, scale, r, self.low, self.high, edges.tube)
         side = _sides(beta, r)
         low, high = np.where(side > 0.0, 0.0, self.low), np.where(side > 0.0, self.high, 0.0)
         return DualPoint(beta, u, edges.b, gap, scale, r - side * (self.tube + edges.tube), low, high, edges.tube)

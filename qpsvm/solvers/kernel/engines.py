@@ -47,7 +47,6 @@ from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.initial_sets import SETTINGS as FIRST
 from qpsvm.solvers.kernel.initial_sets import (
     InitialSet,
-    all_rows,
     at_point,
     estimated_band,
     in_band,
@@ -58,7 +57,7 @@ from qpsvm.solvers.kernel.initial_sets import (
 from qpsvm.solvers.kernel.libsvm import Effort, plain
 from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, paying_prices, stalled_prices
-from qpsvm.solvers.kernel.newton_step import EXACT_ROWS, most_moving, moving_rows, newton_polish, product
+from qpsvm.solvers.kernel.newton_step import EXACT_ROWS, most_moving, moving_rows, newton_polish, product, unbounded
 from qpsvm.solvers.kernel.nystrom import Estimate, nystrom_estimate
 from qpsvm.solvers.kernel.working_set import LARGEST, LOOP_TOL, STEPS, Plan, Stage, WorkingSet, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
@@ -270,7 +269,10 @@ class Engines:
     def _gram(self) -> None:
         """The whole Gram matrix in double precision, which is kept."""
         plan = Plan(GRAM.stages[:1]) if self.brief else GRAM
-        self._done("gram", self._solve_from(all_rows(self.blocks.all(), self.problem), plan))
+        rows, zero = np.arange(self.problem.n), np.zeros(self.problem.n)
+        beta = unbounded(self.blocks.all(), self.problem)
+        initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)
+        self._done("gram", self._solve_from(initial, plan))
 
     def _solve_from(self, initial: InitialSet, plan: Plan) -> DualPoint | None:
         return solve_from(self.blocks, self.problem, initial, plan, self.target, self.effort)

@@ -1,11 +1,10 @@
-"""The hard margin: block pivoting from a rough C-SVM, and where that fails C-SVMs with a penalty that no α reaches.
+"""The hard margin: a C-SVM with a penalty that no α reaches, or for a linear machine of few features an active set.
 
 A C-SVM in which no α is at C has the solution of the hard margin, as its own optimality conditions say: an exact
-penalty. Solving one to many digits costs far more than to learn from a rough one which rows may support; `nu` does
-the rest. Where it goes astray, as where K_FF is singular, and where a linear machine has few features, an active set
-that grows row by row finds the few that support (`active_set`). What is left gets a penalty that rises step by step.
-Where that frees hardly any α at C, or α grows beyond what double precision can tell, the classes are not separated, or
-hardly: that is not decided here, and the last point is returned for others to go on from.
+penalty, which rises in two steps. Where a linear machine has few features, few rows support, and an active set that
+grows row by row finds them (`active_set`). Where the last penalty frees hardly any α at C, or α grows beyond what
+double precision can tell, the classes are not separated, or hardly: that is not decided here, and the last point is
+returned for others to go on from.
 
 Hard margins that few rows support, by an active set that grows one row at a time: as few steps as rows, or so.
 
@@ -28,13 +27,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.vectors import repeated
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
-from qpsvm.solvers.kernel.initial_sets import unbounded
 from qpsvm.solvers.kernel.libsvm import Effort
-from qpsvm.solvers.kernel.nu import Conditions, pivoted, pivoted_hard
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, find_ties, solve_kernel
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import EPS, KernelBlocks
@@ -178,12 +174,8 @@ class _Active:
 
 #: C, in units of one over the mean of K_ii. Beyond the last, α loses the digits that its steps need.
 PENALTIES = (100.0, 1e6)
-#: The gap of the C-SVM that is asked for, as a share of the hard margin's: there slack costs more than C. And that of
-#: the first one of many rows, of which only the support is wanted.
+#: The gap of the C-SVM that is asked for, as a share of the hard margin's: there slack costs more than C.
 FINER = 0.01
-#: Of a rough C-SVM, LIBSVM's tolerance, and its iterations, a row and besides: which rows are free is settled by
-#: pivoting, faster than by more of them.
-ROUGH_TOL, ROUGH_PER_ROW, ROUGH_BESIDES = 0.1, 1, 50
 #: Features of a linear machine up to which few rows support.
 NARROW = 60
 
@@ -221,33 +213,20 @@ def solve_kernel_hard(
         spread = np.zeros(len(y))
         spread[ties.rows] = merged.beta
         return replace(merged, beta=spread, u=ties.spread(merged.u))
-    settings = {"verbose": verbose, "engine": engine}
-    pivots = _Pivots(blocks, y, effort, tol) if engine == "auto" else None
     bound, beta = len(y), None if start is None else y * start
-    if pivots is not None and pivots.small:
-        found = pivots.begun(curvature) if start is None else pivots.tried(start.nonzero()[0])
-        if found is not None or pivots.hopeless:
-            return found or pivots.given_up()
-    penalties = [(penalty, FINER * tol) for penalty in (PENALTIES if start is None else PENALTIES[-1:])]
-    if pivots is not None and start is None and not pivots.small:
-        penalties.insert(0, (PENALTIES[0], FINER))
-    for penalty, finer in penalties:
+    for penalty in PENALTIES if start is None else PENALTIES[-1:]:
         C = penalty / curvature
         left = None if max_iter is None else max(max_iter - effort.iterations, 1)
         seconds = None if time_limit is None else max(effort.clock.left, 0.0)
-        problem = KernelDual.of_hinges(y, repeated(C, len(y)))
-        answer = solve_kernel(blocks, problem, start=beta, tol=finer, time_limit=seconds, max_iter=left, **settings)
+        answer = solve_kernel(
+            blocks, KernelDual.of_hinges(y, repeated(C, len(y))), start=beta, tol=FINER * tol, time_limit=seconds,
+            max_iter=left, verbose=verbose, engine=engine,
+        )  # fmt: skip
         effort.iterations += answer.iterations
         answer, beta, before = replace(answer, iterations=effort.iterations), answer.beta, bound
         bound = int(np.count_nonzero(np.abs(beta) >= C))
         limited = answer.reason not in ("converged", "numerical_error") or effort.exhausted()
-        stuck = answer.gap > max(tol, finer) or (penalty > PENALTIES[0] and bound > before)
-        if limited or not (bound or finer > tol):
-            break
-        found = None if pivots is None else pivots.tried(beta.nonzero()[0])
-        if found is not None:
-            return found
-        if stuck:
+        if limited or not bound or answer.gap > tol or bound > before:
             break
     return replace(answer, reason="numerical_error") if bound and answer.reason == "converged" else answer
 
@@ -267,59 +246,6 @@ def _few_support(
     beta = y * np.maximum(y * found.beta, 0.0)
     hopeless = found.meet or (found.found and not gap <= tol)
     return KernelSolution(beta, found.b, found.u, gap, "active set", found.steps, reason), hopeless
-
-
-class _Pivots:
-    """Block pivoting from one guess after another, on one problem."""
-
-    def __init__(self, blocks: KernelBlocks, y: FloatArray, effort: Effort, tol: float) -> None:
-        self.blocks, self.y, self.effort, self.tol = blocks, y, effort, tol
-        n = len(y)
-        self.hopeless, self._guess = False, np.zeros(len(y))
-        self.small = n <= ENGINES.gram_rows and effort.affords(n, blocks.width)
-
-    def begun(self, curvature: float) -> KernelSolution | None:
-        """The hard margin from the support of a rough C-SVM, or row by row; None where neither finds it."""
-        K, n = self.blocks.all(), len(self.y)
-        problem = KernelDual.of_hinges(self.y, repeated(PENALTIES[0] / curvature, n))
-        with np.errstate(all="ignore"):
-            beta = unbounded(K, problem)
-            if beta is None:
-                beta = self.effort.loop(problem, K, ROUGH_TOL, most=ROUGH_PER_ROW * n + ROUGH_BESIDES)
-        self._guess = beta
-        found = self.tried(beta.nonzero()[0])
-        if found is not None or self.effort.late():
-            return found
-        few, meet = _few_support(lambda j: K[j], K.diagonal(), K @ beta, self.y, self.tol)
-        self.effort.newton_steps += few.iterations
-        self.hopeless = self.hopeless or meet
-        steps = self.effort.iterations + self.effort.newton_steps
-        return replace(few, iterations=steps) if few.reason == "converged" else None
-
-    def given_up(self) -> KernelSolution:
-        """The rough C-SVM, for others to go on from."""
-        nothing, steps = np.zeros(len(self.y)), self.effort.iterations + self.effort.newton_steps
-        return KernelSolution(self._guess, 0.0, nothing, np.inf, "libsvm", steps, "numerical_error")
-
-    def tried(self, free: IntArray) -> KernelSolution | None:
-        """The hard margin from a guess at its free rows; None where it leads nowhere."""
-        if self.effort.late() or not len(free):
-            return None
-        with np.errstate(all="ignore"):
-            if self.small or self.blocks.whole is not None:
-                guess = np.zeros(len(self.y))
-                guess[free] = 1.0
-                found = pivoted(self.blocks.all(), Conditions.hard(self.y), guess, self.effort)
-            else:
-                found = pivoted_hard(self.blocks, self.y, free, self.effort)
-        self.effort.newton_steps += found.rounds
-        gap = hard_gap(self.y, found.beta, found.u) if found.found else np.inf
-        self.hopeless = found.hopeless or (found.found and not gap <= self.tol)
-        self.effort.report("pivots", len(free), gap)
-        if not gap <= self.tol:
-            return None
-        steps = self.effort.iterations + self.effort.newton_steps
-        return KernelSolution(found.beta, float(found.theta[0]), found.u, gap, "pivots", steps, "converged")
 
 
 def hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:

@@ -2,7 +2,7 @@
 
 | initial set      | W                                                                     | bound of the others    |
 |------------------|-----------------------------------------------------------------------|------------------------|
-| `all_rows`       | every row, and what conjugate gradients say where nearly all are free | –                      |
+| all              | every row, and what conjugate gradients say where nearly all are free | –                      |
 | `outlying`       | of a novelty machine, the rows that are farthest out                  | 0                      |
 | `subsample`      | rows that a subsample does not see far on their right side            | 0                      |
 | `estimated_band` | a band around the margin that a low-rank model estimates (`nystrom`)  | 0 or C                 |
@@ -57,17 +57,6 @@ class Settings:
     rough_value: float = 1.6e-6
     least_margin: float = 1e-4
     largest_margin: float = 0.05
-    #: Only from this C in units of 1/κ on can nearly all rows be free.
-    large_penalty: float = 1.5
-    #: The effective rank (tr K)²/‖K‖², by so many rows, must be at least this share of n: over few clusters the
-    #: unbounded solution is as easy to find, but another one, sparse, is meant.
-    sampled_rows: int = 16
-    rank_share: float = 0.1
-    #: Products of conjugate gradients, each of which must bring the residual below this share of the one before.
-    products: int = 3
-    falls: float = 0.75
-    #: Share of their solution that must lie in the box.
-    nearly_all: float = 0.8
 
 
 SETTINGS = Settings()
@@ -93,47 +82,6 @@ class InitialSet:
     violation: FloatArray | None = None
     side: FloatArray | None = None
     tube: float = 0.0
-
-
-def all_rows(K: FloatArray, problem: KernelDual) -> InitialSet:
-    """W holds every row of the Gram matrix K (n, n)."""
-    beta = unbounded(K, problem)
-    rows = np.arange(problem.n)
-    zero = np.zeros(problem.n)
-    return InitialSet(rows, zero, zero, False) if beta is None else InitialSet(rows, beta, zero, True)
-
-
-def unbounded(K: FloatArray, problem: KernelDual) -> FloatArray | None:
-    """The solution without bounds, roughly, where nearly all of it lies in the box: β (n,), feasible; else None.
-
-    Where C is large and the kernel narrow, K is close to diagonal: conjugate gradients on Kβ = t − b show within a few
-    products whether they converge and where to, and LIBSVM's loop would visit every row several times.
-    """
-    n, target = problem.n, problem.level
-    kappa = float(K.trace()) / n
-    if problem.kinked or problem.total or not problem.total_penalty * kappa > n * SETTINGS.large_penalty:
-        return None
-    sample = K[:: n // SETTINGS.sampled_rows + 1]
-    if float(np.add.reduce(sample * sample, axis=None)) > len(sample) * kappa * kappa / SETTINGS.rank_share:
-        return None
-    residual = target - target.mean()  # 1ᵀβ = 0: everything happens among the vectors that sum to zero
-    beta, direction = np.zeros(n), residual
-    size = float(residual @ residual)
-    for _ in range(SETTINGS.products):
-        image = K @ direction
-        image -= image.mean()
-        curvature = float(direction @ image)
-        if not curvature > 0:
-            return None
-        length = size / curvature
-        beta = beta + length * direction
-        residual = residual - length * image
-        before, size = size, float(residual @ residual)
-        if not size <= SETTINGS.falls**2 * before:
-            return None
-        direction = residual + (size / before) * direction
-    inside = (beta >= problem.low) & (beta <= problem.high)
-    return problem.balanced(beta) if np.count_nonzero(inside) >= SETTINGS.nearly_all * n else None
 
 
 def subsample(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> InitialSet | None:

@@ -30,7 +30,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.child_process import is_child, when_hurried
 from qpsvm.base.resources.progress import Clock, heard, say_step
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, StopReason, run_sliced
+from qpsvm.solvers.shared.stopping import AT_ONCE, MOST_ITERATIONS, StopReason, run_sliced
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
 TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
@@ -74,7 +74,7 @@ def plain(problem: KernelDual) -> bool:
     """Whether LIBSVM knows the problem as it stands, so that it can evaluate the kernel itself."""
     if problem.outside or problem.outside_mass:
         return False
-    if problem.hinges:
+    if problem.hinges or problem.divided:
         return True
     if problem.kinked:
         return problem.total == 0.0 and _even(problem)
@@ -109,6 +109,14 @@ def libsvm_loop(
         raw = run("SVC", problem.sign, problem.weight, {})
         if raw.beta @ problem.sign < 0:  # which class LIBSVM calls +1 is its own affair
             raw = LoopResult(-raw.beta, raw.iterations, raw.finished)
+    elif problem.divided:
+        assert problem.mass is not None
+        share = min(problem.mass / problem.total_penalty, 1.0)
+        raw = run("NuSVC", problem.sign, problem.weight, {"nu": share}, begins=share * n)
+        alpha = np.abs(raw.beta)  # what it gives is α/ρ
+        total = float(alpha.sum())
+        scale = problem.mass / total if 0.0 < total < np.inf else 1.0
+        raw = LoopResult(problem.sign * alpha * scale, raw.iterations, raw.finished)
     elif problem.mass is not None:
         size = problem.mass - problem.outside_mass
         share = min(size / problem.total_penalty, 1.0)
@@ -120,27 +128,10 @@ def libsvm_loop(
         raw = run("OneClassSVM", np.zeros(n), problem.high, {"nu": share}, begins=share * n)
     else:
         raw = _around_middle(problem, run, own)
-    if problem.mass is not None and own == 0.0 and float(np.abs(raw.beta).sum()) < (1.0 - LESS) * problem.mass:
+    tubed = problem.mass is not None and problem.kinked and own == 0.0
+    if tubed and float(np.abs(raw.beta).sum()) < (1.0 - LESS) * (problem.mass or 0.0):
         problem = problem.with_tube(Edges(0.0))  # (KDUAL.8): no tube is needed
     return LoopResult(problem.balanced(raw.beta), raw.iterations, raw.finished)
-
-
-def libsvm_nu_loop(
-    y: FloatArray, upper: FloatArray, nu: float, K: FloatArray, most: int, clock: Clock, *, tol: float, verbose: bool
-) -> LoopResult | None:
-    """Run the loop of a ν-SVM with 0 ≤ α ≤ U and Σα = ν over a Gram matrix; None where the compiled one is absent.
-
-    β of the result, (n,), may leave its box by rounding. Arguments as for `libsvm_loop`; y: −1/+1.
-    """
-    if compiled_loop() is None:
-        return None
-    share = nu / float(upper.sum())
-    run = _Run(K, None, tol, most, clock, verbose, {})
-    raw = run("NuSVC", y, upper / upper.max(), {"nu": share}, begins=share * len(y))
-    alpha = np.abs(raw.beta)
-    total = float(alpha.sum())
-    scale = nu / total if 0.0 < total < np.inf else 1.0  # what it gives is α/ρ
-    return LoopResult(y * alpha * scale, raw.iterations, raw.finished)
 
 
 def _around_middle(problem: KernelDual, run: _Run, own: float) -> LoopResult:
@@ -175,8 +166,13 @@ class _Run:
         n, largest, own = len(target), float(upper[0]), self.gamma is not None
         begins = begins if begins > 0.0 else 0.0  # no number where a mass and its bounds overflow
         alike = bool((upper == largest).all())
-        # a one-class machine knows no C: its β are in units of the largest bound
-        unit = largest if alike and kind == "OneClassSVM" else 1.0
+        # a one-class machine and a ν-SVM know no C: their β are in units of the largest bound
+        unit = 1.0
+        if kind == "NuSVC":
+            unit = float(upper.max())
+            upper = upper / unit
+        elif alike and kind == "OneClassSVM":
+            unit = largest
         if "nu" in settings:  # the largest ν that is feasible must not look infeasible by rounding
             settings = {"nu": settings["nu"] * (1.0 - n * float(np.finfo(float).eps))}
         if alike and kind in ("SVC", "SVR", "NuSVR"):
@@ -189,11 +185,15 @@ class _Run:
         width = self.data.shape[1] if own else None
         compiled_loop(kind)  # imported here: each child process would do it anew
         busy = min(int(SUPPORTING * begins) + 1, n) if begins else n  # an iteration moves one of these
-        raw = run_sliced(
-            _fitted, (kind, np.ascontiguousarray(self.data), target, np.empty(0) if alike else upper, settings), busy,
-            self.most, lambda s: iterations_within(s, n, width, begins=begins),
-            lambda: LoopResult(np.zeros(n), 0, False), self.clock, self.verbose, hurries=own,
-        )  # fmt: skip
+        data = kind, np.ascontiguousarray(self.data), target, np.empty(0) if alike else upper, settings
+        within = partial(iterations_within, n=n, width=width, begins=begins)
+        if within(min(AT_ONCE, self.clock.left)) >= self.most:  # as nearly always of few rows
+            raw = _fitted(*data, self.most)
+        else:
+            raw = run_sliced(
+                _fitted, data, busy, self.most, within, lambda: LoopResult(np.zeros(n), 0, False), self.clock,
+                self.verbose, hurries=own,
+            )  # fmt: skip
         return LoopResult(unit * raw.beta, raw.iterations, raw.finished)
 
 
@@ -220,14 +220,18 @@ def _fitted(
     kind: str, data: FloatArray, target: FloatArray, weights: FloatArray, settings: dict[str, Any], most: int
 ) -> LoopResult:
     n, beta, hurried = len(target), np.zeros(len(target)), False
+    apart = settings["kernel"] != "precomputed" and is_child()
     if compiled_loop(kind) is not None:
-        if is_child() and settings["kernel"] != "precomputed":
+        if apart:
             data = data.copy()  # the parent's may lie in memory that it shares
             when_hurried(partial(data.fill, np.nan))
         goal = (target > 0).astype(np.float64) if kind in ("SVC", "NuSVC") else target
-        out = _call(compiled_loop(kind), kind, data, goal, weights, most, **settings)
+        try:
+            out = _call(compiled_loop(kind), kind, data, goal, weights, most, **settings)
+        except ValueError as error:
+            raise FloatingPointError(str(error)) from error
         support, coefficients, finished, iterations = out[0], out[3][0], out[7] == 0, out[8]
-        hurried = is_child() and bool(np.isnan(data[0, 0]))
+        hurried = apart and bool(np.isnan(data[0, 0]))
     else:
         import sklearn
 

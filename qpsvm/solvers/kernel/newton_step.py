@@ -42,7 +42,8 @@ The exact point of a split into free rows and rows at their bounds, where few ro
 
 A solution of (KDUAL.1) with this split satisfies it, and where that lies in the box and no row is on its wrong side, it
 is the solution. LIBSVM's loop finds the split of a hundred rows nearly always: then its digits cost one factorisation.
-By LU with pivoting, because K_FF itself may be singular where the system is not: d + 1 free rows of d features.
+Of a ν-SVM both classes have a sum of their own, and so a column each. By LU with pivoting, because K_FF itself may be
+singular where the system is not: d + 1 free rows of d features.
 Entries outside of the box are clipped, rows on their wrong side join F, and it is solved again while that helps.
 """
 
@@ -61,6 +62,14 @@ from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
 
 #: Rounds of holding and releasing: nearly always fewer than five are needed. And most corrections (KBOX.4).
 ROUNDS, UNRIDGINGS = 12, 3
+#: Only from this C in units of 1/κ on can nearly all rows be free.
+LARGE_PENALTY = 1.5
+#: Where they are, the effective rank (tr K)²/‖K‖², by so many rows, is at least this share of n: over few clusters the
+#: unbounded solution is as easy to find, but another one, sparse, is meant.
+SAMPLED_ROWS, RANK_SHARE = 16, 0.1
+#: Products of conjugate gradients, each of which must bring the residual below this share of the one before; and the
+#: share of their solution that must lie in the box.
+PRODUCTS, FALLS, NEARLY_ALL = 3, 0.75, 0.8
 
 
 class Factor:
@@ -340,6 +349,39 @@ def _step(
     return _Step(rows, d, image, length, violation, K)
 
 
+def unbounded(K: FloatArray, problem: KernelDual) -> FloatArray | None:
+    """The solution without bounds, roughly, where nearly all of it lies in the box: β (n,), feasible; else None.
+
+    Where C is large and the kernel narrow, K is close to diagonal: conjugate gradients on Kβ = t − b show within a few
+    products whether they converge and where to, and LIBSVM's loop would visit every row several times.
+    """
+    n, target = problem.n, problem.level
+    kappa = float(K.trace()) / n
+    if problem.kinked or problem.total or not problem.total_penalty * kappa > n * LARGE_PENALTY:
+        return None
+    sample = K[:: n // SAMPLED_ROWS + 1]
+    if float(np.add.reduce(sample * sample, axis=None)) > len(sample) * kappa * kappa / RANK_SHARE:
+        return None
+    residual = target - target.mean()  # 1ᵀβ = 0: everything happens among the vectors that sum to zero
+    beta, direction = np.zeros(n), residual
+    size = float(residual @ residual)
+    for _ in range(PRODUCTS):
+        image = K @ direction
+        image -= image.mean()
+        curvature = float(direction @ image)
+        if not curvature > 0:
+            return None
+        length = size / curvature
+        beta = beta + length * direction
+        residual = residual - length * image
+        before, size = size, float(residual @ residual)
+        if not size <= FALLS**2 * before:
+            return None
+        direction = residual + (size / before) * direction
+    inside = (beta >= problem.low) & (beta <= problem.high)
+    return problem.balanced(beta) if np.count_nonzero(inside) >= NEARLY_ALL * n else None
+
+
 def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:
     """The best point of a few rounds of (KBORDER.1).
 
@@ -372,14 +414,27 @@ def _solved(K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[
         return None
     found = np.where(free, 0.0, beta)
     strip = K[rows]
-    A, right = np.empty((m + 1, m + 1)), np.empty(m + 1)
+    columns, sums = _sums(problem, rows, found)
+    k = m + len(sums)
+    A, right = np.zeros((k, k)), np.empty(k)
     A[:m, :m] = strip[:, rows]
-    A[m], A[:, m], A[m, m] = 1.0, 1.0, 0.0
+    A[m:, :m], A[:m, m:] = columns.T, columns
     right[:m] = problem.level[rows]
     right[:m] -= strip @ found
-    right[m] = problem.total - np.add.reduce(found)
+    right[m:] = sums
     solution, info = lapack.dgesv(A, right, overwrite_a=1, overwrite_b=1)[2:]
     if info:
         return None
     found[rows] = solution[:m]
     return found
+
+
+def _sums(problem: KernelDual, rows: IntArray, found: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The columns (m, q) of the sums in which some rows are, and what those rows are to add to them, (q,)."""
+    if not problem.divided:
+        return np.ones((len(rows), 1)), np.array([problem.total - np.add.reduce(found)])
+    up = problem.sign > 0.0
+    sums = np.array(problem.sums) - (found[up].sum(), found[~up].sum())
+    columns = np.column_stack([up[rows], ~up[rows]]).astype(np.float64)
+    present = columns.any(axis=0)
+    return columns[:, present], sums[present]

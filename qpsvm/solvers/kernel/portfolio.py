@@ -220,6 +220,8 @@ ENGINES = ("auto", "gram", "band", "dense", "libsvm", "low_rank")
 
 #: Rows whose kernel values say how much f of a novelty machine varies.
 SAMPLED = 100
+#: The margin of a ν-SVM in spreads of f, roughly: its classes overlap.
+MARGIN = 0.03
 #: What rounding may make of Σ|β|, as a share of the most that it can be.
 ALL = 1e-9
 #: A spread below this share of the largest number that it is made of is rounding.
@@ -270,7 +272,9 @@ def solve_kernel(
 
     Shapes: start (n,). Raises ParameterError.
     """
-    able = {"dense": not problem.kinked, "low_rank": problem.hinges}
+    able = {
+        "dense": problem.mass is None and not problem.kinked, "low_rank": problem.hinges, "band": not problem.divided,
+    }  # fmt: skip
     names = [name for name in ENGINES if able.get(name, True)]
     if engine not in names:
         raise ParameterError(f"engine must be one of {', '.join(names)} for this machine, got {engine!r}")
@@ -308,7 +312,7 @@ def _solve(
         engines = Engines(blocks, problem, tol, effort, linear)
         engines.run(engine, None if start is None else problem.balanced(start))
         return engines.best, engines.used, engines.coef
-    if not problem.total and (not problem.total_penalty > 0.0 or not np.ptp(problem.level)):
+    if not (problem.total or problem.divided) and (not problem.total_penalty > 0.0 or not np.ptp(problem.level)):
         return problem.with_tube(Edges(0.0)).nothing(), "none", None  # β = 0, and b is what all targets are
     unit = unit_of(blocks, problem)
     shift = float(np.median(problem.level)) if problem.total == 0.0 else 0.0  # moves b alone
@@ -317,13 +321,14 @@ def _solve(
         total=problem.total / unit, mass=None if problem.mass is None else problem.mass / unit,
     )  # fmt: skip
     first = None if start is None else scaled.balanced(start / unit)
-    if scaled.mass is None:
+    if not scaled.kinked or scaled.mass is None:
         engines = Engines(blocks, scaled, tol, effort)
         engines.run(engine, first)
     else:
         engines = _with_tube(blocks, scaled, first, engine, tol, effort)
     best = engines.best
-    beta = np.clip(unit * best.beta, problem.low, problem.high)
+    beta = np.where(best.beta >= scaled.high, problem.high, np.minimum(unit * best.beta, problem.high))
+    beta = np.where(best.beta <= scaled.low, problem.low, np.maximum(beta, problem.low))  # at a bound stays there
     point = replace(best, beta=beta, u=unit * best.u, b=unit * best.b + shift, tube=unit * best.tube)
     return point, engines.used, None
 
@@ -368,11 +373,13 @@ def unit_of(blocks: KernelBlocks, problem: KernelDual) -> float:
     spread = _spread(target)
     if spread > NO_SPREAD * float(np.abs(target).max(initial=0.0)) and not problem.total:
         return spread
-    if problem.total:
-        rows = np.random.default_rng(0).permutation(problem.n)[: 2 * SAMPLED]
-        f = problem.level[rows] - problem.total * blocks.block(rows, rows[:SAMPLED]).mean(axis=1)
-        spread, size = _spread(f), abs(problem.total) * float(np.abs(blocks.diagonal(rows)).max())
-        return spread if spread > NO_SPREAD * size else size or 1.0
+    if problem.total or problem.divided:
+        rows, total = np.random.default_rng(0).permutation(problem.n)[: 2 * SAMPLED], problem.mass or problem.total
+        values = blocks.block(rows, rows[:SAMPLED])
+        f = problem.level[rows] - total * (values * (problem.sign[rows[:SAMPLED]] if problem.divided else 1.0)).mean(1)
+        spread, size = _spread(f), abs(total) * float(np.abs(blocks.diagonal(rows)).max())
+        share = MARGIN if problem.divided else 1.0
+        return share * (spread if spread > NO_SPREAD * size else size or 1.0)
     return max(float(np.abs(target).max(initial=0.0)), float(np.max(problem.tube))) or 1.0
 
 

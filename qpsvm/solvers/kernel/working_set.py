@@ -137,7 +137,7 @@ class WorkingSet:
         self.side, self.tube = initial.side, initial.tube
         self.outside = np.empty(0, dtype=np.intp) if self.whole else self._others()
         if rough:
-            self.K = blocks.rough_symmetric(np.append(self.rows, self.rows[[0] * EXTRA_ROWS]))
+            self.K = blocks.symmetric(np.append(self.rows, self.rows[[0] * EXTRA_ROWS]), rough=True)
             self._fixed = self.u[self.rows]
             return
         self.K = blocks.all() if self.whole else blocks.symmetric(self.rows)

@@ -33,16 +33,13 @@ from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, exp_in_place
-from qpsvm.space.kernels.products import squared_norms
-from qpsvm.space.operators import Operator
+from qpsvm.space.kernels.kernel import squared_norms
 
 #: Rows × columns of one block in a product: 256 × 512 entries of eight bytes stay in the second-level cache. (Smaller
 #: ones would spend more time between two calls, when no other thread can run.)
 STRIP, TILE = 256, 512
 #: Rows of a product at a time, for each of which one number a strip is kept; and tasks for the threads to share.
 AT_ONCE, TASKS = 32_768, 32
-#: Products that `rough_sums` adds up in single precision; divides STRIP, which divides TILE.
-ROUGH_TERMS = 32
 #: Rows of one strip of a symmetric matrix: short strips waste little above the diagonal.
 SYMMETRIC_STRIP = 64
 #: Up to here a symmetric matrix is made in one product: mirroring strips costs more than it saves.
@@ -72,16 +69,14 @@ class KernelBlocks:
 
     kernel: With every parameter a number.
     X (n, d)
-    gram (n, n): The Gram matrix itself, or an operator that is made whole when first needed. Wins over kernel
-        and X.
+    gram (n, n): The Gram matrix itself, which wins over kernel and X.
     """
 
-    def __init__(self, kernel: Kernel, X: Matrix, gram: Operator | FloatArray | None = None) -> None:
+    def __init__(self, kernel: Kernel, X: Matrix, gram: FloatArray | None = None) -> None:
         self.n = int(X.shape[0])
         self.kernel, self.X = kernel, X
-        self.whole: FloatArray | None = read_only(gram) if isinstance(gram, np.ndarray) else None
+        self.whole: FloatArray | None = None if gram is None else read_only(gram)
         self.streamed = 0  # entries evaluated for products of `KernelGram`, and not kept
-        self._operator = gram if isinstance(gram, Operator) else None
         self._left: FloatArray | None = None
         self._right: FloatArray | None = None
         self._rough: tuple[Any, Any] | None = None
@@ -93,7 +88,7 @@ class KernelBlocks:
         self.terms = int(X.shape[1])  # products that are not 0 in the d of (KBLOCK.1)
         self.centre: FloatArray | None = None  # (d,) taken off the rows that `whole` was made of, if not their mean
         self.asymmetry = 0.0  # largest change that made `whole` symmetric, relative to the largest entry
-        if self.whole is None and self._operator is None and isinstance(kernel, RBF):
+        if self.whole is None and isinstance(kernel, RBF):
             self._augment(float(kernel.gamma))
 
     def _augment(self, gamma: float) -> None:
@@ -103,22 +98,14 @@ class KernelBlocks:
             if 8.0 * X.shape[0] * X.shape[1] > DENSE_BYTES:
                 return
             X = X.toarray()
-        n, d = X.shape
-        left = np.empty((n, d + 2))
-        centred = left[:, :d]
-        np.subtract(X, np.add.reduce(X) / n, out=centred)
-        if sp.issparse(self.X) and squared_norms(X).max() <= AS_LONG * squared_norms(centred).max():
-            centred[...] = X  # what is not stored stays 0, which no rounding touches
+        origin, scale = np.add.reduce(X) / len(X), math.sqrt(2.0 * gamma)
+        if sp.issparse(self.X) and squared_norms(X).max() <= AS_LONG * squared_norms(X - origin).max():
+            origin = np.zeros_like(origin)  # what is not stored stays 0, which no rounding touches
             self.terms = int(np.diff(sp.csr_array(self.X).indptr).max())
-        centred *= math.sqrt(2.0 * gamma)
-        half = 0.5 * squared_norms(centred)
-        longest = 4.0 * float(half.max())
+        left, longest = augmented(X, origin, scale)
         if not longest * EPS <= EXPONENT_ERROR:
             return
-        left[:, d], left[:, d + 1] = -half, 1.0
-        right = left.copy()
-        right[:, d], right[:, d + 1] = 1.0, -half
-        self._left, self._right, self.samples, self.longest = frozen(left), frozen(right), read_only(X), longest
+        self._left, self._right, self.samples, self.longest = frozen(left), turned(left), read_only(X), longest
         self.single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
         self.floored = longest > -LOWEST_EXPONENT
 
@@ -172,7 +159,7 @@ class KernelBlocks:
 
     def _seconds(self, entries: float) -> float:
         """What one core takes for so many entries, roughly; 0 where only one thread may ask for them."""
-        if self.whole is not None or self._operator is not None or not isinstance(self.kernel, OWN):
+        if self.whole is not None or not isinstance(self.kernel, OWN):
             return 0.0
         return entry_seconds(self.width) * entries
 
@@ -190,25 +177,18 @@ class KernelBlocks:
         """K_ii of some rows: (r,)."""
         if self.whole is not None:
             return np.asarray(self.whole.diagonal()[rows])
-        if self._operator is not None:
-            return self._operator.diagonal()[rows]
         return self.kernel.diagonal(self.X[rows])
 
     def all(self) -> FloatArray:
         """The whole Gram matrix, (n, n) float64, kept."""
         if self.whole is None:
-            if self._operator is not None:
-                self.whole = read_only(np.ascontiguousarray(self._operator.dense()))
-            else:
-                self.whole = frozen(self.symmetric(None))
+            self.whole = frozen(self.symmetric(None))
         return self.whole
 
     def block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> FloatArray:
         """K[rows][:, columns]: (r, c) float64; `rough` allows values in single precision."""
         if self.whole is not None:
             return self.whole[rows[:, None], columns]
-        if self._operator is not None:
-            return self._operator.block(rows, columns)
         if not self.fast:
             return self.kernel(self.X[rows], self.X[columns])
         left, right = self._factors(rough)
@@ -220,20 +200,14 @@ class KernelBlocks:
         in_tiles(fill, strips(len(rows), STRIP), self._seconds(out.size))
         return out
 
-    def symmetric(self, rows: IntArray | None) -> FloatArray:
-        """K[rows][:, rows], a new matrix: (r, r); all rows where None."""
-        if self.whole is not None or self._operator is not None or self._left is None or self._right is None:
-            if rows is None and self.whole is None and self._operator is None:
-                return self.kernel(self.X, self.X)
-            index = np.arange(self.n) if rows is None else rows
-            return self.block(index, index)
-        return _mirrored(self._left, self._right, rows, self.floored)
-
-    def rough_symmetric(self, rows: IntArray | None) -> FloatArray:
-        """`symmetric` with values in single precision where that is faster, stored in double: (r, r)."""
-        if not (self.fast and self.single) or self.whole is not None:
-            return self.symmetric(rows)
-        return _mirrored(*self._factors(rough=True), rows, self.floored)
+    def symmetric(self, rows: IntArray | None, rough: bool = False) -> FloatArray:
+        """K[rows][:, rows], a new matrix: (r, r) float64; all rows where None. `rough` as for `block`."""
+        if self.whole is None and self.fast:
+            return _mirrored(*self._factors(rough), rows, self.floored)
+        if self.whole is None and rows is None:
+            return self.kernel(self.X, self.X)
+        index = np.arange(self.n) if rows is None else rows
+        return self.block(index, index)
 
     def grown(self, K: FloatArray, rows: IntArray, added: IntArray, rough: bool = False) -> FloatArray:
         """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r)."""
@@ -280,53 +254,6 @@ class KernelBlocks:
             out[some] = self._streamed(left, right if len(rows) == self.n else right[rows], weights, some)
         return out
 
-    def rough_sums(self, support: IntArray, weights: FloatArray, rows: IntArray) -> FloatArray:
-        """`product` for several vectors of weights (k, s), in single precision where there is: (k, r) float64.
-
-        Only so many products as `ROUGH_TERMS` are added up in single precision.
-        """
-        left, right = self._factors(rough=True)
-        padding = -len(support) % ROUGH_TERMS
-        left = np.concatenate([left[support], np.zeros((padding, left.shape[1]), left.dtype)])
-        padded = np.concatenate([weights, np.zeros((len(weights), padding))], axis=1).astype(left.dtype)
-        parts = np.ascontiguousarray(padded.reshape(len(weights), -1, ROUGH_TERMS).swapaxes(0, 1))  # (s/32, k, 32)
-        out = np.zeros((len(weights), len(rows)))
-
-        def add(tile: slice) -> None:
-            columns = right[rows[tile]].T
-            for j in range(0, len(left), STRIP):
-                block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
-                block = block.reshape(-1, ROUGH_TERMS, block.shape[1])
-                sums = parts[j // ROUGH_TERMS : (j + STRIP) // ROUGH_TERMS] @ block
-                out[:, tile] += sums.sum(axis=0, dtype=np.float64)
-
-        in_tiles(add, strips(len(rows), TILE), self._seconds(len(rows) * len(left)))
-        return out
-
-    def own_product(self, support: IntArray, weights: FloatArray) -> FloatArray:
-        """`product` for the rows of the support themselves, (s,), with every value made once for both its sides."""
-        if not self.fast:
-            return self.product(support, weights, support)
-        assert self._left is not None
-        assert self._right is not None
-        left, right, s = self._left[support], self._right[support], len(support)
-        tiles = strips(s, TILE)
-        runs = parts_of(len(tiles), 1, TASKS)  # a sum for each
-        sums = np.zeros((len(runs), s))
-
-        def add(run: int) -> None:
-            for tile in tiles[runs[run]]:
-                columns = right[tile].T
-                for j in range(tile.start, s, STRIP):
-                    block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
-                    sums[run, tile] += np.dot(weights[j : j + STRIP], block)
-                    if j >= tile.stop:
-                        sums[run, j : j + STRIP] += np.dot(block, weights[tile])
-
-        in_tiles(add, range(len(runs)), self._seconds(0.5 * s * s))
-        out: FloatArray = sums.sum(axis=0)
-        return out
-
     def _streamed(self, left: Any, right: Any, weights: Any, rows: slice) -> FloatArray:
         """`product` for some rows of `right`, from sums over each strip of the support: (r,)."""
         parts, columns = strips(len(left), STRIP), right[rows].T
@@ -351,6 +278,25 @@ class KernelBlocks:
             exp_in_place(np.matmul(left[start:stop], right.T, out=out), self.floored)
         else:
             out[...] = self.block(np.arange(start, stop), np.arange(self.n), rough=True)
+
+
+def augmented(X: FloatArray, origin: FloatArray, scale: float) -> tuple[FloatArray, float]:
+    """The left vectors (a, −½‖a‖², 1) of (KBLOCK.2) for samples X (n, d), (n, d + 2), and the largest 4·½‖a‖²."""
+    n, d = X.shape
+    left = np.empty((n, d + 2))
+    a = left[:, :d]
+    np.subtract(X, origin, out=a)
+    a *= scale
+    np.multiply(squared_norms(a), -0.5, out=left[:, d])
+    left[:, d + 1] = 1.0
+    return left, -4.0 * float(left[:, d].min(initial=0.0))
+
+
+def turned(left: FloatArray) -> FloatArray:
+    """The right vectors (c, 1, −½‖c‖²) of (KBLOCK.2) of the same samples: (n, d + 2)."""
+    right = left.copy()
+    right[:, -2], right[:, -1] = left[:, -1], left[:, -2]
+    return frozen(right)
 
 
 def entry_seconds(width: int) -> float:
@@ -390,31 +336,15 @@ class FixedVectors:
         self.kernel, self.vectors = kernel, vectors
         self._right: FloatArray | None = None
         if isinstance(kernel, RBF) and not sp.issparse(vectors) and len(vectors):
-            self._augment(math.sqrt(2.0 * float(kernel.gamma)))
-
-    def _augment(self, scale: float) -> None:
-        """(KBLOCK.2), where rounding allows."""
-        s, d = self.vectors.shape
-        origin = np.add.reduce(self.vectors) / s
-        right = np.empty((s, d + 2))
-        np.subtract(self.vectors, origin, out=right[:, :d])
-        right[:, :d] *= scale
-        half = 0.5 * squared_norms(right[:, :d])
-        if not 8.0 * float(half.max()) * EPS <= EXPONENT_ERROR:
-            return
-        right[:, d], right[:, d + 1] = 1.0, -half
-        self._right, self._origin, self._scale = frozen(right).T, frozen(origin), scale
+            self._origin = frozen(np.add.reduce(vectors) / len(vectors))
+            self._scale = math.sqrt(2.0 * float(kernel.gamma))
+            left, longest = augmented(vectors, self._origin, self._scale)
+            if 2.0 * longest * EPS <= EXPONENT_ERROR:  # the module says why these are enough
+                self._right = turned(left).T
 
     def __call__(self, X: Matrix) -> FloatArray:
         """K(x_i, v_j), a new array: X (m, d) to (m, s)."""
         if self._right is None or sp.issparse(X):
             return self.kernel(X, self.vectors)
-        m, d = X.shape
-        left = np.empty((m, d + 2))
-        a = left[:, :d]
-        np.subtract(X, self._origin, out=a)
-        a *= self._scale
-        np.multiply(squared_norms(a), -0.5, out=left[:, d])
-        left[:, d + 1] = 1.0
-        exponents: FloatArray = left @ self._right
+        exponents: FloatArray = augmented(X, self._origin, self._scale)[0] @ self._right
         return exp_in_place(exponents)

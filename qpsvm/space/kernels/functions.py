@@ -24,7 +24,7 @@ from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nea
 from qpsvm.data.rows import RowSource
 from qpsvm.space.kernels.kernel import Kernel as Kernel
 from qpsvm.space.kernels.kernel import UserKernel as UserKernel
-from qpsvm.space.kernels.products import inner, squared_distances, squared_norms, variance_of
+from qpsvm.space.kernels.kernel import inner, squared_distances, squared_norms, variance_of
 
 Gamma = float | Literal["scale", "auto"]
 

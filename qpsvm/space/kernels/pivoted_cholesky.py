@@ -54,27 +54,6 @@ class Settings:
 SETTINGS = Settings()
 
 
-@dataclass(frozen=True, eq=False)
-class PivotedFactor:
-    """(PIVOT.1).
-
-    L (n, r)
-    rest (n,): e as computed: it is known to about r·eps·K_ii.
-    pivots (r,): In the order of the columns.
-    reached: Whether (PIVOT.4) holds, or rounding is all that is left of e.
-    """
-
-    L: FloatArray
-    rest: FloatArray
-    pivots: IntArray
-    reached: bool
-
-    @property
-    def rank(self) -> int:
-        """r."""
-        return int(self.L.shape[1])
-
-
 def pivoted_factor(
     blocks: KernelBlocks,
     rows: IntArray,
@@ -85,17 +64,27 @@ def pivoted_factor(
     gives_up: bool = True,
 ) -> PivotedFactor | None:
     """Factor K over some rows. Shapes: rows (n,), prices (n,)."""
-    factoring = _Factoring(blocks, rows, prices / float(prices.sum()), target)
-    while not factoring.reached and factoring.rank < most and not (gives_up and factoring.hopeless(most)):
+    found = PivotedFactor(blocks, rows, prices / float(prices.sum()), target)
+    while not found.reached and found.rank < most and not (gives_up and found.hopeless(most)):
         if late():
             return None
-        if not factoring.grow(most):
+        if not found.grow(most):
             break
-    return factoring.factor()
+    found.join()
+    return found
 
 
-class _Factoring:
-    """The state between two blocks."""
+class PivotedFactor:
+    """(PIVOT.1), which grows a block of columns at a time.
+
+    L (n, r): Once the columns are joined.
+    rest (n,): e as computed: it is known to about r·eps·K_ii.
+    pivots (r,): In the order of the columns, once they are joined.
+    rank: r.
+    """
+
+    L: FloatArray
+    pivots: IntArray
 
     def __init__(self, blocks: KernelBlocks, rows: IntArray, prices: FloatArray, target: float) -> None:
         self.blocks, self.rows, self.prices, self.target = blocks, rows, prices, target
@@ -103,7 +92,7 @@ class _Factoring:
         self.size = float(self.rest.max(initial=0.0))
         self.random = np.random.default_rng(0)
         self.columns: list[FloatArray] = []
-        self.pivots: list[IntArray] = []
+        self.chosen: list[IntArray] = []
         self.rank = 0
         self.path = [(0, self.left)]
 
@@ -119,7 +108,7 @@ class _Factoring:
 
     @property
     def reached(self) -> bool:
-        """(PIVOT.4), or nothing but rounding left."""
+        """Whether (PIVOT.4) holds, or nothing but rounding is left of e."""
         return self.path[-1][1] <= max(self.target * self.size, self.floor)
 
     def hopeless(self, most: int) -> bool:
@@ -160,7 +149,7 @@ class _Factoring:
         self.rest[pivots] = 0.0
         np.maximum(self.rest, 0.0, out=self.rest)
         self.columns.append(new)
-        self.pivots.append(pivots)
+        self.chosen.append(pivots)
         self.rank += taken
         self.path.append((self.rank, self.left))
         return True
@@ -176,15 +165,14 @@ class _Factoring:
         largest = np.argpartition(priced, n - half)[n - half :]
         return np.union1d(by_chance, largest)
 
-    def factor(self) -> PivotedFactor:
-        """What there is."""
-        L, at = np.empty((len(self.rows), self.rank)), 0
+    def join(self) -> None:
+        """Make L and the pivots of what there is."""
+        self.L, at = np.empty((len(self.rows), self.rank)), 0
         for k, column in enumerate(self.columns):
-            L[:, at : at + column.shape[1]] = column
+            self.L[:, at : at + column.shape[1]] = column
             at += column.shape[1]
             self.columns[k] = column[:0]  # of many rows, two copies are one too many
-        pivots = np.concatenate(self.pivots) if self.pivots else np.zeros(0, dtype=np.intp)
-        return PivotedFactor(L, self.rest, pivots, self.reached)
+        self.pivots = np.concatenate([np.zeros(0, dtype=np.intp), *self.chosen])
 
 
 #: Rows among which the pivots are chosen, at most; and the largest factor of these, in numbers.

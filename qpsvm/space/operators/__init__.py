@@ -12,12 +12,13 @@ from qpsvm.space.operators.structured import (
     Shifted,
     coupled,
     coupled_rows,
+    directions,
     gathered,
     mixed,
     shifted,
 )  # fmt: skip
 
 __all__ = [
-    "Dense", "Diagonal", "LowRank", "Mixed", "Operator", "Repeated", "Shifted", "coupled", "coupled_rows", "gathered",
-    "largest_asymmetry", "mixed", "rowwise", "shifted", "two_sided",
+    "Dense", "Diagonal", "LowRank", "Mixed", "Operator", "Repeated", "Shifted", "coupled", "coupled_rows", "directions",
+    "gathered", "largest_asymmetry", "mixed", "rowwise", "shifted", "two_sided",
 ]  # fmt: skip

@@ -182,6 +182,11 @@ def mixed(operator: Operator, mix: sp.csr_array | None) -> Operator:
         A = mix if operator.scale is None else sp.csr_array(mix * operator.scale)
         product = A @ operator.Z
         return LowRank(sp.csr_array(product) if sp.issparse(product) else product)
+    base = operator.base if isinstance(operator, Repeated) else None
+    if isinstance(base, LowRank) and base.d is None and base.scale is None:
+        k = operator.shape[0] // base.shape[0]
+        if 2 * k * base.source.d < mix.shape[0]:
+            return LowRank(sp.csr_array(mix @ sp.kron(sp.eye_array(k), sp.csr_array(base.Z), format="csr")))
     return Mixed(operator, mix)
 
 
@@ -226,6 +231,8 @@ class Mixed(Operator):
     def diagonal(self) -> FloatArray:
         if (np.diff(self.mix.indptr) == 1).all():
             return np.asarray(self.base.diagonal()[self.mix.indices] * self.mix.data**2)
+        if isinstance(self.base, Repeated):  # a row is of different copies
+            return np.asarray(self.mix.multiply(self.mix) @ self.base.diagonal())
         each = np.arange(self.shape[0])
         return np.concatenate([self._own(each[i : i + DIAGONAL_ROWS]) for i in range(0, len(each), DIAGONAL_ROWS)])
 
@@ -304,17 +311,15 @@ def coupled(base: Operator, sample: IntArray, first: IntArray, second: IntArray,
 
     Shapes: base (n, n), sample, first, second (m,).
     """
-    if isinstance(base, LowRank) and base.d is None and base.scale is None and 2 * k * base.source.d < len(sample):
-        return LowRank(coupled_rows(sp.csr_array(base.Z), sample, first, second, k))
-    return Mixed(Repeated(base, k), _directions(base.shape[0], sample, first, second, k))
+    return mixed(Repeated(base, k), directions(base.shape[0], sample, first, second, k))
 
 
 def coupled_rows(Z: sp.csr_array, sample: IntArray, first: IntArray, second: IntArray, k: int) -> sp.csr_array:
     """Rows z_i ⊗ (e_p − e_q), a block of columns for each class: (m, k d), for Z (n, d)."""
-    return sp.csr_array(_directions(Z.shape[0], sample, first, second, k) @ sp.kron(sp.eye_array(k), Z, format="csr"))
+    return sp.csr_array(directions(Z.shape[0], sample, first, second, k) @ sp.kron(sp.eye_array(k), Z, format="csr"))
 
 
-def _directions(n: int, sample: IntArray, first: IntArray, second: IntArray, k: int) -> sp.csr_array:
+def directions(n: int, sample: IntArray, first: IntArray, second: IntArray, k: int) -> sp.csr_array:
     """e_p ⊗ e_i − e_q ⊗ e_i: (m, k n)."""
     m = len(sample)
     places = np.tile(np.arange(m), 2), np.concatenate([first, second]) * n + np.tile(sample, 2)

@@ -18,7 +18,7 @@ from qpsvm import CSVM, RBF, InaccurateWarning, solve
 from qpsvm.base.resources import progress
 from qpsvm.base.resources.child_process import Forked
 from qpsvm.bounds.rounding_bound import Counting
-from qpsvm.solve.attempt import HURRIED
+from qpsvm.solve.choice import HURRIED
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import libsvm_loop
 from qpsvm.solvers.shared import stopping as sliced

@@ -38,7 +38,7 @@ def test_a_program_that_logs_gets_the_messages_without_verbose(logged, capfd):
     logger.setLevel(logging.INFO)
     solve()
     lines = stream.getvalue().splitlines()
-    assert all(line.startswith("INFO qpsvm attempt: ") for line in lines)
+    assert all(line.startswith("INFO qpsvm choice: ") for line in lines)
     assert any("backend interior_point, dual form" in line for line in lines)
     assert any("certified relative gap" in line for line in lines)
     logger.setLevel(logging.DEBUG)

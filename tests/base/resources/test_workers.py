@@ -4,7 +4,6 @@ import os
 import signal
 import threading
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,7 +32,7 @@ def together(monkeypatch):
     def have(count):
         monkeypatch.setattr(workers, "spare_threads", lambda: count - 1)
         monkeypatch.setattr(workers, "cores", lambda: count)
-        monkeypatch.setattr(workers, "SETTINGS", replace(workers.SETTINGS, worth=1e-12))
+        monkeypatch.setattr(workers, "WORTH", 1e-12)
         return count
 
     return have
@@ -51,7 +50,7 @@ def kernel_values():
         yield blocks.product(some, weights, rest[:7], rough)
         yield blocks.block(some, rest, rough)
         yield blocks.grown(blocks.symmetric(some), some, rest, rough)
-    yield from (blocks.symmetric(some), blocks.rough_symmetric(some), filled)
+    yield from (blocks.symmetric(some), blocks.symmetric(some, rough=True), filled)
     yield polynomial.product(some, weights, rest)
 
 
@@ -276,5 +275,5 @@ def test_parts_and_strips_cover_everything_once():
     for n in (0, 1, 7, 64, 1000):
         for cut in (parts_of(n), parts_of(n, 10), parts_of(n, 1, 3), strips(n, 16)):
             assert np.concatenate([np.arange(n)[part] for part in cut] or [[]]).tolist() == list(range(n))
-    assert len(parts_of(1000, 10)) == workers.SETTINGS.parts
+    assert len(parts_of(1000, 10)) == workers.PARTS
     assert len(parts_of(1000, 400)) == 2

@@ -124,6 +124,25 @@ def test_a_gap_counts_the_rounding_of_alpha_that_have_no_square(seed):
     assert proof.gap <= 1.01 * result.gap
 
 
+@pytest.mark.parametrize("seed", [58, 98, 138, 256])
+def test_a_gap_counts_the_rounding_of_weighted_penalties(seed):
+    """C·s is no float: α at its bound is beyond C·s or short of it, and w(α) may cancel to what that is worth."""
+    rng = np.random.default_rng(seed)
+    n, d, far = int(rng.integers(4, 12)), int(rng.integers(1, 4)), rng.integers(4) == 2
+    samples, C = rng.standard_normal((n, d)), 1.0
+    weight = 10.0 ** rng.uniform(0, 6, n) if rng.random() < 0.8 else 10.0 ** rng.uniform(-10, 10, n)
+    if far:
+        samples, few = samples * 10.0 ** rng.uniform(-150, 150), rng.random() < 0.5
+        C = 10.0 ** rng.uniform(-300, -200) if few else 10.0 ** rng.uniform(-20, 20)
+    rng.integers(0, 2, n - 2)
+    t = rng.standard_normal(n) * 10.0 ** (rng.uniform(-3, 3) if rng.random() < 0.5 else 0)
+    problem = qpsvm.EpsilonSVR(samples, t, C=C, epsilon=10.0 ** rng.uniform(-3, 1), sample_weight=weight)
+    result = qpsvm.solve(problem, check=False)
+    proof = result.verify()
+    assert proof.gap <= result.gap
+    assert proof.least_gap <= result.gap
+
+
 def test_a_length_is_known_where_its_square_underflows():
     """The rounding of w(α) is a share of ‖β‖ and of the lengths of samples, whatever the size of either."""
     rng = np.random.default_rng(0)

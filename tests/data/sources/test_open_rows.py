@@ -25,11 +25,9 @@ from qpsvm.base.errors import (
     TooLargeError,
     UnknownOptionError,
 )
-from qpsvm.data.files.libsvm import plain_rows
 from qpsvm.data.files.source import read_bytes
 from qpsvm.data.rows import ArrayRows
-from qpsvm.data.sources import open_rows
-from qpsvm.data.sources.decoding import spool
+from qpsvm.data.sources import open_rows, spool
 
 pa = pytest.importorskip("pyarrow")
 for part in ("dataset", "feather", "parquet"):
@@ -147,9 +145,9 @@ STORES = {
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Text in pieces of a few lines, so that there are several."""
-    monkeypatch.setattr("qpsvm.data.sources.decoding.text.LIBSVM_BYTES", 500)
-    monkeypatch.setattr("qpsvm.data.sources.decoding.text.CSV_BYTES", 500)
-    monkeypatch.setattr("qpsvm.data.sources.decoding.arrow.BATCH_NUMBERS", 120)
+    monkeypatch.setattr("qpsvm.data.sources.text.LIBSVM_BYTES", 500)
+    monkeypatch.setattr("qpsvm.data.files.sheet.BLOCK_CELLS", 120)
+    monkeypatch.setattr("qpsvm.data.sources.arrow.BATCH_NUMBERS", 120)
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -229,10 +227,10 @@ def test_rows_that_are_open_already():
 def test_what_needs_pyarrow_says_so(tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
         monkeypatch.setitem(sys.modules, name, None)
-    for name, content in (("t.csv", csv(X)), ("t.parquet", "PAR1")):
-        with pytest.raises(MissingExtraError, match=rf"{name}.*needs pyarrow: pip install"):
-            open_rows(text(tmp_path, name, content))
+    with pytest.raises(MissingExtraError, match=r"t\.parquet.*needs pyarrow: pip install"):
+        open_rows(text(tmp_path, "t.parquet", "PAR1"))
     assert open_rows(text(tmp_path, "t.svm", libsvm(X))).shape == X.shape
+    assert open_rows(text(tmp_path, "t.csv", csv(X)), **BESIDE).shape == X.shape
 
 
 def test_labels_of_every_kind(tmp_path):
@@ -272,9 +270,9 @@ def test_a_cell_that_is_no_number_is_shown(tmp_path):
     lines = csv(X).splitlines()
     for cell, said in (("red", "'red' is not a number"), ("'1,5'", "comma"), ("", "no value"), ("NA", "no value")):
         changed = [*lines[:80], lines[80].replace(repr(X[79, 0].item()), cell.replace("'", '"'), 1), *lines[81:]]
-        with pytest.raises(DataError, match=rf"row 79, column 'a'.*{said}"):
+        with pytest.raises(DataError, match=rf"line 81, row 79, column 'a'.*{said}"):
             open_rows(text(tmp_path, "t.csv", "\n".join(changed)), **BESIDE)
-    with pytest.raises(FileFormatError, match="below row 7"):
+    with pytest.raises(FileFormatError, match="line 81 has 2 cells"):
         open_rows(text(tmp_path, "t.csv", "\n".join([*lines[:80], "1,2", *lines[80:]])), **BESIDE)
     with pytest.raises(DataTypeError, match=r"column 'label' \(string\).*columns="):
         open_rows(table(X))
@@ -466,34 +464,31 @@ def test_scratch_files_have_no_name(tmp_path):
         assert rows.margins(np.ones(D)).shape == (N,)
 
 
-# --- LIBSVM text, read as a whole -------------------------------------------------------------------------------------
+# --- LIBSVM text -----------------------------------------------------------------------------------------------------
 
 
-def test_plain_text_is_read_as_line_by_line():
+def test_plain_text(tmp_path):
     plain = [
         "+1 3:0.5 7:1e-3\n-1\n2.5 1:-4\n",
         "1 1:1 2:2 \r\n0 5:1\r\n",
-        "-1 0:1 9:2\n1 1:nan 2:inf\n",
+        "-1 0:1 9:2\n1 1:3 2:4\n",
         libsvm(X),
-        "3\n",
+        "1 2:3",
     ]
     for some in plain:
-        found, y = plain_rows(some.encode())
-        wanted, labels = load_svmlight_file(io.BytesIO(some.encode()), zero_based=True)
-        assert np.array_equal(found.toarray(), wanted.toarray()[:, : found.shape[1]], equal_nan=True)
-        assert np.array_equal(y, labels)
-    assert plain_rows(b"1 2:3")[0].toarray().tolist() == [[0.0, 0.0, 3.0]]
+        rows = open_rows(text(tmp_path, "t.svm", some))
+        wanted, labels = load_svmlight_file(io.BytesIO(some.encode()))
+        assert np.array_equal(rows.matrix().toarray(), wanted.toarray())
+        assert np.array_equal(rows.target, labels)
 
 
-def test_other_text_is_left_to_whoever_looks_at_every_line(tmp_path):
+def test_other_text(tmp_path):
     wrong = ["1 2 3:4\n1:2 3:4", "1:2\n1 1 1:1", "1 3:1 2:1", "1 1:1 1:2", "1 1.5:2", "1 1e3:2", "1 -1:2", "1 1:",
              "1 :2", "1 1:1:2", "1 2147483648:1", "+-1 1:1", "1 1:x", "1 1:1 7"]  # fmt: skip
     for some in wrong:
-        assert plain_rows(some.encode()) is None
         with pytest.raises(DataError):
             open_rows(text(tmp_path, "t.svm", f"1 1:1\n{some}\n"))
     for some in ("1 qid:3 1:2\n", "1 1:2 # so it is\n", "1\t1:2\n", "1  1:2\n", "1 01:2\n"):
-        assert plain_rows(some.encode()) is None
         assert open_rows(text(tmp_path, "t.svm", some)).matrix().toarray().tolist() == [[2.0]]
 
 

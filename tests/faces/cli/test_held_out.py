@@ -12,8 +12,7 @@ from sklearn import metrics
 import qpsvm
 from qpsvm.data.files import read_table
 from qpsvm.faces.cli import main
-from qpsvm.faces.cli.data import Sample
-from qpsvm.faces.cli.held_out import folds, held_out
+from qpsvm.faces.cli.data import Sample, folds, held_out
 from qpsvm.faces.cli.options import _joined
 from qpsvm.faces.cli.scores import figures
 

@@ -11,8 +11,8 @@ import pytest
 import qpsvm
 from qpsvm.data.files import read_table
 from qpsvm.faces.cli import main
-from qpsvm.faces.cli.measures import in_words
-from qpsvm.faces.cli.variants import VARIANTS
+from qpsvm.faces.cli.options import VARIANTS
+from qpsvm.faces.cli.scores import in_words
 
 N = 40
 
@@ -65,7 +65,7 @@ PRINTED = {"labels": "accuracy", "numbers": "mean absolute error", "none": "insi
 @pytest.mark.parametrize("variant", OPTIONS)
 def test_every_machine_solves_saves_and_predicts(capsys, table, tmp_path, variant):
     model, written = tmp_path / "model.npz", tmp_path / "out.csv"
-    learnt = VARIANTS[variant].learnt
+    learnt = VARIANTS[variant].learns
     said = "mean pinball loss" if variant == "quantile-svr" else PRINTED[learnt]
     arguments = [table, "--variant", variant, *READ[learnt], *OPTIONS[variant]]
     code, out, _ = run(capsys, "solve", *arguments, "--save", model)
@@ -261,7 +261,7 @@ def test_measures_are_those_of_scikit_learn():
 def test_pairs_in_order_are_counted_within_groups(monkeypatch):
     y, f = np.array([1.0, 2.0, 3.0, 1.0]), np.array([0.0, 1.0, 0.5, 9.0])
     assert in_words("ranks", f, y, np.array(["a", "a", "a", "b"])) == "2 of 3 pairs in order (0.6667)"
-    monkeypatch.setattr("qpsvm.faces.cli.measures.BLOCK_PAIRS", 5)
+    monkeypatch.setattr("qpsvm.faces.cli.scores.BLOCK_PAIRS", 5)
     assert in_words("ranks", f, y, None) == "2 of 5 pairs in order (0.4000)"
     assert in_words("ranks", f[:2], np.ones(2)) == "no pair to compare"
 
@@ -279,7 +279,7 @@ def test_a_table_without_target_has_no_labels(table):
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["epsilon-svr", "svdd", "ranking", "huber-hinge"])
 def test_derive_measures_every_step(capsys, table, variant):
-    code, out, _ = run(capsys, "derive", variant, "--data", table, *READ[VARIANTS[variant].learnt])
+    code, out, _ = run(capsys, "derive", variant, "--data", table, *READ[VARIANTS[variant].learns])
     assert code == 0
     residuals = [float(value) for value in re.findall(r"  residual (\d\S*)$", out, re.MULTILINE)]
     assert len(residuals) >= 8

@@ -9,7 +9,7 @@ from asking import ask
 
 from qpsvm import backends
 from qpsvm.derivation.registry import STEPS
-from qpsvm.faces.cli.variants import VARIANTS
+from qpsvm.faces.cli.options import VARIANTS
 from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.reply.checks import RequestError
 from qpsvm.space.kernels.functions import FUNCTIONS
@@ -20,8 +20,8 @@ def test_every_machine_and_kernel_of_the_command_line_is_there():
     assert set(catalogue.KERNELS) == set(FUNCTIONS)
     assert {machine.kind for machine in catalogue.MACHINES.values()} <= set(STEPS)
     for name, machine in catalogue.MACHINES.items():
-        assert machine.kind is VARIANTS[name].machine
-        assert machine.learnt == VARIANTS[name].learnt
+        assert machine.kind is VARIANTS[name]
+        assert machine.learnt == VARIANTS[name].learns
 
 
 @pytest.mark.parametrize("name", catalogue.MACHINES)

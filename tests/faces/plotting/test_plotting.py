@@ -17,7 +17,7 @@ import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, Precomputed, PrimalHinge, solve
 from qpsvm.faces import plotting
 from qpsvm.faces.plotting.hulls import furthest, reduced_hull
-from qpsvm.faces.plotting.path import norm
+from qpsvm.faces.plotting.over_parameters import norm
 from qpsvm.faces.plotting.style import KINDS
 
 mpl.use("Agg")

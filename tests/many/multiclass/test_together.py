@@ -13,7 +13,6 @@ from sklearn.datasets import load_iris
 import qpsvm
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError, UnsupportedError
 from qpsvm.many.multiclass import solve_pairs, solve_rest
-from qpsvm.many.multiclass.stack import RowValues
 
 X, y = load_iris(return_X_y=True)
 X = X[::3] - X.mean(axis=0)
@@ -131,16 +130,6 @@ def test_pairs_apart_are_the_same(monkeypatch, kernel, machine, parameters):
     np.testing.assert_allclose(apart.rho, together.rho, atol=1e-8)
     again = pickle.loads(pickle.dumps(apart))
     np.testing.assert_allclose(again.results[1].b, apart.b[1], rtol=1e-9)
-
-
-def test_rows_that_are_asked_for():
-    blocks = qpsvm.CSVM(X, codes > 0, kernel=RBF).space.gram.blocks
-    values, K, rng = RowValues(blocks, 0), RBF(X, X), np.random.default_rng(3)
-    for _ in range(5):
-        rows, columns = (rng.choice(len(X), 30, replace=False) for _ in range(2))
-        beta = rng.normal(size=30)
-        np.testing.assert_allclose(values.block(rows, columns), K[np.ix_(rows, columns)], rtol=1e-12)
-        np.testing.assert_allclose(values.product(rows, beta), beta @ K[rows], atol=1e-12)
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalised", None])

@@ -129,6 +129,16 @@ def test_inseparable_hard_margin_ends():
     assert np.isfinite(found.x).all()
 
 
+@pytest.mark.parametrize("lam", [1e-9, 1e-6, 1e-3])
+def test_rounding_ends_a_run_soon(lam):
+    """Where rounding makes the gap creep, a run may not go on for as long again as it took to get there."""
+    X, y = samples(40, 2)
+    for intercept in ("free", "penalised", None):
+        qp = qpsvm.PrimalHinge(1e6 * X, y, lam, intercept=intercept).qp("dual")
+        found = qpsvm.compile(qp, "interior_point").solve(tol=1e-11)
+        assert found.iterations <= 36
+
+
 @pytest.mark.parametrize(
     "change",
     [

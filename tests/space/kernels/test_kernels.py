@@ -183,7 +183,7 @@ ROADS = {
     "block": lambda kernel, X, rows: KernelBlocks(kernel, X).block(rows, np.arange(len(X))),
     "rough block": lambda kernel, X, rows: KernelBlocks(kernel, X).block(rows, np.arange(len(X)), rough=True),
     "symmetric": lambda kernel, X, rows: KernelBlocks(kernel, X).symmetric(None)[rows],
-    "rough symmetric": lambda kernel, X, rows: KernelBlocks(kernel, X).rough_symmetric(None)[rows],
+    "rough symmetric": lambda kernel, X, rows: KernelBlocks(kernel, X).symmetric(None, rough=True)[rows],
     "differences": lambda kernel, X, rows: KernelBlocks.by_differences(kernel, X).all()[rows],
     "product": lambda kernel, X, rows: (
         np.array([KernelBlocks(kernel, X).product(np.array([j]), np.ones(1), rows) for j in range(len(X))]).T

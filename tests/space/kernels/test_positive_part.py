@@ -71,7 +71,7 @@ def test_several_classes_at_once_count_it_too(machine, seed):
     K, y = np.triu(K) + np.triu(K, 1).T, [0, 0, 1, 1, 2, 2]
     problem = machine(K, y, C=C, kernel=qpsvm.Precomputed(), psd="clip", intercept=None)
     result = qpsvm.solve(problem, check=False)
-    level = problem.judge.dual.level
+    level = problem.joint.level
     with mp.workdps(50):
         M = positive_part(mp.matrix(K.tolist())) if problem.space.clipped else mp.matrix(K.tolist())
         coef, beta = mp.matrix(result.coef.tolist()), -mp.matrix(result.alpha.tolist())

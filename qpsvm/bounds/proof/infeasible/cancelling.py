@@ -3,15 +3,16 @@
     (PCANCEL.1)  λ ≥ 0,  Σ λ_k = 1,  Σ λ_k g_k = 0:  of rational g_k, if there are such λ then there are rational ones,
                  and some with as many positive ones as the g_k with a 1 behind have independent coordinates, at most
                  (Carathéodory)
-    (PCANCEL.2)  the floats say which λ are positive: on independent rows and columns of [G; 1] a square system remains;
-                 λ of other columns stay the floats that they are, which are rational numbers too
+    (PCANCEL.2)  the dual simplex method without costs:  B of columns that floats prefer, λ_B = B⁻¹e of [1; G]λ = e.
+                 Where λ_k < 0 and y is that row of B⁻¹, a column with yᵀ[1; g] < 0 takes the place of k; if there is
+                 none, y is a proof that no λ ≥ 0 is such (Farkas)
     (PCANCEL.3)  Bx = c in integers:  x = Σ_t x_t p^t with x_t = B⁻¹c_t mod p and c_{t+1} = (c_t − Bx_t)/p, and rational
                  numbers from x mod p^T by Euclid's algorithm, T by Hadamard's bound of their size
 
 Which rows and columns are independent is asked modulo p, which may be wrong; so whatever is found is put into
 (PCANCEL.1) in integers, signs and all, before anybody is told.
 
-Sources: Schrijver, *Theory of Linear and Integer Programming* (1986), chapters 7 and 10; Dixon, *Exact solution of
+Sources: Schrijver, *Theory of Linear and Integer Programming* (1986), chapters 7, 10 and 11; Dixon, *Exact solution of
 linear equations using p-adic expansions*, Numer. Math. 40 (1982).
 
 Weights that make vectors cancel exactly: that there are some, near floats, where rational ones would take long.
@@ -30,7 +31,7 @@ Source: Rump, *Verification methods*, Acta Numerica 19 (2010), section 10.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -46,16 +47,26 @@ Integers = NDArray[np.object_]
 
 #: p of (PCANCEL.3): two numbers below it have a product that 64 bits hold.
 PRIME = 2**31 - 1
-#: Shares of the largest weight below which floats may stand for 0: of a vertex, and of points inside a face.
-IDLE = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)
 #: Operations modulo p, and products of large integers, that take about a second.
 ELIMINATED, MULTIPLIED = 1e8, 1.5e7
 #: The most equations that (PCANCEL.3) solves in that time, where numbers are floats.
 MOST_EQUATIONS = 110
-#: Numbers of a linear program that is solved for a vertex.
-PROGRAM = 1.6e5
-#: Digits to the right of the point of λ outside the square system.
-GRID = 60
+#: Numbers of a linear program that is solved for a vertex, and the share of the largest row that is none beside others.
+PROGRAM, RANK = 1e6, 1e-13
+#: Columns that come in, at most; from the second half of them on the first that can, so that it ends (Bland).
+STEPS = 80
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """Where (PCANCEL.2) ended.
+
+    weights: λ of (PCANCEL.1); empty where there are none.
+    against: y, whose product with every column is not negative, and whose first entry is; empty where there is none.
+    """
+
+    weights: list[Fraction]
+    against: list[int]
 
 
 def cancelling(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
@@ -64,18 +75,76 @@ def cancelling(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
     Shapes: vectors (m, k), near (k,).
     """
     rows = without_factors(vectors)[0]
-    system = np.vstack([rows, np.full((1, len(near)), 1, dtype=object)])
-    for guess in _guesses(rows, near):
-        chosen = np.flatnonzero(guess)
-        if min(len(system), len(chosen)) > MOST_EQUATIONS:
-            continue
-        found = _solved(system[:, chosen], guess[chosen])
-        if found is not None and cancel(vectors[:, chosen], found):
-            weights = [Fraction(0)] * len(near)
-            for k, value in zip(chosen.tolist(), found, strict=True):
-                weights[k] = value
-            return weights
+    total = float(near.sum())
+    if not 0.0 < total < math.inf:
+        return None
+    near = _vertex(rows, near / total)
+    support = np.flatnonzero(near > 0.0)
+    system = with_ones(rows[:, support])
+    found = decided(system, near[support]) if min(system.shape) <= MOST_EQUATIONS else None
+    weights = [Fraction(0)] * len(near)
+    for k, weight in zip(support.tolist(), found.weights if found is not None else (), strict=False):
+        weights[k] = weight
+    return weights if any(weights) and cancel(vectors, weights) else None
+
+
+def with_ones(vectors: Integers) -> Integers:
+    """[1; G], (m + 1, k)."""
+    return np.vstack([np.full((1, vectors.shape[1]), 1, dtype=object), vectors])
+
+
+def decided(system: Integers, near: FloatArray) -> Decided | None:
+    """(PCANCEL.2), exactly: λ ≥ 0 with [1; G]λ = (1, 0, …, 0), or a proof that there is none; None where it takes long.
+
+    Shapes: system (m, k), near (k,).
+    """
+    m, k = system.shape
+    if m * k * min(m, k) > ELIMINATED:
+        return None
+    order = np.argsort(-near, kind="stable")
+    rows, places = independent((system[:, order] % PRIME).astype(np.int64))
+    basis, first = order[places], _unit(m, 0)
+    for step in range(STEPS):
+        B = system[np.ix_(rows, basis)]
+        found = solve_integers(B, first[rows])
+        if found is None:
+            return None
+        whole, denominator = common(found)
+        left = system[:, basis] @ np.array(whole, dtype=object) - denominator * first
+        if left.any():  # a row that others make of all columns, but not of the right-hand side
+            rest = int(left.astype(bool).argmax())
+            row = solve_integers(B.T, system[rest, basis])
+        elif min(found) >= 0:
+            weights = [Fraction(0)] * k
+            for column, value in zip(basis.tolist(), found, strict=True):
+                weights[column] = value
+            return Decided(weights, [])
+        else:
+            short = [place for place, value in enumerate(found) if value < 0]
+            place = min(short, key=lambda at: basis[at] if 2 * step > STEPS else found[at])
+            row = solve_integers(B.T, _unit(len(rows), place))
+        if row is None:
+            return None
+        against, (own, denominator) = np.full(m, 0, dtype=object), common(row)
+        against[rows] = own
+        if left.any():
+            against = denominator * _unit(m, rest) - against
+            against *= -1 if against[0] > 0 else 1
+        products = against @ system
+        comes = next((j for j in (range(k) if 2 * step > STEPS else order.tolist()) if products[j] < 0), None)
+        if comes is None:
+            return Decided([], against.tolist())
+        if left.any():
+            return None
+        basis[place] = comes
     return None
+
+
+def _unit(m: int, place: int) -> Integers:
+    """A column of the identity."""
+    found: Integers = np.full(m, 0, dtype=object)
+    found[place] = 1
+    return found
 
 
 def cancel(vectors: Integers, weights: list[Fraction]) -> bool:
@@ -92,68 +161,25 @@ def without_factors(vectors: Integers) -> tuple[Integers, list[int]]:
     return vectors[kept] // np.array([divisors[k] for k in kept], dtype=object)[:, None], divisors
 
 
-def _guesses(rows: Integers, near: FloatArray) -> Iterator[FloatArray]:
-    """Floats near λ with fewer and fewer positive ones, a vertex first where there are more than one needs."""
-    total = float(near.sum())
-    if not 0.0 < total < math.inf:
-        return
-    near = near / total
-    if MOST_EQUATIONS >= len(rows) + 1 < np.count_nonzero(near):
-        vertex = _vertex(rows, near)
-        if vertex is not None:
-            yield vertex
-    kept = len(near) + 1
-    for share in IDLE:
-        guess = np.where(near > share * near.max(), near, 0.0)
-        if np.count_nonzero(guess) < kept:
-            kept = int(np.count_nonzero(guess))
-            yield guess
-
-
-def _vertex(rows: Integers, near: FloatArray) -> FloatArray | None:
+def _vertex(rows: Integers, near: FloatArray) -> FloatArray:
     """λ with few positive ones among those of some floats, by a linear program that wants none of the smaller ones."""
     from scipy.optimize import linprog
 
     support = np.flatnonzero(near)
-    if len(rows) * len(support) > PROGRAM:
-        return None
+    if not len(rows) + 1 < len(support) or len(rows) * len(support) > PROGRAM:
+        return near
     part = rows[:, support]
     sizes = np.array([max(abs(value) for value in row) or 1 for row in part.tolist()], dtype=object)
-    left = (part / sizes[:, None]).astype(np.float64)
-    left = np.vstack([left, np.ones(len(support))])
+    left = np.vstack([(part / sizes[:, None]).astype(np.float64), np.ones(len(support))])
     costs = -np.log2(np.maximum(near[support], np.finfo(float).tiny))
-    found = linprog(costs, A_eq=left, b_eq=np.append(np.zeros(len(rows)), 1.0), method="highs-ds")
+    Q, R, _ = qr(left.T, mode="economic", pivoting=True)  # far from the origin all rows look alike
+    Q = Q[:, np.abs(R.diagonal()) > RANK * abs(R[0, 0])]
+    found = linprog(costs, A_eq=Q.T, b_eq=Q.T @ near[support], method="highs-ds")
     if found.x is None:
-        return None
+        return near
     vertex = np.zeros(len(near))
     vertex[support] = np.maximum(found.x, 0.0)
     return vertex
-
-
-def _solved(system: Integers, near: FloatArray) -> list[Fraction] | None:
-    """λ with [G; 1]λ = (0, …, 0, 1) by (PCANCEL.2), (m, k) and (k,); signs and all are for the caller to see."""
-    m, k = system.shape
-    if m * k * min(m, k) > ELIMINATED or not k:
-        return None
-    order = np.argsort(-near, kind="stable")
-    right = np.full((m, 1), 0, dtype=object)
-    right[-1] = 1
-    rows, places = independent((np.hstack([system[:, order], right]) % PRIME).astype(np.int64))
-    if k in places:  # the right-hand side is no combination of the columns
-        return None
-    columns = order[places]
-    free = np.setdiff1d(np.arange(k), columns)
-    held = np.array([round(value) for value in np.ldexp(near[free], GRID).tolist()], dtype=object)
-    target = right[:, 0] * (1 << GRID)
-    if len(free):
-        target = target - system[:, free] @ held
-    basic = solve_integers(system[np.ix_(rows, columns)], target[rows])
-    if basic is None or min(basic) < 0:
-        return None
-    weights = [Fraction(0)] * k
-    for place, value in [*zip(columns.tolist(), basic, strict=True), *zip(free.tolist(), held.tolist(), strict=True)]:
-        weights[place] = Fraction(value) / (1 << GRID)
-    return weights
 
 
 def independent(A: IntArray) -> tuple[IntArray, IntArray]:

@@ -6,22 +6,9 @@
                between the classes is wider than 2/‖w‖ ≤ δ
 
 (PHULL.1) is (PFARKAS.1) of the rows −y_i f(x_i) ≤ −1. It is looked for near the floats of the error, by `cancelling`
-and `enclosed`; where that fails `nearest` asks all samples.
+and `enclosed`; where that fails, `compared` asks all samples.
 
 Sources: Gordan (1873); Bennett & Mangasarian, *Robust linear programming discrimination* (1992).
-
-The nearest points of two hulls in rational numbers: whether two classes are apart, however near they come.
-
-    (PNEAREST.1)  on some samples S, independent with their classes: the β with sums of 1 in each class that makes ‖w‖
-                  least, w = Σβ_i y_i x_i, is the solution of [G E; Eᵀ 0](β, −λ) = (0, 1), in integers by (PCANCEL.3)
-    (PNEAREST.2)  where β is negative, a sample leaves S, and (PNEAREST.1) again;  where w = 0, the hulls meet;  where
-                  ⟨w, x⟩ of one class is above that of the other for all samples, they do not;  else the sample that is
-                  furthest on the wrong side of the level of its class comes into S, and (PNEAREST.1) again
-
-Lengths are in any units of the coordinates, and the samples that come and go are chosen in floats: neither changes what
-is true of the w that it ends with.
-
-Source: Wolfe, *Finding the nearest point in a polytope*, Math. Programming 11 (1976).
 """
 
 from __future__ import annotations
@@ -34,42 +21,37 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import common, root_above
+from qpsvm.base.arrays.exactly import root_above
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof.infeasible.cancelling import (
-    PRIME,
     Integers,
     cancel,
     cancelling,
+    decided,
     enclosed,
-    independent,
-    solve_integers,
+    with_ones,
     without_factors,
 )
 from qpsvm.bounds.proof.infeasible.constraints import Rows, listed, no_gap
 from qpsvm.bounds.proof.proof import Claim, Proof
 
-#: Samples that come and go, at most.
-STEPS = 40
-#: Numbers that are gone through at each step, and the most coordinates, that take a second or two in all.
+#: Equations up to which few exact weights take no longer than to enclose many.
+QUICK = 24
+#: Numbers and coordinates of samples that are all looked at, in a second or two.
 NUMBERS, MOST_COORDINATES = 1e5, 40
 
 
 @dataclass(frozen=True, eq=False)
-class Decided:
-    """Where (PNEAREST.2) ended.
+class Apart:
+    """A w that separates all samples, in the coordinates given; empty where only its existence is told, by `why`."""
 
-    weights: λ of (PCANCEL.1), which are β/2, over all samples; empty where the hulls do not meet.
-    w: A w that separates, in the coordinates given; empty where there is none.
-    """
-
-    weights: list[Fraction]
     w: list[Fraction]
+    why: str = "its w, in rational numbers, is in the record"
 
 
-def decided(vectors: Integers, signs: IntArray, near: FloatArray) -> Decided | None:
-    """Whether hulls meet.
+def compared(vectors: Integers, signs: IntArray, near: FloatArray) -> list[Fraction] | Apart | None:
+    """λ, which are u/2 and v/2, or what separates: of y_i x_i of all samples, by (PCANCEL.2); None where it takes long.
 
     Shapes: vectors (m, n), signs (n,), near (n,).
     """
@@ -77,61 +59,12 @@ def decided(vectors: Integers, signs: IntArray, near: FloatArray) -> Decided | N
     if m > MOST_COORDINATES or m * n > NUMBERS:
         return None
     Z, divisors = without_factors(vectors)
-    E = np.array([signs > 0, signs < 0]).astype(np.int64).astype(object)
-    order = np.argsort(-near, kind="stable")[: int(np.count_nonzero(near))]
-    picked = independent((np.vstack([Z, E])[:, order] % PRIME).astype(np.int64))[1]
-    chosen = order[picked].tolist()
-    beta = {i: max(float(near[i]), 0.0) for i in chosen}
-    for _ in range(STEPS):
-        if len({int(signs[i]) for i in beta}) < 2:
-            return None
-        found = _nearest(Z, E, list(beta))
-        if found is None:
-            return None
-        step = dict(zip(beta, found, strict=True))
-        if min(found) < 0:
-            _leave(beta, step)
-            continue
-        weights = [Fraction(0)] * n
-        for i, value in step.items():
-            weights[i] = value / 2
-        beta = {i: float(value) for i, value in step.items() if value}
-        w = (Z @ np.array(common(weights)[0], dtype=object)).tolist()
-        if not any(w):
-            return Decided(weights, []) if cancel(np.vstack([vectors, signs.astype(object)[None]]), weights) else None
-        values = np.array(w, dtype=object) @ Z  # y_i ⟨w, x_i⟩
-        level = {sign: min(values[signs == sign].tolist()) for sign in (1, -1)}
-        if level[1] + level[-1] > 0:
-            own_w = iter(w)
-            return Decided([], [Fraction(next(own_w), divisor) if divisor else Fraction(0) for divisor in divisors])
-        own = {sign: values[next(i for i in beta if signs[i] == sign)] for sign in (1, -1)}
-        below = {sign: own[sign] - level[sign] for sign in (1, -1)}
-        worst = max(below, key=lambda sign: below[sign])
-        comes = next(i for i in np.flatnonzero(signs == worst).tolist() if values[i] == level[worst])
-        if comes in beta:
-            return None
-        beta[comes] = 0.0
-    return None
-
-
-def _nearest(Z: Integers, E: Integers, chosen: list[int]) -> list[Fraction] | None:
-    """β of (PNEAREST.1) on some samples."""
-    part, classes = Z[:, chosen], E[:, chosen]
-    nothing = np.full((2, 2), 0, dtype=object)
-    system = np.vstack([np.hstack([part.T @ part, classes.T]), np.hstack([classes, nothing])])
-    right = np.array([0] * len(chosen) + [1, 1], dtype=object)
-    found = solve_integers(system, right)
-    return None if found is None else found[: len(chosen)]
-
-
-def _leave(beta: dict[int, float], step: dict[int, Fraction]) -> None:
-    """Go from β towards a step with negative weights as far as none is negative, and drop the first that is 0."""
-    ends = {i: float(value) for i, value in step.items()}
-    shares = {i: beta[i] / (beta[i] - end) if beta[i] > end else 0.0 for i, end in ends.items() if end < 0.0}
-    first = min(shares, key=lambda i: shares[i])
-    for i, end in ends.items():
-        beta[i] += shares[first] * (end - beta[i])
-    del beta[first]
+    vectors = np.vstack([vectors, signs.astype(object)[None]])
+    found = decided(with_ones(np.vstack([Z, vectors[-1:]])), near)
+    if found is None or (found.weights and not cancel(vectors, found.weights)):
+        return None
+    own = iter(found.against[1:])
+    return found.weights or Apart([Fraction(next(own), d) if d else Fraction(0) for d in divisors])
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +76,7 @@ class Meeting:
     weights (k,): u and v.
     numbers: The samples' numbers among the user's.
     labels: Of the classes −1 and +1.
-    decide: Asked where these weights prove nothing exactly: whether the hulls of all samples meet, or the
-        reason why not.
+    decide: Asked where these weights prove nothing exactly: λ of all samples, or what separates them.
     everyone: y_i and numbers of all samples.
     """
 
@@ -154,7 +86,7 @@ class Meeting:
     weights: FloatArray
     numbers: Sequence[int]
     labels: tuple[str, str]
-    decide: Callable[[], Decided | str | None]
+    decide: Callable[[], list[Fraction] | Apart | None]
     everyone: tuple[Sequence[float], Sequence[int]]
     assumptions: tuple[str, ...] = ()
 
@@ -165,13 +97,15 @@ def meet(asked: Meeting) -> Mapping[int, Fraction] | bool | None:
     Where it is true of other weights than those asked about, u and v by the numbers of samples.
     """
     vectors = asked.rows.vectors()
-    if vectors is not None and enclosed(vectors, _halves(_rescaled(asked))) is not None:
-        return True
-    if vectors is not None and (weights := cancelling(vectors, asked.weights)) is not None:
-        return {number: 2 * weight for number, weight in zip(asked.numbers, weights, strict=True)}
+    if vectors is not None:
+        for exactly in (True, False) if len(vectors) <= QUICK else (False, True):
+            if not exactly and enclosed(vectors, _halves(_rescaled(asked))) is not None:
+                return True
+            if exactly and (weights := cancelling(vectors, asked.weights)) is not None:
+                return {number: 2 * weight for number, weight in zip(asked.numbers, weights, strict=True)}
     found = asked.decide()
-    if isinstance(found, Decided) and found.weights:
-        return {number: 2 * weight for number, weight in zip(asked.everyone[1], found.weights, strict=True)}
+    if isinstance(found, list):
+        return {number: 2 * weight for number, weight in zip(asked.everyone[1], found, strict=True)}
     return None if found is None else False
 
 
@@ -191,8 +125,8 @@ def meeting(asked: Meeting) -> Proof:
         )
         return _met(asked, convex, Claim("convex", "proven", text, share))
     found_all = asked.decide()
-    if isinstance(found_all, Decided) and found_all.weights:
-        return _met(asked, _Convex(*asked.everyone, [2 * value for value in found_all.weights]))
+    if isinstance(found_all, list):
+        return _met(asked, _Convex(*asked.everyone, [2 * value for value in found_all]))
     square, _ = asked.rows.left(weights)
     claims = [convex.claim(asked.labels, "of the error, divided by their sums, ")]
     if square is None:
@@ -205,10 +139,9 @@ def meeting(asked: Meeting) -> Proof:
         text += "no exact point of both hulls was found, and a narrower slab is not excluded"
         claims.append(Claim("separable", "open", text))
     else:
-        why = found_all if isinstance(found_all, str) else "its w, in rational numbers, is in the record"
-        claims.append(Claim("separable", "refuted", f"{text}one does ({why}), but its slab is too narrow for doubles"))
-        if isinstance(found_all, Decided):
-            record["w"] = dict(enumerate(found_all.w))
+        text += f"one does ({found_all.why}), but its slab is too narrow for doubles"
+        claims.append(Claim("separable", "refuted", text))
+        record |= {"w": dict(enumerate(found_all.w))} if found_all.w else {}
     return no_gap(asked.title, claims, None, record, asked.assumptions)
 
 
@@ -220,7 +153,8 @@ def _met(asked: Meeting, convex: _Convex, which: Claim | None = None) -> Proof:
         Claim("hulls", "proven", f"{_point(asked.rows)} {those}: the hulls of the classes meet"),
         Claim("separable", "proven", "no hyperplane separates the classes: that point would be on both of its sides"),
     ]
-    return no_gap(asked.title, claims, math.inf, convex.record, asked.assumptions)
+    record = {**convex.record, "enclosed": which is not None}
+    return no_gap(asked.title, claims, math.inf, record, asked.assumptions)
 
 
 @dataclass(frozen=True, eq=False)

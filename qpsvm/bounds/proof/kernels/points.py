@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -59,15 +58,15 @@ class KernelSpace(Space):
         real = size > ROUNDING * self._norm(coef)  # δ is no rounding
         support = np.flatnonzero((coef != 0.0) | (off != 0.0) if real else coef)
         columns = [coef, off] if real else [coef]
-        sums = _Sums(values, support, np.column_stack([column[support] for column in columns]))
-        u, radius = sums.found[:, 0], sums.radii[:, 0]
+        sums, radii = _sums(values, support, np.column_stack([column[support] for column in columns]))
+        u, radius = sums[:, 0], radii[:, 0]
         square, spread = _form(coef, u, radius)
         cross, cross_spread = _form(off, u, radius)
         cross_spread += float(lost @ (np.abs(u) + radius)) * (1.0 + gamma(self.n + 2))
         far = size * size * OUT
         low = -far
         if real:
-            own, own_spread = _form(off, sums.found[:, 1], sums.radii[:, 1])
+            own, own_spread = _form(off, sums[:, 1], radii[:, 1])
             far, low = min(far, (own + own_spread) * OUT), max(low, own - own_spread * OUT)
         extra = (2.0 * size + rest) * rest * OUT  # of δ ± lost
         extra += UNDERFLOW if size or rest else 0.0
@@ -137,76 +136,40 @@ def matrix_space(K: FloatArray) -> KernelSpace:
     return KernelSpace(MatrixValues(K))
 
 
-@dataclass
-class _Sums:
-    """Kc for some vectors c at once: (n, q), with radii.
+def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Kc for some vectors c at once, and radii, (n, q) each, by (KSUM.1) and (KSUM.2): support (s,), weights (s, q)."""
+    n, (s, q) = values.n, weights.shape
+    others = np.ones(n, dtype=bool)
+    others[support] = False
+    order = np.concatenate([support, np.flatnonzero(others)])
+    block, sizes = values.arranged(order, s), np.abs(weights)
+    absolute = np.hstack([sizes, values.exponent[support, None] * sizes])
+    found, added, more = np.zeros((n, q)), np.zeros((n, 2 * q)), np.zeros((n, q))
 
-    support (s,)
-    weights (s, q)
-    """
+    def put(K: FloatArray, extra: FloatArray | None, rows: slice, columns: slice) -> None:
+        found[rows] += K @ weights[columns]
+        added[rows] += np.abs(K) @ absolute[columns]
+        if extra is not None:
+            more[rows] += extra @ sizes[columns]
 
-    values: KernelValues
-    support: IntArray
-    weights: FloatArray
-
-    def __post_init__(self) -> None:
-        values, s = self.values, len(self.support)
-        others = np.ones(values.n, dtype=bool)
-        others[self.support] = False
-        self._order = np.concatenate([self.support, np.flatnonzero(others)])
-        self._blocks = values.arranged(self._order, s)
-        sizes = np.abs(self.weights)
-        e = values.exponent[self.support, None]
-        q = self.weights.shape[1]
-        sides = [sizes, e * sizes] if e.any() else [sizes]
-        self._signed, self._sizes = self.weights, np.hstack(sides)
-        if values.positive:
-            self._signed, self._sizes = np.hstack([self.weights, *sides]), np.empty((s, 0))
-        added = np.zeros((values.n, self._signed.shape[1] + self._sizes.shape[1]))
-        self._more = np.zeros((values.n, q))
-        self._added = added
-        self._walk(s)
-        t = values.floor[self._order]
-        terms = min(s, WIDTH) + s // ROWS + s // COLUMNS + 4
-        absolute = added[:, q : 2 * q]
-        radii = absolute * (gamma(terms + 2) + (values.relative + values.exponent[self._order])[:, None])
-        if e.any():
-            radii += added[:, 2 * q :]
-        floors = (values.floor[self.support] @ sizes) * (1.0 + gamma(s + 2))
-        radii += t[:, None] * floors + self._more + s * UNDERFLOW
-        radii *= (1.0 + gamma(terms + 8)) * OUT
-        self.found, self.radii = np.empty((values.n, q)), np.empty((values.n, q))
-        self.found[self._order] = added[:, :q]
-        self.radii[self._order] = np.where(np.isnan(radii), np.inf, radii)
-
-    def _walk(self, s: int) -> None:
-        """Blocks among the support, each for both its sides, and those of the other points."""
-        n = self.values.n
-        for top in range(0, s, ROWS):
-            rows = slice(top, min(top + ROWS, s))
-            for left in range(top, s, COLUMNS):
-                self._add(rows, slice(left, min(left + COLUMNS, s)), mirrored=True)
-        for top in range(s, n, ROWS):
-            rows = slice(top, min(top + ROWS, n))
-            for left in range(0, s, COLUMNS):
-                self._add(rows, slice(left, min(left + COLUMNS, s)), mirrored=False)
-
-    def _add(self, rows: slice, columns: slice, mirrored: bool) -> None:
-        K = self._blocks.block(rows, columns)
-        more = self._blocks.radius()
-        self._put(K, more, rows, columns)
-        if mirrored and columns.stop > rows.stop:
-            behind = slice(max(rows.stop, columns.start), columns.stop)
-            skipped = behind.start - columns.start
-            self._put(K[:, skipped:].T, None if more is None else more[:, skipped:].T, behind, rows)
-
-    def _put(self, K: FloatArray, more: FloatArray | None, rows: slice, columns: slice) -> None:
-        k = self._signed.shape[1]
-        self._added[rows, :k] += K @ self._signed[columns]
-        if self._sizes.shape[1]:
-            self._added[rows, k:] += np.abs(K) @ self._sizes[columns]
-        if more is not None:
-            self._more[rows] += more @ np.abs(self.weights[columns])
+    for first, last in ((0, s), (s, n)):
+        for top in range(first, last, ROWS):
+            rows = slice(top, min(top + ROWS, last))
+            for left in range(top if first < s else 0, s, COLUMNS):
+                columns = slice(left, min(left + COLUMNS, s))
+                K, extra = block(rows, columns)
+                put(K, extra, rows, columns)
+                behind = slice(max(rows.stop, left), columns.stop)  # of the support, the other side of the diagonal
+                if first < s and behind.start < behind.stop:
+                    skipped = behind.start - left
+                    put(K[:, skipped:].T, None if extra is None else extra[:, skipped:].T, behind, rows)
+    terms = min(s, WIDTH) + s // ROWS + s // COLUMNS + 4
+    radii = added[:, :q] * (gamma(terms + 2) + (values.relative + values.exponent[order])[:, None]) + added[:, q:]
+    floors = (values.floor[support] @ sizes) * (1.0 + gamma(s + 2))
+    radii += values.floor[order, None] * floors + more + s * UNDERFLOW
+    radii *= (1.0 + gamma(terms + 8)) * OUT
+    back = np.argsort(order)
+    return found[back], np.where(np.isnan(radii), np.inf, radii)[back]
 
 
 def _form(v: FloatArray, u: FloatArray, radius: FloatArray) -> tuple[float, float]:

@@ -16,8 +16,8 @@ Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section
 
 Values of the Gaussian kernel with radii, (KVAL.1) to (KVAL.3).
 
-    (KVAL.1)  RBF: a = fl(s(x − μ)), s = fl(√(2γ)), h = fl(½‖a‖²), and the exponent fl(aᵀc − h_i − h_j) as one product
-              with two columns more, off by (KBLOCK.3)
+    (KVAL.1)  RBF: a = fl(s(x − μ)), s = fl(√(2γ)), h = fl(½‖a‖²), and the exponent fl(aᵀc − h_i − h_j), off by
+              (KBLOCK.3)
     (KVAL.2)  where that is not small, ‖x − z‖² by differences of √γ'x, γ' a power of 4 (no rounding): relative error
               γ_{d+4} of the exponent, which times eˣ is at most γ_{d+4}/e
     (KVAL.3)  an exponent that is off by δ ≤ 10⁻⁶ makes eˣ off by e^δ − 1 ≤ δ(1 + 10⁻⁶) of itself, and (EXP.6) adds 2.5u
@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,8 +39,10 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
 from qpsvm.space.kernels.blocks import exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
-from qpsvm.space.kernels.products import squared_norms
+from qpsvm.space.kernels.kernel import squared_norms
 
+#: K̂ of some rows and columns, at most `ROWS` × `COLUMNS`, and what to add to its radii: None where that is nothing.
+Block = Callable[[slice, slice], tuple[FloatArray, FloatArray | None]]
 #: Rows and columns of a block: with its scratch memory it stays in the second-level cache.
 ROWS, COLUMNS = 128, 256
 #: Sparse samples are made dense up to so many bytes.
@@ -56,7 +59,6 @@ class KernelValues(ABC):
     relative: c.
     exponent, floor (n,): e and t.
     sizes (n,): |K_ij| ≤ sizes_i sizes_j.
-    positive: Whether no K̂_ij is negative.
     definite: Whether K is positive semidefinite by construction.
     """
 
@@ -65,42 +67,28 @@ class KernelValues(ABC):
     exponent: FloatArray
     floor: FloatArray
     sizes: FloatArray
-    positive: bool = False
     definite: bool = False
 
     @abstractmethod
-    def arranged(self, order: IntArray, width: int) -> Blocks:
+    def arranged(self, order: IntArray, width: int) -> Block:
         """Blocks over the points in an order, (k,), whose columns are the first `width` of these."""
 
     def whole(self) -> tuple[FloatArray, float]:
         """K̂ over all points, symmetric, (n, n), and ‖K − K̂‖ from above."""
-        n, blocks = self.n, self.arranged(np.arange(self.n), self.n)
+        n, values = self.n, self.arranged(np.arange(self.n), self.n)
         K, squares = np.empty((n, n)), 0.0
         for top in range(0, n, ROWS):
             rows = slice(top, min(top + ROWS, n))
             for left in range(top, n, COLUMNS):
                 columns = slice(left, min(left + COLUMNS, n))
-                block = blocks.block(rows, columns)
+                block, more = values(rows, columns)
                 radii = np.abs(block) * (self.relative + self.exponent[rows, None] + self.exponent[columns])
                 radii += self.floor[rows, None] * self.floor[columns]
-                more = blocks.radius()
                 radii = radii if more is None else radii + more
                 squares += 2.0 * float(np.square(radii).sum())
                 K[rows, columns], K[columns, rows] = block, block.T
         K = np.tril(K) + np.tril(K, -1).T
         return K, math.sqrt(squares) * (1.0 + gamma(n * n + 16))
-
-
-class Blocks(ABC):
-    """Blocks of K̂ over points in some order."""
-
-    @abstractmethod
-    def block(self, rows: slice, columns: slice) -> FloatArray:
-        """At most `ROWS` × `COLUMNS` values, which the next call overwrites."""
-
-    def radius(self) -> FloatArray | None:
-        """What to add to the radii of the block that was made last; None where that is nothing."""
-        return None
 
 
 class Products:
@@ -141,21 +129,10 @@ class MatrixValues(KernelValues):
         """The matrix itself."""
         return self.K, 0.0
 
-    def arranged(self, order: IntArray, width: int) -> Blocks:
+    def arranged(self, order: IntArray, width: int) -> Block:
         """Parts of the matrix."""
         del width
-        return MatrixBlocks(self, order)
-
-
-class MatrixBlocks(Blocks):
-    """Parts of a matrix."""
-
-    def __init__(self, values: MatrixValues, order: IntArray) -> None:
-        self.K, self.order = values.K, order
-
-    def block(self, rows: slice, columns: slice) -> FloatArray:
-        """As they are."""
-        return self.K[self.order[rows, None], self.order[columns]]
+        return lambda rows, columns: (self.K[order[rows, None], order[columns]], None)
 
 
 def terms_of(X: Matrix) -> int:
@@ -200,57 +177,27 @@ class ProductValues(KernelValues):
         spread = gamma(self.degree * (d + 3)) if self.power_is_whole else 0.0
         self.floor = math.sqrt(spread) * OUT * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
 
-    def arranged(self, order: IntArray, width: int) -> Blocks:
+    def arranged(self, order: IntArray, width: int) -> Block:
         """By one product, and what is made of it."""
-        made = SigmoidBlocks if isinstance(self.kernel, Sigmoid) else PowerBlocks
-        return made(self, order, width)
+        products, m = Products(self.X[order], width), self.m[order]
+        exp = Exponential(ROWS * COLUMNS) if isinstance(self.kernel, Sigmoid) else None
 
+        def block(rows: slice, columns: slice) -> tuple[FloatArray, FloatArray | None]:
+            b = products(rows, columns)
+            b *= self.gamma
+            b += self.shift
+            if exp is not None:  # (KVAL.6)
+                q = exp(-2.0 * np.abs(b))
+                return np.copysign((1.0 - q) / (1.0 + q), b), None
+            if self.power_is_whole:
+                return power_of(b, self.degree)[0], None
+            error = (self.base_error * OUT) * np.sqrt(m[rows, None] * m[columns]) * OUT  # (KVAL.5)
+            high = b + error
+            ends = [power_of(np.maximum(part, 0.0), self.degree) for part in (b - error, b, high * OUT)]
+            spread = ends[2][0] - ends[0][0] + 2.0 * gamma(ends[2][1] + 8) * ends[2][0]
+            return ends[1][0], np.where(high < 0.0, np.inf, spread * OUT + UNDERFLOW)
 
-class _ProductBlocks(Blocks):
-    def __init__(self, values: ProductValues, order: IntArray, width: int) -> None:
-        self.values, self._products = values, Products(values.X[order], width)
-        self._m = values.m[order]
-
-    def _base(self, rows: slice, columns: slice) -> FloatArray:
-        b = self._products(rows, columns)
-        b *= self.values.gamma
-        b += self.values.shift
-        return b
-
-
-class PowerBlocks(_ProductBlocks):
-    """The values of a polynomial kernel."""
-
-    def block(self, rows: slice, columns: slice) -> FloatArray:
-        """Powers of the base."""
-        values, b = self.values, self._base(rows, columns)
-        if values.power_is_whole:
-            return power_of(b, values.degree)[0]
-        error = (values.base_error * OUT) * np.sqrt(self._m[rows, None] * self._m[columns]) * OUT
-        high = b + error
-        ends = [power_of(np.maximum(part, 0.0), values.degree) for part in (b - error, b, high * OUT)]
-        spread = ends[2][0] - ends[0][0] + 2.0 * gamma(ends[2][1] + 8) * ends[2][0]
-        self._radius = np.where(high < 0.0, np.inf, spread * OUT + UNDERFLOW)
-        return ends[1][0]
-
-    def radius(self) -> FloatArray | None:
-        """(KVAL.5)."""
-        return None if self.values.power_is_whole else self._radius
-
-
-class SigmoidBlocks(_ProductBlocks):
-    """The values of a sigmoid kernel."""
-
-    def __init__(self, values: ProductValues, order: IntArray, width: int) -> None:
-        super().__init__(values, order, width)
-        self._exp = Exponential(ROWS * COLUMNS)
-
-    def block(self, rows: slice, columns: slice) -> FloatArray:
-        """(KVAL.6)."""
-        b = self._base(rows, columns)
-        q = self._exp(-2.0 * np.abs(b))
-        values: FloatArray = np.copysign((1.0 - q) / (1.0 + q), b)
-        return values
+        return block
 
 
 def power_of(b: FloatArray, p: float) -> tuple[FloatArray, float]:
@@ -281,7 +228,7 @@ class RBFValues(KernelValues):
     X (n, d)
     """
 
-    positive = definite = True
+    definite = True
 
     def __init__(self, kernel: RBF, X: Matrix) -> None:
         self.gamma = float(kernel.gamma)
@@ -291,28 +238,15 @@ class RBFValues(KernelValues):
         self.sizes = np.ones(self.n)
         self.relative = 3.0 * UNIT
         with np.errstate(all="ignore"):
-            self.left, half = self._scaled()
-            self.half = half
+            centred = self.X if sp.issparse(self.X) or not self.n else self.X - self.X.mean(axis=0)
+            self.left: Matrix = centred * math.sqrt(2.0 * self.gamma)
+            self.half = half = 0.5 * squared_norms(self.left)
             self.exponent = exponent_error(d) * 2.0 * half * (1.0 + gamma(d + 4) + SMALL) + TINY  # (KVAL.3)
             widest = 2.0 * float(self.exponent.max(initial=0.0))
             self.by_differences = not (widest <= EXPONENT_ERROR or (sp.issparse(self.X) and widest <= SMALL))
             self.floor = np.full(self.n, math.sqrt(NOTHING))
             if self.by_differences:
                 self._differences()
-
-    def _scaled(self) -> tuple[Matrix, FloatArray]:
-        """a and h: of dense samples a has two columns more, −h and 1."""
-        scale = math.sqrt(2.0 * self.gamma)
-        if sp.issparse(self.X):
-            a = self.X * scale
-            return a, 0.5 * squared_norms(a)
-        n, d = self.X.shape
-        left = np.empty((n, d + 2))
-        np.subtract(self.X, self.X.mean(axis=0) if n else 0.0, out=left[:, :d])
-        left[:, :d] *= scale
-        half: FloatArray = 0.5 * squared_norms(left[:, :d])
-        left[:, d], left[:, d + 1] = -half, 1.0
-        return left, half
 
     def _differences(self) -> None:
         """(KVAL.2)."""
@@ -328,45 +262,20 @@ class RBFValues(KernelValues):
         else:
             self.floor = np.full(self.n, math.inf)
 
-    def arranged(self, order: IntArray, width: int) -> Blocks:
-        """By one product, or by differences."""
-        return RBFBlocks(self, order, width)
+    def arranged(self, order: IntArray, width: int) -> Block:
+        """By one product, or by differences; where there are none, the floor is infinite, and says nothing of these."""
+        left, half, exp = self.left[order], self.half[order], Exponential(ROWS * COLUMNS)
+        products = Products(left, width)
 
+        def block(rows: slice, columns: slice) -> tuple[FloatArray, FloatArray | None]:
+            if self.by_differences and isinstance(left, np.ndarray):
+                from scipy.spatial.distance import cdist
 
-class RBFBlocks(Blocks):
-    """The values of an RBF kernel."""
+                return exp(cdist(left[rows], left[columns], "sqeuclidean") * -self.factor), None
+            x = products(rows, columns)
+            if not self.by_differences:
+                x -= half[rows, None]
+                x -= half[columns]
+            return exp(x), None
 
-    def __init__(self, values: RBFValues, order: IntArray, width: int) -> None:
-        self.values = values
-        self.left = values.left[order]
-        self._products = Products(self.left, width)
-        self.half = values.half[order]
-        self._exp, self._out = Exponential(ROWS * COLUMNS), np.empty(ROWS * COLUMNS)
-        if not values.by_differences and isinstance(self.left, np.ndarray):
-            self.right = self.left.copy()
-            self.right[:, -2], self.right[:, -1] = 1.0, self.left[:, -2]
-
-    def block(self, rows: slice, columns: slice) -> FloatArray:
-        """e to the exponents."""
-        left = self.left
-        if self.values.by_differences:
-            x = self._apart(rows, columns)
-        elif sp.issparse(left):
-            x = self._products(rows, columns)
-            x -= self.half[rows, None]
-            x -= self.half[columns]
-        else:
-            a, c = left[rows], self.right[columns]
-            x = self._out[: len(a) * len(c)].reshape(len(a), len(c))
-            np.matmul(a, c.T, out=x)
-        return self._exp(x)
-
-    def _apart(self, rows: slice, columns: slice) -> FloatArray:
-        """(KVAL.2); numbers that the infinite floor says nothing of, where there are no differences."""
-        if not isinstance(self.left, np.ndarray):
-            return self._products(rows, columns)
-        from scipy.spatial.distance import cdist
-
-        x: FloatArray = cdist(self.left[rows], self.left[columns], "sqeuclidean")
-        x *= -self.values.factor
-        return x
+        return block

@@ -22,14 +22,6 @@ from qpsvm.many.comparison.table import HEADINGS, Comparison, ComparisonRow, lin
 FORMATS = ("text", "csv", "json", "latex")
 
 
-def names(text: str) -> list[str]:
-    """Names with commas between them. Raises ArgumentTypeError."""
-    found = [part.strip() for part in text.split(",")]
-    if not all(found):
-        raise argparse.ArgumentTypeError(f"expected names with commas between them, got {text!r}")
-    return found
-
-
 def run(options: argparse.Namespace) -> int:
     """Compare on a data file. Raises ParameterError."""
     settle(options)

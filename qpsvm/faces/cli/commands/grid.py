@@ -9,7 +9,7 @@ from typing import Any
 from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.data import Sample, read
-from qpsvm.faces.cli.options import BOUND, WORDS, settle
+from qpsvm.faces.cli.options import OF_KERNELS, PARAMETERS, WORDS, settle
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.faces.plotting import scores
 from qpsvm.machines import Problem
@@ -19,14 +19,6 @@ from qpsvm.many.grid.path import path
 
 #: An example of values of ν.
 SHARES = "0.1,0.2,0.5"
-
-
-def numbers(text: str) -> list[float]:
-    """Numbers with commas between them. Raises ArgumentTypeError."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected numbers with commas between them, got {text!r}") from None
 
 
 def words(text: str) -> list[Any]:
@@ -76,8 +68,7 @@ def run_cross_validate(options: argparse.Namespace) -> int:
 
 def _asked(options: argparse.Namespace) -> tuple[Problem, dict[str, Any], Sample]:
     """The problem, the values of each parameter, and the data. Raises ParameterError."""
-    names = [bound.option for bound in BOUND if bound.option not in WORDS]
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    given = {name: getattr(options, name) for name in (*PARAMETERS, *OF_KERNELS) if getattr(options, name) is not None}
     one = copy.copy(options)
     for name, values in given.items():
         setattr(one, name, values[0])

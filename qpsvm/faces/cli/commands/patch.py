@@ -2,6 +2,13 @@
 
 The program sees what it would see of `python SCRIPT`: its arguments, `__main__`, the first entry of `sys.path`, its
 exit code, and a traceback that begins in its own file. So it runs after everything of this command line is undone.
+
+examples:
+  python -m qpsvm patch train.py --epochs 3
+      as `python train.py --epochs 3`, in which `from sklearn.svm import SVC` is qpsvm.estimators.SVC
+  python -m qpsvm patch --verbose --only SVC,LinearSVC train.py
+      two of the classes, and a line on standard error for each fit
+  python -m qpsvm patch -m pytest tests
 """
 
 from __future__ import annotations
@@ -29,13 +36,7 @@ WITH_VALUE = "--only"
 ABOVE = (str(Path(__file__).parents[3]), "<frozen runpy>", runpy.__file__)
 
 USAGE = "python -m qpsvm patch [--only NAMES] [--verbose] (SCRIPT | -m MODULE | -c CODE) [ARGUMENTS ...]"
-EPILOG = """examples:
-  python -m qpsvm patch train.py --epochs 3
-      as `python train.py --epochs 3`, in which `from sklearn.svm import SVC` is qpsvm.estimators.SVC
-  python -m qpsvm patch --verbose --only SVC,LinearSVC train.py
-      two of the classes, and a line on standard error for each fit
-  python -m qpsvm patch -m pytest tests
-"""
+EPILOG = "examples:" + (__doc__ or "").partition("examples:")[2]
 
 
 def own_arguments(arguments: Sequence[str]) -> int:
@@ -73,15 +74,12 @@ def _program(words: Sequence[str]) -> Callable[[], object]:
     if not words:
         raise ParameterError("name the program to run: a script, -m MODULE or -c CODE (python -m qpsvm patch --help)")
     first, *arguments = words
-    kind = first[:2] if first[:2] in KINDS else None
-    if kind is None:
+    kind, behind = first[:2], first[2:]
+    if kind not in KINDS:
         return _of_script(first, arguments)
-    if len(first) == len(kind):
-        if not arguments:
-            raise ParameterError(f"{kind} needs a {'module' if kind == '-m' else 'piece of code'} behind it")
-        name, *arguments = arguments
-    else:
-        name = first[len(kind) :]
+    if not (behind or arguments):
+        raise ParameterError(f"{kind} needs a {'module' if kind == '-m' else 'piece of code'} behind it")
+    name, *arguments = [behind, *arguments] if behind else arguments
     if kind == "-c":
         return lambda: _run_code(name, "<string>", ["-c", *arguments], path="")
     if importlib.util.find_spec(name.partition(".")[0]) is None:

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.data import Sample, read
-from qpsvm.faces.cli.options import settle
-from qpsvm.faces.cli.variants import problem_of
+from qpsvm.faces.cli.options import problem_of, settle
 from qpsvm.faces.play.machines import MACHINES
 from qpsvm.faces.play.request import MOST_NUMBERS, MOST_POINTS
 from qpsvm.faces.play.server import serve

@@ -17,13 +17,16 @@ from qpsvm.base.errors import DataError, ParameterError
 from qpsvm.base.writing import written
 from qpsvm.data.files import Encoding, Table, read_like
 from qpsvm.faces.cli.data import is_label, source
-from qpsvm.faces.cli.data_files import as_stored
-from qpsvm.faces.cli.measures import in_words
-from qpsvm.faces.cli.streamed_rows import parts_of
+from qpsvm.faces.cli.data_files import as_stored, parts_of
+from qpsvm.faces.cli.options import Learnt
+from qpsvm.faces.cli.scores import in_words
 from qpsvm.faces.cli.terminal import Ticker, require_writable
-from qpsvm.faces.cli.variants import Learnt
 from qpsvm.result.model import Model, load
 
+#: Labels, where there are any, and decision values.
+Answers = tuple[NDArray[Any] | None, FloatArray]
+#: Of a part: labels or values, the target where it is known, groups of a ranking, and how many rows were left out.
+Seen = tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None, int]
 #: The column of decision values that stand alone, by what was learnt.
 ALONE = {"numbers": "prediction", "ranks": "score"}
 
@@ -40,18 +43,19 @@ def run(options: argparse.Namespace) -> int:
         raise DataError(f"{options.model} does not say how a file becomes features; use qpsvm.load(...) in Python")
     learnt = model.metadata.get("learnt", "numbers" if model.classes is None else "labels")
     parts = _parts(options, Encoding.from_json(model.metadata["encoding"]))
-    told = Told(model, learnt)
+    seen: list[Seen] = []
+    ticker = Ticker("predicting")
+    answers = _answers(model, parts, ticker, seen)
     if options.output is None:
-        for labels, values in told.each(parts):
+        for labels, values in answers:
             print("\n".join(map(_number, values) if labels is None else map(str, labels)))
     elif options.output == "-":  # the same bytes as in a file, whatever the encoding of the terminal
         sys.stdout.flush()
-        _write(told.each(parts), sys.stdout.buffer, learnt)
+        _write(answers, sys.stdout.buffer, learnt)
     else:
-        with Ticker("predicting") as ticker, written(options.output) as file:
-            told.ticker = ticker
-            _write(told.each(parts), file, learnt)
-    print(told.in_words(), file=sys.stderr)
+        with ticker, written(options.output) as file:
+            _write(answers, file, learnt)
+    print(_worth(model, learnt, seen), file=sys.stderr)
     return 0
 
 
@@ -68,49 +72,31 @@ def _parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[Table]:
             f"--drop-missing is of a text file that is read into memory, and {stored.name} is read in blocks: leave it "
             "out"
         )
-    for X, y in parts_of(stored, encoding):
-        yield Table(X, y, encoding)
+    yield from parts_of(stored, encoding)
 
 
-class Told:
-    """Predictions as they are made, and what is known of them in the end.
-
-    ticker or None: Where it is said how many rows there were so far.
-    """
-
-    def __init__(self, model: Model, learnt: Learnt) -> None:
-        self.model, self.learnt = model, learnt
-        self.count = self.dropped = 0
-        self.ticker: Ticker | None = None
-        self._answers: list[NDArray[Any]] = []
-        self._known: list[NDArray[Any] | None] = []
-        self._groups: NDArray[Any] | None = None
-
-    def each(self, parts: Iterable[Table]) -> Iterator[tuple[NDArray[Any] | None, FloatArray]]:
-        """The labels, where there are any, and the decision values of each part."""
-        for table in parts:
-            values = self.model.decision_function(table.X)
-            labels = None if self.model.classes is None else self.model.classes[(values > 0).astype(int)]
-            self.count += len(values)
-            if self.ticker is not None:
-                self.ticker.doing = f"{self.count} rows predicted"
-            self.dropped += table.dropped
-            self._answers.append(values if labels is None else labels)
-            self._known.append(None if table.y is None else _known(table.y, self.model))
-            self._groups = table.groups  # only a text that is read at once has any
-            yield labels, values
-
-    def in_words(self) -> str:
-        """How many there were, and how good they are where the target is known."""
-        known = [each for each in self._known if each is not None]
-        target = np.concatenate(known) if known and len(known) == len(self._known) else None
-        quantile = self.model.metadata.get("quantile")
-        worth = in_words(self.learnt, np.concatenate(self._answers), target, self._groups, quantile)
-        left_out = f", {self.dropped} rows with missing values left out" if self.dropped else ""
-        return f"{self.count} predictions{worth and f', {worth}'}{left_out}"
+def _answers(model: Model, parts: Iterable[Table], ticker: Ticker, seen: list[Seen]) -> Iterator[Answers]:
+    """The answers for each part; what is to be known of them in the end is added to `seen`."""
+    for table in parts:
+        values = model.decision_function(table.X)
+        labels = None if model.classes is None else model.classes[(values > 0).astype(int)]
+        known = None if table.y is None else _known(table.y, model)
+        seen.append((values if labels is None else labels, known, table.groups, table.dropped))
+        ticker.doing = f"{sum(len(each[0]) for each in seen)} rows predicted"
+        yield labels, values
 
 
-def _write(answers: Iterable[tuple[NDArray[Any] | None, FloatArray]], file: IO[bytes], learnt: str) -> None:
+def _worth(model: Model, learnt: Learnt, seen: list[Seen]) -> str:
+    """How many predictions there were, and how good they are where the target is known."""
+    answers, known, groups, dropped = zip(*seen, strict=True)
+    target = None if any(each is None for each in known) else np.concatenate(known)
+    # only a text that is read at once has any groups
+    worth = in_words(learnt, np.concatenate(answers), target, groups[-1], model.metadata.get("quantile"))
+    left_out = f", {sum(dropped)} rows with missing values left out" if any(dropped) else ""
+    return f"{sum(map(len, answers))} predictions{worth and f', {worth}'}{left_out}"
+
+
+def _write(answers: Iterable[Answers], file: IO[bytes], learnt: str) -> None:
     """Labels, where there are any, and decision values, as CSV under a header; a label with a comma is quoted."""
     for number, (labels, values) in enumerate(answers):
         text = io.StringIO()

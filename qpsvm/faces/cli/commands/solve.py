@@ -8,7 +8,6 @@ from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qpsvm.base.errors import (
     DataError,
@@ -22,15 +21,13 @@ from qpsvm.base.errors import (
 from qpsvm.data.rows import RowSource
 from qpsvm.faces.cli.commands.plot import picture_of, require_picture, write_picture
 from qpsvm.faces.cli.commands.verify import check_options, proved, told
-from qpsvm.faces.cli.data import Sample, model_of, read
-from qpsvm.faces.cli.distributed import cluster, labels_of, read_spread
+from qpsvm.faces.cli.data import SEED, Sample, folds, held_out, parts, read, some_rows, source
+from qpsvm.faces.cli.data_files import in_words
+from qpsvm.faces.cli.distributed import cluster, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
-from qpsvm.faces.cli.held_out import SEED, folds, held_out, parts, some_rows
-from qpsvm.faces.cli.measures import named
 from qpsvm.faces.cli.options import settings, settle
-from qpsvm.faces.cli.scores import block, compared_labels, confusion, figures, warnings
+from qpsvm.faces.cli.scores import block, figures, named, training
 from qpsvm.faces.cli.terminal import Ticker, require_writable
-from qpsvm.faces.cli.variants import VARIANTS
 from qpsvm.machines import Problem
 from qpsvm.many.grid.scoring import Fold
 from qpsvm.program.solution import Status
@@ -67,17 +64,14 @@ def run(options: argparse.Namespace) -> int:
     model = sample.model(result, problem)
     print(result.summary())
     if sample.learnt != "none":  # else the kinds of the vectors say it, and count what is on the boundary
-        print(f"  training    {sample.training(model)}")
+        print(f"  training    {training(sample, model.predict(sample.table.X), model.metadata.get('quantile'))}")
     code = CODES.get(result.status, 1)
     if options.test_size is not None:
         print(_held_out(test, model, whole.table.X.shape[0], seed, bool(options.class_weight)))
     if draw is not None:
         write_picture(draw(result), options.plot)
         print(f"  drawn       {options.plot}")
-    if options.save is not None:
-        model.save(options.save)
-        some = "" if options.test_size is None else f", trained on {len(split.train)} rows"
-        print(f"  saved       {options.save}{some}", flush=True)
+    _saved(model, options, "" if options.test_size is None else f", trained on {len(split.train)} rows")
     if options.proof is not None and not proved(result, sample, options):
         code = code or 1
     if tested is not None and result.status is not Status.INTERRUPTED:
@@ -91,18 +85,20 @@ def _on_cluster(options: argparse.Namespace) -> int:
     """Solve over the workers of a cluster, print the summary and save the model."""
     with cluster(options.scheduler, options.verbose):
         with Ticker("asking the workers for what they read", options.verbose):
-            spread = read_spread(options)
-            problem = spread.problem(options)
-        print(first_line(spread, problem))
+            sample = read_spread(options)
+            problem = sample.problem(options)
+        print(first_line(in_words(source(options.file)), sample, problem))
         result = _solved(problem, options)
-        learnt = VARIANTS[options.variant].learnt
-        classes = result.model.classes if learnt != "labels" else labels_of(problem)
-        model = model_of(result, problem, spread.encoding, learnt, classes, {})
         print(result.summary())
-        if options.save is not None:
-            model.save(options.save)
-            print(f"  saved       {options.save}", flush=True)
+        _saved(sample.model(result, problem), options)
     return CODES.get(result.status, 1)
+
+
+def _saved(model: Model, options: argparse.Namespace, note: str = "") -> None:
+    """Write the model, where that is asked for."""
+    if options.save is not None:
+        model.save(options.save)
+        print(f"  saved       {options.save}{note}", flush=True)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -143,7 +139,7 @@ def _held_out(test: Sample, model: Model, n: int, seed: int, weighed: bool) -> s
     predicted = model.predict(test.table.X)
     scores = figures(test, predicted, model.metadata.get("quantile"))
     words = f"{named(scores)}, on {len(predicted)} of {n} rows that did not train (seed {seed})"
-    return block("held out", words, _table(test, predicted), warnings(test, predicted, scores, weighed))
+    return block("held out", words, test, predicted, scores, weighed)
 
 
 def _cross_validated(
@@ -177,12 +173,5 @@ def _cross_validated(
     all_tested = some_rows(sample, np.concatenate(rows)[order])
     predicted = np.concatenate(answers)[order]
     words = f"{named(mean, spread)} (seed {seed}; {certified} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
-    notes = warnings(all_tested, predicted, mean, bool(options.class_weight))
-    said = block(f"{len(gaps)} folds", words, _table(all_tested, predicted), notes)
+    said = block(f"{len(gaps)} folds", words, all_tested, predicted, mean, bool(options.class_weight))
     return said, certified == len(gaps)
-
-
-def _table(sample: Sample, predicted: NDArray[Any]) -> list[str]:
-    """The confusion matrix, where there are labels to confuse."""
-    true = compared_labels(sample)
-    return [] if true is None else confusion(true, predicted, np.unique(np.concatenate([true, predicted])))

@@ -1,6 +1,7 @@
 """Checks of what a page sends: types, sizes and ranges, one sentence an error, which names the field.
 
 Values are those that JSON gives: objects, lists, text, numbers, true, false and null. True and false are no numbers.
+What goes back is null where a number is not finite.
 """
 
 from __future__ import annotations
@@ -8,6 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterError, nearest
@@ -96,3 +100,19 @@ def as_choice(value: Any, field: str, known: Iterable[Any]) -> Any:
             return choice
     name = value if isinstance(value, str) else ""
     raise RequestError(f"unknown {field} {told(value)}; {nearest(name, map(str, choices))}", field)
+
+
+def number(value: float | None) -> float | None:
+    """A finite number, or None."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def numbers(values: ArrayLike) -> list[Any]:
+    """An array of any shape as nested lists, with None for what is not finite."""
+    array = np.asarray(values, dtype=np.float64)
+    if np.isfinite(array).all():
+        listed: list[Any] = array.tolist()
+        return listed
+    if array.ndim > 1:
+        return [numbers(row) for row in array]
+    return [value if math.isfinite(value) else None for value in array.tolist()]

@@ -11,6 +11,9 @@ curved, the second is C (ξ − α/(2C))² or Huber's. They are never negative, 
 the gap, (CERT.1). A regression has two α a sample, and the products are summed over both.
 
 What the plane shows: f on a grid or as a curve, the hulls that the dual is about, a ball's centre.
+
+A solver's way to the optimum: certified values after 1, 2, 3, … iterations, each of a run of its own. A run that is
+ended after k iterations gives the point that the solver had there, and nothing is polished.
 """
 
 from __future__ import annotations
@@ -22,20 +25,25 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm import backends
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import MissingExtraError, NotSeparableError
+from qpsvm.base.resources.progress import Clock
 from qpsvm.derivation import Step, derive
 from qpsvm.derivation.page import mathml
-from qpsvm.faces.play.catalogue import KERNELS
-from qpsvm.faces.play.finite import number, numbers
+from qpsvm.faces.play.catalogue import KERNELS, solvers
 from qpsvm.faces.play.machines import MACHINES, Machine, toy
+from qpsvm.faces.play.reply.checks import number, numbers
 from qpsvm.faces.play.reply.explanations import verdicts
 from qpsvm.faces.play.request import Request, State
-from qpsvm.faces.plotting.hulls import ONE_POINT, reduced_hull
-from qpsvm.faces.plotting.view import BLOCK_ENTRIES
-from qpsvm.machines import EpsilonSVR, Problem
+from qpsvm.faces.plotting.hulls import reduced_hull, shares_of
+from qpsvm.faces.plotting.tube import half_width
+from qpsvm.faces.plotting.view import View
+from qpsvm.machines import Problem
 from qpsvm.program.losses import gap_term
+from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
 
 
 def width(problem: Problem, result: SVMResult, machine: Machine, norm: float) -> float | None:
@@ -44,14 +52,7 @@ def width(problem: Problem, result: SVMResult, machine: Machine, norm: float) ->
         return 2.0 * result.rho / norm if norm > 0.0 else None
     if machine.learnt == "none":
         return next(iter(result.extras.values()))
-    return 2.0 * half_tube(problem, result) if machine.tube else norm
-
-
-def half_tube(problem: Problem, result: SVMResult) -> float:
-    """ε of a regression: how far f may be from t at no price; 0 of a quantile."""
-    if isinstance(problem, EpsilonSVR):
-        return problem.epsilon
-    return max(result.extras.get("epsilon", 0.0), 0.0)
+    return 2.0 * half_width(problem, result) if machine.tube else norm
 
 
 def counted(problem: Problem, result: SVMResult, machine: Machine) -> float:
@@ -243,11 +244,8 @@ def plane(request: Request, state: State, problem: Problem, result: SVMResult) -
 def _curve(state: State, problem: Problem, result: SVMResult, box: tuple[float, float, float, float]) -> dict[str, Any]:
     """f along the horizontal axis, the other features at their medians, with half the width of the tube."""
     x = np.linspace(box[0], box[1], TICKS_OF_CURVE)
-    at = np.tile(np.median(state.points[:, :-1], axis=0), (len(x), 1))
-    at[:, state.axes[0]] = x
-    with np.errstate(all="ignore"):  # what overflows becomes null
-        f = result.decision_function(at)
-    return {"f": None, "levels": [], "curve": numbers(f), "epsilon": half_tube(problem, result), **_nothing("")}
+    f = _seen(state.axes[:1], state.points[:, :-1]).values(result, x[:, None])
+    return {"f": None, "levels": [], "curve": numbers(f), "epsilon": half_width(problem, result), **_nothing("")}
 
 
 def _enclosed(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
@@ -300,20 +298,15 @@ def _projected(state: State) -> FloatArray:
     return projected
 
 
+def _seen(axes: tuple[int, ...], X: FloatArray) -> View:
+    """The plane, or line, that the page shows: features that are not shown are held at their medians."""
+    return View(axes, np.median(X, axis=0), X[:, list(axes)], [], "")
+
+
 def _values(state: State, result: SVMResult, box: tuple[float, float, float, float], n: int) -> list[Any]:
     """f on an n × n grid, row by row from y0 up, with as many digits as a picture needs: n² numbers."""
-    x0, x1, y0, y1 = box
-    x, y = np.meshgrid(np.linspace(x0, x1, n), np.linspace(y0, y1, n))
-    base = np.median(state.points, axis=0)  # features that are not shown are held here
-    step = max(1, BLOCK_ENTRIES // len(base))
-    found = []
-    for start in range(0, n * n, step):
-        part = slice(start, start + step)
-        at = np.tile(base, (len(x.ravel()[part]), 1))
-        at[:, state.axes[0]], at[:, state.axes[1]] = x.ravel()[part], y.ravel()[part]
-        with np.errstate(all="ignore"):  # what overflows becomes null
-            found.append(result.decision_function(at))
-    f = np.concatenate(found)
+    grid = np.meshgrid(np.linspace(*box[:2], n), np.linspace(*box[2:], n))
+    f = _seen(state.axes, state.points).values(result, np.column_stack([each.ravel() for each in grid]))
     finite = np.abs(f[np.isfinite(f)])
     size = max(abs(result.rho), float(np.median(finite)) if len(finite) else 0.0)
     if size > 0.0:
@@ -326,20 +319,15 @@ def _hulls(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
     why = why_no_hulls(state, problem)
     if why:
         return _nothing(why)
-    points, alpha = _projected(state), result.alpha
-    full = _hulls_of(state, np.ones(len(alpha)))
-    members = [state.labels == label for label in LABELS]
-    sums = [float(alpha[rows].sum()) for rows in members]
-    if not min(sums) > 0.0:
+    full = _hulls_of(state, np.ones(len(state.labels)))
+    if not min(result.alpha[state.labels == label].sum() for label in LABELS) > 0.0:
         return {**_nothing("every α is 0, so there are no closest points"), "hulls": _hulls_listed(full, None)}
-    with np.errstate(over="ignore"):  # α may be far below its bound
-        caps = np.minimum(2.0 * result.upper / sum(sums), 1.0)
-    reduced = full if (caps >= 1.0).all() else _hulls_of(state, caps)
-    closest = [alpha[rows] @ points[rows] / total for rows, total in zip(members, sums, strict=True)]
-    meet = float(np.hypot(*(closest[0] - closest[1]))) <= ONE_POINT * float(np.ptp(points, axis=0).max())
+    shares, axes = shares_of(problem, result), list(state.axes)
+    reduced = full if shares.full else _hulls_of(state, shares.caps)
     return {
-        "hulls": _hulls_listed(full, reduced), "cap": float(caps.max()), "closest": numbers(closest),
-        "meeting": numbers(closest[0]) if meet else None, "why_no_hulls": "",
+        "hulls": _hulls_listed(full, reduced), "cap": float(shares.caps.max()),
+        "closest": numbers([shares.plus[axes], shares.minus[axes]]),
+        "meeting": numbers(shares.plus[axes]) if shares.meet(state.points) else None, "why_no_hulls": "",
     }  # fmt: skip
 
 
@@ -359,3 +347,47 @@ def _hulls_listed(full: list[FloatArray], reduced: list[FloatArray] | None) -> l
     parts = [[], []] if reduced is None else [numbers(hull) for hull in reduced]
     return [{"label": label, "full": numbers(hull), "reduced": part}
             for label, hull, part in zip(LABELS, full, parts, strict=True)]  # fmt: skip
+
+
+#: Points of a run, and the iterations of the last one.
+RUN_POINTS, LAST = 40, 1000
+#: Seconds for all runs together; and for the optimum beside them.
+RUN_SECONDS, SOLVING = 2.5, 2.0
+#: The shortest time limit of a run, in seconds: what it has after one step.
+SHORTEST = 0.01
+#: The relative gap at which a run has arrived.
+ARRIVED = 1e-8
+
+
+def run(problem: Problem, name: str) -> dict[str, Any]:
+    """The certified values of a solver at increasing counts of iterations. Raises QPSVMError."""
+    best = solve(problem, check=False, time_limit=SOLVING)
+    if best.error is not None:
+        raise best.error
+    points: list[dict[str, Any]] = []
+    clock, note = Clock(RUN_SECONDS), f"Ended here, after {LAST} iterations."
+    limited = backends.get(name).abilities.grants("time_limit")
+    # 1, 2, 3, …, then ever further apart, up to `LAST`: about `RUN_POINTS` of them, since the first ones are rounded
+    for k in map(int, np.unique(np.round(np.geomspace(1, LAST, RUN_POINTS + 8)))):
+        limit = max(clock.left, SHORTEST) if limited else None
+        result = solve(problem, name, check=False, polish=False, max_iter=k, tol=ARRIVED, time_limit=limit)
+        if points and (clock.stopped() or result.status is Status.TIME_LIMIT):
+            note = f"Ended here: {RUN_SECONDS:g} seconds are over."
+            break
+        by_itself = result.iterations is not None and result.iterations < k
+        iteration = k if result.iterations is None else min(k, result.iterations)
+        if not points or points[-1]["iteration"] < iteration:
+            values = {each: number(getattr(result, each)) for each in ("primal", "dual", "gap")}
+            alpha = numbers(result.alpha)
+            points.append({"iteration": iteration, **values, "status": str(result.status), "alpha": alpha})
+        if result.gap <= ARRIVED:
+            note = ""
+            break
+        if by_itself:
+            note = f"Its own test ends it after {result.iterations} iterations, at a gap of {result.gap:.1g}."
+            break
+    choice = solvers()[name]
+    return {
+        "solver": name, "title": choice["title"], "about": choice["about"], "points": points, "note": note,
+        "optimum": {"primal": number(best.primal), "dual": number(best.dual), "gap": number(best.gap)},
+    }  # fmt: skip

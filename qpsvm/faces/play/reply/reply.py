@@ -27,25 +27,25 @@ from qpsvm.base.errors import (
 )
 from qpsvm.base.resources.communicator import EPS
 from qpsvm.faces.play import catalogue
-from qpsvm.faces.play.finite import number, numbers, run
 from qpsvm.faces.play.machines import MACHINES, Machine
-from qpsvm.faces.play.reply.checks import RequestError
+from qpsvm.faces.play.reply.checks import number, numbers
 from qpsvm.faces.play.reply.explanations import NOTICED, sentence, verdict_on_yours
 from qpsvm.faces.play.reply.parts import (
     counted,
     equations,
     full_size,
-    half_tube,
     measured,
     plane,
     proof_plane,
     quadratic,
+    run,
     table,
     width,
 )
 from qpsvm.faces.play.request import Request, State, id_of, program, read_request
 from qpsvm.faces.play.scenes import SCENES
 from qpsvm.faces.play.start import Start, default_start
+from qpsvm.faces.plotting.tube import half_width
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
 from qpsvm.solve.call import solve
@@ -58,24 +58,16 @@ def failure(
     number: int | None, error: QPSVMError, request: Request | None = None, problem: Problem | None = None
 ) -> dict[str, Any]:
     """The answer where there is no result."""
+    sentence, field, hint = _explained(error)
     answer: dict[str, Any] = {
-        "id": number,
-        "error": {"kind": type(error).__name__, "sentence": _error_sentence(error), "field": _field(error)},
-    }
-    if isinstance(error, InfeasibleNuError):
-        scale = 10**DIGITS
-        rounded = math.floor(error.nu_max * scale) / scale
-        answer["hint"] = {"nu": rounded if rounded > 0.0 else error.nu_max}
-    elif isinstance(error, IndefiniteKernelError):
-        answer["hint"] = {"psd": "clip"}
-    elif isinstance(error, MarginNotFoundError):
-        answer["hint"] = {"machine": "c"}  # and no common point to draw
-    elif isinstance(error, NotSeparableError):
-        answer["hint"] = {"machine": "c"}
-        state = None if request is None else request.state
-        if request is not None and state is not None and problem is not None:
-            answer["plane"] = proof_plane(request, state, problem, error)
-            answer["samples"] = _proof_samples(error)
+        "id": number, "error": {"kind": type(error).__name__, "sentence": sentence, "field": field}
+    }  # fmt: skip
+    if hint is not None:
+        answer["hint"] = hint
+    state = None if request is None else request.state
+    if isinstance(error, NotSeparableError) and request is not None and state is not None and problem is not None:
+        answer["plane"] = proof_plane(request, state, problem, error)
+        answer["samples"] = _proof_samples(error)
     return answer
 
 
@@ -85,43 +77,37 @@ def fault(number: int | None) -> dict[str, Any]:
     return {"id": number, "error": {"kind": "Fault", "sentence": sentence, "field": None}}
 
 
-def _error_sentence(error: QPSVMError) -> str:
-    """The error for somebody who looks at a page, on one line with a full stop."""
+def _explained(error: QPSVMError) -> tuple[str, str | None, dict[str, Any] | None]:
+    """The error for somebody who looks at a page, on one line with a full stop; the field, and what would work."""
     if isinstance(error, NotSeparableError):
         plus, minus = int((error.u > 0).sum()), int((error.v > 0).sum())
-        return (
+        said = (
             f"The classes cannot be separated: their hulls meet. A mixture of {_count(plus, 'positive')} is the same "
             f"point as a mixture of {_count(minus, 'negative')}. Choose the C-SVM, or another kernel."
         )
+        return said, "machine", {"machine": "c"}
     if isinstance(error, MarginNotFoundError):
         known = "can be separated, but by a margin" if error.separable else "may be separated, but only by a margin"
-        return f"The classes {known} too narrow for doubles. Choose the C-SVM, or another kernel."
+        said = f"The classes {known} too narrow for doubles. Choose the C-SVM, or another kernel."
+        return said, "machine", {"machine": "c"}
     if isinstance(error, InfeasibleNuError):
-        return (
+        said = (
             f"ν = {error.nu:g} is too large: with these classes it is {error.nu_max:.4g} at the most, twice the share "
             "of the smaller class. Lower ν, or add samples to the smaller class."
         )
+        return said, "nu", {"nu": math.floor(error.nu_max * 10**DIGITS) / 10**DIGITS or error.nu_max}
     if isinstance(error, IndefiniteKernelError):
-        return (
+        said = (
             f"The kernel matrix is indefinite: it has the eigenvalue {error.eigenvalue:.4g} {error.where}, so the dual "
             "is not convex. Set psd to clip or shift, or choose other kernel parameters."
         )
+        return said, "psd", {"psd": "clip"}
     line = " ".join(str(error).split())
-    return line if line.endswith((".", "!", "?")) else f"{line}."
+    return line if line.endswith((".", "!", "?")) else f"{line}.", getattr(error, "field", None), None
 
 
 def _count(number: int, sign: str) -> str:
     return f"{number} {sign} sample{'' if number == 1 else 's'}"
-
-
-def _field(error: QPSVMError) -> str | None:
-    if isinstance(error, RequestError):
-        return error.field
-    if isinstance(error, InfeasibleNuError):
-        return "nu"
-    if isinstance(error, IndefiniteKernelError):
-        return "psd"
-    return "machine" if isinstance(error, (NotSeparableError, MarginNotFoundError)) else None
 
 
 def _proof_samples(error: NotSeparableError) -> Mapping[str, Any]:
@@ -143,7 +129,7 @@ Point = tuple[float, float | str]
 def path(problem: Problem, result: SVMResult, machine: Machine) -> dict[str, Any]:
     """The path from end to end: points (share of α, value), and the least share that is drawn."""
     sides = machine.learnt == "numbers"
-    points = _two_sided(result, half_tube(problem, result)) if sides else _one_sided(result)
+    points = _two_sided(result, half_width(problem, result)) if sides else _one_sided(result)
     return {
         "low": -1.0 if sides else 0.0,
         "path": [[share, at if isinstance(at, str) else number(at)] for share, at in points],

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,8 @@ from qpsvm.base.errors import (
     install,
 )
 from qpsvm.data.kinds import is_arrow
-from qpsvm.data.rows.blocks import rows_at_a_time
 from qpsvm.data.rows.memory import as_row_source
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, as_labels
+from qpsvm.data.sources.batches import Batch, Decoder, as_labels
 from qpsvm.data.sources.stored import Chosen, Watch, at_row, check_names, chosen
 
 #: Numbers in a batch: 16 MB. pyarrow reads a few ahead of the one that is worked on.
@@ -52,83 +51,48 @@ def needed(what: str) -> Any:
     return dataset
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Turns record batches into rows.
-
-    chosen: Which columns are what, by name.
-    dtype: Of the numbers.
-    stripped: Whether labels of text are without the blanks around them.
-    """
-
-    chosen: Chosen
-    dtype: np.dtype[Any]
-    stripped: bool = False
-
-    def batch(self, record: Any, name: str, start: int) -> Batch:
-        """The rows of a record batch that begins at a row of a file."""
-        chosen = self.chosen
-        found = {column: record.column(column) for column in chosen.used}
-        for column, array in found.items():
-            if array.null_count:
-                row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-                raise DataError(
-                    f"{at_row(name, start + row)}, column {column!r} has no value ({array.null_count} such cells near "
-                    "it); impute or drop such rows first"
-                )
-        for column in (*chosen.features, *([] if chosen.weight is None else [chosen.weight])):
-            place = _first_rounded(found[column])
-            if place is not None:
-                raise rounded(found[column][place].as_py(), f"{at_row(name, start + place)}, column {column!r}")
-        columns = [numbers_of(found[column]) for column in chosen.features]
-        labels = None if chosen.target is None else labels_of(found[chosen.target], self.stripped)
-        weight = None if chosen.weight is None else numbers_of(found[chosen.weight]).astype(np.float64)
-        return Batch(by_row(columns, record.num_rows, self.dtype), labels, weight, name, start)
+def batch_of(record: Any, chosen: Chosen, dtype: np.dtype[Any], name: str, start: int) -> Batch:
+    """The rows of a record batch that begins at a row of a file. Raises DataError."""
+    found = {column: numbers_of(record, column, name, start) for column in chosen.used if column != chosen.target}
+    X = np.column_stack([found[column] for column in chosen.features]).astype(dtype, copy=False)
+    labels = None if chosen.target is None else labels_of(_filled(record, chosen.target, name, start))
+    return Batch(X, labels, None if chosen.weight is None else found[chosen.weight].astype(np.float64), name, start)
 
 
-def by_row(columns: Sequence[NDArray[Any]], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Columns (n,) beside each other, as rows: (n, d)."""
-    out = np.empty((n, len(columns)), dtype)
-    step = rows_at_a_time(len(columns))
-    for i in range(0, n, step):
-        for j, column in enumerate(columns):
-            out[i : i + step, j] = column[i : i + step]
-    return out
-
-
-def numbers_of(array: Any) -> NDArray[Any]:
-    """An Arrow array without nulls as numbers."""
+def _filled(record: Any, column: str, name: str, start: int) -> Any:
+    """A column without codes for its values, of which none may be missing. Raises DataError."""
     import pyarrow.types as types
 
-    if types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if types.is_decimal(array.type):
-        array = array.cast("float64")
-    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    array = record.column(column)
+    if array.null_count:
+        row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+        raise DataError(
+            f"{at_row(name, start + row)}, column {column!r} has no value ({array.null_count} such cells near "
+            "it); impute or drop such rows first"
+        )
+    return array.dictionary_decode() if types.is_dictionary(array.type) else array
+
+
+def numbers_of(record: Any, column: str, name: str, start: int) -> NDArray[Any]:
+    """A column as numbers, of which each is a double. Raises DataError."""
+    array = _filled(record, column, name, start)
+    values = exact = labels_of(array)
+    if "decimal" in str(array.type) and reaches(values):
+        exact = array.to_numpy(zero_copy_only=False)
+    place = first_rounded(exact)
+    if place is not None:
+        raise rounded(array[place].as_py(), f"{at_row(name, start + place)}, column {column!r}")
     return values
 
 
-def _first_rounded(array: Any) -> int | None:
-    """The place of the first number of an Arrow array, without nulls, that no double is equal to."""
-    import pyarrow.types as types
-
-    if types.is_decimal(array.type):
-        return first_rounded(array.to_numpy(zero_copy_only=False)) if reaches(numbers_of(array)) else None
-    return first_rounded(array.to_numpy()) if types.is_int64(array.type) or types.is_uint64(array.type) else None
-
-
-def labels_of(array: Any, stripped: bool) -> NDArray[Any]:
-    """An Arrow array without nulls as labels: numbers or text."""
-    import pyarrow.types as types
-
-    if is_number(array.type):
-        return numbers_of(array)
-    if types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    coded = array.dictionary_encode()
-    texts = [str(text).strip() if stripped else str(text) for text in coded.dictionary.to_pylist()]
-    labels: NDArray[Any] = np.array(texts, dtype=np.str_)[coded.indices.to_numpy(zero_copy_only=False)]
-    return labels
+def labels_of(array: Any) -> NDArray[Any]:
+    """An Arrow array without nulls and codes as labels: numbers or text."""
+    if not is_number(array.type):
+        return np.array([str(text) for text in array.to_pylist()], dtype=np.str_)
+    values: NDArray[Any] = (array.cast("float64") if "decimal" in str(array.type) else array).to_numpy(
+        zero_copy_only=False
+    )
+    return values
 
 
 def is_number(kind: Any) -> bool:
@@ -154,8 +118,8 @@ class ArrowRows(Decoder):
 
     def __init__(self, dataset: Any, own: bool, kind: str, target: Any, columns: Any, weight: Any) -> None:
         self.kind = kind
-        fragments = list(dataset.get_fragments())
-        self._fragments = [(_path(fragment), fragment) for fragment in fragments]
+        fragments = dataset.get_fragments()
+        self._fragments = [(os.fspath(getattr(fragment, "path", "")), fragment) for fragment in fragments]
         self.names = tuple(dict.fromkeys(name for name, _ in self._fragments))
         self.watch = Watch(name for name in self.names if name)
         self._schemas = [_schema(fragment, dataset, own, name) for name, fragment in self._fragments]
@@ -171,7 +135,6 @@ class ArrowRows(Decoder):
         return sum(fragment.count_rows() for _, fragment in self._fragments), len(self._columns.features)
 
     def batches(self) -> Iterator[Batch]:
-        made = Columns(self._columns, self.dtype)
         rows = max(1, BATCH_NUMBERS // len(self._columns.used))
         counted = dict.fromkeys(self.names, 0)
         for (name, fragment), schema in zip(self._fragments, self._schemas, strict=True):
@@ -183,7 +146,7 @@ class ArrowRows(Decoder):
                     fragment_readahead=1, use_threads=True, **_reading(fragment),
                 )  # fmt: skip
                 for record in scanned.to_batches():
-                    yield made.batch(record, name, counted[name])
+                    yield batch_of(record, self._columns, self.dtype, name, counted[name])
                     counted[name] += record.num_rows
             except (ValueError, OSError) as error:
                 self.watch.check(name)
@@ -202,10 +165,6 @@ def _reading(fragment: Any) -> dict[str, Any]:
     if not is_parquet or not isinstance(fragment.filesystem, pyarrow.fs.LocalFileSystem):
         return {}
     return {"fragment_scan_options": dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)}
-
-
-def _path(fragment: Any) -> str:
-    return os.fspath(getattr(fragment, "path", ""))
 
 
 def _schema(fragment: Any, dataset: Any, own: bool, name: str) -> Any:
@@ -263,7 +222,7 @@ class StreamedRows(Decoder):
         first = next(each, None)
         if first is None:
             raise DataError("there are no rows: the iterator hands out no batch")
-        self._first, self._rest, self._all = first, each, batches
+        self._first, self._all = first, chain([first], each) if self.once else batches
         self._wanted = (target, columns, weight)
         self._chosen: Chosen | None = None
         if is_arrow(first):
@@ -276,17 +235,10 @@ class StreamedRows(Decoder):
 
     def batches(self) -> Iterator[Batch]:
         start = 0
-        for some in self._each():
+        for some in self._all:
             for batch in self._made(some, start):
                 yield batch
                 start += batch.X.shape[0]
-
-    def _each(self) -> Iterator[Any]:
-        if not self.once:
-            yield from self._all
-            return
-        yield self._first
-        yield from self._rest
 
     def _made(self, some: Any, start: int) -> Iterator[Batch]:
         if self._chosen is not None:
@@ -295,9 +247,8 @@ class StreamedRows(Decoder):
             check_columns(
                 some.schema, self._first.schema, self._chosen, False, f"the batch from row {start} on", "row 0"
             )
-            columns = Columns(self._chosen, self.dtype)
             for record in some.to_batches() if hasattr(some, "to_batches") else [some]:
-                yield columns.batch(record, "", start)
+                yield batch_of(record, self._chosen, self.dtype, "", start)
                 start += record.num_rows
             return
         X, y, weight = _parts(some)

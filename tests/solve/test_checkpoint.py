@@ -11,8 +11,8 @@ import pytest
 from full_disk import fill_the_disk
 
 from qpsvm.base.errors import DataError, FileAccessError, FileFormatError, ParameterError, QPSVMWarning
-from qpsvm.result.saving import checkpoint
-from qpsvm.result.saving.checkpoint import Checkpoint
+from qpsvm.solve import checkpointing as checkpoint
+from qpsvm.solve.checkpointing import Checkpoint
 
 SIGNATURE = {"machine": "CSVM", "C": 1.0, "width": np.arange(3.0)}
 STATE = {"w": np.array([0.1, -np.pi, 1e-300]), "b": 1 / 3, "gap": float("inf"), "stage": "band"}

@@ -1,4 +1,4 @@
-"""Block pivoting and the active set that grows row by row: the exact split of hard margins and ν-SVMs, or no claim."""
+"""Hard margins by a penalty that no α reaches or an active set, and ν-SVMs: the exact split, or no claim."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 
 import qpsvm
 from qpsvm import RBF, HardMargin, Linear, NuSVM, Polynomial
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.hard import active_set, hard_gap, solve_kernel_hard
-from qpsvm.solvers.kernel.libsvm import Effort
-from qpsvm.solvers.kernel.nu import pivoted_hard, solve_kernel_nu
+from qpsvm.solvers.kernel.portfolio import solve_kernel
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 
@@ -29,8 +29,8 @@ def hard(kernel, X, y, **given):
 @pytest.mark.parametrize(
     ("kernel", "apart", "engine"),
     [
-        (RBF(0.1), 1.0, "pivots"), (RBF(0.02), 1.0, "pivots"), (RBF(3.0), 1.0, "pivots"), (RBF(0.1), 4.0, "pivots"),
-        (Polynomial(3, 0.1, 1.0), 6.0, "pivots"), (Linear(), 6.0, "active set"),
+        (RBF(0.1), 1.0, "gram"), (RBF(0.02), 1.0, "gram"), (RBF(3.0), 1.0, "gram"), (RBF(0.1), 4.0, "gram"),
+        (Polynomial(3, 0.1, 1.0), 6.0, "gram"), (Linear(), 6.0, "active set"),
     ],
     ids=str,
 )  # fmt: skip
@@ -46,17 +46,6 @@ def test_the_conditions_of_the_hard_margin_hold(n, kernel, apart, engine):
     assert f.min() >= 1 - 1e-6
     np.testing.assert_allclose(f[(y * found.beta) > 0], 1.0, atol=1e-6)
     assert hard_gap(y, y * (y * found.beta), K @ (y * (y * found.beta))) <= 1e-8
-
-
-def test_of_many_rows_a_part_is_enough():
-    """A bad guess at the free rows of 2500: those that it lacks join, with no matrix of all."""
-    X, y = clouds(2500, 10, 4.0)
-    blocks = KernelBlocks(RBF(0.1), X)
-    found = pivoted_hard(blocks, y, np.arange(100), Effort())
-    assert blocks.whole is None
-    assert found.found
-    assert (y * (found.u + found.theta[0])).min() >= 1 - 1e-9
-    assert hard_gap(y, found.beta, found.u) <= 1e-8
 
 
 def test_equal_rows_of_a_label_are_one():
@@ -110,6 +99,11 @@ def test_a_linear_hard_margin_needs_as_many_steps_as_rows_support(scale):
     assert result.iterations <= 60
 
 
+def nu_svm(y, upper, nu):
+    """Its dual, over intervals of β."""
+    return KernelDual(np.maximum(y * upper, 0.0), 0.0 * y, np.minimum(y * upper, 0.0), mass=nu)
+
+
 # --- ν-SVM ------------------------------------------------------------------------------------------------------------
 
 
@@ -121,12 +115,10 @@ def test_the_conditions_of_the_nu_svm_hold(n, nu, weighted):
     upper = np.where(np.arange(n) % 4 < 2, 1.0, 3.0) if weighted else np.ones(n)
     upper /= upper.sum()
     K = RBF(0.2)(X, X)
-    found, rho = solve_kernel_nu(
-        KernelBlocks(RBF(0.2), X), y, upper, nu, tol=1e-8, time_limit=None, max_iter=None, start=None
-    )
+    found = solve_kernel(KernelBlocks(RBF(0.2), X), nu_svm(y, upper, nu), tol=1e-8)
     alpha = y * found.beta
-    slack = rho - y * (K @ (y * alpha) + found.b)
-    assert found.engine == "pivots"
+    slack = -found.tube - y * (K @ (y * alpha) + found.b)
+    assert found.reason == "converged"
     assert alpha.sum() == pytest.approx(nu, rel=1e-12)
     assert abs(alpha @ y) <= 1e-12
     assert ((alpha >= 0) & (alpha <= upper)).all()
@@ -152,7 +144,7 @@ def test_groups_without_a_free_row_have_a_margin_in_the_middle():
     y[: len(y) // 2] = -1.0
     upper, nu = np.full(40, 1 / 40), 2 * np.count_nonzero(y > 0) / 40
     blocks = KernelBlocks(RBF(0.5), X)
-    found, _ = solve_kernel_nu(blocks, y, upper, nu, tol=1e-9, time_limit=None, max_iter=None, start=None)
-    assert found.engine == "pivots"
+    found = solve_kernel(blocks, nu_svm(y, upper, nu), tol=1e-9)
+    assert found.reason == "converged"
     assert ((y * found.beta)[y > 0] == 1 / 40).all()
     assert NuSVM(X, y, nu, RBF(0.5)).certify(y * found.beta).gap <= 1e-9

@@ -1,29 +1,36 @@
-"""What changes with C (or λ, or ν): a quantity of the solutions along a path, as a curve."""
+"""What changes with the parameters: a quantity of the solutions along a path, or scores on rows that do not train."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, NoWeightVectorError, ParameterTypeError, UnknownOptionError, nearest
-from qpsvm.faces.plotting.style import BLACK, CURVES, finished, new_axes, picture, set_title
+from qpsvm.base.errors import (
+    DataError,
+    NoWeightVectorError,
+    ParameterTypeError,
+    UnknownOptionError,
+    UnsupportedError,
+    nearest,
+)
+from qpsvm.faces.plotting.style import BLACK, BLUE, CURVES, SKY, VERMILION, Axes, finished, new_axes, picture, set_title
 from qpsvm.faces.plotting.view import feature_names
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
-from qpsvm.many.grid.parameters import family, path_values
+from qpsvm.many.grid.cross_validation import CrossValidation
+from qpsvm.many.grid.parameters import LETTERS, family, path_values
 from qpsvm.many.grid.path import solve_path
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 Shown = Literal["margin", "norm", "objective", "vectors", "coefficients"]
+#: What the vertical axis says of each.
+AXES = ("margin, 2ρ/‖w‖", "‖w‖", "objective (primal)", "number of samples", "coefficient of w")
 #: Quantities that change by orders of magnitude along a path.
 OVER_DECADES = ("margin", "norm", "objective")
 #: Values that reach over such a factor are drawn on a logarithmic axis.
@@ -131,7 +138,7 @@ def path(
     if show in OVER_DECADES and _over_decades(np.concatenate(list(curves.values()))):
         ax.set_yscale("log")
     ax.set_xlabel(letter)
-    ax.set_ylabel(AXES[show])
+    ax.set_ylabel(dict(zip(get_args(Shown), AXES, strict=True))[show])
     set_title(ax, f"{type(problem).__name__}, kernel {problem.kernel}")
     return finished(ax, legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES)
 
@@ -149,16 +156,6 @@ def _check_results(problem: Problem, results: Sequence[SVMResult], at: FloatArra
         raise DataError(f"there are {len(results)} results for {len(at)} values of {letter}")
     for result in results:
         check_pair(problem, result)
-
-
-#: What the vertical axis says.
-AXES = {
-    "margin": "margin, 2ρ/‖w‖",
-    "norm": "‖w‖",
-    "objective": "objective (primal)",
-    "vectors": "number of samples",
-    "coefficients": "coefficient of w",
-}
 
 
 def norm(problem: Problem, result: SVMResult) -> float:
@@ -192,3 +189,109 @@ def _quantities(
     W = np.array([result.w for result in results])
     labels = labels or [f"$w_{{{j + 1}}}$" for j in range(W.shape[1])]
     return {label: W[:, j] for j, label in enumerate(labels)}
+
+
+#: Numbers beside an axis: more are left out.
+MOST_TICKS = 8
+
+
+@picture
+def scores(found: CrossValidation, *, legend: bool = True, ax: Axes | None = None) -> Axes:
+    """Draw cross-validated scores.
+
+    Parameters
+    ----------
+    found : CrossValidation
+        Over one parameter or two.
+    legend, ax
+
+    Returns
+    -------
+    Axes
+        Over one parameter the mean score, with one standard deviation on both sides, and each fold; over two a map of
+        the mean, the first parameter across. A ring marks the best, a cross what is not optimal in every fold.
+
+    Raises
+    ------
+    UnsupportedError
+        More than two parameters.
+    ParameterTypeError
+        Something else than a cross-validation.
+    MissingExtraError
+
+    See Also
+    --------
+    qpsvm.cross_validate : What is drawn.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5], [3.5]], [0, 0, 1, 1, 0, 1]
+    >>> found = qpsvm.cross_validate(qpsvm.CSVM(X, y), C=[0.01, 0.1, 1.0], folds=3)
+    >>> ax = qpsvm.plotting.scores(found)
+    >>> ax.get_xscale(), ax.get_ylabel()
+    ('log', 'accuracy')
+    """
+    if not isinstance(found, CrossValidation):
+        raise ParameterTypeError(f"found must be what cross_validate(problem, …) returned, got {shown(found)}")
+    if len(found.axes) > 2:
+        raise UnsupportedError(f"a picture shows one parameter or two, not {len(found.axes)}: {', '.join(found.axes)}")
+    ax = new_axes(ax, (6.4, 4.8))
+    handles = _curve(ax, found) if len(found.axes) == 1 else _map(ax, found)
+    set_title(ax, f"{type(found.problem).__name__}, kernel {type(found.problem.kernel).__name__}, {found.folds} folds")
+    return finished(ax, legend, handles)
+
+
+def _unsolved(found: CrossValidation) -> NDArray[np.bool_]:
+    """The points that are not optimal in every fold."""
+    return np.asarray((found.status != "optimal").any(axis=0))
+
+
+def _name(parameter: str) -> str:
+    return LETTERS.get(parameter, parameter)
+
+
+def _curve(ax: Axes, found: CrossValidation) -> list[Any]:
+    (parameter, at), = found.axes.items()  # fmt: skip
+    order = np.argsort(at)
+    at, mean, std = at[order], found.mean[order], found.std[order]
+    band = ax.fill_between(at, mean - std, mean + std, color=SKY, alpha=0.35, linewidth=0, label="± one deviation")
+    (line,) = ax.plot(at, mean, color=BLUE, marker="o", markersize=4.5, label="mean of the folds")
+    dots = [ax.plot(at, fold[order], ".", color=SKY, markersize=4, label="a fold")[0] for fold in found.scores]
+    handles = [line, band, dots[0]]
+    if not np.isnan(found.mean).all():
+        (best,) = found.best.values()
+        handles += ax.plot(best, found.best_score, "o", markersize=11, markerfacecolor="none",
+                           markeredgecolor=VERMILION, markeredgewidth=1.8, label=f"best: {best:.3g}")  # fmt: skip
+    wrong = _unsolved(found)[order]
+    if wrong.any():
+        handles += ax.plot(at[wrong], np.zeros(wrong.sum()), "x", color=BLACK, transform=ax.get_xaxis_transform(),
+                           clip_on=False, label="not optimal in every fold")  # fmt: skip
+    if at[0] > 0 and at[-1] >= DECADE * at[0]:
+        ax.set_xscale("log")
+    ax.set_xlabel(_name(parameter))
+    ax.set_ylabel(found.scoring)
+    return handles
+
+
+def _map(ax: Axes, found: CrossValidation) -> list[Any]:
+    (first, across), (second, up) = found.axes.items()
+    columns, rows = np.argsort(across), np.argsort(up)
+    image = ax.imshow(found.mean[np.ix_(columns, rows)].T, origin="lower", aspect="auto", cmap="cividis")
+    ax.figure.colorbar(image, ax=ax, label=f"mean {found.scoring}")
+    for axis, values in ((ax.xaxis, across[columns]), (ax.yaxis, up[rows])):
+        every = -(-len(values) // MOST_TICKS)
+        axis.set_ticks(np.arange(0, len(values), every), [f"{value:.3g}" for value in values[::every]])
+    handles: list[Any] = []
+    if not np.isnan(found.mean).all():
+        i, j = found.best_index
+        place = int(np.flatnonzero(columns == i)[0]), int(np.flatnonzero(rows == j)[0])
+        words = ", ".join(f"{_name(name)} = {value:.3g}" for name, value in found.best.items())
+        handles += ax.plot(*place, "o", markersize=13, markerfacecolor="none", markeredgecolor=VERMILION,
+                           markeredgewidth=2.2, linestyle="", label=f"best: {words}")  # fmt: skip
+    wrong = np.argwhere(_unsolved(found)[np.ix_(columns, rows)])
+    if len(wrong):
+        handles += ax.plot(*wrong.T, "x", color=BLACK, linestyle="", label="not optimal in every fold")
+    ax.set_xlabel(_name(first))
+    ax.set_ylabel(_name(second))
+    return handles

@@ -14,8 +14,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from io import RawIOBase
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,7 @@ from qpsvm.base.resources.limits import in_words
 from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.sources.arrays import MemoryMap, SparseMap
-from qpsvm.data.sources.decoding.batches import Batch, Decoder, Tally, ahead, as_labels, said, tallied
+from qpsvm.data.sources.batches import Batch, Decoder, Tally, as_labels, said, tallied
 from qpsvm.data.sources.stored import StoredRows
 
 #: Room that is left on the disk of scratch files: others need some.
@@ -38,46 +36,37 @@ LEFT_BYTES = 64 * 2**20
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where scratch files go: a folder, by default that of the system."""
+def folder_of(scratch: Any) -> str:
+    """Where scratch files go: the folder that a user named, or the system's for None. Raises FileAccessError."""
+    folder = tempfile.gettempdir() if scratch is None or scratch is True else os.fspath(scratch)
+    if not os.path.isdir(folder):
+        raise FileAccessError(f"scratch={folder!r} is no folder; name one with room for the decoded numbers")
+    return str(folder)
 
-    folder: str
 
-    @classmethod
-    def of(cls, scratch: Any) -> Place:
-        """The folder that a user named, or the system's for None."""
-        folder = tempfile.gettempdir() if scratch is None or scratch is True else os.fspath(scratch)
-        if not os.path.isdir(folder):
-            raise FileAccessError(f"scratch={folder!r} is no folder; name one with room for the decoded numbers")
-        return cls(folder)
-
-    def check(self, needed: float, what: str) -> None:
-        """Refuse what there is no room for. Raises TooLargeError."""
-        free = shutil.disk_usage(self.folder).free
-        if needed + LEFT_BYTES > free:
-            raise TooLargeError(
-                f"{what} needs {in_words(needed)} of scratch in {self.folder}, where {in_words(free)} are free; name a "
-                "folder on a larger disk by scratch=, or give scratch=False to decode anew in every pass"
-            )
-
-    def opened(self) -> Scratch:
-        """A new scratch file."""
-        try:
-            return Scratch(self, tempfile.TemporaryFile(dir=self.folder, prefix="qpsvm-", buffering=0))
-        except OSError as error:
-            raise FileAccessError(f"no scratch file can be made in {self.folder}: {error.strerror}") from error
+def check_room(folder: str, needed: float, what: str) -> None:
+    """Refuse what there is no room for. Raises TooLargeError."""
+    free = shutil.disk_usage(folder).free
+    if needed + LEFT_BYTES > free:
+        raise TooLargeError(
+            f"{what} needs {in_words(needed)} of scratch in {folder}, where {in_words(free)} are free; name a "
+            "folder on a larger disk by scratch=, or give scratch=False to decode anew in every pass"
+        )
 
 
 class Scratch:
-    """A file without a name, written from its beginning to its end and then mapped."""
+    """A file without a name in a folder, written from its beginning to its end and then mapped."""
 
-    def __init__(self, place: Place, file: RawIOBase) -> None:
-        self._place, self._file = place, file
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        try:
+            self._file: Any = tempfile.TemporaryFile(dir=folder, prefix="qpsvm-", buffering=0)  # noqa: SIM115 - a map of it stays
+        except OSError as error:
+            raise FileAccessError(f"no scratch file can be made in {folder}: {error.strerror}") from error
 
     def add(self, values: NDArray[Any], what: str) -> None:
         """Write numbers behind the others. Raises TooLargeError, FileAccessError."""
-        self._place.check(values.nbytes, what)
+        check_room(self._folder, values.nbytes, what)
         try:
             rest = np.ascontiguousarray(values).data.cast("B") if values.size else memoryview(b"")
             while rest:
@@ -85,10 +74,10 @@ class Scratch:
         except OSError as error:
             if error.errno in FULL:
                 raise TooLargeError(
-                    f"{self._place.folder} became full while {what} was decoded; name a folder on a larger disk by "
+                    f"{self._folder} became full while {what} was decoded; name a folder on a larger disk by "
                     "scratch=, or give scratch=False to decode anew in every pass"
                 ) from error
-            raise FileAccessError(f"the scratch file in {self._place.folder}: {error.strerror}") from error
+            raise FileAccessError(f"the scratch file in {self._folder}: {error.strerror}") from error
 
     def mapped(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
         """All that was written, as one array; the file is given up with it."""
@@ -108,27 +97,27 @@ class Scratch:
         self._file.close()  # a map of it stays
 
 
-def spooled(decoder: Decoder, place: Place, sparse: bool, block_rows: int | None = None) -> StoredRows:
+def spooled(decoder: Decoder, folder: str, sparse: bool, block_rows: int | None = None) -> StoredRows:
     """Decode everything once, check it, and map it. Raises DataError, TooLargeError."""
     if sparse:
-        return _sparse(decoder, place, block_rows)
+        return _sparse(decoder, folder, block_rows)
     known = decoder.shape()
     if known is not None:
-        place.check(float(known[0]) * known[1] * decoder.dtype.itemsize, said(decoder))
+        check_room(folder, float(known[0]) * known[1] * decoder.dtype.itemsize, said(decoder))
     if decoder.is_sparse:  # all widths have to be known before the first row can be written
-        return _dense(Stored(_sparse(decoder, place, block_rows)), place, block_rows)
-    return _dense(decoder, place, block_rows)
+        return _dense(Stored(_sparse(decoder, folder, block_rows)), folder, block_rows)
+    return _dense(decoder, folder, block_rows)
 
 
-def _dense(decoder: Decoder, place: Place, block_rows: int | None) -> MemoryMap:
-    with place.opened() as scratch:
+def _dense(decoder: Decoder, folder: str, block_rows: int | None) -> MemoryMap:
+    with Scratch(folder) as scratch:
         tally = tallied(decoder, lambda X, name: scratch.add(as_dense(X), name), scratch.empty)
         values = scratch.mapped(decoder.dtype, (tally.n, tally.d))
-    return MemoryMap([values], tally.origin(), tally.beside(), block_rows=block_rows)
+    return MemoryMap([values], tally.origin(), block_rows=block_rows)
 
 
-def _sparse(decoder: Decoder, place: Place, block_rows: int | None) -> SparseMap:
-    with place.opened() as data, place.opened() as indices:
+def _sparse(decoder: Decoder, folder: str, block_rows: int | None) -> SparseMap:
+    with Scratch(folder) as data, Scratch(folder) as indices:
         lengths: list[NDArray[Any]] = []
 
         def take(X: Matrix, name: str) -> None:
@@ -145,7 +134,7 @@ def _sparse(decoder: Decoder, place: Place, block_rows: int | None) -> SparseMap
         tally = tallied(decoder, take, again)
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
         stored = data.mapped(np.float64, (int(indptr[-1]),)), indices.mapped(np.int32, (int(indptr[-1]),))
-    return SparseMap(*stored, indptr, tally.d, tally.origin(), tally.beside(), block_rows)
+    return SparseMap(*stored, indptr, tally.d, tally.origin(), block_rows)
 
 
 class Stored(Decoder):
@@ -177,7 +166,7 @@ class Decoded(StoredRows):
     """
 
     def __init__(self, decoder: Decoder, tally: Tally) -> None:
-        super().__init__((tally.n, tally.d), tally.origin(), tally.beside())
+        super().__init__((tally.n, tally.d), tally.origin())
         self._decoder, self._entries = decoder, tally.entries
         self._longest = tally.longest_row
         self.is_sparse = decoder.is_sparse
@@ -186,7 +175,7 @@ class Decoded(StoredRows):
         """What the decoder hands out. Raises DataError."""
         start = 0
         self._decoder.watch.check()
-        for batch in ahead(self._decoder.batches()):
+        for batch in self._decoder.batches():
             if batch.X.shape[0]:
                 yield as_block(self._made(batch), start)
                 start += batch.X.shape[0]

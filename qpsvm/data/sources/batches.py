@@ -8,27 +8,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE, bad_number, index_of
+from qpsvm.base.arrays.checks import index_of, sum_of_squares
 from qpsvm.base.arrays.rounding import first_rounded, rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.data.files.sheet import whole
-from qpsvm.data.rows.source import RowSource
-from qpsvm.data.sources.stored import Beside, Origin, Watch, at_row
-
-T = TypeVar("T")
-
-#: Batches that are decoded while another is worked on.
-AHEAD = 2
+from qpsvm.data.sources.stored import Origin, Watch, at_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,21 +78,6 @@ def as_labels(y: NDArray[Any]) -> NDArray[Any]:
     return y if y.dtype.kind in "biuf" else y.astype(np.str_)
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
-    """The same, made in a thread of its own a few ahead, so that two cores decode and write at once."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1, "qpsvm-decode") as thread:
-        made = deque(thread.submit(next, items, None) for _ in range(AHEAD))
-        try:
-            while (item := made.popleft().result()) is not None:
-                made.append(thread.submit(next, items, None))
-                yield item
-        finally:
-            for later in made:
-                later.cancel()
-
-
 def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> float:
     """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows most in one pass.
 
@@ -112,35 +90,15 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
         raise rounded(values.ravel()[place], f"{where(row)}, {in_words(column, names)}")
     if values.dtype.kind in "biu":
         return 0.0
-    flat = values.ravel(order="K")
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = float(np.einsum("i,i", flat, flat))
-        if math.isfinite(squares):
-            return squares
-        good = np.abs(values) < LARGEST_VALUE  # false for NaN too
-    if good.all():
-        return math.inf if values.dtype == np.float64 else 0.0
-    raise bad_number(
-        X, good, lambda row, column, what: f"{where(row)}, {in_words(column, names)} is {what}", " near it"
+    squares = sum_of_squares(
+        X, lambda row, column, what: f"{where(row)}, {in_words(column, names)} is {what}", " near it"
     )
+    return squares if values.dtype == np.float64 else 0.0
 
 
 def in_words(column: int, names: Sequence[str] | None) -> str:
     """A column in words."""
     return f"column {column}" if names is None else f"column {names[column]!r}"
-
-
-def check_source(source: RowSource, where: Callable[[int], str], names: Sequence[str] | None) -> None:
-    """Look at all numbers of a source once, as `check_values`. Raises DataError."""
-    total = 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        for block in source.blocks():
-            squares = block.sum_of_squares()
-            if not math.isfinite(squares):
-                first = block.rows.start
-                check_values(block.matrix, lambda row, first=first: where(first + row), names)  # type: ignore[misc]
-            total += squares
-    check_total(total)
 
 
 def check_total(squares: float) -> None:
@@ -188,16 +146,12 @@ class Tally:
         return sum(length for _, length in self.files)
 
     def origin(self) -> Origin:
-        """Where they are from."""
+        """Where they are from, and what stood beside them."""
         names, lengths = zip(*self.files, strict=True)
-        return Origin(self.decoder.kind, names, lengths)
-
-    def beside(self) -> Beside:
-        """What stood beside them."""
         target: NDArray[Any] | None = np.concatenate(self._labels) if self._labels else None
         target = whole(target) if target is not None and target.dtype.kind == "f" else target
         weight = np.concatenate(self._weights) if self._weights else None
-        return Beside(target, weight, self.decoder.feature_names)
+        return Origin(self.decoder.kind, names, lengths, Watch(), target, weight, self.decoder.feature_names)
 
 
 def _nothing(*_: object) -> None:
@@ -211,7 +165,7 @@ def tallied(
     while True:
         tally = Tally(decoder)
         try:
-            for batch in ahead(decoder.batches()):
+            for batch in decoder.batches():
                 if batch.X.shape[0]:
                     tally.add(batch)
                     take(batch.X, batch.name)

@@ -1,0 +1,182 @@
+"""The feature space of several classes in one program: k copies of that of the samples, one w_c in each.
+
+Values are flat, (k n,), class after class, and so are the coefficients; w is (k d,), one w_c after the other. What is
+known of f is known of every f_c alone:
+
+    (COPIES.1)  |f̂_c(x_i) − f_c(x_i)| ≤ ρ_i max_c κ_c with (ACC.2) of each class;  ‖w‖² = Σ_c ‖w_c‖²
+    (COPIES.2)  of a row, what f_y and f_c may be off adds up: (DUAL.6) with the numbers 1 and −1
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.rounding import dots
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.bounds.accuracy import AFFORDABLE, Accuracy
+from qpsvm.bounds.points import FEW
+from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.space.kernels.gram import Treated
+from qpsvm.space.kernels.space import FeatureSpace, Plane
+from qpsvm.space.operators import Operator, Repeated
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPlane(Plane):
+    """Decision functions as a `Plane`, in which b and its level are 0: those of the classes stand beside it, (k,)."""
+
+    intercepts: FloatArray = field(default_factory=lambda: np.zeros(0))
+    levels: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+
+class ClassSpace(FeatureSpace):
+    """k copies of a feature space.
+
+    base: Of the samples.
+    """
+
+    def __init__(self, base: FeatureSpace, k: int) -> None:
+        self.base, self.k = base, k
+        self.kernel, self.is_linear, self.samples, self.psd = base.kernel, base.is_linear, base.samples, base.psd
+        self.intercept, self.affine, self.n = base.intercept, False, k * base.n
+
+    def each(self, flat: FloatArray) -> FloatArray:
+        """A row for each class."""
+        return flat.reshape(self.k, -1)
+
+    @property
+    def origin(self) -> None:
+        """None: `plane` moves every class by itself, and Σ_i β_ic = 0 exactly where that is done."""
+        return
+
+    @property
+    def rows(self) -> ClassSpace:  # type: ignore[override]
+        """The space itself, which has `margins`."""
+        return self
+
+    def margins(self, w: FloatArray) -> FloatArray:
+        """⟨w_c, φ(x_i)⟩: (k n,)."""
+        return self.base.rows.margins(self.each(w).T).T.ravel()
+
+    def weights(self, beta: FloatArray) -> FloatArray:
+        """w: (k d,)."""
+        return self.base.weights(self.each(beta).T).T.ravel()
+
+    @property
+    def centred(self) -> Operator:
+        """I ⊗ K."""
+        return Repeated(self.base.centred, self.k)
+
+    @property
+    def _treated(self) -> Treated:
+        return self.base._treated
+
+    def coefficients(self, beta: FloatArray) -> FloatArray:
+        """As of one class, and one after the other: `plane` has to find the very same numbers."""
+        return np.concatenate([self.base.coefficients(column) for column in self.each(beta)])
+
+    def plane(  # type: ignore[override]
+        self, beta: FloatArray, w: FloatArray | None, b: FloatArray, factor: float = 1.0
+    ) -> ClassPlane:
+        """The decision functions of β (or of an explicit w) in the caller's own coordinates, for b (k,)."""
+        weights = [None] * self.k if w is None else list(self.each(w))
+        parts = [self.base.plane(*each, factor) for each in zip(self.each(beta), weights, b.tolist(), strict=True)]
+        return ClassPlane(
+            np.concatenate([part.coef for part in parts]),
+            None if w is None else np.concatenate([part.w for part in parts]), 0.0, 0.0,
+            2.0 * max(part.level_radius for part in parts), np.array([part.b for part in parts]),
+            np.array([part.level for part in parts]),
+        )  # fmt: skip
+
+
+class ClassAccuracy(Accuracy):
+    """How exactly the values of all classes are known, (COPIES.1).
+
+    space: That of the classes.
+    """
+
+    space: ClassSpace
+
+    def __init__(self, space: ClassSpace) -> None:
+        super().__init__(space)
+        self.one = Accuracy(space.base)
+
+    @property
+    def _sizes(self) -> FloatArray | None:
+        return None if self.one._sizes is None else np.tile(self.one._sizes, self.space.k)
+
+    @property
+    def largest(self) -> float:
+        """A bound on every ρ_i."""
+        return self.one.largest
+
+    def sizes(self, rows: IntArray) -> FloatArray:
+        """ρ_i of some values: (r,)."""
+        return self.one.sizes(rows % self.space.base.n)
+
+    def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
+        """The largest κ_c of (ACC.2)."""
+        weights = [None] * self.space.k if w is None else list(self.space.each(w))
+        return max(self.one.kappa(*each) for each in zip(self.space.each(beta), weights, strict=True))
+
+    def weight_radius(self, beta: FloatArray) -> float:
+        """How far all w_c together may be from what was computed, in norm."""
+        return math.hypot(*map(self.one.weight_radius, self.space.each(beta))) * FEW
+
+    def sharp_weights(self, beta: FloatArray, rest: FloatArray | None = None) -> tuple[FloatArray, FloatArray] | None:
+        """w(α) over the caller's own samples, and the radius of each entry: (k d,) each; None where too much."""
+        del rest
+        found = []
+        for column in self.space.each(beta):
+            one = self.one.sharp_weights(column)
+            if one is None:
+                return None
+            found.append(one)
+        return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
+
+    def sharp_rows(
+        self, dual: JointDual, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: FloatArray
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """f_y − f_c minus the level at some rows of the dual, of the numbers that the user gets, and its radius.
+
+        Shapes: rows (r,), coef (k n,), w (k d,) or None, b (k,) → values, radii (r,).
+        """
+        sample, (own, rival) = dual.places[rows] // dual.k, (part[rows] for part in dual.pairs)
+        used, place = np.unique(sample, return_inverse=True)
+        if len(used) * len(coef if w is None else w) > AFFORDABLE:
+            return None
+        nothing, found = np.zeros(len(used)), []
+        for c in range(dual.k):
+            column = None if w is None else self.space.each(w)[c]
+            one = self.one.sharp_parts(used, self.space.each(coef)[c], column, float(b[c]), nothing)
+            if one is None:
+                return None
+            found.append(one)
+        high, low, radius = (np.array([one[part] for one in found]) for part in range(3))
+        plus, minus = (own, place), (rival, place)
+        numbers = np.column_stack([high[plus], low[plus], high[minus], low[minus], np.full(len(rows), dual.level)])
+        values, radii = dots(numbers, np.array([1.0, 1.0, -1.0, -1.0, -1.0]))  # (COPIES.2)
+        return values, (radii + radius[plus] + radius[minus]) * FEW
+
+
+def placed(
+    space: FeatureSpace, svm: SVMDual, coef: FloatArray, w: FloatArray | None, b: float,
+    multipliers: Mapping[str, float], factor: float,
+) -> tuple[Plane, dict[str, Any]]:  # fmt: skip
+    """The decision function as the caller gets it; of several classes also what their b make of a certificate."""
+    if not isinstance(space, ClassSpace) or svm.classes is None:
+        return space.plane(coef, w, b, factor), {}
+    plane = space.plane(coef, w, svm.classes.intercepts(multipliers), factor)
+    moved = svm.classes.named(plane.levels)
+    return plane, {"multipliers": moved, "margin": svm.margin(moved), "intercepts": plane.intercepts}
+
+
+def accuracy_of(space: FeatureSpace) -> Accuracy:
+    """How exactly f is known over the rows of a feature space, of one class or of several."""
+    return ClassAccuracy(space) if isinstance(space, ClassSpace) else Accuracy(space)

@@ -1,0 +1,154 @@
+"""CSV and LIBSVM text as rows, some at a time.
+
+Of a CSV file every feature is read as a number. The target is read as numbers as long as it is some, and from the
+beginning as text where it is not.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.errors import DataError
+from qpsvm.data.files.libsvm import parsed
+from qpsvm.data.files.sheet import MISSING, UNNAMED, Mask, Sheet, numbers, parse
+from qpsvm.data.files.source import readable, text_in, unpacked
+from qpsvm.data.sources.batches import Batch, Decoder, Reconsidered
+from qpsvm.data.sources.stored import Watch, check_names, chosen
+
+
+class CsvRows(Decoder):
+    """The rows of CSV files of the same columns.
+
+    target, columns, weight: As in `open_rows`.
+    """
+
+    kind = "CSV"
+
+    def __init__(self, paths: Sequence[str], target: Any, columns: Any, weight: Any) -> None:
+        self.watch = Watch(paths)
+        self.names = tuple(paths)
+        self._sheets = [sheet_of(path) for path in paths]
+        first = self._sheets[0].names
+        self._columns = chosen(first, paths[0], target, columns, weight)
+        for path, sheet in zip(paths[1:], self._sheets[1:], strict=True):
+            check_names(sheet.names, first, self._columns, columns is None, path, paths[0])
+        self.feature_names = self._columns.features
+        self._text = False
+
+    def batches(self) -> Iterator[Batch]:
+        target, weight = str(self._columns.target), str(self._columns.weight)
+        for path, sheet in zip(self.names, self._sheets, strict=True):
+            start = 0
+            for records in sheet.blocks():
+                cells = dict(zip(sheet.header, zip(*records, strict=True), strict=True))
+                if UNNAMED in cells:
+                    found = sheet.numbers(UNNAMED, cells[UNNAMED], start)
+                    sheet.check_index(None if found is None else found[0], start)
+                column = {name: self._column(sheet, name, cells[name], start) for name in self._columns.used}
+                X = np.column_stack([column[name] for name in self._columns.features])
+                yield Batch(X, column.get(target), column.get(weight), path, start)
+                start += len(records)
+            self.watch.check(path)
+
+    def _column(self, sheet: Sheet, name: str, cells: Sequence[str], start: int) -> NDArray[Any]:
+        """The cells of a column from row `start` on, (k,): numbers, or those of the target as text."""
+        is_target = name == self._columns.target
+        if is_target and self._text:
+            texts = [cell.strip() for cell in cells]
+            missing: Mask | None = np.array([text in MISSING for text in texts])
+            values: NDArray[Any] = np.array(texts)
+        else:
+            found = sheet.numbers(name, cells, start)
+            if found is None and is_target:
+                self._text = True
+                raise Reconsidered
+            if found is None:
+                i = next(i for i, cell in enumerate(cells) if cell.strip() not in MISSING and numbers([cell]) is None)
+                commas = numbers([cells[i].replace(",", ".")]) is not None
+                raise DataError(
+                    f"{_at(sheet, name, start + i)}: {reprlib.repr(cells[i].strip())} "
+                    + (
+                        "has a comma; write decimal points, no thousands marks" if commas else
+                        "is not a number; leave out a column that is no feature by columns= (--drop), or encode it as "
+                        "numbers first"
+                    )
+                )  # fmt: skip
+            values, missing = found
+        if missing is not None and missing.any():
+            raise DataError(
+                f"{_at(sheet, name, start + int(missing.argmax()))} has no value ({missing.sum()} such cells near it); "
+                "impute or drop such rows first"
+            )
+        return values
+
+
+def sheet_of(path: str) -> Sheet:
+    """The header of a CSV file. Raises FileFormatError."""
+    return parse(path, partial(text_in, path))
+
+
+def _at(sheet: Sheet, name: str, row: int) -> str:
+    """Where a cell stands, in words."""
+    return f"{sheet.path}, line {sheet.place(row, name)[0]}, row {row}, column {name!r}"
+
+
+#: Bytes of text that are decoded at a time.
+LIBSVM_BYTES = 1 << 22
+
+
+class LibsvmRows(Decoder):
+    """The rows of LIBSVM files, whose lines begin with the label.
+
+    The first index is 1, or 0 if it occurs: then what was decoded before is decoded again.
+    """
+
+    kind = "LIBSVM"
+    is_sparse = True
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.names = tuple(paths)
+        self.watch = Watch(paths)
+        self.first_index = 1
+
+    def batches(self) -> Iterator[Batch]:
+        for path in self.names:
+            start, line = 0, 1
+            for text in self._blocks(path):
+                batch = self._batch(path, text, start, line)
+                yield batch
+                start += batch.X.shape[0]
+                line += text.count(b"\n")
+            self.watch.check(path)
+
+    @staticmethod
+    def _blocks(path: str) -> Iterator[bytes]:
+        """The text of a file in whole lines."""
+        with readable(path), unpacked(path) as file:
+            while lines := file.readlines(LIBSVM_BYTES):
+                yield b"".join(lines).removeprefix(b"\xef\xbb\xbf")
+
+    def _batch(self, path: str, text: bytes, start: int, line: int) -> Batch:
+        X, y, _ = parsed(path, text, line)
+        if not np.isfinite(y).all():
+            row = int(np.argmin(np.isfinite(y)))
+            raise DataError(f"{path}, row {start + row} has the label {y[row]}; labels must be finite")
+        return Batch(self._shifted(X), y, None, path, start)
+
+    def _shifted(self, X: Matrix) -> Matrix:
+        """The same with the first index as column 0."""
+        lowest = int(X.indices.min(initial=1))
+        if lowest < self.first_index:
+            self.first_index = 0
+            raise Reconsidered
+        if not self.first_index:
+            return sp.csr_array(X)
+        X.indices -= 1  # they are ours
+        return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], max(X.shape[1] - 1, 0)))

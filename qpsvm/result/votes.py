@@ -1,0 +1,69 @@
+"""How one-vs-one machines vote, and their coefficients as scikit-learn has them.
+
+Pairs (i, j), i < j, are in the order (0, 1), (0, 2), …, (k − 2, k − 1), and values are positive for class i.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import FloatArray
+
+
+@lru_cache(maxsize=32)
+def _sides(k: int) -> tuple[FloatArray, FloatArray]:
+    """+1 where a class is the first of a pair, −1 where it is the second, (P, k); in how many it is second, (k,)."""
+    first, second = np.triu_indices(k, 1)
+    sides = np.zeros((len(first), k))
+    pairs = np.arange(len(first))
+    sides[pairs, first], sides[pairs, second] = 1.0, -1.0
+    return sides, np.arange(k, dtype=float)
+
+
+def _votes(won: NDArray[np.bool_], k: int) -> FloatArray:
+    """How many pairs each class wins, whole numbers: (m, k) from whether the first class of each pair does, (m, P)."""
+    sides, seconds = _sides(k)
+    votes: FloatArray = won.astype(np.float64) @ sides
+    votes += seconds
+    return votes
+
+
+def winners(values: FloatArray, k: int) -> NDArray[np.intp]:
+    """The class with the most votes, the first of those where several have as many: (m,) from (m, P)."""
+    codes: NDArray[np.intp] = _votes(values > 0.0, k).argmax(axis=1)
+    return codes
+
+
+def scores(values: FloatArray, k: int) -> FloatArray:
+    """A score for each class, its votes and, to break ties, less than half of one by the values: (m, k)."""
+    total = values @ _sides(k)[0]
+    sizes = np.abs(total)
+    sizes += 1.0
+    sizes *= 3.0
+    total /= sizes  # above −1/3, below 1/3, in the order of the sums
+    total += _votes(values >= 0.0, k)
+    return total
+
+
+def packed(coef: FloatArray, n_support: NDArray[Any]) -> FloatArray:
+    """LIBSVM's k − 1 rows of coefficients, (k − 1, s), from those of the pairs, (P, s).
+
+    A support vector of class i has a coefficient for each other class c, in row c where c < i and c − 1 where c > i.
+    Its sign is that of the first class of the pair; of two classes it is that of the second.
+
+    Shapes: coef (P, s), n_support (k,).
+    """
+    k = len(n_support)
+    if k == 2:
+        return coef
+    ends = np.concatenate([[0], np.cumsum(n_support)])
+    rows = np.zeros((k - 1, coef.shape[1]))
+    for p, (i, j) in enumerate(zip(*np.triu_indices(k, 1), strict=True)):
+        of_i, of_j = slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])
+        rows[j - 1, of_i] = -coef[p, of_i]
+        rows[i, of_j] = -coef[p, of_j]
+    return rows + 0.0  # no negative zeros
