@@ -96,7 +96,6 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             )),
             certify._measure,
         ),
-        weak=hull.weak_duality(),
     )  # fmt: skip
 
 

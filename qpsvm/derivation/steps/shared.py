@@ -314,7 +314,7 @@ class Argument(Formulas):
             )),
         )  # fmt: skip
 
-    def weak_duality(self, function: Callable[..., Any] = certify._measured) -> Step:
+    def weak_duality(self) -> Step:
         """D(α) ≤ P, because the difference is a sum of terms that are not negative."""
         w = self.w
         apart = replace(of.APART, written=(
@@ -336,7 +336,7 @@ class Argument(Formulas):
             "Take any feasible α and any feasible point of the primal, optimal or not. The difference of their values "
             "is a sum of terms that are not negative, so every α bounds the optimum from below, and every point of the "
             "primal from above. This is what makes a certificate possible.",
-            Equation("below", lines, of.not_feasible), function, general="GAP.1",
+            Equation("below", lines, of.not_feasible), certify._measured, general="GAP.1",
             construction="for every feasible pair the difference is this sum",
         )  # fmt: skip
 
