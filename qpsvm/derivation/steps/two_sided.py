@@ -48,7 +48,7 @@ def argument(
     """A regression, of which f may miss t by a width."""
     rows = []
     for half, (alpha, slack, ahead) in enumerate(((ABOVE, XI, of.T - of.F), (BELOW, XI_STAR, of.F - of.T))):
-        bounds = {"eta": ETAS[half], "priced": slack, "upper": uppers[half]} if priced else {}
+        bounds: dict[str, Any] = {"eta": ETAS[half], "priced": slack, "upper": uppers[half]} if priced else {}
         rows.append(Rows(alpha, slack, width, ahead, half=half, **bounds))
     mass = dot(1, ABOVE + BELOW)
     terms = (dot(indexed(of.T), BETA), -(width * mass)) if width and linear else (dot(of.T, BETA),)
