@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ANYTHING
+from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
-from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock
-from qpsvm.program.costs import Cost, Size
+from qpsvm.program.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.program.losses import per_row
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
@@ -36,6 +36,7 @@ from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import KernelGram
+from qpsvm.space.kernels.kernel import inner
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 if TYPE_CHECKING:
@@ -93,6 +94,54 @@ LARGEST_NU, LINEAR_NU = 4000, 500
 INSIDE_SHARE, SHORTEST = 1e-2, 1e-9
 #: Bytes a pair of rows of a linear machine: the Gram matrix, and what is made of parts of it.
 PAIR_BYTES = 20.0
+
+
+class KernelNewtonBackend(Backend):
+    """`solvers.kernel.portfolio.solve_kernel`."""
+
+    name = "kernel_newton"
+    abilities = Abilities(
+        needs="dual of a machine with a free intercept, kernel or (few rows) linear; of a nu-SVM, few rows; fast",
+        dual=(
+            Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
+            Machines(NU - {"linear"}, LARGEST_NU), Machines(NU - {"kernel"}, LINEAR_NU),
+            Machines(INTERVALS - {"linear"}), Machines(INTERVALS - {"kernel"}, LINEAR_INTERVALS),
+            Machines(MIRRORED - {"linear"}), Machines(MIRRORED - {"kernel"}, LINEAR_INTERVALS),
+            Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_INTERVALS),
+        ),
+        because="it reads kernel and samples off the dual", starts=True, polls=True,
+    )  # fmt: skip
+    loads = Import("sklearn.svm", LIBSVM_IMPORT)
+
+    def options(self) -> frozenset[str]:
+        """The engine: auto, gram, band, dense, libsvm or low_rank."""
+        return frozenset({"engine"})
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """The Gram matrix of a linear machine. Of another, parts of it: it can stop between two of them."""
+        del form
+        n = size.rows
+        if not size.linear:
+            return loop_cost(size)
+        product = n * PRODUCT_SECONDS * size.weighed
+        gram = n * n * VALUE_SECONDS + product
+        if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
+            return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
+        if size.homogeneous:
+            return Cost(gram, gram, PAIR_BYTES * n**2).lasting(CALL + NU_SQUARE * n * n + product)
+        crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
+        seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
+        return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
+
+    def compile(self, qp: QP) -> KernelNewtonCompiled:
+        """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
+        statement = self.stated(qp)
+        svm = statement.svm
+        kernel, X, gram = kernel_samples(svm.gram, self.name)
+        data = SolverData(kernel=kernel, X=X, y=svm.sign, C=svm.upper, gram=gram)
+        return KernelNewtonCompiled(self, qp, data, statement)
+
+
 #: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
 SHARED = 1e-15
 #: An interval is so much wider than (IVAL.5) asks for.
@@ -196,8 +245,7 @@ def interval_blocks(data: SolverData, svm: SVMDual, machine: Intervals | None) -
             return gram.blocks
         K = gram.blocks.all() + np.diag(curvature)
     else:
-        K = data.X @ data.X.T if data.gram is None else data.gram
-        K = K if isinstance(K, np.ndarray) else as_dense(K)
+        K = inner(data.X, data.X) if data.gram is None else data.gram
         if curvature is not None:
             K = K + np.diag(curvature)
     return KernelBlocks(data.kernel, data.X, np.ascontiguousarray(K))

@@ -124,7 +124,7 @@ def in_floats(
 
 def _by_terms(program: ExactDual, held: Primal, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
     """(BOUND.4), P and D; and the terms from above, (m,)."""
-    sums = terms.summed(program, held, point, measured.values)
+    upper, g, psi = terms.summed(program, held, point, measured.values)
     apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
     cost, penalty, ridge = map(rounded, terms.group_parts(program, held, point))
     curved, gain = terms.half_curved(program, point), terms.linear_part(program, point)
@@ -134,13 +134,13 @@ def _by_terms(program: ExactDual, held: Primal, point: Feasible, measured: Measu
         -sum_below(-gain[1], half_low, curved[0], penalty[0]),
     )
     primal = (
-        sum_below(measured.half_square[0], sums.losses[0], cost[0]),
-        -sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
+        sum_below(measured.half_square[0], psi[0], cost[0]),
+        -sum_below(-measured.half_square[1], -psi[1], -cost[1]),
     )
-    low = sum_below(terms.IN * sums.terms[0], ridge[0], measured.half_apart_low)
-    difference = low, apart + sums.terms[1] + ridge[1]
+    low = sum_below(terms.IN * g[0], ridge[0], measured.half_apart_low)
+    difference = low, apart + g[1] + ridge[1]
     length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
-    return replace(_assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
+    return replace(_assembled(primal, dual, difference), apart=measured.apart, length=length), upper
 
 
 def _own_half_square(measured: Measured) -> Interval:

@@ -207,37 +207,23 @@ class Rows:
         return Rows(*((low[rows], high[rows]) for low, high in (self.alpha, self.upper, self.curvature)))
 
 
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """What one pass over the rows gives.
-
-    upper (m,): g_k from above.
-    terms, losses: Σ g_k and Σ ψ_k(t_k) from below and from above.
-    """
-
-    upper: FloatArray
-    terms: tuple[float, float]
-    losses: tuple[float, float]
-
-
-def summed(program: ExactDual, held: Primal, point: Feasible, values: Values) -> Sums:
-    """The terms and losses of all rows, some of them at a time: so many that they stay in the cache."""
+def summed(program: ExactDual, held: Primal, point: Feasible, values: Values) -> tuple[FloatArray, Interval, Interval]:
+    """g from above, (m,), and Σ g_k and Σ ψ_k(t_k): some rows at a time, so many that they stay in the cache."""
     rows = Rows(point.ends, program.upper.bounds, program.curvature.bounds)
     upper, width = np.empty(program.m), program.width
-    parts: list[tuple[float, float, float, float]] = []
+    parts = np.zeros((2, 2, 0))
     step = max(AT_A_TIME // width, 1) * width
     for start in range(0, program.m, step):
         some = slice(start, start + step)
         row, t = rows.at(some), violations(program, held, values, some).ends
-        low, high = terms(row, t, width)
+        g = terms(row, t, width)
         if width > 1:
             row, t = row.at(slice(None, None, width)), _largest(t, width)
-        upper[some] = high if width == 1 else np.repeat(high, width)
-        psi_low, psi_high = losses(row, t)
-        parts.append((total(low, up=False), total(high, up=True), total(psi_low, up=False), total(psi_high, up=True)))
-    sums = np.array(parts).reshape(-1, 4).T
-    g, psi = ((max(total(sums[k], up=False), 0.0), total(sums[k + 1], up=True)) for k in (0, 2))
-    return Sums(upper, g, psi)
+        upper[some] = g[1] if width == 1 else np.repeat(g[1], width)
+        added = [[[total(low, up=False)], [total(high, up=True)]] for low, high in (g, losses(row, t))]
+        parts = np.concatenate([parts, added], axis=2)
+    found = [(max(total(low, up=False), 0.0), total(high, up=True)) for low, high in parts]
+    return upper, found[0], found[1]
 
 
 def terms(row: Rows, t: Ends, width: int = 1) -> Ends:

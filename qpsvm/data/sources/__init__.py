@@ -1,6 +1,6 @@
 """Samples from files and other stores, opened as rows that are looked at a block at a time.
 
-`open_rows` is the way in. What is stored as an array is mapped (`dense`); what has to be decoded is decoded once, into
+`open_rows` is the way in. What is stored as an array is mapped (`arrays`); what has to be decoded is decoded once, into
 a scratch file that is mapped then (`spool`). Either way a pass reads blocks of some 32 MB, which need no memory of
 their own. Dask collections are in `dask_rows`.
 """

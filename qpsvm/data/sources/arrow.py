@@ -200,11 +200,6 @@ def files(paths: Sequence[str], form: str) -> Any:
         raise FileFormatError(f"{paths[0]} cannot be read, it may be damaged: {error}") from error
 
 
-def of_table(data: Any) -> Any:
-    """The data set of a table or of batches in memory."""
-    return needed("a table of pyarrow").dataset(data)
-
-
 class StreamedRows(Decoder):
     """The rows of batches: X, (X, y) or (X, y, weight), or tables and record batches of pyarrow.
 

@@ -127,7 +127,7 @@ def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | N
     if isinstance(data, Iterator) or (isinstance(data, (list, tuple)) and data and all(map(is_arrow, data))):
         return StreamedRows(data, target, columns, weight)
     if is_arrow(data):
-        dataset = data if hasattr(data, "get_fragments") else arrow.of_table(data)
+        dataset = data if hasattr(data, "get_fragments") else arrow.needed("a table of pyarrow").dataset(data)
         return arrow.ArrowRows(dataset, False, f"pyarrow {type(data).__name__}", target, columns, weight)
     if not (is_path(data) or (isinstance(data, (list, tuple)) and data and all(map(is_path, data)))):
         raise DataTypeError(

@@ -30,6 +30,7 @@ from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Precomputed
 
 #: Letters of the names of a user's rows that a table keeps.
@@ -277,7 +278,8 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
     if not samples.takes_all:
         problem._absent(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
     extras, intervals = problem._extras(certificate)
-    extras = {**extras, **(exact_bounds(problem, certificate, model) if bounded else {})}
+    if bounded and isinstance(problem.kernel, FeatureMap):
+        extras = {**extras, **exact_bounds(problem, certificate, model)}
     low, high = certificate.b_interval
     if certificate.w is not None:
         moved = model.b / size - certificate.b

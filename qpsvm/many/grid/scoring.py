@@ -88,7 +88,11 @@ def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Sco
     if name == PINBALL and "quantile" in problem.own:
         if "quantile" in varied:
             raise UnsupportedError("losses of different quantiles do not compare: score one quantile at a time")
-        return _Pinball(problem.quantile)  # type: ignore[attr-defined]
+        from sklearn.metrics import make_scorer, mean_pinball_loss
+
+        quantile: float = problem.quantile  # type: ignore[attr-defined]
+        own: Scorer = make_scorer(mean_pinball_loss, alpha=quantile, greater_is_better=False)
+        return own
     if name == ACCURACY and problem.samples.classes is not None:
         return None
     if name == ACCURACY:
@@ -123,17 +127,6 @@ class _Named:
             raise UnsupportedError(why) from error
         except ValueError as error:
             raise UnsupportedError(f"{self.name} does not score these predictions: {error}") from error
-
-
-@dataclass(frozen=True)
-class _Pinball:
-    """The mean loss of a quantile, negative: τ for a unit below the target, 1 − τ for one above it."""
-
-    quantile: float
-
-    def __call__(self, estimator: Any, X: Any, y: NDArray[Any]) -> float:
-        missed = y - estimator.predict(X)
-        return -float(np.maximum(self.quantile * missed, (self.quantile - 1.0) * missed).mean())
 
 
 def score(

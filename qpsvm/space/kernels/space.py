@@ -40,6 +40,7 @@ from qpsvm.space.kernels.gram import (
     doubly_centred,
     is_psd,
 )
+from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 #: Entries of X from which a centred copy is made only if some column's squared mean exceeds so many times its variance.
@@ -206,9 +207,7 @@ class FeatureSpace:
 
     def curvature(self, rows: IntArray) -> FloatArray:
         """K_ii of some rows: (r,)."""
-        if self.is_linear:
-            return as_row_source(self.rows.take(rows)).squared_norms()
-        return self.centred.diagonal()[rows]
+        return squared_norms(self.rows.take(rows)) if self.is_linear else self.centred.diagonal()[rows]
 
     @remembered
     def scale(self) -> float:

@@ -72,14 +72,6 @@ class Coordinates:
             return None
         return found / denominator**2
 
-    def own_square(self, point: int) -> Fraction | None:
-        """K(z, z) of a point; None where nothing is known."""
-        if self.kind == "features":
-            return self._squares(self.whole[:, point].tolist())
-        if self.kind == "gram":
-            return self.unit * int(self.whole[point, point])
-        return Fraction(1) if self.kind == "unit" else None
-
     def _squares(self, values: Sequence[int]) -> Fraction:
         """The squared length of coordinates (PCOORD.1), (m,)."""
         if self.factors is not None:
@@ -97,9 +89,11 @@ class Coordinates:
     @property
     def longest(self) -> Fraction:
         """The largest K(z, z); 0 where nothing is known."""
-        if self._conditional:
-            return Fraction(0)
-        return max((self.own_square(k) or Fraction(0) for k in range(self.whole.shape[1])), default=Fraction(0))
+        if self.kind == "features" and not self._conditional:
+            return max((self._squares(column) for column in self.whole.T.tolist()), default=Fraction(0))
+        if self.kind == "gram":
+            return self.unit * max(self.whole.diagonal().tolist(), default=0)
+        return Fraction(self.kind == "unit")
 
 
 def coordinates(kernel: Kernel, points: Matrix) -> Coordinates | None:
