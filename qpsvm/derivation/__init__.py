@@ -11,10 +11,11 @@ True
 yᵀα, and 0
 
 `step` says what a step is, `quantities` what α, w, b, … are at a point, `residual` how two sides make a residual, and
-`headline` what the residuals are worth. `steps.shared` has the argument that all machines share, and one file a machine
-(`c_svm`, `nu_svm`, …) its formulas and the steps of its own; `registry` says whose file that is. The equations are
-defined in the docstrings of `qpsvm.machines` and read from there; `source` finds the lines of the library that are
-these equations. `page` knows only what is shown: the text and numbers of `shown`.
+`headline` what the residuals are worth. An equation is one expression, of `terms` and `expressions`: its LaTeX, its
+text, its code and its value come from the same parts. `steps.argument` has what a machine says once, `steps.shared` the
+argument that all machines share, and one file a machine (`c_svm`, `nu_svm`, …) its terms and the steps of its own;
+`registry` says whose file that is. `source` finds the lines of the library that are these equations, and `page` knows
+only what is shown: the text and numbers of `shown`.
 """
 
 from qpsvm.derivation.derive import Derivation, derive

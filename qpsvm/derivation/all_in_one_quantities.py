@@ -14,6 +14,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.derivation.headline import SAME, explained, failed
+from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Measurement
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.program.all_in_one import JointDual
@@ -117,6 +118,53 @@ class JointLetters:
         """The same of w(α)."""
         half = 0.5 * float((self.beta * self.of_alpha).sum())
         return half + (0.5 * float(self.net @ self.net) if self.dual.intercept == "penalised" else 0.0)
+
+    @cached_property
+    def squares_of_alpha(self) -> FloatArray:
+        """β_cᵀKβ_c: (k,)."""
+        return np.asarray((self.beta * self.of_alpha).sum(axis=0)) - self.absorbed * self.net**2
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """‖w_c‖², (k,)."""
+        return np.asarray((self.result.w**2).sum(axis=1)) if self.is_linear else self.squares_of_alpha
+
+    @property
+    def squares_of_difference(self) -> FloatArray:
+        """‖w_c − w_c(α)‖²: (k,)."""
+        b = self.net if self.absorbed else self.b
+        return np.asarray(self.squares - 2.0 * (self.beta * (self.f - b)).sum(axis=0) + self.squares_of_alpha)
+
+    @property
+    def square_of_v(self) -> float:
+        """‖w_2 − w_1‖² of two classes."""
+        if self.is_linear:
+            return float(np.square(self.result.w[1] - self.result.w[0]).sum())
+        apart, net = self.beta[:, 1] - self.beta[:, 0], self.net[1] - self.net[0]
+        return float(apart @ (self.of_alpha[:, 1] - self.of_alpha[:, 0])) - float(self.absorbed * net**2)
+
+    @property
+    def qp_value(self) -> float:
+        """Minus the objective of the dual QP at α."""
+        return float(-self.problem.qp("dual").objective(self.dual.flat(self.alpha)))
+
+    @property
+    def size_of_w(self) -> float:
+        """What differences of w are relative to."""
+        X = self.X
+        largest = float(np.sqrt(abs(X).power(2).sum() if hasattr(X, "power") else np.square(X).sum()))
+        return size_of(self.result.w.ravel(), largest * self.terms)
+
+    @property
+    def level(self) -> float:
+        """What f of the own class is to be above that of a rival."""
+        return float(self.dual.level)
+
+    def name(self, place: str, i: int, count: int) -> str:
+        """Entry i of so many: of a row, of a sample, or of a class."""
+        rows = not place and count == len(self.dual.places)
+        classes = place == "class" or (count == self.dual.k and not rows and not place)
+        return self.row(i) if rows else f"class {self.problem.classes.tolist()[i]!r}" if classes else f"place {i}"
 
     @cached_property
     def missing(self) -> FloatArray:

@@ -64,8 +64,7 @@ class RowLetters(Letters[P]):
         return self.problem.svm.beta(self.whole)
 
     @property
-    def C(self) -> FloatArray:
-        """Upper bounds of α: (m,)."""
+    def _upper(self) -> FloatArray:
         return self.svm.upper
 
     @property
@@ -109,6 +108,11 @@ class RowLetters(Letters[P]):
         sizes: FloatArray = np.maximum(np.maximum(np.abs(rows.h), own), np.abs(rows.c * self.b))
         return np.where(sizes > 0.0, sizes, self.level)
 
+    @property
+    def row_sizes_of_user(self) -> FloatArray:
+        """The same in the user's units: (p,)."""
+        return self.problem.size_of_f * self.row_sizes
+
     # --- w and the dual -----------------------------------------------------------------------------------------------
 
     @cached_property
@@ -125,11 +129,24 @@ class RowLetters(Letters[P]):
         return self.problem.space.weights(self.all_beta)
 
     @cached_property
-    def half_norm_of_alpha(self) -> float:
-        """½‖w(α)‖², and ½b² of a penalised intercept."""
+    def quadratic(self) -> float:
+        """‖w(α, λ)‖²."""
         beta = self.all_beta
-        own = self.w_of_alpha @ self.w_of_alpha if self.is_linear else beta @ (self.problem.space.gram @ beta)
-        return 0.5 * (float(own) + self.penalised_b * self.penalised_b)
+        return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else beta @ (self.problem.space.gram @ beta))
+
+    def sums_between(self, coef: FloatArray) -> FloatArray:  # noqa: ARG002 (α and λ are what there is)
+        """⟨w(α, λ), φ(x)⟩ at samples half way between neighbours: (k,)."""
+        X = self.X if self.new_samples is None else self.new_samples
+        found: FloatArray = X @ self.w_of_alpha if self.is_linear else self.kernel_sums(X)
+        return found
+
+    def of_alpha(self, b: float) -> dict[str, Any]:
+        """The letters that α and λ give, with the left sides of the rows."""
+        return super().of_alpha(b) | {"left": self.left_of_alpha}
+
+    def name(self, place: str, i: int, count: int) -> str:
+        """Entry i of so many; of the rows of a user's, the name of the row."""
+        return repr(self.rows.names[i]) if place == "constraint" else super().name(place, i, count)
 
     @cached_property
     def _mass(self) -> float:
@@ -145,16 +162,6 @@ class RowLetters(Letters[P]):
         """Formula and both sides of every equality of the dual."""
         groups = [group for group in self.problem.svm.groups if not group.ridge]
         return [(group.formula, float(group.column @ self.whole), group.total) for group in groups]
-
-    @cached_property
-    def rows_worth(self) -> float:  # type: ignore[override]
-        """Σ λ_j (⟨g_j, w⟩ + c_j b − h_j)."""
-        return float(self.prices @ (self.left - self.rows.h))
-
-    @cached_property
-    def rows_worth_of_alpha(self) -> float:  # type: ignore[override]
-        """The same of w(α)."""
-        return float(self.prices @ (self.left_of_alpha - self.rows.h))
 
     @cached_property
     def rows_agree(self) -> bool:  # type: ignore[override]

@@ -110,7 +110,7 @@ class Derivation:
         if self.proof is None or self.result is None:
             return {}
         claimed = float(self.result.primal)
-        return {step.tag: proven_of(getattr(step.measure, "__name__", ""), self.proof, claimed) for step in self.steps}
+        return {step.tag: proven_of(step.title, self.proof, claimed) for step in self.steps}
 
     def shown(self) -> ShownDerivation:
         """The derivation as text and numbers: what `print` and the page are made from.

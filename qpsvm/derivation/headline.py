@@ -98,7 +98,7 @@ def explained(gap: float) -> str:
 def decision_difference(at: Letters[Any]) -> float:
     """How far f at the samples is from the result's `yf`, relative; 0 where this is rounding."""
     known = at.known_yf
-    size = max(float(np.abs(known).max()), abs(at.result.rho) if at.say.two_class else at.level)
+    size = max(float(np.abs(known).max()), abs(at.result.rho) if at.problem.samples.classes is not None else at.level)
     difference = float(np.abs(at.y * at.f - known).max())
     rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.terms + abs(at.result.b))
     return difference / (size or 1.0) if difference > SAME * size + rounding else 0.0
@@ -115,10 +115,9 @@ def values_agree(at: Letters[Any]) -> bool:
     """Whether P at the result's (w, b) is D at its α, both evaluated anew: of a feasible pair, that is the optimum."""
     difference = abs(at.primal_value - at.dual_value)
     return (
-        at.rows_agree
-        and share(kkt.primal_residual(at.dual, at.dual_point), at.largest) <= SAME
-        and difference <= SAME * at.size
-    )
+        at.rows_agree and share(kkt.primal_residual(at.dual, at.dual_point),
+        at.largest) <= SAME and difference <= SAME * at.size
+    )  # fmt: skip
 
 
 def failed(measured: Mapping[str, Measurement], gap: float) -> str:
@@ -135,8 +134,8 @@ def violated(at: Letters[Any]) -> str:
     """The first constraint of the dual that α clearly violates, with what it is there; else the one violated most."""
     a = at.alpha
     low, high = int(np.argmin(a)), int(np.argmax(a - at.C))
-    said = {f"α of {at.say.row(low)} is {a[low]:.4g}, below 0": -a[low]}
-    said[f"α of {at.say.row(high)} is {a[high]:.4g}, above {at.say.C} = {at.C[high]:.4g}"] = (a - at.C)[high]
+    said = {f"α of {at.row(low)} is {a[low]:.4g}, below 0": -a[low]}
+    said[f"α of {at.row(high)} is {a[high]:.4g}, above {at.bound} = {at.C[high]:.4g}"] = (a - at.C)[high]
     for formula, value, total in at.pulls:
         said[f"{formula} fails: the left side is {value:.4g}"] = abs(value - total)
     said |= at.violated_besides

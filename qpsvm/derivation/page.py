@@ -157,7 +157,7 @@ DOCUMENT = """<!DOCTYPE html>
 #: Class of the page's outermost element: with it, the page's styles reach nothing else in a notebook.
 SCOPE = "qpsvm-derivation"
 #: An index in plain text, such as that of α_i, K_ij and ν_max.
-INDEX = re.compile(r"(?<=\w)_(max|[a-zA-Z0-9]{1,2})(?!\w)")
+INDEX = re.compile(r"(?<=\w)_(max|[a-zA-Z0-9]{1,2})(?![a-zA-Z0-9_])")
 
 
 def fragment(derivation: ShownDerivation) -> str:
@@ -169,14 +169,10 @@ def fragment(derivation: ShownDerivation) -> str:
     template = templates.from_string(FUNCTION + BODY)
     colours = _extra("pygments.formatters").HtmlFormatter().get_style_defs(f".{SCOPE} .code")
     content: str = template.render(
-        scope=SCOPE,
-        style=STYLE.replace("SCOPE", SCOPE) + colours,
-        title=derivation.title,
-        headline=derivation.headline,
-        trusted=derivation.trusted,
-        proven=derivation.proven,
-        steps=[_cells(step) for step in derivation.steps],
-    )
+        scope=SCOPE, style=STYLE.replace("SCOPE", SCOPE) + colours, title=derivation.title,
+        headline=derivation.headline, trusted=derivation.trusted, proven=derivation.proven,
+        steps=[_cells(step) for step in derivation.steps]
+    )  # fmt: skip
     return content
 
 

@@ -43,47 +43,48 @@ NOTHING = Proven()
 KEPT = Proven(0.0, "the α of the proof keeps this equality as rational numbers do")
 
 
-def proven_of(measure: str, proof: Proof, claimed: float) -> Proven:
-    """The bound of an equation, by the name of its measure; of those that are not here, no proof is about."""
+def proven_of(title: str, proof: Proof, claimed: float) -> Proven:
+    """The bound of an equation, by the title of its step; of those that are not here, no proof is about."""
     bounds = proof.record.get("bounds")
     if not isinstance(bounds, GapBounds) or math.isinf(proof.gap):
         return NOTHING
-    found = _proven_of(measure, proof, bounds, claimed)
+    found = _proven_of(title, proof, bounds, claimed)
     return found if found.bound is not None and math.isfinite(found.bound) else NOTHING
 
 
-def _proven_of(measure: str, proof: Proof, bounds: GapBounds, claimed: float) -> Proven:
+def _proven_of(title: str, proof: Proof, bounds: GapBounds, claimed: float) -> Proven:
     program, size = proof.record["point"].program, bounds.size
     of_b = [group for group in program.groups if group.multiplier == "b"]
-    match measure:
-        case "primal" | "regularised_loss":
+    penalised = any(group.ridge for group in of_b)
+    match title:
+        case "Primal" | "Primal as a QP" | "Primal with the rows" | "Loss":
             return _primal(proof, bounds, claimed)
-        case "dual_feasibility":
+        case "Dual feasibility":
             return Proven(0.0, "the α of the proof keeps its box as rational numbers do")
-        case "stationarity_in_rho" | "stationarity_in_epsilon":
+        case "Stationarity in ρ" | "Stationarity in ε" | "Stationarity in μ":
             return KEPT
-        case "stationarity_in_b" if program.classes > 1:
+        case "Stationarity in b" if program.classes > 1:
             return KEPT if any(not group.ridge for group in program.groups) else NOTHING
-        case "stationarity_in_b" | "penalised_intercept" if any(group.ridge for group in of_b):
+        case "Stationarity in b" | "Recovering b" if penalised:
             b = proof.record["held"].multipliers["b"]  # |b − Σ E α|/(1 + |b|), a rational number
             apart = abs(b - missing(of_b[0], proof.record["point"]) / of_b[0].ridge)
             return Proven(above(apart / (1 + abs(b))), f"b and the sum are at most {at_most(above(apart))} apart")
-        case "stationarity_in_b":
+        case "Stationarity in b":
             return KEPT
-        case "stationarity_in_w" | "linear_weights":
+        case "Stationarity in w" | "Stationarity in c" | "w of a linear kernel":
             if bounds.lost or not math.isfinite(bounds.apart) or program.classes > 1:  # no length, or of all classes
                 return NOTHING
             if not bounds.length > 0.0:  # w may be 0
                 return Proven(bounds.apart, f"‖w − w(α)‖ ≤ {at_most(bounds.apart)}")
             share = above(Fraction(bounds.apart) / Fraction(bounds.length))
             return Proven(share, f"‖w − w(α)‖ ≤ {at_most(share)}·‖w‖")
-        case "complementary_slackness":
+        case "Complementary slackness":
             return Proven(bounds.gap, "the products are terms of P − D, so that their sum is no larger")
-        case "strong_duality":
+        case "Strong duality":
             return Proven(bounds.gap, f"the two values are at most {at_most(proof.difference)} apart")
-        case "weak_duality" if not bounds.lost:
+        case "Weak duality" if not bounds.lost:
             return Proven(0.0, "α and (w, b, ξ) are feasible, and weak duality is a theorem")
-        case "weak_duality" if size > 0.0:
+        case "Weak duality" if size > 0.0:
             lost = f"D is at most {at_most(bounds.lost)} above P, for all that is known of the kernel"
             return Proven(above(Fraction(bounds.lost) / Fraction(size)), lost)
     return NOTHING

@@ -10,9 +10,10 @@ it is brought back to the units of the dual.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.data.rows import RowSource
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.vocabulary import Words
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.judge import split
 from qpsvm.program.losses import loss
@@ -45,7 +45,15 @@ class Letters(Generic[P]):
 
     Where the kernel is a feature map, the samples are the features that it makes, and the kernel of these is linear.
 
-    say: What a person calls the letters of this machine.
+    y, alpha, C: Signs of the rows, −1/+1, dual variables and their upper bounds, (m,): C_i, a_i, s_i, infinite for a
+        hard margin.
+    beta: Coefficients of the samples in f, the sums of α_k s_k over their rows: (n,).
+    eta: Multipliers of ξ ≥ 0 as the result has them: C − α, (m,), in the units of α.
+    hard: Which rows may have no slack: (m,).
+    total, largest: Σ |α_i| and max |α_i|; `reach` is how far an α_i may be expected to go, and never 0.
+    box: Sizes of the bounds of α, (m,): C, and `reach` where that is infinite.
+    rho, unit: Margin level ρ, 1 except in the ν-SVM; the objective's factor in front of ½‖w‖².
+    is_linear, w: Whether w is a vector in the space of the samples, and that vector: (d,).
     """
 
     def __init__(self, problem: P, result: SVMResult) -> None:
@@ -54,7 +62,65 @@ class Letters(Generic[P]):
         self.kernel = problem.kernel
         if isinstance(problem.kernel, FeatureMap):  # then the samples are what it makes of them
             self.kernel, self.result = Linear(), replace(result, model=result.model.over_features)
-        self.say = Words(problem)
+        self.y, self.C, gather = self.svm.sign, self._upper, problem._gather
+        with np.errstate(all="ignore"):  # an α may be so large that its products overflow
+            self.alpha, self.eta = gather(result.alpha), gather(result.upper - result.alpha)
+            self.beta = self.svm.beta(self.alpha)
+            self.total, self.largest = float(np.abs(self.alpha).sum()), float(np.abs(self.alpha).max())
+        bounded = np.isfinite(self.C)
+        self.reach = self.largest or float(self.C[bounded].max(initial=0.0)) or 1.0
+        self.box, self.hard = np.where(bounded, self.C, self.reach), ~bounded & (self.svm.curvature == 0.0)
+        self.rho, self.unit = result.rho, result.unit * problem.size_of_f
+        self.is_linear = problem.space.is_linear
+        if self.is_linear:
+            w = self.result.w / problem.size_of_f
+            self.w = w if self.moved is None else w - self.moved
+
+    @property
+    def _upper(self) -> FloatArray:
+        return self.problem.upper
+
+    def changed(self, **letters: Any) -> Self:
+        """The point with other letters, and what depends on them."""
+        other = copy(self)
+        for name in ("f", "zeta"):
+            other.__dict__.pop(name, None)
+        other.__dict__.update(letters)
+        return other
+
+    def of_alpha(self, b: float) -> dict[str, Any]:
+        """The letters that α gives, with some b: f and ‖w‖ of w(α), and of a curved loss ξ."""
+        square, values = self.quadratic, self.u + b
+        if self.intercept_in_kernel:  # only ‖w‖² + b² and ⟨w, φ(x)⟩ + b are known
+            square, values = square + float(self.beta.sum()) ** 2 - b * b, self.u + self.b
+        xi = self.svm.curvature * self.alpha + self.zeta
+        return {"values": values, "square_of_w": square, "b": b, "xi": xi, "zeta": self.zeta}
+
+    def sample(self, i: int) -> str:
+        """Sample i of those that take part, with the caller's number."""
+        return f"sample {self.problem.rows[i]}"
+
+    def row(self, k: int) -> str:
+        """Row k of the dual: a sample, a side of it, or a pair."""
+        svm = self.svm
+        if svm.mix is not None or svm.rows is None:
+            return f"row {k}" if svm.mix is not None else self.sample(k)
+        side = " (t above f)" if svm.sign[k] > 0 else " (t below f)"
+        return f"{self.sample(int(svm.rows[k]))}{side if svm.mirrored else ''}"
+
+    @property
+    def bound(self) -> str:
+        """What the upper bound of α is called."""
+        return {"NuSVM": "a", "OneClass": "s", "PrimalHinge": "p/λ"}.get(type(self.problem).__name__, "C")
+
+    def name(self, place: str, i: int, count: int) -> str:
+        """Entry i of so many, by what they are: rows, samples, or what the place says."""
+        if place == "between":
+            return f"{self.sample(i)} and the next, half way" if self.new_samples is not None else self.sample(i)
+        if place == "product":
+            return f"the product with φ(x) at {self.sample(i)}"
+        rows = not place and count == self.svm.m
+        return self.row(i) if rows else self.sample(i) if count == self.svm.n and place != "entry" else f"entry {i}"
 
     # --- the dual -----------------------------------------------------------------------------------------------------
 
@@ -63,57 +129,11 @@ class Letters(Generic[P]):
         """The dual of the problem."""
         return self.problem.svm
 
-    @property
-    def y(self) -> FloatArray:
-        """Signs of the rows, −1/+1: (m,); the labels of a two-class machine."""
-        return self.svm.sign
-
-    @cached_property
-    def alpha(self) -> FloatArray:
-        """Dual variables α: (m,)."""
-        return self.problem._gather(self.result.alpha)
-
-    @cached_property
-    def beta(self) -> FloatArray:
-        """Coefficients of the samples in f, the sums of α_k s_k over their rows: (n,)."""
-        return self.svm.beta(self.alpha)
-
-    @cached_property
-    def total(self) -> float:
-        """Σ |α_i|. It is Σ α_i where no α_i is negative, and a size in any case."""
-        return float(np.abs(self.alpha).sum())
-
-    @cached_property
-    def largest(self) -> float:
-        """max |α_i|, a size likewise."""
-        return float(np.abs(self.alpha).max())
-
-    @cached_property
-    def reach(self) -> float:
-        """How far an α_i may be expected to go, which is never 0: the largest there is, or else the largest bound."""
-        bounds = self.C[np.isfinite(self.C)]
-        return self.largest or float(bounds.max(initial=0.0)) or 1.0
-
     @cached_property
     def alpha_without_weight(self) -> float:
         """The largest |α_i| of a row that takes no part, whose upper bound is 0 too."""
         takes_part = self.problem._spread(np.ones(self.svm.m)) > 0
         return float(np.abs(np.where(takes_part, 0.0, self.result.alpha)).max())
-
-    @property
-    def C(self) -> FloatArray:
-        """Upper bounds of α, (m,): C_i, for the ν-SVM a_i, infinite for a hard margin."""
-        return self.problem.upper
-
-    @cached_property
-    def box(self) -> FloatArray:
-        """Sizes of the bounds of α, (m,): C, and `reach` where that is infinite."""
-        return np.where(np.isfinite(self.C), self.C, self.reach)
-
-    @cached_property
-    def eta(self) -> FloatArray:
-        """Multipliers of ξ ≥ 0 as the result has them: C − α, (m,), in the units of α. Infinite where C is."""
-        return self.problem._gather(self.result.upper - self.result.alpha)
 
     # --- f and what it is to reach ------------------------------------------------------------------------------------
 
@@ -171,12 +191,6 @@ class Letters(Generic[P]):
         return self.svm.margin(self.multipliers)
 
     @cached_property
-    def hard(self) -> NDArray[np.bool_]:
-        """Which rows may have no slack: (m,)."""
-        hard: NDArray[np.bool_] = np.isinf(self.C) & (self.svm.curvature == 0.0)
-        return hard
-
-    @cached_property
     def xi(self) -> FloatArray:
         """Slacks ξ: (m,); 0 where a row may have none, whatever it violates."""
         return np.where(self.hard, 0.0, self.problem._gather(self.result.xi) / self.problem.size_of_f)
@@ -186,43 +200,17 @@ class Letters(Generic[P]):
         """The part of the slack that has a linear price, ζ: (m,); all of ξ where the loss is not curved."""
         return np.where(np.isfinite(self.C), np.maximum(self.xi - self.svm.curvature * self.box, 0.0), 0.0)
 
-    @property
-    def linear_price(self) -> FloatArray:
-        """What a unit of ζ costs, (m,): C, and 0 where the price has no end."""
-        return np.where(np.isfinite(self.C), self.C, 0.0)
+    def costs(self, slack: FloatArray) -> FloatArray:
+        """What each slack costs, ψ_k of (LOSS.1), (m,): C_i ξ_i where the loss is not curved. Hard rows have none."""
+        return loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature)
 
     @cached_property
-    def penalties(self) -> float:
-        """What the Lagrangian takes off for slack: Σ η ζ. Where nothing bounds α, there is no such multiplier."""
-        bounded = np.isfinite(self.C)
-        return float(self.eta[bounded] @ self.zeta[bounded])
-
-    def cost(self, slack: FloatArray) -> float:
-        """What slacks (m,) cost, Σ ψ_k of (LOSS.1): Σ C_i ξ_i where the loss is not curved. Hard rows have none."""
-        return float(loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature).sum())
-
-    @property
-    def levels_cost(self) -> float:
-        """What the other variables of the primal cost, Σ e_g μ_g: −νρ of a ν-SVM, 0 of a C-SVM."""
-        return float(sum(group.total * self.multipliers[group.multiplier] for group in self.svm.groups if group.total))
-
-    @property
     def b(self) -> float:
         """Intercept; of a ball, μ = (R² − ‖c‖²)/2."""
         radius = self.result.model.radius
         if radius is not None:
             return 0.5 * (radius * radius - float(self.w @ self.w))
         return self.result.b / self.problem.size_of_f
-
-    @property
-    def rho(self) -> float:
-        """Margin level ρ: 1 except in the ν-SVM."""
-        return self.result.rho
-
-    @property
-    def unit(self) -> float:
-        """The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, 2 of an SVDD, else 1."""
-        return self.result.unit * self.problem.size_of_f
 
     # --- w ------------------------------------------------------------------------------------------------------------
 
@@ -231,11 +219,6 @@ class Letters(Generic[P]):
         """What is taken away from all samples of a ball, (d,), by (SVDD.19); None where nothing is."""
         space = self.problem.space
         return space.origin if space.affine else None
-
-    @property
-    def length(self) -> float:
-        """max ‖φ(x_i)‖, or 1 where all are 0."""
-        return float(np.sqrt(self._largest_square)) or 1.0
 
     @cached_property
     def X(self) -> Matrix:
@@ -248,32 +231,20 @@ class Letters(Generic[P]):
         return X.matrix() if isinstance(X, RowSource) else X
 
     @property
-    def is_linear(self) -> bool:
-        """Whether w is a vector in the space of the samples."""
-        return self.problem.space.is_linear
-
-    @property
     def intercept_in_kernel(self) -> bool:
         """Whether K + 1 takes the place of K, as it may for a penalised intercept if K alone is indefinite."""
         return self.problem.space.computed_intercept != self.problem.intercept
 
-    @property
-    def w(self) -> FloatArray:
-        """Weight vector of a linear machine: (d,)."""
-        w: FloatArray = self.result.w / self.problem.size_of_f
-        return w if self.moved is None else w - self.moved
-
     @cached_property
     def w_of_alpha(self) -> FloatArray:
-        """Σ β_i x_i of a linear machine: (d,). Made of x_i − x̄, which changes it only where Σ β_i is not 0."""
-        space = self.problem.space
-        surplus = float(self.beta.sum())
-        w = space.weights(self.beta)
-        return (
-            w
-            if space.origin is None or space.affine or abs(surplus) <= VANISHING * self.total
-            else w + surplus * space.origin
-        )
+        """Σ β_i x_i of a linear machine: (d,)."""
+        return self._combined(self.beta)
+
+    def _combined(self, coef: FloatArray) -> FloatArray:
+        """Σ coef_i x_i. Made of x_i − x̄, which changes it only where Σ coef_i is not 0."""
+        space, surplus, w = self.problem.space, float(coef.sum()), self.problem.space.weights(coef)
+        centred = space.origin is None or space.affine or abs(surplus) <= VANISHING * self.total
+        return w if centred else w + surplus * np.asarray(space.origin)
 
     @cached_property
     def half_norm(self) -> float:
@@ -285,20 +256,41 @@ class Letters(Generic[P]):
             samples = self.problem.X[model.vectors] if isinstance(model.kernel, Precomputed) else model.vectors
             values = self.decision(samples) - model.b / size if len(model.coef) else np.zeros(0)
             norm2 = float(model.coef @ values) / size + self.problem.space.shift * float(self.beta @ self.beta)
-        return 0.5 * (norm2 + self.penalised_b * self.penalised_b)
-
-    @property
-    def penalised_b(self) -> float:
-        """b where it is part of the norm, else 0."""
-        return self.b if self.problem.intercept == "penalised" else 0.0
+        return 0.5 * (norm2 + (self.b**2 if self.problem.intercept == "penalised" else 0.0))
 
     @cached_property
-    def half_norm_of_alpha(self) -> float:
-        """½‖w(α)‖² with w(α) = Σ β_i φ(x_i). A penalised intercept adds ½b² here too."""
+    def square_of_w(self) -> float:
+        """‖w‖²."""
+        return 2.0 * self.half_norm - (self.b**2 if self.problem.intercept == "penalised" else 0.0)
+
+    @cached_property
+    def quadratic(self) -> float:
+        """βᵀKβ, the square of w(α) = Σ β_i φ(x_i)."""
         if self.intercept_in_kernel:
-            return 0.5 * float(self.beta @ (self.u + self.b))
-        own = self.w_of_alpha @ self.w_of_alpha if self.is_linear else self.beta @ self.u
-        return 0.5 * (float(own) + self.penalised_b * self.penalised_b)
+            return float(self.beta @ (self.u + self.b)) - float(self.beta.sum()) ** 2
+        return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else self.beta @ self.u)
+
+    @property
+    def products(self) -> FloatArray:
+        """w of a linear machine, (d,), else its products with every φ(x_i): (n,)."""
+        return self.w if self.is_linear else self.values - self.b
+
+    @property
+    def size_of_products(self) -> float:
+        """What differences of these are relative to."""
+        return size_of(self.w, self.terms_of_w) if self.is_linear else size_of(self.u, self.terms_of_u)
+
+    def combination(self, coef: FloatArray) -> FloatArray:
+        """Σ coef_i φ(x_i) in the same way."""
+        if not self.is_linear or np.array_equal(coef, self.beta):
+            return self.w_of_alpha if self.is_linear else self.sums(coef)
+        return self._combined(coef)
+
+    def sums(self, coef: FloatArray) -> FloatArray:
+        """Σ_j coef_j K(x_j, x_i): (n,)."""
+        if np.array_equal(coef, self.beta):
+            return self.u
+        return self.X @ self._combined(coef) if self.is_linear else np.asarray(self.problem.space.gram @ coef)
 
     # --- values -------------------------------------------------------------------------------------------------------
 
@@ -323,16 +315,17 @@ class Letters(Generic[P]):
         """What the dual's point violates besides box and equalities, and by how much: nothing."""
         return {}
 
-    #: Whether linear constraints are kept, and what they add to L at w and at w(α): there are none.
-    rows_agree, rows_worth, rows_worth_of_alpha = True, 0.0, 0.0
+    #: Whether linear constraints are kept: there are none.
+    rows_agree = True
 
     @cached_property
     def primal_value(self) -> float:
         """P(w, b, ξ) with the ξ that (w, b) needs: infinite where a sample may have none and is behind its margin."""
         short = np.maximum(self.margin - self.y * self.f, 0)
+        levels = sum(group.total * self.multipliers[group.multiplier] for group in self.svm.groups if group.total)
         if (short[self.hard] > HOLDS * self.level).any():
             return np.inf
-        return float(self.unit * (self.half_norm + self.cost(short) + self.levels_cost))
+        return float(self.unit * (self.half_norm + float(self.costs(short).sum()) + levels))
 
     @cached_property
     def dual_value(self) -> float:
@@ -375,6 +368,17 @@ class Letters(Generic[P]):
         rows = self.X[: NEW_SAMPLES + 1]
         return (rows[:-1] + rows[1:]) / 2
 
+    @property
+    def f_between(self) -> FloatArray:
+        """f at these new samples, or at the samples: (k,)."""
+        return self.values if self.new_samples is None else self.decision(self.new_samples)
+
+    def sums_between(self, coef: FloatArray) -> FloatArray:
+        """Σ coef_i K(x_i, x) at the same points: (k,)."""
+        if self.new_samples is None:
+            return self.u
+        return np.asarray(self.kernel(self.new_samples, self.X) @ coef)
+
     # --- sizes --------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -406,11 +410,6 @@ class Letters(Generic[P]):
         return max(float(self.problem.space.centred.diagonal().max()), 0.0)
 
     @cached_property
-    def level_is_variable(self) -> bool:
-        """Whether ρ is found with w and b, as in the ν-SVM: the dual has no linear term then."""
-        return any(group.multiplier == "rho" for group in self.svm.margins)
-
-    @cached_property
     def level(self) -> float:
         """What violations of the margin are relative to: what is to be reached, 1 of a C-SVM and ρ of a ν-SVM.
 
@@ -419,7 +418,8 @@ class Letters(Generic[P]):
         """
         if self.svm.mirrored:
             return max(float(np.ptp(self.problem.labels)), SPREAD * float(np.abs(self.svm.level).max())) or 1.0
-        level = self.rho if self.level_is_variable else float(np.abs(self.margin).max()) or abs(self.b)
+        of_rho = any(group.multiplier == "rho" for group in self.svm.margins)  # a variable, as in the ν-SVM
+        level = self.rho if of_rho else float(np.abs(self.margin).max()) or abs(self.b)
         return (self.terms or 1.0) if level <= VANISHING * self.terms and self.svm.homogeneous else level or 1.0
 
     @cached_property
@@ -438,3 +438,9 @@ At = Letters[Any]
 def share(part: float, whole: float) -> float:
     """A violation relative to the size of what it violates, with 0/0 = 0. Neither is negative."""
     return float(part / whole if whole > 0 else part)
+
+
+def size_of(whole: FloatArray, terms: float = 0.0) -> float:
+    """max |whole_i|, what differences are relative to; one that vanishes beside its terms gives way to them."""
+    size = float(np.abs(whole).max())
+    return size if size > VANISHING * terms else terms

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from qpsvm.base.errors import UnsupportedError
+from qpsvm.derivation.expressions import Equation
 from qpsvm.derivation.source import statements
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import all_in_one
@@ -18,13 +20,9 @@ from qpsvm.machines.problem import constraints
 
 #: From a problem's class to the function that lists its steps in order. A subclass has the steps of its parent.
 STEPS: dict[type[Problem] | type[JointProblem], Callable[[Any], tuple[Step, ...]]] = {
-    **{
-        registry.machine(word): import_module(f"qpsvm.derivation.steps.{file}").steps
-        for word, (file, _) in registry.FILES.items()
-    },
-    CrammerSinger: all_in_one.steps,
-    WestonWatkins: all_in_one.steps,
-}
+    **{registry.machine(word): import_module(f"qpsvm.derivation.steps.{file}").steps for word,
+    (file, _) in registry.FILES.items()}, CrammerSinger: all_in_one.steps, WestonWatkins: all_in_one.steps
+}  # fmt: skip
 
 
 def steps_of(problem: Problem | JointProblem) -> tuple[Step, ...]:
@@ -40,7 +38,22 @@ def steps_of(problem: Problem | JointProblem) -> tuple[Step, ...]:
         known = ", ".join(each.__name__ for each in STEPS)
         raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {known}")
     if isinstance(problem, Problem) and problem.constraints:
-        own = statements(constraints)
-        return tuple(replace(step, statement=own[step.tag]) for step in user_rows.steps(problem))
-    says = statements(inspect.getmodule(kind))
-    return tuple(replace(step, statement=says.get(step.tag, step.statement)) for step in STEPS[kind](problem))
+        modules = [import_module(STEPS[each].__module__) for each in type(problem).__mro__ if each in STEPS]
+        own = next(module.argument for module in modules if hasattr(module, "argument"))
+        found, says = user_rows.steps(problem, own(problem)), statements(constraints)
+    else:
+        found, says = STEPS[kind](problem), statements(inspect.getmodule(kind))
+    return tuple(_rooted(replace(step, statement=says.get(step.tag, step.statement)), problem) for step in found)
+
+
+def _rooted(step: Step, problem: Problem | JointProblem) -> Step:
+    """The step with an equation that a pickle makes again."""
+    if not isinstance(step.measure, Equation):
+        return step
+    rooted = replace(step.measure, origin=partial(equation_of, problem, step.tag))
+    return replace(step, measure=rooted, function=rooted if step.function is step.measure else step.function)
+
+
+def equation_of(problem: Problem | JointProblem, tag: str) -> Any:
+    """The equation of a step."""
+    return next(step.measure for step in steps_of(problem) if step.tag == tag)

@@ -18,7 +18,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certify import evaluate
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.quantities import VANISHING, share
+from qpsvm.derivation.quantities import share
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.reading import svm_result
 from qpsvm.program.solution import Solver, Status
@@ -49,6 +49,10 @@ def as_it_stands(problem: Problem, alpha: FloatArray) -> SVMResult:
             solver=Solver("no solver", "", "the point was given"),
         )  # fmt: skip
     return replace(result, alpha=alpha)
+
+
+class NotMeasurable(Exception):
+    """Raised by a measure where a solution has nothing to measure the equation on. The message says what is missing."""
 
 
 Relation = Literal["=", "≤", "≥"]
@@ -110,12 +114,6 @@ def worst(
         i = int((left - right if relation == "≤" else right - left).argmax())
     name = i if names is None else names(i) if callable(names) else int(names[i])
     return Sides(float(left[i]), relation, float(right[i]), of.format(i=name), float(scale[i]), largest)
-
-
-def size_of(whole: FloatArray, terms: float = 0.0) -> float:
-    """max |whole_i|, what differences are relative to; one that vanishes beside its terms gives way to them."""
-    size = float(np.abs(whole).max())
-    return size if size > VANISHING * terms else terms
 
 
 def foremost(sides: tuple[Sides, ...]) -> Sides:

@@ -23,6 +23,7 @@ from typing import Any
 
 import qpsvm.base.errors
 from qpsvm.derivation.display import Code
+from qpsvm.derivation.expressions import Equation, Line
 
 #: What paths are shown relative to: the directory that holds the package.
 HOME = Path(qpsvm.base.errors.__file__).parents[2]
@@ -32,12 +33,22 @@ SHORT, AROUND = 14, 3
 COMPOUND = (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
 
 
-@cache
 def code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code:
     """Where a function is, and its source: dedented, with the docstring cut to its first line; and the tag's lines.
 
-    Where the tag is not there, its lines are those of the equation that it is a case of.
+    Where the tag is not there, its lines are those of the equation that it is a case of. An equation that is its own
+    code, which is what evaluates it, is shown as an expression.
     """
+    if isinstance(function, Equation):
+        text = function.python(tag or "the equation")
+        where = code(Line.found).where.split(", ")[1]
+        return Code(f"evaluated as it is written, {where}", text, tuple(range(text.count("\n") + 1)))
+    return _of_function(function, tag, general)
+
+
+@cache
+def _of_function(function: Callable[..., Any], tag: str, general: str) -> Code:
+    """The code of a function."""
     written, number = inspect.getsourcelines(function)
     file = Path(inspect.getfile(function))
     shown = file.relative_to(HOME) if file.is_relative_to(HOME) else file
@@ -53,10 +64,9 @@ def lines_of(text: str, tag: str) -> tuple[int, ...]:
     Behind the first line of a statement it means the whole statement, and behind another line that line.
     """
     spans = {
-        node.lineno: node.end_lineno or node.lineno
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.stmt) and not isinstance(node, COMPOUND)
-    }
+        node.lineno: node.end_lineno or node.lineno for node in ast.walk(ast.parse(text)) if isinstance(node,
+        ast.stmt) and not isinstance(node, COMPOUND)
+    }  # fmt: skip
     found: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and f"({tag})" in token.string and token.line.strip() != token.string:

@@ -13,7 +13,7 @@ from qpsvm.derivation.constraint_quantities import letters_of
 from qpsvm.derivation.display import ShownStep
 from qpsvm.derivation.page import describe_with_code
 from qpsvm.derivation.proven import Proven
-from qpsvm.derivation.residual import Sides, foremost
+from qpsvm.derivation.residual import NotMeasurable, Sides, foremost
 from qpsvm.derivation.source import code
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
@@ -23,10 +23,6 @@ from qpsvm.result.svm_result import SVMResult
 #: A measure may return a residual alone, where there are no sides to show. The letters are `Letters`, or `RowLetters`.
 Measure = Callable[[Any], Sides | tuple[Sides, ...] | float]
 NAN = float("nan")
-
-
-class NotMeasurable(Exception):
-    """Raised by a measure where a solution has nothing to measure the equation on. The message says what is missing."""
 
 
 class Measurement(NamedTuple):
@@ -201,7 +197,7 @@ class Step:
     @property
     def code(self) -> str:
         """The source of `function`, as it is now, its docstring cut to the first line."""
-        return code(self.function).text
+        return code(self.function, self.tag, self.general).text
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -211,7 +207,7 @@ class Step:
     @property
     def where(self) -> str:
         """Name, file and line of `function`."""
-        return code(self.function).where
+        return code(self.function, self.tag, self.general).where
 
     def __repr__(self) -> str:
         return f"<Step {self.tag}: {self.title}{', which does not exist here' if self.absent else ''}>"

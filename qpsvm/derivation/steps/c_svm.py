@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.latex import numbered
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps.shared import Argument, two_class
+from qpsvm.derivation.terms import total
 from qpsvm.machines import CSVM
+
+
+def argument(problem: CSVM) -> Argument:
+    """What the machine is."""
+    return two_class(problem, of.C, total(of.C * of.XI))
 
 
 def steps(problem: CSVM) -> tuple[Step, ...]:
     """All steps, in order."""
-    soft = Argument(problem, r"\sum_i C_i\xi_i", r"y_i f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0")
-    return numbered(
+    soft = argument(problem)
+    return soft.steps(
         "CSVM",
-        soft.margin(),
-        soft.primal(
+        first=soft.margin(),
+        primal=soft.primal(
             "A wide margin is weighed against slack. ξ_i is how far sample i stays behind its margin, and C_i is the "
             "price of a unit of it."
         ),
-        soft.lagrangian(),
-        soft.stationarity_in_w(),
-        soft.stationarity_in_b(),
-        soft.stationarity_in_xi(),
-        soft.dual_feasibility(),
-        soft.complementary_slackness(),
-        soft.substitution(),
-        soft.dual("n variables in a box, and one equality"),
-        soft.weights_recovered(),
-        soft.intercept_recovered(
+        dual=soft.dual("n variables in a box, and one equality"),
+        intercept=soft.intercept_recovered(
             "On the margin f(x_i) = y_i, so one margin vector would give b. The mean over all of them is less "
             "sensitive to rounding. Where there are none, b is a weighted quantile: every b that minimises the slack "
             "is as good."
         ),
-        soft.kinds_of_samples(),
-        soft.strong_duality(),
-        soft.linear_weights(),
-        soft.weak_duality(),
     )

@@ -4,93 +4,97 @@ from __future__ import annotations
 
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds import levels
-from qpsvm.derivation import measures
+from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.quantities import At
-from qpsvm.derivation.residual import Sides
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.latex import lines, numbered, step
-from qpsvm.derivation.steps.shared import YF, Argument
+from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps.argument import step
+from qpsvm.derivation.steps.shared import Argument, two_class
+from qpsvm.derivation.terms import HALF, Term, dot, letter, total
 from qpsvm.machines import NuSVM
 from qpsvm.machines.nu_svm import largest_nu
+
+A = letter("a_i", "C")
+MASS = dot(1, of.ALPHA)
+
+
+def argument(problem: NuSVM) -> Argument:
+    """What the machine is."""
+    return two_class(
+        problem, A, total(A * of.XI), of.RHO, others=r",\rho", reward=-(of.NU * of.RHO), linear=(),
+        equality=(MASS, of.NU), gone=of.RHO * (MASS - of.NU),
+    )  # fmt: skip
+
+
+def quantile(value: Term, sign: float) -> Term:
+    """A quantile of ±u over one class."""
+
+    def ends(at: At) -> tuple[float, float]:
+        rows = sign * at.y > 0
+        return quantile_interval(sign * at.u[rows], at.C[rows], at.problem.nu / 2)
+
+    minus, one = ("", "+1") if sign > 0 else ("-", "-1")
+    return of.nearest(
+        rf"\operatorname{{quantile}}_{{\nu/2}}({minus}u_i:y_i={one})", f"the quantile of {minus}u over the class {one}",
+        "quantile", value, ends,
+    )  # fmt: skip
+
+
+def half_of(sign: str) -> Term:
+    """Σ α_i over one class."""
+    return letter(
+        rf"\sum_{{y_i={sign}1}}\alpha_i", lambda at: float(at.alpha[at.y > 0 if sign == "+" else at.y < 0].sum()),
+        f"sum(alpha[y == {sign}1])", f"Σ α_i over the class {sign}1"
+    )  # fmt: skip
 
 
 def steps(problem: NuSVM) -> tuple[Step, ...]:
     """All steps, in order."""
-    soft = Argument(
-        problem, r"\sum_i a_i\xi_i", r"y_i f(x_i)\ge \rho-\xi_i,\ \xi_i\ge 0", rows=(rf"{YF}-\rho+ξ",), level=r"\rho",
-        uppers=("a_i",), plus="", others=r",\rho", reward=r"-\nu\rho", equality=(r"1^{\top}\alpha=\nu", "1ᵀα = ν"),
-        gone=r"+\rho\,(1^{\top}\alpha-\nu)",
-    )  # fmt: skip
-    return numbered(
+    soft, s, t = argument(problem), of.RHO - of.B, of.RHO + of.B
+    one, other = (letter(name, each.value, name, name) for name, each in (("s", s), ("t", t)))
+    largest = letter(
+        r"\nu_{\max}=\frac{2\min(S_+,S_-)}{S}", lambda at: float(at.problem.nu_max), "nu_max", "ν_max = 2·min(S₊, S₋)/S"
+    )
+    return soft.steps(
         "NUSVM",
-        soft.margin(),
-        soft.primal(
+        first=soft.margin(),
+        primal=soft.primal(
             "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it: a_i "
             "is 1/n, or sample i's share of all weights. ν balances the two in shares of samples, not in prices."
         ),
-        soft.lagrangian(),
-        soft.stationarity_in_w(),
-        soft.stationarity_in_b(),
-        soft.stationarity_in(
-            "ρ", r"\rho", "ρ(Σ α_i − ν)", " So ν is the total of the multipliers.", measures.stationarity_in_rho
+        level=soft.stationarity_in(
+            "ρ", r"\rho", "ρ(Σ α_i − ν)", " So ν is the total of the multipliers."
         ),
-        soft.stationarity_in_xi(),
-        soft.dual_feasibility(),
-        soft.complementary_slackness(),
-        soft.substitution("b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
-        soft.dual("the shortest way between two reduced convex hulls, one for each class"),
-        soft.weights_recovered(),
-        step(
+        substitution=soft.substitution("b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
+        dual=soft.dual("the shortest way between two reduced convex hulls, one for each class"),
+        intercept=step(
             "Recovering b and ρ",
             "With s = ρ − b and t = ρ + b the primal splits into one problem for each class. Each is solved by a "
             "weighted quantile of u = K(α∘y).",
-            lines(
-                r"s=\rho-b=\operatorname{quantile}_{\nu/2}(u_i:y_i=+1)",
-                r"t=\rho+b=\operatorname{quantile}_{\nu/2}(-u_i:y_i=-1)",
-                r"\rho=\tfrac12(s+t),\quad b=\tfrac12(t-s)",
-            ),
-            levels._soft_interval, levels_recovered, general="LEVEL.3",
+            Equation("below", (
+                line(one, "=", s, "=", quantile(s, 1.0), scale="level"),
+                line(other, "=", t, "=", quantile(t, -1.0), scale="level"),
+                line(of.RHO, "=", HALF * (one + other), scale="level"),
+                line(of.B, "=", HALF * (other - one), before=r",\quad ", joined=True, scale="level"),
+            )),
+            levels._soft_interval, general="LEVEL.3",
         ),
-        soft.kinds_of_samples(),
-        soft.strong_duality(),
-        step(
+        strong=(
+            soft.strong_duality(),
+            step(
             "How large ν may be", "The two equalities give each class half of ν, and no class can hold more than its "
             "weights.",
-            lines(
-                r"\sum_{y_i=+1}\alpha_i=\sum_{y_i=-1}\alpha_i=\frac{\nu}{2}",
-                r"\nu\le\nu_{\max}=\frac{2\min(S_+,S_-)}{S}",
-            ),
-            largest_nu, half_in_each_class,
+            Equation("below", (
+                line(half_of("+"), "=", of.NU / 2, scale=lambda at: at.problem.nu),
+                line(half_of("-"), "=", of.NU / 2, scale=lambda at: at.problem.nu),
+                line(of.NU, "≤", largest, scale=lambda at: at.problem.nu),
+            )),
+            largest_nu,
         ),
-        soft.what_nu_bounds(
-            rf"{YF}<\rho", r"\nu",
+        ),
+        besides=soft.what_nu_bounds(
+            soft.reach, of.RHO, of.NU,
             "A sample behind the margin has α_i = a_i, so such samples weigh at most ν together. No α_i is larger than "
             "a_i, so the support vectors weigh at least ν together.",
         ),
-        soft.linear_weights(),
-        soft.weak_duality(),
     )  # fmt: skip
-
-
-def levels_recovered(at: At) -> tuple[Sides, ...]:
-    """ρ − b is the quantile of u over the positive class at level ν/2, ρ + b that of −u over the negative one."""
-    positive, level = at.y > 0, at.problem.nu / 2
-    s_low, s_high = quantile_interval(at.u[positive], at.C[positive], level)
-    t_low, t_high = quantile_interval(-at.u[~positive], at.C[~positive], level)
-    s, t = at.rho - at.b, at.rho + at.b
-    return (
-        Sides(s, "≥", s_low, "ρ − b, and the lower end of the quantile of u, positive class", at.level),
-        Sides(s, "≤", s_high, "ρ − b, and the upper end of the quantile of u, positive class", at.level),
-        Sides(t, "≥", t_low, "ρ + b, and the lower end of the quantile of −u, negative class", at.level),
-        Sides(t, "≤", t_high, "ρ + b, and the upper end of the quantile of −u, negative class", at.level),
-    )
-
-
-def half_in_each_class(at: At) -> tuple[Sides, ...]:
-    """Each class holds ν/2, at most its weights."""
-    nu, plus = at.problem.nu, at.y > 0
-    return (
-        Sides(float(at.alpha[plus].sum()), "=", nu / 2, "Σ α_i over the positive class, and ν/2", nu),
-        Sides(float(at.alpha[~plus].sum()), "=", nu / 2, "Σ α_i over the negative class, and ν/2", nu),
-        Sides(nu, "≤", at.problem.nu_max, "ν, and ν_max", nu),
-    )

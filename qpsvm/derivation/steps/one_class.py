@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from qpsvm.bounds import levels
 from qpsvm.bounds.zero_optimum import Vanishing
-from qpsvm.derivation import measures
+from qpsvm.derivation.expressions import Equation, Line, line
 from qpsvm.derivation.quantities import At
-from qpsvm.derivation.residual import Sides
-from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps.latex import lines, numbered, step
+from qpsvm.derivation.residual import NotMeasurable
+from qpsvm.derivation.step import Step
+from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps.argument import Rows, step
 from qpsvm.derivation.steps.shared import Argument
-from qpsvm.machines import OneClass
+from qpsvm.derivation.terms import HALF, Term, dot, letter, total
+from qpsvm.machines import OneClass, Problem
 
+S = letter("s_i", "C")
+WHOLE = letter("S", lambda at: float(at.C.sum()), "sum(s)")
+RHO = letter(r"\rho", lambda at: -at.b)
+MASS, SHARE = dot(1, of.ALPHA), of.NU * WHOLE
+FORM = letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
 #: What both novelty detectors say of ν.
 WHAT_NU_BOUNDS = (
     "A sample outside has its α_i at the bound, so such samples weigh at most a share ν together. No α_i is above its "
@@ -21,100 +30,111 @@ WHAT_NU_BOUNDS = (
 )
 
 
+def enclosing(problem: Problem, rows: Rows, price: Term, **more: Any) -> Argument:
+    """A machine without labels, of which f is to reach 0, less slack."""
+    return Argument(problem, (rows,), price, coef=of.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **more)
+
+
+def argument(problem: OneClass) -> Argument:
+    """What the machine is."""
+    rows = Rows(of.ALPHA, of.XI, of.PRODUCT, RHO, of.ETA, of.XI, S)
+    return enclosing(
+        problem, rows, total(S * of.XI), linear=(), quadratic=HALF * FORM, others=r",\rho", reward=-(SHARE * RHO),
+        equality=(MASS, SHARE), gone=RHO * (MASS - SHARE), level=0.0, b="ρ",
+    )  # fmt: skip
+
+
 def steps(problem: OneClass) -> tuple[Step, ...]:
     """All steps, in order."""
-    plane = Argument(
-        problem, r"\sum_i s_i\xi_i", r"\langle w,\varphi(x_i)\rangle\ge \rho-\xi_i,\ \xi_i\ge 0",
-        rows=(r"\langle w,\varphi(x_i)\rangle-\rho+ξ",), reach="f(x_i)", level="0", uppers=("s_i",), plus="",
-        others=r",\rho", reward=r"-\nu S\rho", equality=(r"1^{\top}\alpha=\nu S", "1ᵀα = νS"),
-        gone=r"+\rho\,(1^{\top}\alpha-\nu S)", double=r"\tfrac12\sum_{i,j}\alpha_i\alpha_j", coef=r"\alpha_i",
-        coef_words="α_i", matrix=r"X^{\top}\alpha", b="ρ",
+    plane = argument(problem)
+    distance = letter(
+        r"\operatorname{dist}\bigl(0,\{f=0\}\bigr)", distance_of_plane, "distance", "how far the boundary is along w"
+    )
+    f = letter("f(x)", "f_between")
+    quantile = of.nearest(
+        r"\operatorname{quantile}_{\nu}(u_i;\,s_i)", "the ν-quantile of the u_i, weighted with s_i", "quantile", RHO,
+        lambda at: (-of.ends_of_b(at)[1], -of.ends_of_b(at)[0]),
     )  # fmt: skip
-    return numbered(
+    highest = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
+    nothing = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")
+    there = letter(r"P(w^*,\rho^*,\xi^*)", "primal_value", "P(w, rho, xi)", "the primal's value")
+    return plane.steps(
         "ONE",
-        step(
+        first=step(
             "Plane",
             "The plane f = 0 is ρ/‖w‖ away from the origin. Samples on the boundary lie on it, so that this is how far "
             "they reach along w/‖w‖.",
-            r"\operatorname{dist}\bigl(0,\{f=0\}\bigr)=\frac{\rho}{\|w\|}",
-            distance_of_plane,
+            Equation("alone", (line(distance, "=", RHO / of.NORM, scale=size_of_distance),)),
         ),
-        plane.primal(
+        primal=plane.primal(
             "−νSρ rewards a plane far from the origin, and a sample on the side of the origin pays for it. S is the "
             "sum of the weights, n without any: ν balances the two in shares of samples."
         ),
-        plane.lagrangian("α_i for the plane and η_i for ξ_i ≥ 0"),
-        plane.stationarity_in_w(),
-        plane.stationarity_in(
+        lagrangian=plane.lagrangian_step("α_i for the plane and η_i for ξ_i ≥ 0"),
+        b=None,
+        level=plane.stationarity_in(
             "ρ", r"\rho", "ρ(Σ α_i − νS)", " So ν is the mean of the multipliers, in units of the weights.",
-            measures.stationarity_in_b,
         ),
-        plane.stationarity_in_xi(),
-        plane.dual_feasibility(),
-        plane.complementary_slackness(),
-        plane.substitution("ρ and ξ drop out, and with them everything that is linear in α", "η = s − α"),
-        plane.dual(
+        substitution=plane.substitution("ρ and ξ drop out, and with them everything that is linear in α", "η = s − α"),
+        dual=plane.dual(
             "the shortest vector in the reduced convex hull of the samples, in units of νS: where the plane touches "
             "the hull, it stands at right angles to that"
         ),
-        plane.weights_recovered(
-            lines(r"f(x)=\langle w,\varphi(x)\rangle-\rho", r"\phantom{f(x)}=\sum_i\alpha_i K(x_i,x)-\rho")
+        f=plane.weights_recovered(
+            r"f(x)=\langle w,\varphi(x)\rangle-\rho",
+            line(f, "=", of.kernel_sum(of.ALPHA, "x") - RHO, scale=of.size_between, place="between",
+                 left=r"\phantom{f(x)}"),
         ),
-        step(
+        intercept=step(
             "Recovering ρ",
             "For a given w, only −νSρ and the slacks depend on ρ. The best ρ has a share ν of the weights below it: a "
             "weighted quantile of u = Kα.",
-            lines(
-                r"\rho=\operatorname{quantile}_{\nu}(u_i;\,s_i),\quad u_i=\sum_j\alpha_j K(x_j,x_i)",
-                r"0<\alpha_i<s_i\ \Rightarrow\ u_i=\rho",
-            ),
-            levels._soft_interval, measures.level_recovered, general="LEVEL.3",
+            Equation("below", (
+                line(RHO, "=", quantile, scale="level"),
+                line(of.U, "=", of.kernel_sum(of.ALPHA), before=r",\quad ", joined=True, measured=False),
+                Line((of.U, RHO), ("=",), scale="level", rows=lambda at: at.on_margin,
+                     before=line(0, "<", of.ALPHA, "<", S).latex() + r"\ \Rightarrow\ "),
+            )),
+            levels._soft_interval, general="LEVEL.3",
         ),
-        plane.kinds_of_samples(),
-        plane.strong_duality(),
-        plane.what_nu_bounds("f(x_i)<0", r"\nu S", WHAT_NU_BOUNDS),
-        plane.linear_weights(r"-\rho"),
-        plane.weak_duality(),
-        step(
+        besides=plane.what_nu_bounds(of.F, 0, SHARE, WHAT_NU_BOUNDS),
+        linear=plane.linear_weights(-RHO),
+        last=(
+            step(
             "The origin among the samples",
             "w = 0 and ρ = 0 cost nothing, so the optimum, at w*, ρ* and ξ*, is never above 0. It is 0 where the "
             "reduced hull of the samples holds the origin, and no plane parts them.",
-            r"P(0,0,0)=0\quad\Longrightarrow\quad -\tfrac12\alpha^{\top}Q\alpha\ \le\ P(w^*,\rho^*,\xi^*)\ \le\ 0",
-            Vanishing.nothing, never_above_0, general="VANISH.1",
+            Equation("alone", (
+                line(nothing, "=", 0, measured=False),
+                line(-(HALF * FORM), "≤", there, "≤", 0, scale="size", before=r"\quad\Longrightarrow\quad "),
+            )),
+            Vanishing.nothing, general="VANISH.1",
         ),
-        step(
+            step(
             "All of the weight: ν = 1",
             "The bounds then leave no choice, α = s. No sample need be inside, and ρ may be as large as it likes: what "
             "a larger ρ earns is what the slacks cost.",
-            r"\nu=1\quad\Longrightarrow\quad \alpha=s,\quad \rho\ge\max_i u_i",
-            levels._soft_interval, all_of_the_weight, general="LEVEL.3",
+            Equation("alone", (
+                line(letter(r"\alpha", text="α_i"), "=", letter("s", "C", text="s_i"), scale="largest",
+                     before=r"\nu=1\quad\Longrightarrow\quad "),
+                line(RHO, "≥", highest, before=r",\quad ", scale="level"),
+            ), lambda at: "" if at.problem.nu == 1.0 else f"ν is {at.problem.nu:g}, so that there is a choice"),
+            levels._soft_interval, general="LEVEL.3",
+        ),
         ),
     )  # fmt: skip
 
 
-def distance_of_plane(at: At) -> Sides:
-    """Along w/‖w‖ the samples on the boundary are ρ/‖w‖ away from the origin."""
-    norm = float(np.sqrt(2.0 * at.half_norm))
+def distance_of_plane(at: At) -> float:
+    """How far the samples on the boundary are from the origin, along w/‖w‖."""
+    norm = float(np.sqrt(at.square_of_w))
     if not norm:
         raise NotMeasurable("w is 0: the origin is among the samples, and no plane parts them from it")
     if not at.on_margin.any():
         raise NotMeasurable("no sample on the boundary, so that none shows where the plane is")
-    along_w = float((at.f - at.b)[at.on_margin].mean()) / norm
-    stated = at.rho / norm  # (ONE.1)
-    return Sides(along_w, "=", stated, "how far the boundary is along w, and ρ/‖w‖", max(abs(stated), at.level / norm))
+    return float((at.f - at.b)[at.on_margin].mean()) / norm
 
 
-def never_above_0(at: At) -> Sides:
-    """P at the optimum is at most its value at w = 0, ρ = 0."""
-    return Sides(at.primal_value, "≤", 0.0, "the primal's value, and that of w = 0, ρ = 0", at.size)
-
-
-def all_of_the_weight(at: At) -> tuple[Sides, ...]:
-    """α = s, and ρ is at least every u_i."""
-    if at.problem.nu < 1.0:
-        raise NotMeasurable(f"ν is {at.problem.nu:g}, so that there is a choice")
-    rows = int(np.argmax(np.abs(at.alpha - at.C)))
-    return (
-        Sides(float(at.alpha[rows]), "=", float(at.C[rows]), f"α of {at.say.row(rows)}, and its weight", at.largest),
-        Sides(at.rho, "≥", float(at.u.max()), "ρ, and the largest u", at.level),
-    )
+def size_of_distance(at: At) -> float:
+    """What differences of distances from the origin are relative to."""
+    return max(abs(at.b), at.level) / float(np.sqrt(at.square_of_w))

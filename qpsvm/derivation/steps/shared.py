@@ -1,24 +1,37 @@
-"""The argument of every machine, from the margin to strong duality and back: its steps, made of a machine's formulas.
+"""The argument of every machine, from the margin to strong duality and back: its steps, made of a machine's terms.
 
 A machine says what it is once, as an `Argument`: its objective, its rows and what multiplies them, what is left of it
-in the dual. The steps are the same for all, and so are their measures. What stands for b is there, or it is not: a
-penalised b is part of the norm and of K + 1, and has an equation of its own; without a b, the steps about it do not
-exist.
+in the dual. The steps are the same for all. What stands for b is a term that is there, or is not: a penalised b is part
+of the norm and of K + 1, and has an equation of its own; without a b, the steps about it do not exist.
+
+In units of the objective, with the multipliers μ of the groups, e their totals and V_k(ξ_k, ζ_k) what the slack costs;
+of a curved loss ξ_k is δ_kα_k, and only what is beyond, ζ_k, has a linear price and a multiplier η_k:
+
+    (ARGUMENT.1)  primal:  P = ½‖w‖² + Σ V_k(ξ_k, ζ_k) + eᵀμ,  and  s_k f_k ≥ margin_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
+    (ARGUMENT.2)  Lagrangian:  L = P − Σ α_k (s_k f_k − margin_k + ξ_k + ζ_k) − Σ η_k ζ_k;  linear constraints add
+                  Σ λ_j (⟨g_j, w⟩ + c_j b − h_j), (OWN.4)
+    (ARGUMENT.3)  substitution:  L at w(α) and ξ_k = δ_kα_k is D(α), whatever μ and ζ are
+    (ARGUMENT.4)  strong duality:  P = D(α), with ξ as w needs it
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from qpsvm.bounds import certify, levels
 from qpsvm.bounds.certificate import gap_sums
 from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import boxed
-from qpsvm.derivation import measures
-from qpsvm.derivation.step import Measure, Step
-from qpsvm.derivation.steps.latex import cases, flat, lines, signed, step
+from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line, subject
+from qpsvm.derivation.quantities import size_of
+from qpsvm.derivation.step import Step
+from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps.argument import Formulas, Rows, case, minimum, numbered, step, value_of
+from qpsvm.derivation.terms import HALF, Term, add, dot, indexed, letter, size, term, times, total, written
 from qpsvm.machines import Problem
 from qpsvm.machines.problem import judge
 from qpsvm.program.svm_dual import intercept_group
@@ -28,191 +41,80 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 #: Why steps about b do not exist without one.
 NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
-#: What reaches the level in a two-class machine.
-YF = "y_i f(x_i)"
 #: Why ξ ≥ 0 needs no multiplier where its square is paid.
 NEEDS_NONE = "where a negative ξ_i is feasible 0 is, and it costs less"
 
 
-@dataclass(frozen=True)
-class Argument:
-    """What a machine's steps are made of, in LaTeX. Where it has two rows a sample, lists have an entry for each.
+#: The argument, step by step; of "first", "level", "besides" and "last" a machine has its own, or none.
+ORDER = (
+    "first", "primal", "lagrangian", "w", "b", "level", "xi", "box", "slackness", "substitution", "dual", "f",
+    "intercept", "kinds", "strong", "besides", "linear", "weak", "last",
+)  # fmt: skip
 
-    price: What the slacks cost in the primal.
-    subject: The constraints of the primal.
-    rows: What multipliers multiply and is at least 0, with ξ for its slack and the sign in front.
-    plus, minus: The linear terms of the dual's value, by their sign.
-    others: Letters of the primal besides w, b and the slacks; `reward` is their part of the objective, `equality` what
-        they ask of α, in LaTeX and in words, and `gone` their part of the Lagrangian at w(α).
-    alphas, slacks, etas, uppers: Multipliers, slacks, the multipliers of those slacks that have a linear price,
-        `priced`, and the upper bounds of α.
-    quadratic, double: The quadratic term of the dual as a matrix product, and what multiplies K(x_i, x_j) in it.
-    bend, bend_gap, curve: Of a curved loss: its square in the dual, its square in P − D, and δ_iα_i.
-    coef, coef_words, matrix: The coefficient of a sample in f, and Σ coef x_i as a matrix product.
-    reach, level: What is to reach what.
-    half, twice: What stands before the square of the norm, and before the product of w with a combination.
-    unit: A factor of the objective, as the λ of (PHINGE.2).
-    w, b, row: The letters of the weights, of what is added in f, and of a row.
-    pull, pull_words: What is 0 of a free b, and b of a penalised one; `sides` is what b balances.
-    """
 
-    problem: Problem
-    price: str
-    subject: str
-    rows: tuple[str, ...] = (f"{YF}-1+ξ",)
-    plus: str = r"\sum_i\alpha_i"
-    minus: str = ""
-    others: str = ""
-    reward: str = ""
-    equality: tuple[str, str] = ("", "")
-    gone: str = ""
-    alphas: tuple[str, ...] = (r"\alpha_i",)
-    slacks: tuple[str, ...] = (r"\xi_i",)
-    etas: tuple[str, ...] = (r"\eta_i",)
-    priced: tuple[str, ...] | None = None
-    uppers: tuple[str, ...] = ("C_i",)
-    quadratic: str = r"\tfrac12\alpha^{\top}Q\alpha"
-    double: str = r"\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j"
-    bend: str = ""
-    bend_gap: str = ""
-    curve: str = ""
-    coef: str = r"\alpha_i y_i"
-    coef_words: str = "α_i y_i"
-    matrix: str = r"X^{\top}(\alpha\circ y)"
-    reach: str = YF
-    level: str = "1"
-    half: str = r"\tfrac12"
-    twice: str = ""
-    unit: str = ""
-    w: str = "w"
-    b: str = "b"
-    pull: str = r"y^{\top}\alpha"
-    pull_words: str = "yᵀα"
-    row: str = "i"
-    sides: str = "classes"
+@dataclass(frozen=True, eq=False)
+class Argument(Formulas):
+    """The steps of a machine, made of its terms."""
 
-    # --- parts of formulas --------------------------------------------------------------------------------------------
-
-    def of_b(self, free: str, penalised: str = "") -> str:
-        """What stands there for a free b, or for a penalised one."""
-        return {"free": free, "penalised": penalised, None: ""}[self.problem.intercept]
-
-    @property
-    def over(self) -> str:
-        """What the primal is minimised over, but for the slacks."""
-        return self.w + self.of_b(",b", ",b") + self.others
-
-    @property
-    def variables(self) -> str:
-        """What the primal is minimised over."""
-        slacks = [each for slack in self.slacks for each in slack.split("+")]
-        return ",".join([self.over, *(each[: -len("_i")] for each in slacks)])
-
-    @property
-    def norm(self) -> str:
-        """The square of the norm, to be multiplied."""
-        return rf"\bigl(\|{self.w}\|^2+b^2\bigr)" if self.penalised else rf"\|{self.w}\|^2"
-
-    @property
-    def norm_and_reward(self) -> str:
-        """What the primal minimises besides the price of slack."""
-        return (r"\tfrac{\lambda}{2}" if self.unit else self.half) + self.norm + self.reward
-
-    @property
-    def cost(self) -> str:
-        """What the primal minimises."""
-        return self.norm_and_reward + (f"+{self.price}" if self.price else "")
-
-    @property
-    def square(self) -> str:
-        """What the quadratic term lacks of the norm with a penalised b."""
-        return rf"\tfrac12\bigl({self.pull}\bigr)^2" if self.penalised else ""
-
-    @property
-    def sum(self) -> str:
-        """Σ over the rows."""
-        return rf"\sum_{self.row}"
-
-    @property
-    def products(self) -> list[str]:
-        """What each row adds to P − D, and takes off L."""
-        rows = (row.replace("ξ", slack) for row, slack in zip(self.rows, self.slacks or ("",) * 2, strict=False))
-        return [rf"{self.sum}{a}\bigl({row}\bigr)" for a, row in zip(self.alphas, rows, strict=True)]
-
-    @property
-    def with_prices(self) -> tuple[str, ...]:
-        """The slacks that have a linear price."""
-        return self.slacks if self.priced is None else self.priced
-
-    @property
-    def rooms(self) -> list[str]:
-        """What α leaves of the price of each slack, times the slack."""
-        each = zip(self.uppers, self.alphas, self.with_prices, strict=False)
-        return [rf"\bigl({upper}-{a}\bigr)\,{slack}" for upper, a, slack in each]
-
-    @property
-    def box(self) -> str:
-        """The bounds of α."""
-        ends = [rf"\le {upper}" for upper in self.uppers] if self.with_prices else [""] * len(self.alphas)
-        return r",\ ".join(rf"0\le {a}{end}" for a, end in zip(self.alphas, ends, strict=True))
-
-    @property
-    def penalised(self) -> bool:
-        """Whether b is a weight like the others."""
-        return self.problem.intercept == "penalised"
-
-    def scaled(self, latex: str) -> str:
-        """A value in the units of the objective."""
-        return rf"{self.unit}\Bigl({latex}\Bigr)" if self.unit else latex
-
-    def value(self, quadratic: str, sign: str = "-", square: str = "") -> str:
-        """The dual's value, or minus it."""
-        plus, minus = ("+", "-") if sign == "-" else ("-", "+")
-        linear = [plus + self.plus, minus + self.minus]
-        bend = "" if "D" in quadratic else self.bend  # which has it
-        rest = [sign + quadratic, sign + bend, sign + square]
-        return self.scaled(signed(*linear, *rest) if sign == "-" else signed(*rest, *linear))
+    def steps(self, prefix: str, **own: Step | tuple[Step, ...] | None) -> tuple[Step, ...]:
+        """All steps in order, each as it is in every machine unless the machine has its own, or None."""
+        usual: dict[str, Callable[[], Step]] = {
+            "lagrangian": self.lagrangian_step, "w": self.stationarity_in_w, "b": self.stationarity_in_b,
+            "xi": self.stationarity_in_xi, "box": self.dual_feasibility, "slackness": self.complementary_slackness,
+            "substitution": self.substitution, "f": self.weights_recovered, "kinds": self.kinds_of_samples,
+            "strong": self.strong_duality, "linear": self.linear_weights, "weak": self.weak_duality,
+        }  # fmt: skip
+        found: list[Step] = []
+        for name in ORDER:
+            each = own[name] if name in own else usual[name]() if name in usual else None
+            found += [] if each is None else each if isinstance(each, tuple) else [each]
+        return numbered(prefix, *found)
 
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
 
     def margin(self) -> Step:
         """How far the two hyperplanes of the margin are apart."""
-        level = self.level
-        seen = "It is measured between the margin vectors of the two classes."
+        level = self.level if isinstance(self.level, Term) else None
+        name = level.latex() if level else "1"
+        seen, of_whom = "It is measured between the margin vectors of the two classes.", "the margin vectors along w"
         if self.bend:
             seen = "Samples that support have slack: it is measured after a step of ξ/‖w‖ towards their hyperplane."
+            of_whom = "the support vectors along w, slack added"
+        way = letter(
+            rf"\operatorname{{dist}}\bigl(\{{f=-{name}\}},\{{f=+{name}\}}\bigr)", of.margin_width, "distance",
+            f"the way between {of_whom}"
+        )  # fmt: skip
         return step(
             "Margin",
             "A step of length t along w/‖w‖ changes f by t‖w‖, so the way from one hyperplane to the other is the "
             f"difference of their levels over ‖w‖. {seen}",
-            rf"\operatorname{{dist}}\bigl(\{{f=-{level}\}},\{{f=+{level}\}}\bigr)"
-            rf"=\frac{{2{level if level != '1' else ''}}}{{\|w\|}}",
-            measures.margin_width,
-        )  # fmt: skip
+            Equation("alone", (line(way, "=", times(2, level) / of.NORM),)),
+        )
 
-    def loss(self, text: str, loss: str, title: str = "Loss") -> Step:
+    def loss(self, text: str, loss: Term, title: str = "Loss") -> Step:
         """The primal without slacks."""
-        latex = rf"\min_{{{self.over}}}\ {self.norm_and_reward}+{loss}"
-        return step(title, text, latex, measures.regularised_loss, general="ARGUMENT.1")
+        lines = tuple(minimum(self.over, self.regulariser + loss, "norm and loss at w and b"))
+        return step(title, text, Equation("alone", lines))
 
     def primal(self, text: str, title: str = "Primal") -> Step:
         """What is minimised, and what the minimum has to keep."""
-        latex = lines(rf"\min_{{{self.variables}}}\ {self.cost}", rf"\text{{subject to}}\ {self.subject}")
-        return step(title, text, latex, type(self.problem)._record, measures.primal)
+        asked = [rows.asked for rows in self.rows] + [line(slack, "≥", 0, scale="level") for slack in self.slacks]
+        lines = (*minimum(self.variables, self.objective), *subject(*asked))
+        return step(title, text, Equation("below", lines), type(self.problem)._record)
 
-    def lagrangian(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
+    def lagrangian_step(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
         """Every constraint with its multiplier."""
         first = first or f"Every constraint gets a multiplier, the price of a unit of it: {multipliers}."
-        off = [
-            *self.products,
-            *(self.sum + eta + slack for eta, slack in zip(self.etas, self.with_prices, strict=False)),
-        ]
-        off = [rf"\\ &-{each.replace('_i', f'_i{self.unit}', 1)}" for each in off]
-        letters = [each[: -len("_i")] for each in (*self.alphas, *self.etas[: len(self.with_prices)])]
+        names = [indexed(each).latex() for rows in self.rows for each in (rows.alpha,)]
+        names += [indexed(rows.eta).latex() for rows in self.rows if rows.eta is not None]
+        L = self.lagrangian()
+        lines = (
+            display(L, "L&=", rf",\qquad {','.join(names)}\ge 0"),
+            value_of(L.named("L"), "=", self.objective.named("the primal's value")),
+        )
         return step(
             "Lagrangian", f"{first} At the solution nothing is to be paid, so L is the primal value.",
-            rf"\begin{{align*}}L={{}}&{self.cost}{''.join(off)},\qquad {','.join(letters)}\ge 0\end{{align*}}",
-            measures.lagrangian, general="ARGUMENT.2",
+            Equation("aligned", lines),
         )  # fmt: skip
 
     def stationarity_in_w(self, flat_at: str = "the normal vector is a combination of the samples") -> Step:
@@ -226,9 +128,17 @@ class Argument:
         )
         return step(
             f"Stationarity in {w}", f"At a minimum over {w} the Lagrangian is flat: {flat_at}. {seen}",
-            flat(w, rf"{w}=\sum_i{self.coef}\,\varphi(x_i)"), primal_points, measures.stationarity_in_w,
-            general="DUAL.5", construction="" if linear else f"f is made of α, and {w} is never written down",
+            Equation("alone", (self.weights(flat_in(w)),)), primal_points, general="DUAL.5",
+            construction="" if linear else f"f is made of α, and {w} is never written down",
         )  # fmt: skip
+
+    def weights(self, before: str = "", right: Term | None = None, **more: Any) -> Line:
+        """w is the combination of the samples."""
+        w = letter(self.w, "products", self.w, self.w)
+        place = "entry" if self.problem.space.is_linear else "product"
+        return line(
+            w, "=", right or of.combination(self.coef), scale="size_of_products", before=before, place=place, **more
+        )
 
     def stationarity_in_b(self) -> Step:
         """The Lagrangian is flat in b, whatever its price."""
@@ -238,104 +148,157 @@ class Argument:
                 "Stationarity in b",
                 f"With {half}b² in the objective, b has a price of its own. So the derivative gives b itself, instead "
                 f"of a balance between the {self.sides}.",
-                flat("b", f"b={self.pull}"), certify.penalised_multipliers, measures.penalised_intercept,
-                general="CERT.2",
+                self._penalised(flat_in("b"), self.pull), certify.penalised_multipliers, general="CERT.2",
             )  # fmt: skip
+        equation = Equation(
+            "alone",
+            (line(self.pull, "=", total(self.coef), "=", 0, scale=lambda at: at.total or 1.0, before=flat_in("b")),),
+        )
         return step(
             "Stationarity in b",
-            f"b enters the Lagrangian only through b·Σ {self.coef_words}, which has no minimum over b unless the "
+            f"b enters the Lagrangian only through b·Σ {self.coef.text()}, which has no minimum over b unless the "
             f"factor is zero. So the two {self.sides} pull with the same total force.",
-            flat("b", rf"{self.pull}=\sum_i{self.coef}=0"), intercept_group, measures.stationarity_in_b,
-            "" if self.problem.intercept else NO_INTERCEPT, "DUAL.1",
+            equation, intercept_group, "" if self.problem.intercept else NO_INTERCEPT, "DUAL.1",
         )  # fmt: skip
 
-    def stationarity_in(self, letter: str, latex: str, factor: str, meaning: str, measure: Measure) -> Step:
+    def _penalised(self, before: str, *right: Term) -> Equation:
+        chain = [each for side in right for each in ("=", side)]
+        asked = line(of.B, *chain, scale=lambda at: 1 + abs(float(np.sum(at.beta))), before=before)
+        return Equation("alone", (asked,), of.clipped)
+
+    def stationarity_in(self, name: str, latex: str, factor: str, meaning: str) -> Step:
         """The Lagrangian is flat in another variable, which stands in it times a factor."""
+        assert self.equality is not None
+        left, right = self.equality
         return step(
-            f"Stationarity in {letter}",
-            f"{letter} enters the Lagrangian only through {factor}, which has no minimum over {letter} unless the "
+            f"Stationarity in {name}",
+            f"{name} enters the Lagrangian only through {factor}, which has no minimum over {name} unless the "
             f"factor is zero.{meaning}",
-            flat(latex, self.equality[0]), type(self.problem)._record, measure,
+            Equation("alone", (line(left, "=", right, before=flat_in(latex)),)), type(self.problem)._record,
         )  # fmt: skip
 
     def stationarity_in_xi(self) -> Step:
         """The Lagrangian is flat in ξ, whose price is linear."""
-        each = zip(self.etas, self.uppers, self.alphas, strict=True)
         return step(
             "Stationarity in ξ",
             f"ξ_{self.row} stands in two constraints, and their multipliers share the price of a unit of slack. This "
             "gives η from α, so η is not needed any more.",
-            flat(self.slacks[0], r",\quad ".join(f"{eta}={upper}-{a}" for eta, upper, a in each)),
-            kkt_table, measures.stationarity_in_xi, general="DUAL.7",
+            Equation("alone", self.etas(flat_in(self.slacks[0].latex()))), kkt_table, general="DUAL.7",
             construction="η is no unknown any more, the library makes it of α and its bound",
         )  # fmt: skip
 
-    def stationarity_in_curved_xi(self, text: str, latex: str) -> Step:
+    def etas(self, before: str) -> tuple[Line, ...]:
+        """η is what α leaves of the price."""
+        found = []
+        for k, rows in enumerate(self.rows):
+            assert rows.eta is not None
+            assert rows.upper is not None
+            front = r",\quad " if k else before
+            found.append(
+                line(rows.eta, "=", rows.upper - rows.alpha, scale=of.part("C", rows.half), before=front,
+                joined=bool(k))
+            )  # fmt: skip
+        return tuple(found)
+
+    def stationarity_in_curved_xi(self, text: str, *lines: Line) -> Step:
         """The same of a slack whose square is paid."""
-        return step("Stationarity in ξ", text, latex, measures.stationarity_in_curved_xi, general="LOSS.4")
+        first, *rest = lines
+        more = tuple(replace(each, before=r",\quad ", joined=True) for each in rest)
+        equation = Equation("alone", (replace(first, before=flat_in(self.slacks[0].latex())), *more))
+        return step("Stationarity in ξ", text, equation)
 
-    def dual_feasibility(self) -> Step:
+    def dual_feasibility(self, text: str = "") -> Step:
         """The box; without an upper bound, α ≥ 0 is all."""
-        bounded = "With η expressed by α, its sign becomes the upper bound of α: the box of the dual."
-        free = "The slack is squared and has no multiplier η, so that nothing bounds α above."
-        etas = self.etas[: len(self.with_prices)]
-        return step(
-            "Dual feasibility", f"Multipliers of inequalities are not negative. {bounded if etas else free}",
-            rf"{','.join([*self.alphas, *etas])}\ge 0" + (rf"\quad\Longrightarrow\quad {self.box}" if etas else ""),
-            boxed, measures.dual_feasibility, general="REPAIR.1",
-        )  # fmt: skip
+        bounded = any(rows.eta is not None for rows in self.rows)
+        text = text or "Multipliers of inequalities are not negative. " + (
+            "With η expressed by α, its sign becomes the upper bound of α: the box of the dual."
+            if bounded
+            else "The slack is squared and has no multiplier η, so that nothing bounds α above."
+        )
+        names = [rows.alpha for rows in self.rows] + [rows.eta for rows in self.rows if rows.eta is not None]
+        front = ",".join(indexed(each, "_" + self.row).latex() for each in names) + r"\ge 0"
+        boxes = [replace(rows.box, before=r",\ " if k else "", joined=bool(k), shown=bounded)
+                 for k, rows in enumerate(self.rows)]  # fmt: skip
+        lines: tuple[Line | str, ...] = (front + (r"\quad\Longrightarrow\quad " if bounded else ""), *boxes, of.NOTHING)
+        return step("Dual feasibility", text, Equation("alone", lines), boxed, general="REPAIR.1")
 
-    def complementary_slackness(self) -> Step:
+    def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
         """Where a constraint has room its multiplier is zero."""
-        rows = [each.removeprefix(self.sum) for each in self.products]
+        shown = (line(each, "=", 0, measured=False) for each in self.products)
+        lines = (*shown, self.no_products())
         return step(
             "Complementary slackness",
-            "Either a constraint holds with equality or its multiplier is zero. The library adds these products up, "
-            "sample by sample: their sum is the duality gap.",
-            lines(*(f"{each}=0" for each in (*rows, *self.rooms))), gap_sums, measures.complementary_slackness,
-            general="CERT.1",
+            text
+            or "Either a constraint holds with equality or its multiplier is zero. The library adds these products "
+            "up, sample by sample: their sum is the duality gap.",
+            Equation("below", lines), function, general="CERT.1",
         )  # fmt: skip
+
+    @property
+    def products(self) -> list[Term]:
+        """What is 0 at an optimum, for every row."""
+        return [*(rows.product for rows in self.rows), *(rows.room for rows in self.rows if rows.room is not None)]
+
+    def no_products(self) -> Line:
+        """All these products, by size."""
+        whole = self.scaled(add(*(total(size(each), self.row) for each in self.products)))
+        return value_of(whole.named("all products, added up by size"), "=", 0)
 
     # --- the dual -----------------------------------------------------------------------------------------------------
 
     def substitution(self, what: str = "", eta: str = "η = C − α") -> Step:
-        """L with all that stationarity gave."""
-        kernel = r"\bigl(K(x_i,x_j)+1\bigr)" if self.penalised else "K(x_i,x_j)"
-        norm, linear = self.half + self.norm, ["+" + self.plus, "-" + self.minus, "-" + self.bend]
-        off = "".join(rf"\\ &\quad-{each.replace('_i', f'_i{self.unit}', 1)}"
-                      for each in (*self.products, *(self.sum + room for room in self.rooms)))  # fmt: skip
-        b = self.of_b(rf"-b\,{self.pull}", rf"-b\,{self.pull}")
-        cross = rf"-{self.twice}\sum_i{self.coef}\langle {self.w},\varphi(x_i)\rangle"
-        sides = (
-            f"{self.cost}{off}",
-            self.scaled(signed("+" + norm, cross, r"\\ &\quad", b, self.gone, *linear)),
-            self.scaled(signed("+" + norm, f"-{self.twice}{self.norm}", *linear)),
-            self.value(f"{self.double} {kernel}"),
+        """L with all that stationarity gave, line by line, each evaluated at w(α)."""
+        b = None if self.intercept is None else of.B * self.pull
+        norm = times(self.half, self.norm)
+        product = replace(
+            of.PRODUCT, written=(rf"\langle {self.w},\varphi(x_i)\rangle", f"⟨{self.w}, φ(x_i)⟩", f"phi(X) @ {self.w}")
         )
-        put = [f"{self.w}(α)", self.of_b(f"{self.pull_words} = 0", f"b = {self.pull_words}"), self.equality[1]]
+        cross = times(self.twice, total(self.coef * product))
+        rest = [*self.linear, self.bend and -self.bend]
+        whole = self.lagrangian(eta=False)
+        sides = (
+            self.scaled(add(norm, -cross, b and -b, self.gone, *rest)),
+            self.scaled(add(norm, -times(self.twice, self.norm), *rest)), self.value(self.double)
+        )  # fmt: skip
+        L = whole.named(f"L at {self.w}(α)")
+        lines = (
+            value_of(L, "=", of.QP_VALUE, at=of.substituted), display(whole, "L&="),
+            *(line(L, "=", side, scale="size", left="&", at=at)
+              for side, at in zip(sides, (of.substituted, of.all_substituted, of.substituted), strict=True)),
+        )  # fmt: skip
+        put = [
+            f"{self.w}(α)", *([f"b = {self.pull.text()}" if self.penalised else f"{self.pull.text()} = 0"] if b else [])
+        ]  # fmt: skip
+        put += [f"{self.equality[0].text()} = {self.equality[1].text()}"] if self.equality else []
         *first, last = filter(None, [*put, *eta.split(", ")])
         what = what or (
-            f"what {self.of_b('b and ', 'b and ')}the slack added cancels, half of the quadratic term cancels, and "
+            f"what {'b and ' if b else ''}the slack added cancels, half of the quadratic term cancels, and "
             "only kernel values are left"
         )
         return step(
             "Substitution", f"Put {', '.join(first)}{' and ' if first else ''}{last} into L: {what}.",
-            r"\begin{align*}L&=" + r"\\ &=".join(sides) + r"\end{align*}", measures.substitution,
-            general="ARGUMENT.3",
+            Equation("aligned", lines),
         )  # fmt: skip
 
-    def dual(self, what: str, where: str = "") -> Step:
+    def dual(self, what: str, *where: Line) -> Step:
         """The best lower bound, written as a minimisation."""
-        equalities = [self.of_b(f"{self.pull}=0"), self.equality[0]]
-        asked = r",\ ".join(filter(None, [*equalities, self.box]))
+        pull = line(self.pull, "=", 0, scale=lambda at: at.total or 1.0) if self.problem.intercept == "free" else None
+        equality = line(self.equality[0], "=", self.equality[1]) if self.equality else None
         alpha = r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm"
+        D = self.value().named("the dual's value at α")
+        lines = (
+            display(self.minimised, rf"\min_{{{alpha}}}\ "),
+            *(replace(each, before=r",\quad ", joined=True) for each in where),
+            value_of(D, "=", of.CLAIMED_DUAL),
+            value_of(D, "=", of.QP_VALUE),
+            *subject(pull, equality, *(rows.box for rows in self.rows)),
+            *of.SOLVED,
+        )  # fmt: skip
         return step(
             "Dual",
             f"The best lower bound, written as a minimisation: {what}. At its solution a projected gradient step goes "
             "nowhere.",
-            lines(rf"\min_{{{alpha}}}\ {self.value(self.quadratic, '+', self.square)}{where}",
-                  rf"\text{{subject to}}\ {asked}"),
-            type(self.problem)._record, measures.dual_optimum,
+            Equation("below", lines), type(self.problem)._record,
         )  # fmt: skip
 
     def strong_duality(self, rows: str = "samples") -> Step:
@@ -344,98 +307,139 @@ class Argument:
             "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             f"certifies how far the two values found are apart, as a sum over the {rows}.",
-            lines(self.cost, rf"\quad={self.value(self.quadratic, square=self.square)}"), measures.strong_duality,
-            general="ARGUMENT.4",
+            Equation("below", (
+                display(self.objective), display(self.value(), r"\quad="),
+                value_of(self.objective.named("the primal's value"), "=", self.value().named("the dual's value"),
+                         at=of.as_needed),
+            )),
         )  # fmt: skip
 
-    def weak_duality(self, function: Callable[..., Any] = certify._measured) -> Step:
+    def weak_duality(self) -> Step:
         """D(α) ≤ P, because the difference is a sum of terms that are not negative."""
-        squares = [rf"{self.half}\|{self.w}-{self.w}(\alpha)\|^2"]
-        squares += [rf"\tfrac12\bigl(b-{self.pull}\bigr)^2"] if self.penalised else []
-        terms = [*squares, self.bend_gap, *(self.sum + room for room in self.rooms), *self.products]
-        difference = self.scaled(r"\\ &\quad+".join(filter(None, terms)))
+        w = self.w
+        apart = replace(of.APART, written=(
+            rf"\|{w}-{w}(\alpha)\|^2", f"‖{w} − {w}(α)‖²", f"norm({w} - {w}_of_alpha)**2"
+        ))  # fmt: skip
+        terms = [times(self.half, apart), HALF * (of.B - self.pull) ** 2 if self.penalised else None, self.bend_gap]
+        terms += [total(rows.room, self.row) for rows in self.rows if rows.room is not None]
+        terms += [total(rows.product, self.row) for rows in self.rows]
+        P = self.objective.named("the primal's value at w, b and ξ", f"P({self.variables})")
+        D = self.value().named("the dual's value at α", r"D(\alpha)")
+        difference = self.scaled(add(*terms, broken=r"\\ &\quad "))
+        lines = (
+            value_of(D, "≤", P, at=of.as_needed), display(P - D), display(difference, r"\quad=", r"\ \ge\ 0"),
+            value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.as_needed),
+            line(D, "≤", P, before=r"\Longrightarrow\quad ", measured=False)
+        )  # fmt: skip
         return step(
             "Weak duality",
             "Take any feasible α and any feasible point of the primal, optimal or not. The difference of their values "
             "is a sum of terms that are not negative, so every α bounds the optimum from below, and every point of the "
             "primal from above. This is what makes a certificate possible.",
-            lines(
-                rf"P({self.variables})-D(\alpha)", rf"\quad={difference}\ \ge\ 0",
-                rf"\Longrightarrow\quad D(\alpha)\le P({self.variables})",
-            ),
-            function, measures.weak_duality, general="GAP.1",
+            Equation("below", lines, of.not_feasible), certify._measured, general="GAP.1",
             construction="for every feasible pair the difference is this sum",
         )  # fmt: skip
 
     # --- back from the dual -------------------------------------------------------------------------------------------
 
-    def weights_recovered(self, f: str = "") -> Step:
-        """f from α; `f` is the LaTeX of it where it is more than a sum and b."""
-        plus_b = self.of_b("+b", "+b")
-        needed = f"α and {self.b} are" if f or plus_b else "α is"
+    def weights_recovered(self, *lines: Line | str) -> Step:
+        """f from α; `lines` where f is more than a sum and b."""
+        needed = f"α and {self.b} are" if lines or self.intercept else "α is"
+        f = letter("f(x)", "f_between")
+        own = (
+            line(f, "=", written(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", f.function) + self.intercept,
+            measured=False), line(f, "=", of.kernel_sum(self.coef, "x") + self.intercept, scale=of.size_between,
+            place="between", left=r"\phantom{f(x)}")
+        )  # fmt: skip
         return step(
             f"Recovering {self.w}",
             f"Put the stationarity in {self.w} into f: products of features are kernel values, so {needed} all that a "
             "prediction needs. It is measured at samples half way between those trained on.",
-            f or lines(
-                rf"f(x)=\langle w,\varphi(x)\rangle{plus_b}", rf"\phantom{{f(x)}}=\sum_i{self.coef}\,K(x_i,x){plus_b}"
-            ),
-            DecisionFunctions._values, measures.decision_function_recovered, general="DUAL.4",
+            Equation("below", lines or own), DecisionFunctions._values, general="DUAL.4",
             construction="" if self.problem.space.is_linear else "the decision function is this sum",
         )  # fmt: skip
 
-    def intercept_recovered(self, text: str, latex: str = "") -> Step:
-        """Back to b: text and LaTeX are those of a free one; without LaTeX, it is the mean over the margin."""
+    def intercept_recovered(self, text: str, *lines: Line | str) -> Step:
+        """Back to b: text and lines are those of a free one; without lines, it is the mean over the margin."""
         if self.penalised:
             return step(
                 "Recovering b",
                 "A penalised intercept is a weight like the others, and it is read off α in the same way.",
-                rf"b={self.pull}=\sum_i{self.coef}", certify.penalised_multipliers, measures.penalised_intercept,
-                general="CERT.2",
+                self._penalised("", self.pull, total(self.coef)), certify.penalised_multipliers, general="CERT.2"
             )  # fmt: skip
-        level = rf"y_i\bigl(1-{self.curve}\bigr)" if self.curve else "y_i"
-        bounds = rf"0<\alpha_i<{self.uppers[0]}" if self.with_prices else r"\alpha_i>0"
+        upper = self.rows[0].upper
+        inner = (of.Y if self.curve is None else of.Y * (1 - self.curve)) - of.kernel_sum(self.coef)
+        among = line(0, "<", of.ALPHA, "<", upper) if upper else line(of.ALPHA, ">", 0)
+        mean = line(of.B, "=", of.mean_over("M", inner, of.free), when=lambda at: of.free(at).any(),
+                    scale=lambda at: 1 + abs(at.b))  # fmt: skip
+        quantile = of.nearest(
+            "q", "the weighted quantile of what it would be on each row", "quantile", of.B, of.ends_of_b
+        )
+        somewhere = line(of.B, "=", quantile, when=lambda at: not of.free(at).any(), shown=False,
+                         scale=lambda at: at.level if at.svm.mirrored else 1 + abs(at.b))  # fmt: skip
+        layout = "aligned" if any(isinstance(each, Line) and each.premise for each in lines) else "below"
+        lines = lines or (mean, rf"M=\{{i:{among.latex()}\}}")
         return step(
-            "Recovering b", text,
-            latex or lines(
-                rf"b=\frac{{1}}{{|M|}}\sum_{{i\in M}}\Bigl({level}-\sum_j\alpha_j y_j K(x_j,x_i)\Bigr)",
-                rf"M=\{{i:{bounds}\}}",
-            ),
-            levels.average, measures.intercept_recovered, "" if self.problem.intercept else NO_INTERCEPT, "LEVEL.5",
+            "Recovering b", text, Equation(layout, (*lines, somewhere), of.unbounded), levels.average,
+            "" if self.problem.intercept else NO_INTERCEPT, "LEVEL.5",
         )  # fmt: skip
 
-    def kinds_of_samples(self, latex: str = "", title: str = "Three kinds of samples", text: str = "") -> Step:
+    def kinds_of_samples(self, *cases: Line, title: str = "Three kinds of samples", text: str = "") -> Step:
         """What α says about where a sample lies."""
-        a, upper, level = self.alphas[0], self.uppers[0], self.level
+        rows = self.rows[0]
+        reach, level, alpha, upper = self.reach, self.level, rows.alpha, rows.upper
+        if not cases:
+            assert upper is not None
+            cases = (
+                case(of.idle, (alpha, "=", 0), (reach, "≥", level)),
+                case(of.between, (0, "<", alpha, "<", upper), (reach, "=", level)),
+                case(of.bounded, (alpha, "=", upper), (reach, "≤", level)),
+            )
         return step(
             title,
             text or "Complementary slackness leaves three cases. The library tells them apart by comparing the slack "
             "with its multiplier, not by a cut like 1e-5.",
-            latex or cases(
-                (f"{a}=0", rf"{self.reach}\ge {level}"), (f"0<{a}<{upper}", f"{self.reach}={level}"),
-                (f"{a}={upper}", rf"{self.reach}\le {level}"),
-            ),
-            judge.split, measures.kinds_of_samples, general="DUAL.8",
+            Equation("aligned", cases), judge.split, general="DUAL.8",
         )  # fmt: skip
 
-    def what_nu_bounds(self, violated: str, total: str, text: str, function: Measure = measures.shares) -> Step:
-        """How much weight violates its level, and how much supports; `total` is the LaTeX of what all α add up to."""
-        C = self.uppers[0]
-        return step(
-            "What ν bounds", f"{text} The residual is by how much a bound fails.",
-            rf"\sum_{{{violated}}}{C}\ \le\ {total}\ \le\ \sum_{{\alpha_i>0}}{C}", function,
-        )  # fmt: skip
+    def what_nu_bounds(self, reach: Term, level: Term | float, middle: Term, text: str) -> Step:
+        """How much weight violates its level, and how much supports; `middle` is what all α add up to."""
+        C = self.rows[0].upper
+        assert C is not None
+        outside, supporting = of.weight_where(reach, "<", level, C), of.weight_where(of.ALPHA, ">", 0, C, 0.0)
+        chain = line(outside, "≤", middle, "≤", supporting, scale=lambda at: middle.value(at))
+        return step("What ν bounds", f"{text} The residual is by how much a bound fails.", Equation("alone", (chain,)))
 
-    def linear_weights(self, plus_b: str = "") -> Step:
+    def linear_weights(self, minus: Term | None = None) -> Step:
         """w as a vector, where the kernel is linear."""
         absent = (
-            f"w = Σ {self.coef_words} φ(x_i) is a vector in the feature space of {self.problem.kernel}, not in the "
+            f"w = Σ {self.coef.text()} φ(x_i) is a vector in the feature space of {self.problem.kernel}, not in the "
             "space of the samples; use decision_function(X), or Linear() as kernel"
         )
+        own = written(r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef)
+        matrix = letter(self.matrix, lambda at: at.combination(at.beta), "X.T @ beta", "Xᵀβ")
+        f = line(of.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + (minus or self.intercept),
+                 scale=lambda at: size_of(at.values), place="sample", left="f(x)")  # fmt: skip
+        first = self.weights(right=own)
+        chain = replace(first, sides=(*first.sides, matrix), relations=("=", "="))
         return step(
             "w of a linear kernel",
             "Where φ(x) = x, the sum over the samples can be done once and for all: w has one weight a feature, and "
-            "predicting needs neither α nor the samples.",
-            lines(rf"w=\sum_i{self.coef} x_i={self.matrix}", rf"f(x)=w^{{\top}}x{plus_b or self.of_b('+b', '+b')}"),
-            FeatureSpace.weights, measures.linear_weights, "" if self.problem.space.is_linear else absent, "DUAL.5",
+            "predicting needs neither α nor the samples.", Equation("below", (chain, f)), FeatureSpace.weights,
+            "" if self.problem.space.is_linear else absent, "DUAL.5"
         )  # fmt: skip
+
+
+def two_class(
+    problem: Problem, upper: Term | None, price: Term | None, level: Term | float = 1.0, slack: Term | None = of.XI,
+    priced: Term | None = of.XI, **more: Any,
+) -> Argument:  # fmt: skip
+    """A machine of which y f is to reach a level, less slack."""
+    reach, eta = of.Y * of.F, None if upper is None or priced is None else of.ETA
+    rows = Rows(of.ALPHA, slack, reach, term(level), eta, priced if eta else None, upper)
+    quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
+    given: dict[str, Any] = {"linear": (total(of.ALPHA),), "quadratic": quadratic} | more
+    return Argument(
+        problem, (rows,), price, coef=of.ALPHA * of.Y, pairs=r"\alpha_i\alpha_j y_i y_j",
+        pull=dot(of.Y, of.ALPHA), reach=reach, level=level, matrix=r"X^{\top}(\alpha\circ y)", **given,
+    )  # fmt: skip

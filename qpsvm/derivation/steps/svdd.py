@@ -13,64 +13,104 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds import levels
-from qpsvm.derivation import measures
+from qpsvm.derivation.expressions import Equation, Line, display, line, subject
 from qpsvm.derivation.quantities import At
-from qpsvm.derivation.residual import Sides, worst
-from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.derivation.steps.latex import lines, numbered, step
-from qpsvm.derivation.steps.one_class import WHAT_NU_BOUNDS
+from qpsvm.derivation.step import Step
+from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps.argument import Rows, minimum, numbered, step
+from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, enclosing
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.terms import HALF, dot, letter, term, total
 from qpsvm.machines import SVDD
 from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.result.model import Model
 from qpsvm.space.kernels.space import FeatureSpace
 
+# In the dual's units f, w and ξ are half of what they are here, and the level is K(x_i, x_i)/2.
+XI = letter(r"\xi_i", of.part("xi", factor=2.0))
+MU = letter(r"\mu", "b")
+F = letter("f(x_i)", lambda at: 2.0 * (at.values - at.svm.level), "f(X)")
+PRODUCT = letter(r"\langle c,\varphi(x_i)\rangle", lambda at: at.values - at.b, "phi(X) @ c")
+DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.svm.level, "K.diagonal()")
+C2 = letter(r"\|c\|^2", "square_of_w", "norm(c)**2")
+SQUARE = letter("R^2", lambda at: at.square_of_w + 2.0 * at.b, "R**2")
+DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: distances(at), "norm(phi(X) - c)")
+FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c)**2")
+RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
+MASS = dot(1, of.ALPHA)
+
+
+def argument(problem: SVDD) -> Argument:
+    """What the machine is."""
+    asked = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
+    rows = Rows(of.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, of.ETA, XI, of.C, other=asked)
+    return enclosing(
+        problem, rows, total(of.C * XI), linear=(total(of.ALPHA * DIAGONAL),), quadratic=FORM, others=r",\mu",
+        reward=2 * MU, equality=(MASS, term(1)), gone=2 * MU * (1 - MASS), half=None, twice=2.0, reach=F, level=0.0,
+        w="c", b="μ",
+    )  # fmt: skip
+
+
+def distances(at: At) -> FloatArray:
+    """‖φ(x_i) − c‖, of a linear kernel by differences: (n,)."""
+    if not at.is_linear:
+        return np.asarray(np.sqrt(np.maximum(FAR.value(at), 0.0)))
+    X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
+    return np.asarray(np.linalg.norm(X - at.w, axis=1))
+
 
 def steps(problem: SVDD) -> tuple[Step, ...]:
     """All steps, in order."""
-    linear = problem.space.is_linear
-    ball = Argument(
-        problem, r"\sum_i C_i\xi_i",
-        r"\langle c,\varphi(x_i)\rangle+\mu\ge\tfrac12\bigl(K(x_i,x_i)-\xi_i\bigr),\ \xi_i\ge 0",
-        rows=(r"2\langle c,\varphi(x_i)\rangle+2\mu-K(x_i,x_i)+ξ",), reach="f(x_i)", level="0",
-        plus=r"\sum_i\alpha_i K(x_i,x_i)",
-        others=r",\mu", reward=r"+2\mu", equality=(r"1^{\top}\alpha=1", "1ᵀα = 1"), gone=r"+2\mu\,(1-1^{\top}\alpha)",
-        quadratic=r"\alpha^{\top}Q\alpha", double=r"\sum_{i,j}\alpha_i\alpha_j", coef=r"\alpha_i", coef_words="α_i",
-        half="", twice="2", w="c", b="μ",
+    linear, ball = problem.space.is_linear, argument(problem)
+    square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
+    f = letter("f(x)", lambda at: 2.0 * at.f_between)
+    kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
+    diagonal = letter("", lambda at: at.problem.space.gram.diagonal())
+    lengths = total(of.ALPHA * diagonal).named("Σ α_i K(x_i, x_i)", "K(x,x)")
+    quantile = of.nearest(
+        r"\operatorname{quantile}_{1-\nu}\bigl(\|\varphi(x_i)-c\|^2;\,s_i\bigr)",
+        "the quantile of the ‖φ(x_i) − c‖², weighted with s_i", "quantile", SQUARE,
+        lambda at: tuple(at.square_of_w + 2.0 * end for end in of.ends_of_b(at)),
     )  # fmt: skip
-    square = replace(ball, others=",R^2", rows=(r"R^2+ξ-\|\varphi(x_i)-c\|^2",))
+    squared = as_qp()
+    moved = letter("", lambda at: at.problem.space.moved(at.w), "c + a", "c, moved back")
+    back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "X.T @ alpha", "Σ α_i x_i")
+    transposed = letter(r"X^{\top}\alpha", "w_of_alpha", "X.T @ alpha")
     return numbered(
         "SVDD",
         step(
             "Ball",
             "f is positive inside of the ball and negative outside. A sample on the boundary has the distance R from "
             "the centre, and one outside pays for what the square of its distance exceeds R².",
-            r"f(x)=R^2-\|\varphi(x)-c\|^2,\qquad \|\varphi(x_i)-c\|=R\ \text{ on the boundary}",
-            distance_of_boundary,
+            Equation("alone", (
+                r"f(x)=R^2-\|\varphi(x)-c\|^2,\qquad ",
+                line(DISTANCE, "=", RADIUS, after=r"\ \text{ on the boundary}", rows=lambda at: at.on_margin,
+                     scale=lambda at: max(RADIUS.value(at), (at.terms_of_w or 1.0))),
+            ), nobody_on_it),
         ),
         step(
             "Primal",
             "The smallest ball, some samples left outside for a price. Without anybody outside this is the smallest "
             "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that R² < 0 "
             "would cost as much as it saves, or more, and R² ≥ 0 need not be asked for.",
-            lines(
-                r"\min_{c,R^2,\xi}\ R^2+\sum_i C_i\xi_i",
-                r"\text{subject to}\ \|\varphi(x_i)-c\|^2\le R^2+\xi_i,\ \xi_i\ge 0",
-            ),
-            measures.primal, general="ARGUMENT.1",
+            Equation("below", (
+                *minimum(r"c,R^2,\xi", SQUARE + ball.price),
+                *subject(line(FAR, "≤", SQUARE + XI, scale="level"), line(XI, "≥", 0, scale="level")),
+            )),
         ),
         step(
             "As a QP",
             "The constraints are quadratic in c, all in the same way. With μ in place of R², ‖c‖² moves from the "
             "constraints to the objective, and what is left is a QP.",
-            lines(
-                rf"\min_{{{ball.variables}}}\ {ball.cost},\qquad \mu=\tfrac12(R^2-\|c\|^2)",
-                rf"\text{{subject to}}\ {ball.subject}",
-            ),
-            SVDD._record, as_qp,
+            Equation("below", (
+                display(ball.objective, rf"\min_{{{ball.variables}}}\ "),
+                line(MU, "=", HALF * (SQUARE - C2), before=r",\qquad ", joined=True, measured=False),
+                squared, *subject(ball.rows[0].asked, line(XI, "≥", 0, scale="level")),
+            )),
+            SVDD._record,
         ),
-        ball.lagrangian("α_i for the ball and η_i for ξ_i ≥ 0"),
-        ball.stationarity_in("μ", r"\mu", "2μ(1 − Σ α_i)", "", measures.stationarity_in_b),
+        ball.lagrangian_step("α_i for the ball and η_i for ξ_i ≥ 0"),
+        ball.stationarity_in("μ", r"\mu", "2μ(1 − Σ α_i)", ""),
         ball.stationarity_in_w("the centre is a mean of the samples"),
         ball.stationarity_in_xi(),
         ball.dual_feasibility(),
@@ -81,27 +121,36 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "most"
         ),
         ball.weights_recovered(
-            lines(r"f(x)=R^2-\|\varphi(x)-c\|^2", r"\phantom{f(x)}=2\sum_i\alpha_i K(x_i,x)+2\mu-K(x,x)")
+            r"f(x)=R^2-\|\varphi(x)-c\|^2",
+            line(f, "=", 2 * of.kernel_sum(of.ALPHA, "x") + 2 * MU, after="-K(x,x)", place="between",
+                 scale=lambda at: 2.0 * of.size_between(at), left=r"\phantom{f(x)}"),
         ),
         step(
             "Recovering R",
             "For a given centre, only R² and the slacks depend on R. The best R² has a share ν of the weights beyond "
             "it: a weighted quantile of the squared distances.",
-            lines(
-                r"R^2=\|c\|^2+2\mu=\operatorname{quantile}_{1-\nu}\bigl(\|\varphi(x_i)-c\|^2;\,s_i\bigr)",
-                r"0<\alpha_i<C_i\ \Rightarrow\ \|\varphi(x_i)-c\|=R",
-            ),
-            levels._soft_interval, radius_recovered, general="LEVEL.3",
+            Equation("below", (
+                line(SQUARE, "=", C2 + 2 * MU, "=", quantile, scale="level"),
+                squared,
+                line(FAR, "=", SQUARE, rows=lambda at: at.on_margin, scale="level", shown=False),
+                line(0, "<", of.ALPHA, "<", of.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
+            )),
+            levels._soft_interval, general="LEVEL.3",
         ),
         ball.kinds_of_samples(),
         ball.strong_duality(),
-        ball.what_nu_bounds("f(x_i)<0", "1", WHAT_NU_BOUNDS),
+        ball.what_nu_bounds(F, 0, term(1), WHAT_NU_BOUNDS),
         step(
             "Centre of a linear kernel",
             "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
             "which have all their digits however far the samples are from the origin.",
-            lines(r"c=\sum_i\alpha_i x_i=X^{\top}\alpha", r"f(x)=R^2-\|x-c\|^2"),
-            Model._inside, by_differences, "" if linear else
+            Equation("below", (
+                line(letter("c", "w"), "=", of.combination(of.ALPHA), "=", transposed, scale="size_of_products",
+                     place="entry"),
+                line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", by_differences, "norm(X - c)**2", "‖x_i − c(α)‖²"),
+                     scale="level", left="f(x)", place="sample"),
+            )),
+            Model._inside, "" if linear else
             f"c = Σ α_i φ(x_i) is a point in the feature space of {problem.kernel}, not among the samples; use "
             "decision_function(X), or Linear() as kernel",
         ),
@@ -110,17 +159,23 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "Translation",
             "Take the same vector a away from all φ(x_i): by 1ᵀα = 1 the centre moves with them, and no distance "
             "changes. Dense samples of a linear kernel are centred so, which saves their digits.",
-            r"\varphi(x)\to\varphi(x)-a\quad\Longrightarrow\quad c\to c-a,\quad \|\varphi(x)-c\|\ \text{stays}",
-            FeatureSpace.representable, translation, "" if linear else
+            Equation("alone", (
+                r"\varphi(x)\to\varphi(x)-a\quad\Longrightarrow\quad c\to c-a,\quad \|\varphi(x)-c\|\ \text{stays}",
+                line(moved, "=", back, place="entry", shown=False,
+                     scale=lambda at: float(np.abs(back.value(at)).max()) or (at.terms_of_w or 1.0)),
+            )),
+            FeatureSpace.representable, "" if linear else
             "the samples are not moved: K(x, z) is all that is known of φ",
         ),
         step(
             "The one-class SVM",
             "Where all samples have one length in feature space, Σ α_i K(x_i, x_i) is a constant. What is left is the "
             "dual of a one-class SVM, in other units.",
-            r"K(x,x)=\kappa\quad\Longrightarrow\quad \min_\alpha\ \alpha^{\top}Q\alpha-\kappa,\qquad f=\frac{2}{\nu S}"
-            r"\,f_{\text{one-class}}",
-            SVDD.equivalent_one_class, one_length, one_length_missing(problem),
+            Equation("alone", (
+                line(lengths, "=", kappa, after=r"\quad\Longrightarrow\quad \min_\alpha\ \alpha^{\top}Q\alpha-\kappa,"
+                     r"\qquad f=\frac{2}{\nu S}\,f_{\text{one-class}}"),
+            )),
+            SVDD.equivalent_one_class, one_length_missing(problem),
         ),
     )  # fmt: skip
 
@@ -134,60 +189,24 @@ def one_length_missing(problem: SVDD) -> str:
     return ""
 
 
-def square(at: At) -> float:
-    """R² = ‖c‖² + 2μ."""
-    return 2.0 * (at.half_norm + at.b)
+def nobody_on_it(at: At) -> str:
+    """Why the radius is not seen, or ""."""
+    return "" if at.on_margin.any() else "no sample on the boundary, so that none shows how large the ball is"
 
 
-def distances(at: At) -> FloatArray:
-    """‖φ(x_i) − c‖² = R² − f: (n,)."""
-    return square(at) + 2.0 * (at.margin - at.f)
+def as_qp() -> Line:
+    """‖c‖² + 2μ = R², of a linear kernel in the caller's coordinates: the objective of the QP is that of (SVDD.2)."""
+
+    def norm(at: At) -> float:
+        return float(at.result.centre @ at.result.centre) if at.is_linear else at.square_of_w
+
+    whole = letter(
+        "", lambda at: norm(at) + (at.result.b if at.is_linear else 2.0 * at.b), "norm(c)**2 + 2 * mu", "‖c‖² + 2μ"
+    )
+    return line(whole, "=", RADIUS**2, scale=lambda at: max(at.size, norm(at)), shown=False)
 
 
-def distance_of_boundary(at: At) -> Sides:
-    """The samples on the boundary are R away from the centre."""
-    if not at.on_margin.any():
-        raise NotMeasurable("no sample on the boundary, so that none shows how large the ball is")
-    if at.is_linear:
-        far = np.linalg.norm((at.X if isinstance(at.X, np.ndarray) else at.X.toarray())[at.on_margin] - at.w, axis=1)
-    else:
-        far = np.sqrt(np.maximum(distances(at)[at.on_margin], 0.0))
-    stated = float(at.result.extras["radius"])  # (SVDD.1)
-    of = "the mean distance of the boundary from the centre, and R"
-    return Sides(float(far.mean()), "=", stated, of, max(stated, at.length))
-
-
-def as_qp(at: At) -> Sides:
-    """‖c‖² + 2μ = R²: the objective of the QP is that of (SVDD.2)."""
-    radius = float(at.result.extras["radius"])
-    if not at.is_linear:
-        return Sides(square(at), "=", radius * radius, "‖c‖² + 2μ, and R²", at.size)
-    norm = float(at.result.centre @ at.result.centre)  # in the caller's coordinates, where b is 2μ
-    return Sides(norm + at.result.b, "=", radius * radius, "‖c‖² + 2μ, and R²", max(at.size, norm))
-
-
-def radius_recovered(at: At) -> tuple[Sides, ...]:
-    """μ is a weighted quantile, and R² = ‖c‖² + 2μ."""
-    return (*measures.level_recovered(at), as_qp(at))
-
-
-def by_differences(at: At) -> Sides:
-    """f(x) = R² − ‖x − c‖² with c = Σ α_i x_i."""
+def by_differences(at: At) -> FloatArray:
+    """‖x − c(α)‖²: (n,)."""
     X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
-    radius = float(at.result.extras["radius"])
-    stated = radius * radius - np.square(X - at.w_of_alpha).sum(axis=1)
-    return worst(2.0 * (at.f - at.margin), "=", stated, "f of {i}, and R² − ‖x − c(α)‖²", at.level, at.say.sample)
-
-
-def translation(at: At) -> Sides:
-    """The centre over centred samples, moved back, is Σ α_i x_i over the samples as they are."""
-    space = at.problem.space
-    moved, own = space.moved(at.w), np.asarray(space.samples.weights(at.alpha))
-    size = float(np.abs(own).max()) or at.length
-    return worst(moved, "=", own, "entry {i} of c, moved back, and of Σ α_i x_i", size)
-
-
-def one_length(at: At) -> Sides:
-    """Σ α_i K(x_i, x_i) = κ, by 1ᵀα = 1."""
-    diagonal = at.problem.space.gram.diagonal()
-    return Sides(float(at.alpha @ diagonal), "=", float(diagonal[0]), "Σ α_i K(x_i, x_i), and κ", float(diagonal[0]))
+    return np.asarray(np.square(X - at.w_of_alpha).sum(axis=1))

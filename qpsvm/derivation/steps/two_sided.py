@@ -4,47 +4,72 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from qpsvm.base.arrays.exactly import as_floats
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.derivation.expressions import Line, line
 from qpsvm.derivation.quantities import At
-from qpsvm.derivation.steps.latex import cases
+from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps.argument import Rows, case
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.terms import HALF, Term, dot, indexed, letter, size
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.parameters import taking_prices
 
-#: What the Lagrangian of a regression has.
-MULTIPLIERS = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks"
-#: Where a sample is that is inside of a tube, on its edge, or beyond it.
-KINDS = cases(
-    (r"\alpha^+_i=\alpha^-_i=0", r"|t_i-f(x_i)|\le\varepsilon"), (r"0<\alpha^\pm_i<C_i", r"|t_i-f(x_i)|=\varepsilon"),
-    (r"\alpha^\pm_i=C_i", r"|t_i-f(x_i)|\ge\varepsilon"),
+#: What the Lagrangian of a regression has, and how slacks and η leave it.
+MULTIPLIERS, ETA = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks", "what ξ gave"
+ABOVE = letter(r"\alpha^+_i", of.part("alpha", 0))
+BELOW = letter(r"\alpha^-_i", of.part("alpha", 1))
+XI = letter(r"\xi_i", of.part("xi", 0))
+XI_STAR = letter(r"\xi^*_i", of.part("xi", 1))
+ETAS = (letter(r"\eta_i", of.part("eta", 0)), letter(r"\eta^*_i", of.part("eta", 1)))
+BETA = letter(r"\beta_i")
+C = letter("C_i", lambda at: prices(at))
+SIGMA_C = letter(r"\Sigma_C", lambda at: float(prices(at).sum()), "sum(C)")
+EPSILON = letter(
+    r"\varepsilon", lambda at: at.multipliers.get("epsilon", getattr(at.problem, "epsilon", 0.0))
 )  # fmt: skip
-#: How slacks and η leave the Lagrangian.
-ETA = "what ξ gave"
-
-
-def argument(
-    problem: Problem, price: str, uppers: tuple[str, str], width: str = r"\varepsilon+", **more: Any
-) -> Argument:
-    """A regression, of which f may miss t by a width."""
-    epsilon = "" if "gone" in more else width.removesuffix("+")
-    return Argument(
-        problem, price,
-        rf"t_i-f(x_i)\le {width}\xi_i,\ f(x_i)-t_i\le {width}\xi^*_i,\ \xi_i,\xi^*_i\ge 0",
-        rows=(f"{width}ξ-t_i+f(x_i)", f"{width}ξ+t_i-f(x_i)"), uppers=uppers,
-        alphas=(r"\alpha^+_i", r"\alpha^-_i"), slacks=(r"\xi_i", r"\xi^*_i"), etas=(r"\eta_i", r"\eta^*_i"),
-        plus=r"t^{\top}\beta", minus=rf"{epsilon}\,1^{{\top}}(\alpha^++\alpha^-)" if epsilon else "",
-        quadratic=r"\tfrac12\beta^{\top}K\beta", double=r"\tfrac12\sum_{i,j}\beta_i\beta_j", coef=r"\beta_i",
-        coef_words="β_i", matrix=r"X^{\top}\beta", pull=r"1^{\top}\beta", pull_words="1ᵀβ", sides="sides of f", **more,
-    )  # fmt: skip
-
-
-def targets(at: At) -> FloatArray:
-    """t of the samples that take part: (n,)."""
-    t: FloatArray = at.problem.labels
-    return t
+#: |t_i − f(x_i)|, for each sample, and for each row.
+MISSED = size(of.T - of.F)
+EACH = letter("|t_i-f(x_i)|", lambda at: np.tile(MISSED.value(at), 2), "abs(t - f(X))")
+EITHER = letter(r"\alpha^\pm_i", python="alpha")
 
 
 def prices(at: At) -> FloatArray:
     """C_i of the samples that take part: (n,)."""
     return as_floats(taking_prices(at.problem.C, at.problem.samples))
+
+
+def argument(
+    problem: Problem, price: Term, uppers: tuple[Term, Term] = (C, C), width: Term | None = EPSILON,
+    linear: bool = True, priced: bool = True, **more: Any,
+) -> Argument:  # fmt: skip
+    """A regression, of which f may miss t by a width."""
+    rows = []
+    for half, (alpha, slack, ahead) in enumerate(((ABOVE, XI, of.T - of.F), (BELOW, XI_STAR, of.F - of.T))):
+        bounds: dict[str, Any] = {"eta": ETAS[half], "priced": slack, "upper": uppers[half]} if priced else {}
+        rows.append(Rows(alpha, slack, width, ahead, half=half, **bounds))
+    mass = dot(1, ABOVE + BELOW)
+    terms = (dot(indexed(of.T), BETA), -(width * mass)) if width and linear else (dot(of.T, BETA),)
+    return Argument(
+        problem, tuple(rows), price, linear=terms, coef=BETA, pairs=r"\beta_i\beta_j", pull=dot(1, BETA),
+        quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), reach=of.F,
+        matrix=r"X^{\top}\beta", sides="sides of f", **more,
+    )  # fmt: skip
+
+
+def neither(at: At) -> Any:
+    """The samples of which both α are 0."""
+    return np.logical_and(*np.split(of.idle(at), 2))
+
+
+#: Where a sample is that is inside of a tube, on its edge, or beyond it.
+UPPER = letter("C_i")
+INSIDE: Line = case(
+    neither, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
+)  # fmt: skip
+KINDS = (
+    INSIDE, case(of.between, (0, "<", EITHER, "<", UPPER), (EACH, "=", EPSILON)),
+    case(of.bounded, (EITHER, "=", UPPER), (EACH, "≥", EPSILON))
+)  # fmt: skip

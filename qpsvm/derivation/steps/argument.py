@@ -1,0 +1,233 @@
+"""What a machine says once, as terms: objective, rows and what multiplies them, what is left in the dual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from qpsvm.derivation.expressions import Equation, Line, display, line
+from qpsvm.derivation.quantities import At
+from qpsvm.derivation.step import Step
+from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.terms import HALF, Term, add, indexed, letter, times, total
+from qpsvm.machines import Problem
+
+
+def step(
+    title: str, text: str, equation: Equation, function: Callable[..., Any] | None = None, absent: str = "",
+    general: str = "", construction: str = "",
+) -> Step:  # fmt: skip
+    """A step that is still to get its tag; without a function that states it, the equation itself is the code."""
+    latex = equation.latex()
+    return Step(
+        "", title, text, latex, function or equation, equation, absent, general=general, construction=construction
+    )
+
+
+def numbered(prefix: str, *steps: Step) -> tuple[Step, ...]:
+    """Steps with their tags, in order."""
+    return tuple(replace(step, tag=f"{prefix}.{k}") for k, step in enumerate(steps, 1))
+
+
+def minimum(over: str, objective: Term, text: str = "the primal's value at w, b and ξ") -> Iterator[Line]:
+    """What is minimised over letters, and that it has the value that the result claims."""
+    yield display(objective, rf"\min_{{{over}}}\ ")
+    yield value_of(objective.named(text), "=", of.CLAIMED)
+
+
+def value_of(one: Term, *rest: Any, **more: Any) -> Line:
+    """Values of the objectives, which are measured and not shown."""
+    return line(one, *rest, scale="size", shown=False, **more)
+
+
+def case(
+    kind: Callable[[At], Any], premise: tuple[Any, ...] | Line, conclusion: tuple[Any, ...] | Line, box: Any = "box"
+) -> Line:  # fmt: skip
+    """What f is where α is of a kind: both are measured at the samples that the library counts to it."""
+    given = line(*premise, scale=box) if isinstance(premise, tuple) else premise
+    then = line(*conclusion, scale="level") if isinstance(conclusion, tuple) else conclusion
+    return replace(then, premise=given, rows=kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a machine, or those on one side of f.
+
+    alpha, slack: The multiplier of a row and its slack, or None where there may be none.
+    high, low: What is to be larger than what, but for slack; of a regression slack is added to what is high.
+    eta, priced, upper: The multiplier of that slack which has a linear price, that slack, and the bound of α.
+    half: Which part of the rows they are: of a regression 0 above f, 1 below it.
+    other: The constraint as the primal has it, where that is written in another way.
+    """
+
+    alpha: Term
+    slack: Term | None
+    high: Term | None
+    low: Term | None
+    eta: Term | None = None
+    priced: Term | None = None
+    upper: Term | None = None
+    half: int | None = None
+    other: Line | None = None
+
+    @property
+    def asked(self) -> Line:
+        """The constraint of the primal."""
+        if self.other is not None:
+            return self.other
+        if self.half is not None:
+            return line(self.low or 0, "≤", add(self.high, self.slack), scale="level")
+        slacks = () if self.slack is None else self.slack.parts or (self.slack,)
+        return line(self.high or 0, "≥", add(self.low, *(-each for each in slacks)), scale="level")
+
+    @property
+    def product(self) -> Term:
+        """What the row adds to P − D, and takes off L: each entry."""
+        return self.alpha * add(self.high, self.low and self.low.turned, self.slack)
+
+    @property
+    def room(self) -> Term | None:
+        """What α leaves of the price of the slack, times the slack."""
+        return None if self.upper is None or self.priced is None else (self.upper - self.alpha) * self.priced
+
+    @property
+    def box(self) -> Line:
+        """The bounds of α."""
+        scale = of.part("box", self.half)
+        if self.upper is None:
+            return line(self.alpha, "≥", 0, scale=scale)
+        return line(0, "≤", self.alpha, "≤", self.upper, scale=scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Formulas:
+    """What a machine's steps are made of.
+
+    rows: Its rows, of a regression above f and below it.
+    price: What the slacks cost in the primal.
+    linear: The linear terms of the dual's value.
+    coef: The coefficient of a sample in f.
+    quadratic: The quadratic term of the dual as a matrix product; `bent` where it has the square of a curved loss.
+    others: Letters of the primal besides w, b and the slacks; `reward` is their part of the objective, `equality` what
+        they ask of α, and `gone` their part of the Lagrangian at w(α).
+    bend, bend_gap, curve: Of a curved loss: its square in the dual, its square in P − D, and δ_iα_i.
+    reach, level: What is to reach what.
+    pull: What is 0 of a free b, and b of a penalised one; `sides` is what b balances.
+    half, twice: What stands before the square of the norm, and before the product of w with a combination.
+    unit: A factor of the objective, as the λ of (PHINGE.2).
+    w, b, row: The letters of the weights, of what is added in f, and of a row.
+    """
+
+    problem: Problem
+    rows: tuple[Rows, ...]
+    price: Term | None
+    linear: tuple[Term, ...]
+    coef: Term
+    quadratic: Term
+    pairs: str
+    pull: Term = of.B
+    others: str = ""
+    reward: Term | None = None
+    equality: tuple[Term, Term] | None = None
+    gone: Term | None = None
+    bent: bool = False
+    bend: Term | None = None
+    bend_gap: Term | None = None
+    curve: Term | None = None
+    reach: Term = of.F
+    level: Term | float = 1.0
+    half: Term | None = HALF
+    twice: float | None = None
+    unit: Term | None = None
+    w: str = "w"
+    b: str = "b"
+    row: str = "i"
+    sides: str = "classes"
+    matrix: str = ""
+
+    # --- parts of formulas --------------------------------------------------------------------------------------------
+
+    @property
+    def penalised(self) -> bool:
+        """Whether b is a weight like the others."""
+        return self.problem.intercept == "penalised"
+
+    @property
+    def intercept(self) -> Term | None:
+        """b, where there is one in f."""
+        return of.B if self.problem.intercept else None
+
+    @property
+    def slacks(self) -> list[Term]:
+        """ξ of all rows, and ζ where slack has two parts."""
+        return [part for rows in self.rows if rows.slack is not None for part in (rows.slack.parts or (rows.slack,))]
+
+    @property
+    def over(self) -> str:
+        """What the primal is minimised over, but for the slacks."""
+        return self.w + (",b" if self.problem.intercept else "") + self.others
+
+    @property
+    def variables(self) -> str:
+        """What the primal is minimised over."""
+        return ",".join([self.over, *(indexed(slack).latex() for slack in self.slacks)])
+
+    @property
+    def norm(self) -> Term:
+        """The square of the norm, with that of a penalised b."""
+        own = replace(of.W2, written=(rf"\|{self.w}\|^2", f"‖{self.w}‖²", f"norm({self.w})**2"))
+        return own + of.B**2 if self.penalised else own
+
+    @property
+    def regulariser(self) -> Term:
+        """What the primal minimises besides the price of slack."""
+        return times(self.unit and self.unit / 2, self.norm) + self.reward if self.unit else times(
+            self.half, self.norm
+        ) + self.reward  # fmt: skip
+
+    @property
+    def objective(self) -> Term:
+        """What the primal minimises."""
+        return self.regulariser + self.price
+
+    def lagrangian(self, eta: bool = True) -> Term:
+        """The objective less what the multipliers multiply; η as a letter, or as what α leaves of the price."""
+        off = [total(times(self.unit, rows.product), self.row) for rows in self.rows]
+        if eta:
+            rest = [each.eta * each.priced for each in self.rows if each.eta is not None and each.priced is not None]
+        else:
+            rest = [each.room for each in self.rows if each.room is not None]
+        off += [total(times(self.unit, each), self.row) for each in rest]
+        return add(self.objective, *(-each for each in off), broken=r"\\ &\quad ")
+
+    def scaled(self, value: Term) -> Term:
+        """A value in the units of the objective."""
+        return times(self.unit, value)
+
+    def value(self, quadratic: Term | None = None) -> Term:
+        """The dual's value, with the quadratic term as a matrix product or as it is given."""
+        rest = [self.quadratic, None if self.bent else self.bend, HALF * self.pull**2 if self.penalised else None]
+        rest = rest if quadratic is None else [quadratic, self.bend]
+        return self.scaled(add(*self.linear, *(each and -each for each in rest)))
+
+    @property
+    def minimised(self) -> Term:
+        """Minus the dual's value."""
+        square = HALF * self.pull**2 if self.penalised else None
+        rest = [self.quadratic, None if self.bent else self.bend, square]
+        return self.scaled(add(*rest, *(-each for each in self.linear)))
+
+    @property
+    def double(self) -> Term:
+        """The quadratic term as a sum over pairs of samples."""
+        kernel = r"\bigl(K(x_i,x_j)+1\bigr)" if self.penalised else "K(x_i,x_j)"
+        text = "(K(x_i, x_j) + 1)" if self.penalised else "K(x_i, x_j)"
+        pairs = indexed(self.coef, "_i").text(), indexed(self.coef, "_j").text()
+
+        def find(at: At) -> float:
+            return float(at.quadratic + self.penalised * at.beta.sum() ** 2)
+
+        python = f"({self.coef.python()}) @ (K{' + 1' if self.penalised else ''}) @ ({self.coef.python()})"
+        whole = letter(rf"\sum_{{i,j}}{self.pairs} {kernel}", find, python, f"Σ {pairs[0]} {pairs[1]} {text}")
+        return times(self.half, whole)

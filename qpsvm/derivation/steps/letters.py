@@ -1,0 +1,222 @@
+"""The letters of machines as terms: what they are called, and which attribute of a point they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.bounds import levels
+from qpsvm.derivation.display import HOLDS
+from qpsvm.derivation.expressions import RELATIONS, line
+from qpsvm.derivation.quantities import At, share, size_of
+from qpsvm.derivation.residual import NotMeasurable
+from qpsvm.derivation.terms import Term, indexed, letter, written
+from qpsvm.program import solution as kkt
+
+#: Share of the level by which a row may miss it and still be on it: rounding.
+ROUNDING = 1e-9
+
+
+def part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
+    """An attribute of a point times a factor; of a regression the part of the rows above f, or below it."""
+
+    def find(at: Any) -> Any:
+        found = getattr(at, name)
+        found = found if half is None else np.split(found, 2)[half]
+        return found if factor == 1.0 else factor * found
+
+    return find
+
+
+W = letter("w", "products")
+W2 = letter(r"\|w\|^2", "square_of_w", "norm(w)**2")
+NORM = letter(r"\|w\|", lambda at: np.sqrt(at.square_of_w), "norm(w)")
+APART = letter(
+    r"\|w-w(\alpha)\|^2", lambda at: at.square_of_w - 2.0 * float(at.beta @ (at.values - at.b)) + at.quadratic,
+    "norm(w - w_of_alpha)**2"
+)  # fmt: skip
+B = letter("b")
+Y = letter("y_i")
+F = letter("f(x_i)", "values", "f(X)")
+U = letter("u_i")
+T = letter("t_i", lambda at: at.problem.labels)
+RHO = letter(r"\rho")
+NU = letter(r"\nu", lambda at: at.problem.nu)
+DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.margin, "K.diagonal()")
+PRODUCT = letter(r"\langle w,\varphi(x_i)\rangle", lambda at: at.values - at.b, "phi(X) @ w")
+ALPHA = letter(r"\alpha_i")
+XI = letter(r"\xi_i")
+C = letter("C_i")
+ETA = letter(r"\eta_i")
+CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
+CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
+QP_VALUE = letter("D", "dual_value", "-qp.objective(alpha)", "minus the objective of the dual QP")
+
+
+def combination(coef: Term) -> Term:
+    """w(α): as a vector of a linear kernel, else by its products with every φ(x_i)."""
+    return written(
+        r"\sum_i%s\,\varphi(x_i)", "Σ %s φ(x_i)", "sum(%s * phi(X))", lambda at, beta: at.combination(beta), coef
+    )
+
+
+def kernel_sum(coef: Term, x: str = "x_i") -> Term:
+    """⟨w(α), φ(x)⟩ at the samples x_i, or at samples x half way between them."""
+    i = "j" if x == "x_i" else "i"
+    return written(
+        rf"\sum_{i}%s K(x_{i},{x})", f"Σ %s K(x_{i}, {x})", "K(X, X) @ (%s)" if i == "j" else "K(x, X) @ (%s)",
+        lambda at, beta: at.sums(beta) if i == "j" else at.sums_between(beta), indexed(coef, f"_{i}"),
+    )  # fmt: skip
+
+
+def mean_over(name: str, each: Term, rows: Callable[[Any], Any]) -> Term:
+    """The mean over a set of samples."""
+    return written(
+        rf"\frac{{1}}{{|{name}|}}\sum_{{i\in {name}}}\Bigl(%s\Bigr)", f"the mean of %s over {name}",
+        f"mean((%s)[{name}])", lambda at, values: float(values[rows(at)].mean()), each
+    )  # fmt: skip
+
+
+def nearest(latex: str, text: str, python: str, value: Term, ends: Callable[[Any], tuple[float, float]]) -> Term:
+    """A quantile, which may be any number of an interval: that which is nearest to a value."""
+
+    def find(at: Any) -> float:
+        low, high = ends(at)
+        return float(min(max(value.value(at), low), high))
+
+    return letter(latex, find, python, text)
+
+
+def weight_where(left: Term, relation: str, right: Term | float, each: Term, tolerance: float = ROUNDING) -> Term:
+    """The weights of the samples of which something holds, added up; what is rounding of the level is nothing."""
+
+    def find(at: Any, one: FloatArray, other: FloatArray | float, weights: FloatArray) -> float:
+        off = np.asarray(other - one if relation == "<" else one - other)
+        return float(weights[off >= -tolerance * at.level if relation == "≥" else off > tolerance * at.level].sum())
+
+    return written(
+        rf"\sum_{{%s{RELATIONS[relation][0]}%s}}%s", f"the sum over %s {relation} %s of %s",
+        f"sum((%s {relation} %s) * %s)", find, left, right, each,
+    )  # fmt: skip
+
+
+# --- points -----------------------------------------------------------------------------------------------------------
+
+
+def substituted(at: At) -> At:
+    """w(α) in place of w, and of a curved loss the ξ that α gives."""
+    changed: At = at.changed(**at.of_alpha(at.b))
+    return changed
+
+
+def all_substituted(at: At) -> At:
+    """The same, and the b that α gives where b is penalised."""
+    changed: At = at.changed(**at.of_alpha(float(at.beta.sum()) if at.problem.intercept == "penalised" else at.b))
+    return changed
+
+
+def as_needed(at: At) -> At:
+    """The smallest slack that w and b need; none where a row may have none."""
+    changed: At = at.changed(xi=np.where(at.hard, 0.0, np.maximum(at.margin - at.y * at.f, 0.0)))
+    return changed
+
+
+def not_feasible(at: At) -> str:
+    """Why weak duality says nothing at a point, or ""."""
+    if share(kkt.primal_residual(at.dual, at.alpha), at.reach) > HOLDS:
+        return "α is not feasible, so that the dual's value bounds nothing"
+    return (
+        ""
+        if np.isfinite(at.primal_value)
+        else ("a sample is behind its margin, so that the primal's value is infinite")
+    )
+
+
+def clipped(at: At) -> str:
+    """Why b need not be the sum of α_i s_i, or ""."""
+    absorbed = at.intercept_in_kernel and at.problem.psd == "clip"
+    return "psd='clip' projected K + 1, and b with it, so b is not yᵀα any more" if absorbed else ""
+
+
+def unbounded(at: At) -> str:
+    """Why b cannot be recovered, or ""."""
+    lost = at.svm.curved and not free(at).any()
+    return "no sample with 0 < α < C: b is any value that costs least" if lost else ""
+
+
+# --- which rows -------------------------------------------------------------------------------------------------------
+
+
+def idle(at: At) -> Any:
+    """α = 0."""
+    return at.kind == 0
+
+
+def between(at: At) -> Any:
+    """α between its bounds, or above 0 where nothing bounds it."""
+    return (at.kind > 0) & ~bounded(at)
+
+
+def bounded(at: At) -> Any:
+    """α at its upper bound."""
+    return (at.kind == 2) & np.isfinite(at.C)
+
+
+def free(at: At) -> Any:
+    """0 < α < C."""
+    return (at.alpha > 0) & (at.alpha < at.C) & ((at.kind == 1) | (np.isinf(at.C) & (at.kind > 0)))
+
+
+# --- letters that are found -------------------------------------------------------------------------------------------
+
+
+def margin_width(at: At) -> float:
+    """How far the classes are apart along w/‖w‖: margin vectors, or support vectors moved forward by their slack."""
+    on_it = at.alpha > 0 if at.svm.curved else at.on_margin
+    plus, minus = on_it & (at.y > 0), on_it & (at.y < 0)
+    if at.level != at.rho:
+        raise NotMeasurable("ρ is 0: the reduced convex hulls meet, w is 0, and there is no margin")
+    if not (plus.any() and minus.any()):
+        of = "support" if at.svm.curved else "margin"
+        raise NotMeasurable(f"no {of} vectors in one of the classes, so no two hyperplanes are touched")
+    along_w = (at.f - at.b + at.y * at.xi) / np.sqrt(at.square_of_w)  # ⟨w/‖w‖, φ(x_i)⟩
+    return float(along_w[plus].mean() - along_w[minus].mean())
+
+
+def ends_of_b(at: At) -> tuple[float, float]:
+    """The ends of the weighted quantile of what b would be on each row."""
+    reached = at.y * (at.margin - at.svm.curvature * at.alpha) - at.svm.at_rows(at.u)
+    return levels.interval(at.svm, at.svm.parts[0], reached) or (-np.inf, np.inf)
+
+
+def projected(at: At) -> FloatArray:
+    """α after a step against the gradient of L, b and ρ of which multiply equalities."""
+    gradient = at.y * at.f_of_alpha - at.margin + at.svm.curvature * at.alpha
+    return np.clip(at.alpha - at.reach / at.level * gradient, 0, at.C)
+
+
+def violation(at: At) -> float:
+    """By how much α, and λ, violate a constraint of the dual QP."""
+    return float(kkt.primal_residual(at.dual, at.dual_point))
+
+
+#: A sample of weight 0 has no α.
+NOTHING = line(
+    letter("0", "alpha_without_weight", "abs(alpha[sample_weight == 0]).max()",
+    "the largest |α| of a sample of weight 0"), "=", 0, scale=lambda at: at.box.max(), shown=False
+)  # fmt: skip
+#: A projected gradient step goes nowhere, and the dual QP finds α feasible.
+SOLVED = (
+    line(letter("", python="alpha", text="α"), "=", letter("", projected, "projected(alpha)",
+    "after a projected gradient step"), scale="reach", shown=False),
+    line(letter("", violation, "qp.violation(alpha)", "by how much α violates a constraint of the dual QP"), "=", 0,
+    scale=lambda at: max(at.reach, float(np.abs(at.dual_point).max())), shown=False)
+)  # fmt: skip
+
+
+def size_between(at: At) -> float:
+    """What differences of f are relative to at samples between those trained on."""
+    return size_of(at.sums_between(at.beta), at.terms_of_u)
