@@ -49,7 +49,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import BLOCK, Certificate, Gap
-from qpsvm.bounds.screening import row_radii
+from qpsvm.bounds.screening import entry_by_entry, row_radii
 from qpsvm.program.losses import block_sums, block_terms, gap_term, largest_in_block, loss
 from qpsvm.program.svm_dual import Group, Part, SVMDual
 
@@ -96,47 +96,8 @@ class Bounds:
         r += each * (abs(point.level) + np.abs(margin))
         r += self.svm.margin_radius(point.multipliers, rows)
         if self.svm.users is not None and point.w is not None:
-            self._entry_by_entry(point, point.w, rows, t, r)
+            entry_by_entry(self.accuracy, self.svm, point, rows, t, r)
         return t, r
-
-    def _entry_by_entry(
-        self, point: Certificate, w: FloatArray, rows: IntArray | slice, t: FloatArray, r: FloatArray
-    ) -> None:
-        """Put in r for the user's rows, changed in place, where |g||w| bounds it by less than norms do.
-
-        A row that says w_j ≥ 0 is evaluated without rounding.
-        """
-        index = np.arange(self.svm.m)[rows] if isinstance(rows, slice) else rows
-        users = self.svm.users
-        assert users is not None
-        behind = np.flatnonzero(index >= users.own.m)
-        if not len(behind):
-            return
-        places = index[behind] - users.own.m
-        sizes, terms = self._user_sizes(w)
-        moved = np.zeros(len(behind))
-        for group in self.svm.margins:
-            moved += np.abs(point.multipliers[group.multiplier] * group.column[index[behind]])
-        own = gamma(terms + 4 + 4 * point.placed) * sizes[places] + (4.0 + 4.0 * point.placed) * UNIT * (
-            np.abs(t[behind]) + moved
-        )
-        known = 0.0 if self.svm.level_radius is None else self.svm.level_radius[index[behind]]
-        exact = (sizes[places] == 0.0) & (moved == 0.0)  # nothing was added to the level
-        r[behind] = np.minimum(r[behind], np.where(exact, known, (own + known + UNDERFLOW) * FEW))
-
-    def _user_sizes(self, w: FloatArray) -> tuple[FloatArray, int]:
-        """|g||w| of the user's rows, (p,), and how many products are added up in one."""
-        svm, users = self.svm, self.svm.users
-        assert users is not None
-        behind = np.arange(users.own.n, svm.n)
-        Z = self.accuracy.space.rows.take(behind)
-        sizes = np.asarray(abs(Z) @ np.abs(w)).ravel()
-        terms = self.accuracy.space.samples.longest_row
-        if svm.mix is None:
-            return sizes, terms
-        part = svm.mix[users.own.m :]
-        whole = np.concatenate([np.zeros(users.own.n), sizes])
-        return np.asarray(abs(part) @ whole), terms + int(np.diff(part.indptr).max(initial=1))
 
     def _value_radius(self, point: Certificate, rows: IntArray | slice) -> FloatArray | float:
         """How far K coef, or Zw, may be off at some rows: (r,), or one number for all of them."""

@@ -30,6 +30,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, column_sums, dots, gamma, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME, FLOOR, FUNCTION_ROUNDINGS, LONGEST, Accuracy
+from qpsvm.bounds.certificate import Certificate
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.blocks import KernelBlocks, exponent_error
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF
@@ -96,6 +97,48 @@ def combined_beta(svm: SVMDual, alpha: FloatArray) -> tuple[FloatArray, FloatArr
     radii = radii + more + np.abs(rest_low) + 2.0**-52 * np.abs(low)
     radii += UNDERFLOW * np.bincount(part.indices, minlength=svm.n)
     return *two_sum(high, low), radii * FEW
+
+
+def entry_by_entry(
+    accuracy: Accuracy, svm: SVMDual, point: Certificate, rows: IntArray | slice, t: FloatArray, r: FloatArray
+) -> None:
+    """Put in r for the user's rows, changed in place, where |g||w| bounds it by less than norms do.
+
+    A row that says w_j ≥ 0 is evaluated without rounding.
+    """
+    index = np.arange(svm.m)[rows] if isinstance(rows, slice) else rows
+    users = svm.users
+    assert users is not None
+    assert point.w is not None
+    behind = np.flatnonzero(index >= users.own.m)
+    if not len(behind):
+        return
+    places = index[behind] - users.own.m
+    sizes, terms = _user_sizes(accuracy, svm, point.w)
+    moved = np.zeros(len(behind))
+    for group in svm.margins:
+        moved += np.abs(point.multipliers[group.multiplier] * group.column[index[behind]])
+    own = gamma(terms + 4 + 4 * point.placed) * sizes[places] + (4.0 + 4.0 * point.placed) * UNIT * (
+        np.abs(t[behind]) + moved
+    )
+    known = 0.0 if svm.level_radius is None else svm.level_radius[index[behind]]
+    exact = (sizes[places] == 0.0) & (moved == 0.0)  # nothing was added to the level
+    r[behind] = np.minimum(r[behind], np.where(exact, known, (own + known + UNDERFLOW) * FEW))
+
+
+def _user_sizes(accuracy: Accuracy, svm: SVMDual, w: FloatArray) -> tuple[FloatArray, int]:
+    """|g||w| of the user's rows, (p,), and how many products are added up in one."""
+    users = svm.users
+    assert users is not None
+    behind = np.arange(users.own.n, svm.n)
+    Z = accuracy.space.rows.take(behind)
+    sizes = np.asarray(abs(Z) @ np.abs(w)).ravel()
+    terms = accuracy.space.samples.longest_row
+    if svm.mix is None:
+        return sizes, terms
+    part = svm.mix[users.own.m :]
+    whole = np.concatenate([np.zeros(users.own.n), sizes])
+    return np.asarray(abs(part) @ whole), terms + int(np.diff(part.indptr).max(initial=1))
 
 
 #: δ from which on (RADII.1) is of no use.

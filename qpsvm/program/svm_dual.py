@@ -156,18 +156,7 @@ class SVMDual(RowsOfSamples):
         return outline("SVMDual", **shown)
 
     def over(self, gram: Operator) -> SVMDual:
-        """The same dual over another Gram matrix; what is known of this one but for its matrix is known of that.
-
-        Parameters
-        ----------
-        gram : Operator, shape (n, n)
-            Over the same samples.
-
-        Returns
-        -------
-        SVMDual
-            With the same rows, bounds and groups.
-        """
+        """The same dual over another Gram matrix; what is known of this one but for its matrix is known of that."""
         twin = object.__new__(SVMDual)
         twin.__dict__.update(self.__dict__)
         twin.__dict__.pop("matrix", None)
@@ -384,20 +373,7 @@ class SVMDual(RowsOfSamples):
         return margin
 
     def margin_radius(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:
-        """How far `margin` may be off by rounding at some rows; 0 where it is a level or a multiplier itself.
-
-        Parameters
-        ----------
-        multipliers : mapping of str to float
-            By name.
-        rows : ndarray of int, shape (r,), or slice
-            Which rows.
-
-        Returns
-        -------
-        ndarray, shape (r,), or 0
-            Radii.
-        """
+        """How far `margin` may be off by rounding at some rows: (r,); 0 where it is a level or a multiplier itself."""
         known = 0.0 if self.level_radius is None else self.level_radius[rows]
         if not self.margins:
             return known

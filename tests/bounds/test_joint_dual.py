@@ -12,6 +12,7 @@ import scipy.sparse
 import qpsvm
 from qpsvm.bounds.all_in_one_repair import capped, feasible, from_free_rows, improved
 from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.losses import block_terms
 from qpsvm.space.operators import Dense, LowRank, coupled
 
 
@@ -113,3 +114,23 @@ def by_program(dual, u):
     bounds = [(None, None)] * k + [(0.0, None)] * (len(cost) - k)
     tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     return scipy.optimize.linprog(cost, A, -dual.missing(u)[i, c], bounds=bounds, method="highs", options=tight).x[:k]
+
+
+def test_the_terms_of_a_block_are_bounded_whatever_its_rows_lack():
+    """(LOSS.5) and (LOSS.4), in fractions."""
+    rng = np.random.default_rng(5)
+    block, m = 3, 30
+    for _ in range(20):
+        U = np.repeat(rng.uniform(0.5, 2.0, m // block), block)
+        alpha = (
+            np.floor(rng.dirichlet(np.ones(block), m // block).ravel() * U * rng.choice([0.0, 0.5, 1.0]) * 2**20)
+            / 2**20
+        )
+        t, r = rng.normal(size=m), 10.0 ** rng.uniform(-8, 0, m)
+        found = block_terms(alpha, t - r, t + r, U, np.zeros(m), block)
+        for at in (t - r, t + r, t + r * rng.choice([-1.0, 1.0], m)):
+            for B, bound in enumerate(found.tolist()):
+                part = slice(block * B, block * (B + 1))
+                a, short, most = (list(map(Fraction, values[part].tolist())) for values in (alpha, at, U))
+                true = most[0] * max(0, *short) - sum(x * y for x, y in zip(a, short, strict=True))
+                assert true <= Fraction(bound) * (1 + Fraction(1, 2**48))

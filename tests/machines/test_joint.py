@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -133,6 +134,7 @@ def hostile():
     yield "contradictory", np.vstack([X, X]), np.concatenate([label, np.roll(label, 1)]), 1.0, None
     yield "large C", X, label, 1e8, None
     yield "small C", X, label, 1e-8, None
+    yield "smallest C", X, label, 1e-200, None
     yield "far away", X + 1e6, label, 1.0, None
     yield "large", 1e6 * X, label, 1e-6, None
     yield "small", 1e-6 * X, label, 1.0, None
@@ -157,6 +159,22 @@ def test_no_gap_is_smaller_than_the_truth(machine):
             if C == 1.0:
                 assert (result.status, name) == ("optimal", name)
     assert optimal >= 32
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_a_price_is_rounded_by_is_counted(machine):
+    """C·s is no float, (COUNT.7): P and D are those of C·s, and α is made feasible for it."""
+    X, label = samples(n=7, d=2)
+    weight = np.random.default_rng(0).uniform(0.1, 2.0, 7)
+    for C in (0.1, 3e7):
+        price = [Fraction(C) * Fraction(value) for value in weight.tolist()]
+        for intercept in INTERCEPTS:
+            problem = machine(X, label, C=C, sample_weight=weight, intercept=intercept)
+            assert problem.svm.upper_radius.any()
+            result = qpsvm.solve(problem, check=False)
+            alpha = [[Fraction(value) * (1 - Fraction(1, 2**52)) for value in row] for row in result.alpha.tolist()]
+            P, D = exact_gap(X, label, price, alpha, result.b, shared=problem.shared, intercept=intercept, w=result.w)
+            assert Fraction(result.gap) * P >= P - D
 
 
 @pytest.mark.parametrize("machine", MACHINES)

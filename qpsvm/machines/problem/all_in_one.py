@@ -26,7 +26,7 @@ from qpsvm.bounds.polish import polish
 from qpsvm.bounds.repair import feasible
 from qpsvm.data.samples import ClassWeight, several_classes
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp, read_alpha, scaling
-from qpsvm.machines.problem.judge import Judge, note
+from qpsvm.machines.problem.judge import Judge, counted, note
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form, as_intercept, price_in_words, prices, taking_prices
 from qpsvm.machines.problem.reading import concluded
@@ -199,8 +199,9 @@ class JointProblem(Machine[JointResult]):
         gap, stopped = point.gap, solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if polished and not stopped:
             point = polish(self.svm, point, self.judge.certify, clock=polishing)
+        found = counted(self, point, tol, polished=False)
         result: JointResult = concluded(
-            self, self.judge.counted(point, tol), solution.status, tol, backend=backend or solution.solver.name,
+            self, found, solution.status, tol, backend=backend or solution.solver.name,
             form=form or ("primal" if "margin" in solution.qp.constraints else "dual"), iterations=solution.iterations,
             build_time=build_time, solve_time=solution.solve_time, solver=solution.solver, solver_gap=gap,
         )  # fmt: skip
