@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import AllInOneDual
 
 #: A gap as computed above which better intercepts are looked for one by one, (JB.2).
 ROUGH = 1e-9
@@ -71,7 +71,7 @@ def centred(b: FloatArray) -> FloatArray:
 
 
 def class_intercepts(
-    dual: JointDual, alpha: FloatArray, u: FloatArray, half_norm: float, slopes: Mapping[str, float]
+    dual: AllInOneDual, alpha: FloatArray, u: FloatArray, half_norm: float, slopes: Mapping[str, float]
 ) -> FloatArray:
     """b (k,) beside α (m,) and ⟨w_c, φ(x_i)⟩ (k n,): those of α where they are penalised, else the best found."""
     if dual.intercept != "free":
@@ -84,7 +84,7 @@ def class_intercepts(
     return improved(dual, values, b, worth - half_norm)
 
 
-def from_free_rows(dual: JointDual, alpha: FloatArray, u: FloatArray) -> FloatArray:
+def from_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> FloatArray:
     """b of (JB.1), (k,): for α and ⟨w_c, φ(x_i)⟩, (n, k) each."""
     C = dual.upper[:, None]
     inside = alpha > INSIDE * C
@@ -115,7 +115,7 @@ def from_free_rows(dual: JointDual, alpha: FloatArray, u: FloatArray) -> FloatAr
     return centred(b)
 
 
-def improved(dual: JointDual, u: FloatArray, b: FloatArray, least: float = 0.0) -> FloatArray:
+def improved(dual: AllInOneDual, u: FloatArray, b: FloatArray, least: float = 0.0) -> FloatArray:
     """b after (JB.2), (k,), as far as what Σ_i L_i is more than `least` depends on it: single classes, then sets."""
     best, loss, prices = b, _loss(dual, u, b), float(dual.upper.sum())
     for _ in range(SWEEPS):
@@ -143,11 +143,11 @@ def improved(dual: JointDual, u: FloatArray, b: FloatArray, least: float = 0.0) 
     return centred(best)
 
 
-def _loss(dual: JointDual, u: FloatArray, b: FloatArray) -> float:
+def _loss(dual: AllInOneDual, u: FloatArray, b: FloatArray) -> float:
     return float(dual.losses(dual.missing(u + b)).sum())
 
 
-def _steepest(dual: JointDual, u: FloatArray, b: FloatArray, near: float) -> NDArray[np.bool_]:
+def _steepest(dual: AllInOneDual, u: FloatArray, b: FloatArray, near: float) -> NDArray[np.bool_]:
     """The set S of (JB.4), a mask (k,): the source's side of the cut of a graph of classes and tied samples."""
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
@@ -192,7 +192,7 @@ def _steepest(dual: JointDual, u: FloatArray, b: FloatArray, near: float) -> NDA
     return np.isin(np.arange(k), reached)
 
 
-def _along(dual: JointDual, u: FloatArray, b: FloatArray, together: NDArray[np.bool_]) -> float:
+def _along(dual: AllInOneDual, u: FloatArray, b: FloatArray, together: NDArray[np.bool_]) -> float:
     """The θ of (JB.3) for a set of classes, a mask (k,): from each of these points on, a row costs by C_i more."""
     t, own = dual.missing(u + b), together[dual.label]
     if dual.shared:
@@ -226,7 +226,7 @@ SMALL = 1e-6
 Whole = NDArray[np.int64]
 
 
-def feasible(dual: JointDual, alpha: FloatArray) -> FloatArray:
+def feasible(dual: AllInOneDual, alpha: FloatArray) -> FloatArray:
     """A feasible α near any (n, k) numbers: exact in the sense of (JREPAIR.2)."""
     a = np.clip(np.nan_to_num(alpha, nan=0.0, posinf=LARGEST), 0.0, LARGEST)
     a[dual.own] = 0.0
@@ -248,7 +248,7 @@ def feasible(dual: JointDual, alpha: FloatArray) -> FloatArray:
     return A * unit
 
 
-def _under(a: FloatArray, dual: JointDual) -> FloatArray:
+def _under(a: FloatArray, dual: AllInOneDual) -> FloatArray:
     """The nearest α ≥ 0 with Σ_c α_ic ≤ C_i, by (JREPAIR.1): rows (n, k) of which the own class is 0."""
     sums = a.sum(axis=1)
     beyond = np.flatnonzero(sums > dual.upper)
@@ -280,7 +280,7 @@ def _unit(sums: FloatArray, free: bool) -> FloatArray:
     return np.full((len(sums), 1), math.ldexp(1.0, exponent))
 
 
-def _balance(A: Whole, most: Whole, dual: JointDual) -> None:
+def _balance(A: Whole, most: Whole, dual: AllInOneDual) -> None:
     """(JREPAIR.3), in place."""
     full = (A.sum(axis=1) >= most)[:, None] if dual.shared else most[:, None] <= A
     for givers in (~full & (A > 0), A > 0):
@@ -290,14 +290,14 @@ def _balance(A: Whole, most: Whole, dual: JointDual) -> None:
             A[rows, c] -= _shares(A[rows, c], int(taken[p, c]))
 
 
-def _flows(A: Whole, dual: JointDual) -> Whole:
+def _flows(A: Whole, dual: AllInOneDual) -> Whole:
     """The flow from every class to every other: (k, k)."""
     flows = np.zeros((dual.k, dual.k), dtype=np.int64)
     np.add.at(flows, dual.label, A)
     return flows
 
 
-def _surplus(A: Whole, dual: JointDual) -> Whole:
+def _surplus(A: Whole, dual: AllInOneDual) -> Whole:
     """What leaves each class beyond what arrives: (k,)."""
     flows = _flows(A, dual)
     return np.asarray(flows.sum(axis=1) - flows.sum(axis=0))

@@ -10,9 +10,9 @@ C-SVM, ρ for a ν-SVM), so that t_k = m_k − s_k f(x_r(k)).
     (CERT.3)  relative gap = (P − D) / max(|P|, |D|)
 
 (GAP.1) follows from (DUAL.3) and Eᵀα = e row by row: no large numbers are subtracted, so what is computed here is
-exact but for the rounding of f, w and Eᵀα. `counted` counts that too, and makes of it the measured gap that a user is
-given, (COUNT.4); `qpsvm.bounds.proof` proves one. Source: Boyd & Vandenberghe,
-*Convex Optimization*, section 5.5.3, per row.
+exact but for the rounding of f, w and Eᵀα. `with_rounding_bound` counts that too, and makes of it the measured gap that
+a user is given, (COUNT.4); `qpsvm.bounds.proof` proves one. Source: Boyd & Vandenberghe, *Convex Optimization*, section
+5.5.3, per row.
 """
 
 from __future__ import annotations

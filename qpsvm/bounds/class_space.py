@@ -20,16 +20,16 @@ from qpsvm.base.arrays.rounding import dots
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import AFFORDABLE, Accuracy
 from qpsvm.bounds.points import FEW
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.gram import Treated
-from qpsvm.space.kernels.space import FeatureSpace, Plane
+from qpsvm.space.kernels.space import FeatureSpace, Hyperplane
 from qpsvm.space.operators import Operator, Repeated
 
 
 @dataclass(frozen=True, eq=False)
-class ClassPlane(Plane):
-    """Decision functions as a `Plane`, in which b and its level are 0: those of the classes stand beside it, (k,)."""
+class ClassPlane(Hyperplane):
+    """Decision functions as a `Hyperplane` with b and its level 0: those of the classes stand beside it, (k,)."""
 
     intercepts: FloatArray = field(default_factory=lambda: np.zeros(0))
     levels: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -141,7 +141,7 @@ class ClassAccuracy(Accuracy):
         return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
 
     def sharp_rows(
-        self, dual: JointDual, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: FloatArray
+        self, dual: AllInOneDual, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: FloatArray
     ) -> tuple[FloatArray, FloatArray] | None:
         """f_y − f_c minus the level at some rows of the dual, of the numbers that the user gets, and its radius.
 
@@ -168,7 +168,7 @@ class ClassAccuracy(Accuracy):
 def placed(
     space: FeatureSpace, svm: SVMDual, coef: FloatArray, w: FloatArray | None, b: float,
     multipliers: Mapping[str, float], factor: float,
-) -> tuple[Plane, dict[str, Any]]:  # fmt: skip
+) -> tuple[Hyperplane, dict[str, Any]]:  # fmt: skip
     """The decision function as the caller gets it; of several classes also what their b make of a certificate."""
     if not isinstance(space, ClassSpace) or svm.classes is None:
         return space.plane(coef, w, b, factor), {}

@@ -65,7 +65,7 @@ RANK_TOLERANCE = 1e-13
 Known = tuple[dict[str, float], dict[str, tuple[float, float]]]
 
 
-class Held:
+class Restoration:
     """Brings points of one dual to keep the user's rows, and certifies them.
 
     bounds: Of that dual.

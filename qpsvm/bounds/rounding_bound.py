@@ -57,19 +57,21 @@ class Counting:
         self.widens = len(others) == 1 and others[0].total > 0.0
         self.widens = self.widens and self.comm.all(svm.m == 0 or common_value(others[0].column) == 1.0)
 
-    def counted(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
+    def with_rounding_bound(
+        self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True
+    ) -> Certificate:
         """The same point, or one beside it, with `gap` a bound that counts all rounding."""
         if not math.isfinite(certificate.gap):
             return certificate
-        counted = self._bettered(certificate, tol, lambda: self.comm.broadcast(patient()))
-        if self.homogeneous and counted.rho > 0.0:
-            counted = self._valued(counted)
-        elif self.space.affine and counted.w is not None and counted.primal:
+        with_rounding_bound = self._bettered(certificate, tol, lambda: self.comm.broadcast(patient()))
+        if self.homogeneous and with_rounding_bound.rho > 0.0:
+            with_rounding_bound = self._valued(with_rounding_bound)
+        elif self.space.affine and with_rounding_bound.w is not None and with_rounding_bound.primal:
             if self.space.origin is None:  # what ‖x − c‖² is of ‖x‖² may be its last digits
-                counted = self._evaluated(counted, np.arange(self.svm.m)) or counted
-            counted = self._valued(counted)  # of R², not of ½‖w‖² and μ
-        same = counted.yf is certificate.yf and counted.rho == certificate.rho
-        return counted.changed(measured=certificate.gap if same else self._measured(counted))
+                with_rounding_bound = self._evaluated(with_rounding_bound, np.arange(self.svm.m)) or with_rounding_bound
+            with_rounding_bound = self._valued(with_rounding_bound)  # of R², not of ½‖w‖² and μ
+        same = with_rounding_bound.yf is certificate.yf and with_rounding_bound.rho == certificate.rho
+        return with_rounding_bound.changed(measured=certificate.gap if same else self._measured(with_rounding_bound))
 
     def bounded(self, point: Certificate) -> Certificate:
         """This very point, and none beside it, with `gap` a bound that counts all rounding."""
@@ -102,19 +104,19 @@ class Counting:
         if base.gap <= tol:
             return base
         if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
-            pushed = self._pushed(base)
-            if pushed.gap <= tol:
-                return pushed
+            shifted_point = self._shifted_point(base)
+            if shifted_point.gap <= tol:
+                return shifted_point
         if patient() or certificate.gap <= tol:  # else it is no optimum, and the time is over
             base = self._refined(base)
-        best = self._pushed(base)
+        best = self._shifted_point(base)
         for _ in range(TRIES):
             if best.gap <= tol or base.gap <= 2.0 * certificate.gap or not patient():
                 break  # pushed or not, what was measured was in doubt
             sharper = self._sharpened(base)  # not of what was pushed by a radius that is now smaller
             if sharper is None:
                 break
-            best = min(best, self._pushed(self._pushed(sharper)), key=lambda point: point.gap)
+            best = min(best, self._shifted_point(self._shifted_point(sharper)), key=lambda point: point.gap)
             if not sharper.gap < 0.5 * base.gap:
                 break
             base = sharper
@@ -157,7 +159,7 @@ class Counting:
             value_radius=None if point.value_radius is None else point.value_radius * (factor * FEW),
         )  # fmt: skip
 
-    def _pushed(self, point: Certificate) -> Certificate:
+    def _shifted_point(self, point: Certificate) -> Certificate:
         """(w, b) grown, or ρ lowered, until the rows that all but reach their margin are beyond it, radius included.
 
         The point itself where that does not help, or where levels are not positive.
@@ -184,20 +186,20 @@ class Counting:
             return point
         if self.homogeneous:
             rho = (point.rho - self._most((t + r)[near])) * (1.0 - 4.0 * UNIT)
-            pushed = self._moved(point, "rho", rho)
+            shifted_point = self._moved(point, "rho", rho)
         else:
             growth = self._most(((t + r) / (level - t - r))[near]) * FEW
             b = abs(point.b) if point.intercepts is None else float(np.abs(point.intercepts).max())
             growth += UNIT * (4.0 + b)  # rounding of the numbers that it is pushed to
             u = self.svm.sign * point.yf - point.level
-            pushed = self._placed(point, u, point.w, point.level, 1.0 + growth)
+            shifted_point = self._placed(point, u, point.w, point.level, 1.0 + growth)
             if point.slack is not None and point.radius is not None:
                 support = self.svm.at_rows(point.coef) != 0.0 if point.w is None else point.alpha < 0.0
-                worse = point.radius < self.bounds.slack(pushed, slice(None))[1]
+                worse = point.radius < self.bounds.slack(shifted_point, slice(None))[1]
                 rows = np.union1d(rows, np.flatnonzero(support & worse))
-                pushed = self._evaluated(pushed, rows) or pushed
-        pushed = self._bounded(pushed)
-        return self._valued(pushed) if pushed.gap < point.gap else point
+                shifted_point = self._evaluated(shifted_point, rows) or shifted_point
+        shifted_point = self._bounded(shifted_point)
+        return self._valued(shifted_point) if shifted_point.gap < point.gap else point
 
     def _most(self, values: FloatArray) -> float:
         """The largest of all members' numbers."""

@@ -17,13 +17,13 @@ from qpsvm.derivation.headline import SAME, explained, failed
 from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Measurement
 from qpsvm.machines.problem.all_in_one import JointProblem
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.space.kernels.functions import Precomputed
 
 
-class JointLetters:
+class AllInOneQuantities:
     """α, β, w, b, ξ, … over the n samples of positive weight and k classes.
 
     result: Of this problem.
@@ -33,7 +33,7 @@ class JointLetters:
         self.problem, self.result = problem, result
 
     @property
-    def dual(self) -> JointDual:
+    def dual(self) -> AllInOneDual:
         """The dual of the problem."""
         return self.problem.joint
 
@@ -227,7 +227,7 @@ class JointLetters:
         return f"sample {self.problem.rows[sample]} and the rival {self.problem.classes.tolist()[rival]!r}"
 
 
-def joint_headline(at: JointLetters, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
+def all_in_one_headline(at: AllInOneQuantities, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
     """What the residuals at a result are worth, and whether it is an optimum of the problem."""
     result = at.result
     claimed = at.problem.samples.taking_part(result.missing)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.quantities import Letters, P
+from qpsvm.derivation.quantities import P, Quantities
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.program.svm_dual import SVMDual
@@ -22,7 +22,7 @@ from qpsvm.result.svm_result import SVMResult
 SAME_ROWS = 1e-6
 
 
-class RowLetters(Letters[P]):
+class ConstraintQuantities(Quantities[P]):
     """α, w, b, ξ, … of a result, with p rows ⟨g_j, w⟩ + c_j b ≤ h_j and their prices λ_j.
 
     problem: With `constraints`.
@@ -179,6 +179,6 @@ class RowLetters(Letters[P]):
         return {f"the price of {self.rows.names[k]!r} is {self.prices[k]:.4g}, below 0": -float(self.prices[k])}
 
 
-def letters_of(problem: Problem, result: SVMResult) -> Letters[Any]:
+def letters_of(problem: Problem, result: SVMResult) -> Quantities[Any]:
     """The letters at a result, with those of a user's rows where there are any."""
-    return RowLetters(problem, result) if problem.constraints else Letters(problem, result)
+    return ConstraintQuantities(problem, result) if problem.constraints else Quantities(problem, result)

@@ -25,13 +25,13 @@ from qpsvm.base.errors import (
 )
 from qpsvm.base.writing import write_text
 from qpsvm.bounds.proof.proof import Proof
-from qpsvm.derivation.all_in_one_quantities import JointLetters, joint_headline
+from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities, all_in_one_headline
 from qpsvm.derivation.constraint_quantities import letters_of
 from qpsvm.derivation.display import ShownDerivation
 from qpsvm.derivation.headline import of_alpha, of_result
 from qpsvm.derivation.page import describe
 from qpsvm.derivation.proven import Proven, proven_of
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.registry import steps_of
 from qpsvm.derivation.residual import point_of
 from qpsvm.derivation.step import Measurement, Step
@@ -100,9 +100,9 @@ class Derivation:
     @cached_property
     def measurements(self) -> dict[str, Measurement]:
         """By tag, each step's sides and residual, or the reason why it has none; empty where nothing is measured."""
-        if self._letters is None:
+        if self._quantities is None:
             return {}
-        return {step.tag: step.measured(self._letters) for step in self.steps}
+        return {step.tag: step.measured(self._quantities) for step in self.steps}
 
     @cached_property
     def bounds(self) -> dict[str, Proven]:
@@ -134,13 +134,13 @@ class Derivation:
         return ShownDerivation(self.title, self.headline, self._said[1], steps, proven)
 
     @cached_property
-    def _letters(self) -> Letters[Any] | JointLetters | None:
+    def _quantities(self) -> Quantities[Any] | AllInOneQuantities | None:
         """The letters at the point that is measured: the α given as it stands, else the result."""
         if self.result is None:
             return None
         if isinstance(self.problem, JointProblem):
             assert isinstance(self.result, JointResult)
-            return JointLetters(self.problem, self.result)
+            return AllInOneQuantities(self.problem, self.result)
         assert isinstance(self.result, SVMResult)
         point = self.result if self.alpha is None else point_of(self.problem, self.alpha, self.result)
         return letters_of(self.problem, point)
@@ -148,15 +148,15 @@ class Derivation:
     @cached_property
     def _said(self) -> tuple[str, bool]:
         """The headline, and whether the point is an optimum of this problem."""
-        if self.result is None or self._letters is None:
+        if self.result is None or self._quantities is None:
             return "not solved: derive(problem, solve(problem)) measures every step on this data", False
-        if isinstance(self._letters, JointLetters):
-            return joint_headline(self._letters, self.measurements)
+        if isinstance(self._quantities, AllInOneQuantities):
+            return all_in_one_headline(self._quantities, self.measurements)
         assert isinstance(self.result, SVMResult)
         with np.errstate(all="ignore"):  # an α may be so large that its products overflow
             if self.alpha is not None:
-                return of_alpha(self._letters, self.result, self.measurements)
-            return of_result(self._letters, self.measurements)
+                return of_alpha(self._quantities, self.result, self.measurements)
+            return of_result(self._quantities, self.measurements)
 
     def residuals(self) -> dict[str, float]:
         """The violation of each equation at the result, relative, by tag; empty without a result.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.derivation.quantities import size_of
-from qpsvm.derivation.residual import NotMeasurable, Relation, Sides, worst
+from qpsvm.derivation.residual import BothSides, NotMeasurable, Relation, worst
 from qpsvm.derivation.terms import Term, term
 
 #: Columns of code, beyond which both sides stand below each other.
@@ -74,7 +74,7 @@ class Line:
             chain += f" {RELATIONS[relation][1]} {side.python()}"
         return chain if self.premise is None else f"{self.premise.python()} implies {chain}"
 
-    def found(self, at: Any) -> Iterator[Sides]:
+    def found(self, at: Any) -> Iterator[BothSides]:
         """Both sides of each relation at a point. Of a chain of equalities each is compared with the first."""
         at = at if self.at is None else self.at(at)
         rows = None if self.rows is None else np.flatnonzero(self.rows(at))
@@ -90,10 +90,10 @@ class Line:
         if self.premise is not None:
             yield from replace(self.premise, rows=self.rows, at=None).found(at)
 
-    def _sides(self, at: Any, one: Any, how: Relation, other: Any, of: str, scale: Any, rows: Any) -> Sides:
+    def _sides(self, at: Any, one: Any, how: Relation, other: Any, of: str, scale: Any, rows: Any) -> BothSides:
         scale = (size_of(np.atleast_1d(other)) or 1.0) if scale is None else scale
         if np.ndim(one) == np.ndim(other) == 0:
-            return Sides(float(one), how, float(other), of, float(scale))
+            return BothSides(float(one), how, float(other), of, float(scale))
         one, other, scale = np.broadcast_arrays(np.asarray(one, dtype=float), other, scale)
         count = len(one)
         if rows is not None:
@@ -150,7 +150,7 @@ class Equation:
         lines = [f"{each.python()}  # ({tag})" for each in stated]
         return "\n".join(each if len(each) <= WIDE else each.replace(" == ", "\n    == ") for each in lines)
 
-    def __call__(self, at: Any) -> tuple[Sides, ...]:
+    def __call__(self, at: Any) -> tuple[BothSides, ...]:
         """Both sides of all that it says at a point."""
         reason = self.missing(at)
         if reason:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.bounds.repair import feasible
-from qpsvm.derivation.quantities import Letters, share
+from qpsvm.derivation.quantities import Quantities, share
 from qpsvm.derivation.step import Measurement
 from qpsvm.program import solution as kkt
 from qpsvm.program.solution import Status
@@ -30,7 +30,7 @@ ROUNDINGS = 1e3
 FACTOR = 100.0
 
 
-def of_result(at: Letters[Any], measured: Mapping[str, Measurement]) -> tuple[str, bool]:
+def of_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> tuple[str, bool]:
     """The headline at a result, and whether the result is an optimum of the problem."""
     result = at.result
     difference = decision_difference(at)
@@ -61,7 +61,7 @@ def of_result(at: Letters[Any], measured: Mapping[str, Measurement]) -> tuple[st
     ), False
 
 
-def of_alpha(at: Letters[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
+def of_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
     """The headline at an α that was given, and whether it is optimal. The result is what it was certified as."""
     certified, given, gap = at.problem._gather(result.alpha), at.alpha, result.gap
     worth = f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
@@ -95,7 +95,7 @@ def explained(gap: float) -> str:
     return said + sharper if gap > SHARP else said
 
 
-def decision_difference(at: Letters[Any]) -> float:
+def decision_difference(at: Quantities[Any]) -> float:
     """How far f at the samples is from the result's `yf`, relative; 0 where this is rounding."""
     known = at.known_yf
     size = max(float(np.abs(known).max()), abs(at.result.rho) if at.problem.samples.classes is not None else at.level)
@@ -104,14 +104,14 @@ def decision_difference(at: Letters[Any]) -> float:
     return difference / (size or 1.0) if difference > SAME * size + rounding else 0.0
 
 
-def contradiction(at: Letters[Any], measured: Mapping[str, Measurement]) -> str:
+def contradiction(at: Quantities[Any], measured: Mapping[str, Measurement]) -> str:
     """What is measured at a result and cannot be of a point with its gap, or ""."""
     if share(kkt.primal_residual(at.dual, at.dual_point), at.largest) > SAME:
         return violated(at)
     return failed(measured, at.result.gap)
 
 
-def values_agree(at: Letters[Any]) -> bool:
+def values_agree(at: Quantities[Any]) -> bool:
     """Whether P at the result's (w, b) is D at its α, both evaluated anew: of a feasible pair, that is the optimum."""
     difference = abs(at.primal_value - at.dual_value)
     return (
@@ -130,7 +130,7 @@ def failed(measured: Mapping[str, Measurement], gap: float) -> str:
     return f"{len(large)} of its equations fail, ({tag}) by {large[tag]:.1e}"
 
 
-def violated(at: Letters[Any]) -> str:
+def violated(at: Quantities[Any]) -> str:
     """The first constraint of the dual that α clearly violates, with what it is there; else the one violated most."""
     a = at.alpha
     low, high = int(np.argmin(a)), int(np.argmax(a - at.C))

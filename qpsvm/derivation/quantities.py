@@ -40,7 +40,7 @@ NEW_SAMPLES = 200
 P = TypeVar("P", bound=Problem)
 
 
-class Letters(Generic[P]):
+class Quantities(Generic[P]):
     """α, w, b, ξ, … of a result. The problem has n samples of positive weight, of d features, and m rows in its dual.
 
     Where the kernel is a feature map, the samples are the features that it makes, and the kernel of these is linear.
@@ -432,7 +432,7 @@ class Letters(Generic[P]):
 
 
 #: The letters of any machine, which may be asked for its own hyperparameters.
-At = Letters[Any]
+At = Quantities[Any]
 
 
 def share(part: float, whole: float) -> float:

@@ -59,7 +59,7 @@ Relation = Literal["=", "≤", "≥"]
 
 
 @dataclass(frozen=True)
-class Sides:
+class BothSides:
     """An equation or an inequality at a point, as two numbers.
 
     relation: How they stand to each other where it holds.
@@ -98,7 +98,7 @@ def worst(
     of: str,
     scale: FloatArray | float,
     names: IntArray | Callable[[int], str] | None = None,
-) -> Sides:
+) -> BothSides:
     """The sides where they differ most. Where they all agree, those of the largest entry, which tell more.
 
     Shapes: left, right (k,), scale (k,), names (k,).
@@ -113,10 +113,10 @@ def worst(
     elif largest == 0.0:  # the inequality that comes nearest to fail
         i = int((left - right if relation == "≤" else right - left).argmax())
     name = i if names is None else names(i) if callable(names) else int(names[i])
-    return Sides(float(left[i]), relation, float(right[i]), of.format(i=name), float(scale[i]), largest)
+    return BothSides(float(left[i]), relation, float(right[i]), of.format(i=name), float(scale[i]), largest)
 
 
-def foremost(sides: tuple[Sides, ...]) -> Sides:
+def foremost(sides: tuple[BothSides, ...]) -> BothSides:
     """Which of several comparisons to show: the first while they all hold, else the one that fails most."""
     residuals = [each.residual for each in sides]
     if any(map(math.isnan, residuals)) or max(residuals) <= HOLDS:

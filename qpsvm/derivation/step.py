@@ -13,15 +13,16 @@ from qpsvm.derivation.constraint_quantities import letters_of
 from qpsvm.derivation.display import ShownStep
 from qpsvm.derivation.page import describe_with_code
 from qpsvm.derivation.proven import Proven
-from qpsvm.derivation.residual import NotMeasurable, Sides, foremost
+from qpsvm.derivation.residual import BothSides, NotMeasurable, foremost
 from qpsvm.derivation.source import code
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
 
 #: From the letters at a point to the sides of the equation: one comparison, or several, of which the first says most.
-#: A measure may return a residual alone, where there are no sides to show. The letters are `Letters`, or `RowLetters`.
-Measure = Callable[[Any], Sides | tuple[Sides, ...] | float]
+#: A measure may return a residual alone, where there are no sides to show. It is given `Quantities`, or those of
+#: constraints.
+Measure = Callable[[Any], BothSides | tuple[BothSides, ...] | float]
 NAN = float("nan")
 
 
@@ -44,9 +45,9 @@ class Measurement(NamedTuple):
     of: str = ""
 
     @classmethod
-    def of_sides(cls, found: Sides | tuple[Sides, ...] | float) -> Measurement:
+    def of_sides(cls, found: BothSides | tuple[BothSides, ...] | float) -> Measurement:
         """The measurement of what a measure found."""
-        if isinstance(found, Sides):
+        if isinstance(found, BothSides):
             found = (found,)
         if not isinstance(found, tuple):
             return cls(float(found))
@@ -145,7 +146,7 @@ class Step:
 
         Parameters
         ----------
-        at : Letters or JointLetters
+        at : Letters or AllInOneQuantities
             The letters α, w, b, … of the solution.
 
         Returns

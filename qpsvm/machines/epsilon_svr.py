@@ -56,7 +56,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.data.samples import numbers
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import taking_prices
+from qpsvm.machines.problem.parameters import active_penalties
 from qpsvm.machines.problem.regression import Regression
 from qpsvm.machines.problem.replaced import share_of, turned
 from qpsvm.program.record import Record
@@ -142,7 +142,7 @@ class EpsilonSVR(Regression):
         self.called = "ε-SVR" if loss == "absolute" else "ε-SVR (squared)"
 
     def _record(self) -> Record:
-        C = taking_prices(self.C, self.samples)
+        C = active_penalties(self.C, self.samples)
         if self.loss == "absolute":
             return self._two_sided(self.epsilon, joined(C, C))  # (ESVR.2), (ESVR.10)
         bend = inverses(C, Fraction(1, 2))

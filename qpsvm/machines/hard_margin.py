@@ -49,7 +49,7 @@ from qpsvm.data.samples import two_classes
 from qpsvm.machines.infeasible.evidence import without_margin, without_rows
 from qpsvm.machines.infeasible.separability import HullDistance, nearest_hulls, shared_sample
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.judge import counted
+from qpsvm.machines.problem.judge import with_rounding_bound
 from qpsvm.program.record import Record
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.space.kernels.functions import Linear, Precomputed
@@ -216,7 +216,9 @@ class HardMargin(Problem):
             return certificate
         explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
         start = self.judge.certify(hulls.u + hulls.v, explicit)
-        better = counted(self, self._polished(start, tol) if polished and not hulls.undecided else start, tol)
+        better = with_rounding_bound(
+            self, self._polished(start, tol) if polished and not hulls.undecided else start, tol
+        )
         return better if better.gap < certificate.gap else certificate
 
 

@@ -52,7 +52,7 @@ from qpsvm.base.arrays.exactly import inverses
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.data.samples import ClassWeight, two_classes
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import taking_prices
+from qpsvm.machines.problem.parameters import active_penalties
 from qpsvm.program.record import Record
 from qpsvm.result.svm_result import Kinds
 from qpsvm.space.kernels.functions import Linear
@@ -121,5 +121,5 @@ class HuberHinge(Problem):
         )
 
     def _record(self) -> Record:
-        C = taking_prices(self.C, self.samples)
+        C = active_penalties(self.C, self.samples)
         return Record(self.labels, 1.0, C, inverses(C, Fraction(self.width)))  # (HUBER.2), (HUBER.10)

@@ -49,7 +49,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.machines.problem.parameters import as_share, taking_prices
+from qpsvm.machines.problem.parameters import active_penalties, as_share
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.machines.problem.regression import Regression
 from qpsvm.machines.problem.replaced import turned
@@ -136,7 +136,7 @@ class NuSVR(Regression):
         return {"epsilon": epsilon}, found
 
     def _record(self) -> Record:
-        C, comm = taking_prices(self.C, self.samples), self.samples.comm
+        C, comm = active_penalties(self.C, self.samples), self.samples.comm
         mass = Fraction(self.nu) * (total_of(C) if comm.serial else Fraction(comm.sum(float(as_floats(C).sum()))))
         width = Equality("nu", "epsilon", 1.0, mass, "1ᵀα⁺ + 1ᵀα⁻ = ν ΣC_i")  # (NUSVR.6)
         return self._two_sided(0.0, joined(C, C), groups=(width,))  # (NUSVR.2), (NUSVR.11)

@@ -48,7 +48,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.data.samples import numbers
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.machines.problem.parameters import taking_prices
+from qpsvm.machines.problem.parameters import active_penalties
 from qpsvm.machines.problem.regression import Regression
 from qpsvm.machines.problem.replaced import turned
 from qpsvm.program.record import Record
@@ -122,7 +122,7 @@ class QuantileSVR(Regression):
         super().__init__(numbers(X, t, sample_weight), kernel, intercept, psd, constraints, C=C, quantile=quantile)
 
     def _record(self) -> Record:
-        C, tau = taking_prices(self.C, self.samples), Fraction(self.quantile)
+        C, tau = active_penalties(self.C, self.samples), Fraction(self.quantile)
         return self._two_sided(0.0, joined(multiples(C, tau), multiples(C, 1 - tau)))  # (QSVR.2), (QSVR.10)
 
     def equivalent_epsilon_svr(self) -> EpsilonSVR:

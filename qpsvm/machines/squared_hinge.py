@@ -50,7 +50,7 @@ from qpsvm.base.arrays.exactly import inverses
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.data.samples import ClassWeight, two_classes
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import taking_prices
+from qpsvm.machines.problem.parameters import active_penalties
 from qpsvm.program.record import Record
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -111,5 +111,5 @@ class SquaredHinge(Problem):
         super().__init__(two_classes(X, y, sample_weight, class_weight), kernel, intercept, psd, constraints, C=C)
 
     def _record(self) -> Record:
-        bend = inverses(taking_prices(self.C, self.samples), Fraction(1, 2))
+        bend = inverses(active_penalties(self.C, self.samples), Fraction(1, 2))
         return Record(self.labels, 1.0, np.inf, bend)  # (SQHINGE.2), (SQHINGE.10)

@@ -38,7 +38,7 @@ class ClassGroup(Group):
     Of k classes they would take k times as much memory as all else.
     """
 
-    def __init__(self, dual: JointDual, c: int) -> None:
+    def __init__(self, dual: AllInOneDual, c: int) -> None:
         self.__dict__.update(
             name=f"balance_{c}", multiplier=f"b_{c}", total=0.0, ridge=1.0 if dual.intercept == "penalised" else 0.0,
             formula=f"Σ_i β_i{c} = 0", radius=0.0, rows=None, dual=dual, c=c,
@@ -53,7 +53,7 @@ class ClassGroup(Group):
 
 
 @dataclass(frozen=True, eq=False)
-class JointDual:
+class AllInOneDual:
     """The dual (JOINT.4) but for its Gram matrix.
 
     label (n,): y_i, the number of the sample's own class.
@@ -75,7 +75,7 @@ class JointDual:
         freeze_parts(self)
 
     def __repr__(self) -> str:
-        return outline("JointDual", **vars(self))
+        return outline("AllInOneDual", **vars(self))
 
     @property
     def n(self) -> int:

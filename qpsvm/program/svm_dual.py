@@ -46,7 +46,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.rows import Group, Part, RowsOfSamples, intercept_group
 from qpsvm.space.operators import Operator, gathered, mixed, shifted
 
@@ -99,7 +99,7 @@ class SVMDual(RowsOfSamples):
         The last rows where a user has added some.
     block : int
         How many consecutive rows share a slack, and U, (DUAL.10).
-    classes : JointDual or None
+    classes : AllInOneDual or None
         Of which pairs of a sample and a rival class the rows are; `gram` and `mix` are over pairs of class and sample.
     comm : Communicator
         Whoever has the other samples, with their rows of the dual. Vectors are this member's own; totals, and what is
@@ -141,7 +141,7 @@ class SVMDual(RowsOfSamples):
     upper_radius: FloatArray | None = None
     users: Users | None = None
     block: int = 1
-    classes: JointDual | None = None
+    classes: AllInOneDual | None = None
     comm: Communicator = SERIAL
 
     def __post_init__(self) -> None:

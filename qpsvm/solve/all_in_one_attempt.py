@@ -161,9 +161,9 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> J
             if heard(request.verbose):
                 say(f"{NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.gap:.1e}", request.verbose)
             if best.gap <= tol and (best.gap <= FINE or not request.polish or solving > LONG):
-                counted = judge.counted(best, tol)
-                if counted.gap <= tol:
-                    best = counted
+                with_rounding_bound = judge.with_rounding_bound(best, tol)
+                if with_rounding_bound.gap <= tol:
+                    best = with_rounding_bound
                     break
             if ended:
                 break
@@ -177,7 +177,7 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> J
     assert best is not None  # there is at least one stage
     status, words = stopped(reason)
     if math.isnan(best.size):  # not counted yet
-        best = judge.counted(best, tol)
+        best = judge.with_rounding_bound(best, tol)
     result: JointResult = concluded(
         problem, best, status, tol, backend=NAME, form="dual", iterations=steps, build_time=build_time,
         solve_time=solving, solver=Solver(NAME, built_in_version(), words), solver_gap=solver_gap,

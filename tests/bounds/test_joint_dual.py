@@ -11,7 +11,7 @@ import scipy.sparse
 
 import qpsvm
 from qpsvm.bounds.all_in_one_repair import capped, feasible, from_free_rows, improved
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.losses import block_terms
 from qpsvm.space.operators import Dense, LowRank, coupled
 
@@ -25,7 +25,7 @@ def test_a_repaired_alpha_is_feasible_to_the_last_bit(shared, intercept):
         n = int(rng.integers(k, 30))
         label = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
         upper = 10.0 ** rng.uniform(-6, 6, n) if trial % 2 else np.full(n, 0.1)
-        dual = JointDual(label, k, upper, 1.0, shared, intercept)
+        dual = AllInOneDual(label, k, upper, 1.0, shared, intercept)
         alpha = rng.normal(size=(n, k)) * 10.0 ** rng.uniform(-8, 8)
         if trial % 3 == 0:
             alpha[rng.integers(n), rng.integers(k)] = (np.nan, np.inf, 1e308)[trial % 9 // 3]
@@ -46,7 +46,7 @@ def test_a_repaired_alpha_is_feasible_to_the_last_bit(shared, intercept):
 
 def test_what_is_at_its_bound_stays_there_as_far_as_the_balance_allows():
     label = np.array([0, 0, 0, 1, 1, 1])
-    dual = JointDual(label, 2, np.full(6, 0.3), 1.0, False, "free")
+    dual = AllInOneDual(label, 2, np.full(6, 0.3), 1.0, False, "free")
     alpha = np.zeros((6, 2))
     alpha[:3, 1], alpha[3:, 0] = (0.3, 0.3, 0.1 + 1e-13), (0.3, 0.3, 0.1)
     a = feasible(dual, alpha)

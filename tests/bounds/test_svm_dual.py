@@ -131,9 +131,9 @@ def test_the_gap_is_a_sum_of_terms_that_are_not_negative(seed: int, kind: str) -
     np.testing.assert_allclose(computed, [float(g) for _, g in terms], rtol=1e-12, atol=1e-15)
 
 
-def counted(svm: SVMDual, space: FeatureSpace, alpha: Any, tol: float = 0.0) -> Certificate:
+def with_rounding_bound(svm: SVMDual, space: FeatureSpace, alpha: Any, tol: float = 0.0) -> Certificate:
     """As `Problem.certify` does."""
-    return Counting(Accuracy(space), svm).counted(certify(space, svm, alpha), tol)
+    return Counting(Accuracy(space), svm).with_rounding_bound(certify(space, svm, alpha), tol)
 
 
 @pytest.mark.parametrize("kind", GROUPS)
@@ -145,7 +145,7 @@ def test_any_alpha_becomes_a_pair_whose_gap_is_no_less_than_the_exact_one(seed: 
     with np.errstate(invalid="raise"):
         alpha = feasible(svm, rng.uniform(-0.5, 1.5, svm.m) * size)
         measured = certify(space, svm, alpha)
-        certificate = counted(svm, space, alpha)
+        certificate = with_rounding_bound(svm, space, alpha)
     for point in (measured, certificate):
         verdict = judge(svm, X, point)
         assert verdict.in_box
@@ -204,7 +204,7 @@ def test_the_column_of_a_group_may_have_any_size(factor: float) -> None:
     for step in (0.0, 1e-12, 1e-9):
         certificate = certify(space, svm, np.full(svm.m, 0.1))
         off = replace(certificate, alpha=np.maximum(certificate.alpha * (1.0 + step), 0.0))
-        checked = Counting(Accuracy(space), svm).counted(off, 0.0)
+        checked = Counting(Accuracy(space), svm).with_rounding_bound(off, 0.0)
         assert checked.gap >= judge(svm, X, checked).gap
 
 
@@ -236,7 +236,7 @@ def test_over_a_kernel_matrix_too(seed: int, kind: str) -> None:
     svm = replace(svm, gram=space.centred)
     start = certify(space, svm, rng.uniform(-0.5, 1.5, svm.m) * size)
     for point in (start, polish(svm, start, lambda a: certify(space, svm, a))):
-        found = Counting(Accuracy(space), svm).counted(point, 0.0)
+        found = Counting(Accuracy(space), svm).with_rounding_bound(point, 0.0)
         coef, alpha = fractions(found.coef), fractions(found.alpha)
         w = [dot(coef, fractions(column)) for column in X.T]
         mu = {name: Fraction(value) for name, value in found.multipliers.items()}

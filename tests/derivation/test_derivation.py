@@ -23,7 +23,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 import qpsvm
 from qpsvm.derivation.display import Code, ShownStep
 from qpsvm.derivation.page import indexed
-from qpsvm.derivation.quantities import Letters
+from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.registry import STEPS
 from qpsvm.derivation.source import code, statements
 from qpsvm.machines import c_svm, hard_margin, nu_svm, primal_hinge
@@ -505,7 +505,7 @@ def test_a_linear_step_of_a_kernel_problem_says_why_it_does_not_exist():
         assert "feature space of RBF" in derivation.reasons()["CSVM.15"]
         assert "feature space of RBF" in " ".join(str(derivation["CSVM.15"]).split())
     assert np.isnan(derivation["CSVM.15"].residual(problem, result))
-    assert "feature space of RBF" in derivation["CSVM.15"].measured(Letters(problem, result)).reason
+    assert "feature space of RBF" in derivation["CSVM.15"].measured(Quantities(problem, result)).reason
     assert "CSVM.15" not in qpsvm.derive(qpsvm.CSVM(X, y)).reasons()
 
 
@@ -618,7 +618,7 @@ def test_a_new_machine_is_a_file_of_steps_and_a_line_in_the_registry(monkeypatch
     class Toy(qpsvm.CSVM):
         pass
 
-    def balance(at: Letters[Toy]) -> float:
+    def balance(at: Quantities[Toy]) -> float:
         """The classes pull with the same total force."""
         return abs(float(at.y @ at.alpha)) / at.total
 

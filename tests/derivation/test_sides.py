@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 import qpsvm
-from qpsvm.derivation.residual import Sides, foremost, worst
+from qpsvm.derivation.residual import BothSides, foremost, worst
 from qpsvm.derivation.source import lines_of
 from qpsvm.program.solution import Status
 
@@ -173,8 +173,8 @@ def test_the_worst_row_is_shown_or_the_one_that_says_most():
 
 
 def test_the_first_comparison_is_shown_until_another_fails_more():
-    first, second = Sides(1.0, "=", 1.0, "first"), Sides(2.0, "≤", 1.0, "second", 4.0)
-    assert foremost((first, Sides(1.0, "≤", 1.0, "second"))) is first
+    first, second = BothSides(1.0, "=", 1.0, "first"), BothSides(2.0, "≤", 1.0, "second", 4.0)
+    assert foremost((first, BothSides(1.0, "≤", 1.0, "second"))) is first
     assert foremost((first, second)) is second
     assert second.residual == 0.25
 

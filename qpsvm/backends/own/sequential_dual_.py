@@ -6,7 +6,7 @@ from qpsvm.backends.contract import Limits
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import TooLargeError
 from qpsvm.base.resources.limits import available_memory, in_words
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.solvers.joint.sequential import Answer, sequential_dual
 from qpsvm.solvers.shared.stopping import Budget
 from qpsvm.space.operators import LowRank, Operator
@@ -17,7 +17,7 @@ NAME = "sequential_dual"
 ARRAYS = 24
 
 
-def check_memory(gram: Operator, dual: JointDual) -> None:
+def check_memory(gram: Operator, dual: AllInOneDual) -> None:
     """Raises TooLargeError."""
     needed = 8.0 * ARRAYS * dual.n * dual.k + (0.0 if isinstance(gram, LowRank) else 8.0 * dual.n**2)
     there = available_memory()
@@ -29,7 +29,7 @@ def check_memory(gram: Operator, dual: JointDual) -> None:
 
 
 def run(
-    gram: Operator, dual: JointDual, tol: float, limits: Limits, alpha: FloatArray | None, b: FloatArray | None
+    gram: Operator, dual: AllInOneDual, tol: float, limits: Limits, alpha: FloatArray | None, b: FloatArray | None
 ) -> Answer:
     """Until the optimality conditions hold to `tol` of the level, from α (n, k) and b (k,)."""
     return sequential_dual(gram, dual, tol, Budget(limits.max_iter, limits.time_limit, limits.verbose), alpha, b)

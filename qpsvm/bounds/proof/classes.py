@@ -29,7 +29,7 @@ from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible, missing
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.spaces import Between, ExactValues, Measured, Space, Values
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.space.kernels.gram import Intercept
 
 
@@ -73,7 +73,7 @@ def _repaired(program: ExactDual, alpha: FloatArray) -> FloatArray:
     k, ridges = program.classes, [group.ridge for group in program.groups]
     intercept: Intercept = None if not ridges else "penalised" if ridges[0] else "free"
     label, upper = program.level.high.reshape(-1, k).argmin(axis=1), _under(program)[::k]
-    dual = JointDual(label, k, upper, 1.0, program.shared, intercept)
+    dual = AllInOneDual(label, k, upper, 1.0, program.shared, intercept)
     return all_in_one_repair.feasible(dual, alpha.reshape(-1, k)).ravel()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.all_in_one_quantities import JointLetters
+from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
 from qpsvm.derivation.expressions import Equation, Line, display, line, subject
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
@@ -16,7 +16,7 @@ from qpsvm.derivation.terms import HALF, PRODUCT, SUM, Term, add, letter, size, 
 from qpsvm.machines import CrammerSinger
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.result.model import DecisionFunctions
 
 
@@ -25,7 +25,7 @@ def flat(name: str) -> Any:
     return lambda at: at.dual.flat(np.broadcast_to(getattr(at, name), at.alpha.shape))
 
 
-def prices(at: JointLetters) -> FloatArray:
+def prices(at: AllInOneQuantities) -> FloatArray:
     """C_i of each row: (m,)."""
     return at.dual.flat(np.broadcast_to(at.C[:, None], at.alpha.shape))
 
@@ -35,7 +35,7 @@ def kind(which: int) -> Any:
     return lambda at: at.dual.flat(at.problem.samples.taking_part(at.result.kind)) == which
 
 
-def norm_apart(at: JointLetters) -> FloatArray:
+def norm_apart(at: AllInOneQuantities) -> FloatArray:
     """‖w_y − w_c‖ of each row: (m,)."""
     w = at.result.w
     return at.dual.flat(np.linalg.norm(w[at.label][:, None] - w[None], axis=2))
@@ -132,7 +132,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
                      after=r"\ (c\ne y)", scale="reach"),
                 line(own, "=", SUM_OF_ALPHA, before=r",\quad ", scale="reach"),
             )),
-            JointDual.beta, general="JOINT.3",
+            AllInOneDual.beta, general="JOINT.3",
             construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
         ),
         step(
@@ -164,7 +164,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
                 line(ALPHA * row, "=", 0, measured=False), line(room, "=", 0, measured=False),
                 value_of(found, "=", 0),
             )),
-            JointDual.terms, general="JOINT.6",
+            AllInOneDual.terms, general="JOINT.6",
         ),
         step(
             "Dual",
@@ -207,7 +207,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "The difference of the two values is a sum of terms, one a row, of which none is negative: that is what "
             "the library certifies with.",
             Equation("aligned", (line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&"),)),
-            JointDual.terms, general="JOINT.6",
+            AllInOneDual.terms, general="JOINT.6",
         ),
         _two_classes(problem, penalised, rows, C, XI),
     )  # fmt: skip

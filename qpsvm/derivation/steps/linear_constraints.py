@@ -11,7 +11,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import boxed
-from qpsvm.derivation.constraint_quantities import RowLetters
+from qpsvm.derivation.constraint_quantities import ConstraintQuantities
 from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line, subject
 from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
@@ -26,7 +26,7 @@ from qpsvm.machines.problem.reading import constraint_table
 from qpsvm.result.model import DecisionFunctions
 from qpsvm.space.kernels.functions import Linear
 
-At = RowLetters[Problem]
+At = ConstraintQuantities[Problem]
 #: Rows that are named in a sentence: more of them are in `SVMResult.constraints`.
 NAMED = 3
 

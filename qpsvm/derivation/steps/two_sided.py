@@ -15,7 +15,7 @@ from qpsvm.derivation.steps.argument import Rows, case
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, Term, dot, indexed, letter, size
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.parameters import taking_prices
+from qpsvm.machines.problem.parameters import active_penalties
 
 #: What the Lagrangian of a regression has, and how slacks and η leave it.
 MULTIPLIERS, ETA = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks", "what ξ gave"
@@ -38,7 +38,7 @@ EITHER = letter(r"\alpha^\pm_i", python="alpha")
 
 def prices(at: At) -> FloatArray:
     """C_i of the samples that take part: (n,)."""
-    return as_floats(taking_prices(at.problem.C, at.problem.samples))
+    return as_floats(active_penalties(at.problem.C, at.problem.samples))
 
 
 def argument(

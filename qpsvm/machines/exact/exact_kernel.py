@@ -28,7 +28,7 @@ from qpsvm.base.errors import TooLargeError
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.rows import as_row_source
-from qpsvm.machines.problem.judge import counted
+from qpsvm.machines.problem.judge import with_rounding_bound
 from qpsvm.result.model import Model
 from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 from qpsvm.space.kernels.space import FeatureSpace
@@ -52,7 +52,7 @@ def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[s
         exact = problem.replace(kernel=kernel.approximated)
         # of this w, and of no better one
         measured = exact.judge.certify(certificate.alpha, coef / problem.size_of_f, np.inf)
-        found, own = counted(exact, measured, 0.0, polished=False), exact.judge.counting.bounded(measured)
+        found, own = with_rounding_bound(exact, measured, 0.0, polished=False), exact.judge.counting.bounded(measured)
     except TooLargeError:
         return {}
     if found.explicit is None:

@@ -1,7 +1,7 @@
 """What the machines have in common that learn several classes in one program: samples, two QPs, and certified results.
 
-Such a machine is a `JointDual` over its samples (`dual.joint`): how much a row is to reach, and whether the rivals of a
-sample share one slack. All else follows from that.
+Such a machine is an `AllInOneDual` over its samples (`dual.joint`): how much a row is to reach, and whether the rivals
+of a sample share one slack. All else follows from that.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from qpsvm.bounds.polish import polish
 from qpsvm.bounds.repair import feasible
 from qpsvm.data.samples import ClassWeight, several_classes
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp, read_alpha, scaling
-from qpsvm.machines.problem.judge import Judge, counted, note
+from qpsvm.machines.problem.judge import Judge, note, with_rounding_bound
 from qpsvm.machines.problem.machine import Machine
-from qpsvm.machines.problem.parameters import Form, as_intercept, price_in_words, prices, taking_prices
+from qpsvm.machines.problem.parameters import Form, active_penalties, as_intercept, penalty_in_words, prices
 from qpsvm.machines.problem.reading import concluded
-from qpsvm.program.all_in_one import ClassGroup, JointDual
+from qpsvm.program.all_in_one import AllInOneDual, ClassGroup
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.program.svm_dual import SVMDual
@@ -89,7 +89,7 @@ class JointProblem(Machine[JointResult]):
     def title(self) -> str:
         """The machine with its parameters."""
         kept = {"free": "intercept free", "penalised": "intercept penalised", None: "no intercept"}[self.intercept]
-        price = price_in_words(self.C)
+        price = penalty_in_words(self.C)
         return f"{self.name}, {len(self.classes)} classes, C = {price}, {kept}, kernel {self.kernel}"
 
     @property
@@ -98,11 +98,11 @@ class JointProblem(Machine[JointResult]):
         return self.samples.target.astype(np.intp)
 
     @remembered
-    def joint(self) -> JointDual:
+    def joint(self) -> AllInOneDual:
         """The dual as it is computed with, over the samples that take part."""
-        return JointDual(
+        return AllInOneDual(
             label=self.samples.taking_part(self.label), k=len(self.classes),
-            upper=np.array(as_floats(taking_prices(self.C, self.samples))), level=self.level, shared=self.shared,
+            upper=np.array(as_floats(active_penalties(self.C, self.samples))), level=self.level, shared=self.shared,
             intercept=self.space.computed_intercept,
         )  # fmt: skip
 
@@ -112,7 +112,7 @@ class JointProblem(Machine[JointResult]):
         dual = self.joint
         sample, rival = np.divmod(dual.places, dual.k)
         m, classes = len(sample), range(dual.k if dual.intercept else 0)
-        off = radii(taking_prices(self.C, self.samples))
+        off = radii(active_penalties(self.C, self.samples))
         return SVMDual(
             gram=Repeated(self.space.centred, dual.k), sign=repeated(1.0, m), level=repeated(dual.level, m),
             upper=dual.upper[sample], curvature=repeated(0.0, m), groups=tuple(ClassGroup(dual, c) for c in classes),
@@ -199,7 +199,7 @@ class JointProblem(Machine[JointResult]):
         gap, stopped = point.gap, solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if polished and not stopped:
             point = polish(self.svm, point, self.judge.certify, clock=polishing)
-        found = counted(self, point, tol, polished=False)
+        found = with_rounding_bound(self, point, tol, polished=False)
         result: JointResult = concluded(
             self, found, solution.status, tol, backend=backend or solution.solver.name,
             form=form or ("primal" if "margin" in solution.qp.constraints else "dual"), iterations=solution.iterations,
@@ -267,7 +267,7 @@ class JointProblem(Machine[JointResult]):
         samples, dual, label = self.samples, self.joint, self.label
         model, t = self._model(point), dual.square(point.short if point.slack is None else point.slack)
         alpha, missing = self._spread(dual.square(point.alpha)), self._spread(t)
-        whole = JointDual(label, dual.k, samples.spread(dual.upper), dual.level, dual.shared, dual.intercept)
+        whole = AllInOneDual(label, dual.k, samples.spread(dual.upper), dual.level, dual.shared, dual.intercept)
         if not samples.takes_all:
             absent = np.flatnonzero(samples.weight == 0)
             missing[absent] = replace(whole, label=label[absent]).missing(model.decision_function(self.X[absent]))

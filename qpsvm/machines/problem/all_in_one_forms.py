@@ -23,7 +23,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import TooLargeError
 from qpsvm.machines.problem.forms import LARGEST_BOX, SMALLEST_UNIT
 from qpsvm.machines.problem.parameters import Form
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.qp import QP, Rows
 from qpsvm.space.operators import Diagonal, Operator, coupled, coupled_rows
 
@@ -31,12 +31,12 @@ from qpsvm.space.operators import Diagonal, Operator, coupled, coupled_rows
 MOST_ENTRIES = 100_000_000
 
 
-def variables_of(dual: JointDual) -> tuple[IntArray, IntArray]:
+def variables_of(dual: AllInOneDual) -> tuple[IntArray, IntArray]:
     """The sample and the rival of every row (i, c), in the order of (JFORM.3): (m,) each."""
     return np.divmod(dual.places, dual.k)
 
 
-def dual_qp(dual: JointDual, gram: Operator, title: str, penalised: bool) -> QP:
+def dual_qp(dual: AllInOneDual, gram: Operator, title: str, penalised: bool) -> QP:
     """(JFORM.1).
 
     Shapes: gram (n, n).
@@ -67,7 +67,7 @@ def dual_qp(dual: JointDual, gram: Operator, title: str, penalised: bool) -> QP:
     )  # fmt: skip
 
 
-def primal_qp(dual: JointDual, Z: Matrix, title: str) -> QP:
+def primal_qp(dual: AllInOneDual, Z: Matrix, title: str) -> QP:
     """(JFORM.2) for samples Z (n, r) in explicit coordinates.
 
     Raises TooLargeError.
@@ -107,7 +107,7 @@ def primal_qp(dual: JointDual, Z: Matrix, title: str) -> QP:
     )  # fmt: skip
 
 
-def scaling(dual: JointDual, kappa: float, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+def scaling(dual: AllInOneDual, kappa: float, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
     """Factors of variables, rows and objective, as `QP.scaled` takes them: α in units of a typical one, as (FORM.4)."""
     largest = float(dual.upper.mean())
     unit = max(min(dual.level / (2.0 * kappa), largest), largest / LARGEST_BOX, SMALLEST_UNIT)
@@ -118,7 +118,7 @@ def scaling(dual: JointDual, kappa: float, form: Form) -> tuple[Mapping[str, flo
     return {"w": float(np.sqrt(unit * dual.level)), **values}, {"margin": 1.0 / dual.level}, objective
 
 
-def read_alpha(dual: JointDual, parts: Mapping[str, FloatArray], margins: FloatArray | None) -> FloatArray:
+def read_alpha(dual: AllInOneDual, parts: Mapping[str, FloatArray], margins: FloatArray | None) -> FloatArray:
     """α (n, k) from the named parts of a dual's point, or from the multipliers of a primal's margin rows."""
     flat = parts["alpha"] if margins is None else margins
     return dual.square(np.where(np.isfinite(flat), flat, 0.0))

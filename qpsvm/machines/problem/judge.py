@@ -21,7 +21,7 @@ from qpsvm.bounds.certify import certify
 from qpsvm.bounds.class_space import ClassAccuracy, ClassSpace
 from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, POLISHED, TEACHING_ROWS, polish
 from qpsvm.bounds.repair import feasible_start
-from qpsvm.bounds.restoration import Held
+from qpsvm.bounds.restoration import Restoration
 from qpsvm.bounds.rounding_bound import Counting
 from qpsvm.program.solution import Status
 from qpsvm.program.svm_dual import SVMDual
@@ -61,9 +61,9 @@ class Judge:
         return Counting(accuracy, self.svm, None if users is None else users.equal)
 
     @remembered
-    def held(self) -> Held:
+    def held(self) -> Restoration:
         """What brings points to keep linear constraints."""
-        return Held(self.counting.bounds)
+        return Restoration(self.counting.bounds)
 
     def certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
         """A feasible pair from any α (m,); no better primal point is looked for once the gap is `enough`."""
@@ -71,9 +71,9 @@ class Judge:
             return self.held.certify(alpha, w, enough)
         return certify(self.space, self.svm, alpha, w, enough)
 
-    def counted(self, certificate: Certificate, tol: float, in_time: bool = True) -> Certificate:
+    def with_rounding_bound(self, certificate: Certificate, tol: float, in_time: bool = True) -> Certificate:
         """With a gap that counts all rounding."""
-        return self.counting.counted(certificate, tol, lambda: in_time and not noted())
+        return self.counting.with_rounding_bound(certificate, tol, lambda: in_time and not noted())
 
 
 def gap_of(point: Any) -> float:
@@ -81,16 +81,16 @@ def gap_of(point: Any) -> float:
     return float(np.fmin(point.gap, point.measured))
 
 
-def counted(
+def with_rounding_bound(
     problem: Any, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True
 ) -> Certificate:
     """With a gap that counts all rounding. Where kernel values are what it suffers from, they are made better."""
-    found: Certificate = problem.judge.counted(certificate, tol, in_time)
+    found: Certificate = problem.judge.with_rounding_bound(certificate, tol, in_time)
     twin = problem._by_differences if in_time and tol < found.gap and gap_of(certificate) <= tol else None
     if twin is None:
         return found
     exact = twin.judge.certify(certificate.alpha)
-    exact = twin.judge.counted(twin._polished(exact, tol) if polished else exact, tol)
+    exact = twin.judge.with_rounding_bound(twin._polished(exact, tol) if polished else exact, tol)
     return exact if exact.gap < found.gap else found
 
 

@@ -93,10 +93,10 @@ def _largest(vector: FloatArray) -> float:
 
 def upper_bounds(C: FloatArray, samples: Samples) -> Exactly | FloatArray:
     """C_i · s_i of the samples that take part, for C (n,): C itself where nobody has given weights."""
-    return C if common_value(samples.weight) == 1.0 else taking_prices(C, samples)
+    return C if common_value(samples.weight) == 1.0 else active_penalties(C, samples)
 
 
-def taking_prices(C: FloatArray, samples: Samples) -> Exactly:
+def active_penalties(C: FloatArray, samples: Samples) -> Exactly:
     """The same as exact numbers."""
     return products(samples.taking_part(samples.weight), samples.taking_part(C))
 
@@ -107,7 +107,7 @@ def total_weight(samples: Samples) -> Fraction:
     return sum_of(s) if comm.serial else Fraction(comm.sum(float(s.sum())))
 
 
-def price_in_words(C: FloatArray) -> str:
+def penalty_in_words(C: FloatArray) -> str:
     """C (n,) for a title: one number, or the least and the most; nothing of a process that has no samples."""
     if not len(C):
         return ""
@@ -214,5 +214,5 @@ def in_words(name: str, value: Any) -> str:
     """A machine's own parameter for a title; nothing of one that is no number."""
     if isinstance(value, str):
         return ""
-    number = price_in_words(value) if isinstance(value, np.ndarray) else f"{value:g}"
+    number = penalty_in_words(value) if isinstance(value, np.ndarray) else f"{value:g}"
     return f", {HYPERPARAMETERS[name].letter if name in HYPERPARAMETERS else name} = {number}"

@@ -22,7 +22,7 @@ from qpsvm.bounds.polish import FEW_ROWS, GOOD, MANY_ROWS
 from qpsvm.data.samples import Samples
 from qpsvm.machines.exact.exact_kernel import exact_bounds
 from qpsvm.machines.problem.forms import read_prices
-from qpsvm.machines.problem.judge import counted, gap_of, kinds, verdict
+from qpsvm.machines.problem.judge import gap_of, kinds, verdict, with_rounding_bound
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.starts import affordable_alpha, certificate_seconds
@@ -145,7 +145,7 @@ def certify(problem: Any, alpha: ArrayLike, w: ArrayLike | None = None) -> Certi
         explicit = explicit / problem.size_of_f if problem.size_of_f != 1.0 else explicit
         explicit = problem.space.over_rows(explicit) if problem.space.is_linear else problem.taking_part(explicit)
     with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
-        return counted(problem, problem.judge.certify(a, explicit), 0.0)
+        return with_rounding_bound(problem, problem.judge.certify(a, explicit), 0.0)
 
 
 def candidate(problem: Any, alpha: ArrayLike, tol: float) -> Any:
@@ -154,7 +154,7 @@ def candidate(problem: Any, alpha: ArrayLike, tol: float) -> Any:
     a, tol = problem._given(alpha), as_tolerance(tol)
     with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
         measured = problem.judge.certify(a)
-        certificate = counted(problem, measured, tol, polished=False)
+        certificate = with_rounding_bound(problem, measured, tol, polished=False)
     return problem._result(
         certificate, message=problem._note(certificate),
         status=Status.OPTIMAL if certificate.gap <= tol else Status.CANDIDATE, backend="none", form="dual",
@@ -245,7 +245,7 @@ def interpret(
     if polished and not stopped:
         certificate = problem._polished(certificate, tol, polishing, each)
     in_time = problem.comm.broadcast(not stopped and (polishing is None or not polishing.stopped()))
-    certificate = counted(problem, certificate, tol, in_time)
+    certificate = with_rounding_bound(problem, certificate, tol, in_time)
     certificate, status, message, error = problem._judge(certificate, solution, tol, polished and in_time, clock)
     found: SVMResult = problem._result(
         certificate, status=status, message=message, error=error, form=form, iterations=solution.iterations,

@@ -131,7 +131,7 @@ def settle(
         if len(F) > most:
             return None
         fixed = bounded[B]
-        found = _guess(values, y, F, B, fixed, nu) if len(F) else _without(values, y, upper, B, fixed, nu)
+        found = _initial_set(values, y, F, B, fixed, nu) if len(F) else _without(values, y, upper, B, fixed, nu)
         if found is None:
             return None
         beta, b, rho, u = found
@@ -155,12 +155,12 @@ def settle(
 
 
 #: β_F (f,), b, the margin, and u (m,).
-Guess = tuple[FloatArray, float, float, FloatArray]
+InitialWorkingSet = tuple[FloatArray, float, float, FloatArray]
 
 
-def _guess(
+def _initial_set(
     values: Values, y: FloatArray, F: IntArray, B: IntArray, fixed: FloatArray, nu: float | None
-) -> Guess | None:
+) -> InitialWorkingSet | None:
     """(SETTLE.1) or (SETTLE.3); None where they have no solution, or a margin that is not positive."""
     n, signs = len(F), y[F]
     k = n + 1 if nu is None else n + 2
@@ -188,7 +188,7 @@ def _guess(
 
 def _without(
     values: Values, y: FloatArray, upper: FloatArray, B: IntArray, fixed: FloatArray, nu: float | None
-) -> Guess | None:
+) -> InitialWorkingSet | None:
     """The same where no row is free: of a C-SVM, the best intercept for α as it is."""
     if nu is not None:
         return None

@@ -133,10 +133,10 @@ class Chunk:
 
     def aim(self, goal: float) -> None:
         """ρ of (IPM.7) for the products `goal` = σμ."""
-        pull = self._dforce
-        np.multiply(self._inverse, goal, out=pull)
-        pull += self._second
-        np.add(pull[0], pull[1], out=self._target)
+        reduced_gradient = self._dforce
+        np.multiply(self._inverse, goal, out=reduced_gradient)
+        reduced_gradient += self._second
+        np.add(reduced_gradient[0], reduced_gradient[1], out=self._target)
         self._target += self._rho
 
     def correct(self, dx: FloatArray) -> float:

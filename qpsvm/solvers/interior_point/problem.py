@@ -213,11 +213,11 @@ class _Parts:
         x = np.maximum(x, self.lb, out=x)
         return np.minimum(x, self.ub, out=x)
 
-    def scales(self, pull: FloatArray | float, trace: float, d: FloatArray | None) -> Scales:
+    def scales(self, reduced_gradient: FloatArray | float, trace: float, d: FloatArray | None) -> Scales:
         """From Px at `nearest` (n',), the trace of P, and d."""
         count = max(1, len(self.q))
         curvature = trace / count or 1.0
-        force = _size(self.q + pull) or 1.0
+        force = _size(self.q + reduced_gradient) or 1.0
         width = self.ub - self.lb
         both = np.isfinite(width)
         if count and both.all():
@@ -257,8 +257,8 @@ def _with_factor(
     values = (Z.data if sp.issparse(Z) else Z).ravel(order="K")
     trace = float(values @ values) + float(d.sum())
     curved = d if d.any() else None
-    pull = Z @ (Z.T @ x + offset) + d * x if x.any() or offset.any() else 0.0
-    scales = parts.scales(pull, trace, curved)
+    reduced_gradient = Z @ (Z.T @ x + offset) + d * x if x.any() or offset.any() else 0.0
+    scales = parts.scales(reduced_gradient, trace, curved)
     return replace(parts.reduced(newton, curved, center, scales, constant, moving), wide=wide)
 
 

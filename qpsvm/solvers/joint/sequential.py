@@ -32,7 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 from qpsvm.space.operators import LowRank, Operator
 
@@ -93,7 +93,7 @@ class Answer:
 
 def sequential_dual(
     gram: Operator,
-    dual: JointDual,
+    dual: AllInOneDual,
     tol: float,
     budget: Budget,
     alpha: FloatArray | None = None,
@@ -110,7 +110,7 @@ class _Run:
     """The state of one run: α, β, f, b, and how many steps it has made."""
 
     def __init__(
-        self, gram: Operator, dual: JointDual, tol: float, budget: Budget, alpha: FloatArray | None,
+        self, gram: Operator, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None,
         b: FloatArray | None,
     ) -> None:  # fmt: skip
         self.gram, self.dual, self.tol, self.budget = gram, dual, tol, budget

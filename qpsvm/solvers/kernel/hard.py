@@ -152,9 +152,9 @@ class _Active:
         """(KACTIVE.2) and (KACTIVE.3) until j is free; False where the hulls meet."""
         column, sign, beta = self.column(j), self.y[j], 0.0
         while len(self.F):
-            pull = column[self.F]
-            d, e = self._solved(-sign * pull, -sign)
-            curvature = float(self.diagonal[j] + sign * (pull @ d + e))
+            reduced_gradient = column[self.F]
+            d, e = self._solved(-sign * reduced_gradient, -sign)
+            curvature = float(self.diagonal[j] + sign * (reduced_gradient @ d + e))
             whole = slack / curvature if curvature > SPANNED * self.diagonal[j] else np.inf
             rate, alpha = self.y[self.F] * d, self.y[self.F] * self.x
             falling = (rate < 0.0).nonzero()[0]

@@ -140,9 +140,9 @@ def _around_middle(problem: KernelDual, run: _Run, own: float) -> LoopResult:
         return run("SVR", target, half, {"epsilon": 0.0})
     spare = np.zeros((n + 1, n + 1))
     spare[:n, :n] = run.data
-    pull = float(np.abs(target).max()) + float(np.abs(run.data).max()) * float(half.sum())
+    reduced_gradient = float(np.abs(target).max()) + float(np.abs(run.data).max()) * float(half.sum())
     apart = _Run(spare, None, run.tol, run.most, run.clock, run.verbose, run.settings)
-    goal = np.append(target, -np.sign(own) * BEYOND * pull)
+    goal = np.append(target, -np.sign(own) * BEYOND * reduced_gradient)
     raw = apart("SVR", goal, np.append(half, abs(own)), {"epsilon": float(np.mean(problem.tube))})
     return LoopResult(middle + raw.beta[:n], raw.iterations, raw.finished)
 

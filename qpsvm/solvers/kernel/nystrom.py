@@ -191,7 +191,7 @@ class _Smoothed:
         self._full = np.zeros(len(self.sign), dtype=bool)
         self._base = pieces.base.astype(np.float32) @ G if based else np.zeros(G.shape[1])
         self._base[-1] -= pieces.total  # the last column of G belongs to Σβ
-        self._pull = self._base.astype(np.float64)
+        self._reduced_gradient = self._base.astype(np.float64)
 
     def _ratio(self, f: FloatArray) -> FloatArray:
         ratio: FloatArray = (self.level - self.sign * self.pieces.spread(f)) / self.width  # (NYSTROM.3)
@@ -206,11 +206,11 @@ class _Smoothed:
         full = t >= 1.0
         changed = np.flatnonzero(full != self._full)
         signed = np.where(full[changed], 1.0, -1.0) * (self.sign * self.upper)[changed]
-        self._pull = self._pull + signed.astype(np.float32) @ self.G[self._rows(changed)]
+        self._reduced_gradient = self._reduced_gradient + signed.astype(np.float32) @ self.G[self._rows(changed)]
         self._full = full
         free = np.flatnonzero((t > 0.0) & (t < 1.0))
         weight = self.upper[free] / self.width[free]
-        right = self._pull.copy()
+        right = self._reduced_gradient.copy()
         hessian = np.zeros((self.G.shape[1],) * 2)
         for start in range(0, len(free), AT_ONCE):
             if effort.late():
@@ -240,9 +240,9 @@ class _Smoothed:
             np.dot(part.T, part, out=squares[k])
 
         in_tiles(multiply, range(len(parts)), PRODUCT_SECONDS * len(free) * hessian.size)
-        for square, pull in zip(squares, pulls, strict=True):
+        for square, reduced_gradient in zip(squares, pulls, strict=True):
             hessian += square
-            right += pull
+            right += reduced_gradient
 
     def minimise(self, v: FloatArray, effort: Effort) -> tuple[FloatArray, FloatArray]:
         """v (m + 1,) and t (n,) where the sets have settled, from a v of a wider h or of fewer rows."""

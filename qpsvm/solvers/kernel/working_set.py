@@ -80,10 +80,10 @@ def loop_with_fixed_rows(
         target = target - side * (part.tube + tube)
     spare, rest = float(upper.sum()) / m, part.outside - part.total + float(base.sum())
     masses = spare + max(rest, 0.0), spare + max(-rest, 0.0)
-    pull = sign - target
-    K[m, :m] = K[:m, m] = pull / sum(masses)  # (KREST.2)
+    reduced_gradient = sign - target
+    K[m, :m] = K[:m, m] = reduced_gradient / sum(masses)  # (KREST.2)
     K[m + 1, :m] = K[:m, m + 1] = -K[m, :m]
-    largest = float(np.abs(pull).max())
+    largest = float(np.abs(reduced_gradient).max())
     depth = DEPTH * (largest * spare * m / sum(masses) + largest + DEEPER) / min(masses)
     K[m:, m:] = np.diag([-depth, -depth])  # (KREST.3)
     whole = KernelDual.of_hinges(np.append(sign, [1.0, -1.0]), np.append(upper, masses))

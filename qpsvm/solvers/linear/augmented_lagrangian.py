@@ -64,7 +64,7 @@ class AugmentedLagrangian:
         self._outer, self._shrinks = 0, 0
         self._a = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
         self._slack = self._residuals() if start.slack is None else start.slack.copy()
-        self._alpha = self._own_pull = self._q = np.empty(0)
+        self._alpha = self._own_reduced_gradient = self._q = np.empty(0)
         self._response = Response(self._losses, start.sigma)
         self._t = self._response.arguments(self._a, self._slack)
         self._residual = self._complementarity = self._dual = np.inf
@@ -123,14 +123,16 @@ class AugmentedLagrangian:
         problem, losses, comm = self._problem, self._losses, self._problem.rows.comm
         self._answer()
         first = self._W if comm.rank == 0 else np.zeros_like(self._W)  # members may round a step in different ways
-        self._W, pull, mismatch, worth, signs = comm.sums(
-            first, self._own_pull, losses.mismatch(self._alpha, self._slack), losses.worth(self._alpha),
+        self._W, reduced_gradient, mismatch, worth, signs = comm.sums(
+            first, self._own_reduced_gradient, losses.mismatch(self._alpha, self._slack), losses.worth(self._alpha),
             self._budget.signs(),
         )  # fmt: skip
         self._budget.agree(signs)
         b = float(self._W[-1])
-        self._q = problem.ridge * self._W - problem.offset - pull
-        self._residual, self._complementarity, half = problem.measures(b, self._q, pull + problem.offset, mismatch)
+        self._q = problem.ridge * self._W - problem.offset - reduced_gradient
+        self._residual, self._complementarity, half = problem.measures(
+            b, self._q, reduced_gradient + problem.offset, mismatch
+        )
         self._dual = problem.dual(worth, half)
 
     def _answer(self) -> None:
@@ -139,9 +141,11 @@ class AugmentedLagrangian:
         self._alpha = self._response.alpha(self._t)
         moved = np.flatnonzero(self._alpha != last) if len(last) else None
         if moved is None or not rows.gathers_cheaply(len(moved)):
-            self._own_pull = rows.own_gradient(self._alpha)
+            self._own_reduced_gradient = rows.own_gradient(self._alpha)
         elif len(moved):
-            self._own_pull = self._own_pull + rows.own_gradient(self._alpha[moved] - last[moved], moved)
+            self._own_reduced_gradient = self._own_reduced_gradient + rows.own_gradient(
+                self._alpha[moved] - last[moved], moved
+            )
 
     def _newton_step(self) -> bool:
         """One step (ALM.4); False where there is no descent left in floating point."""

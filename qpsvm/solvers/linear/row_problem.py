@@ -245,7 +245,9 @@ class RowProblem:
         """Whether yᵀα is to be 0."""
         return bool(self.ridge[-1] == 0.0)
 
-    def measures(self, b: float, q: FloatArray, pull: FloatArray, mismatch: float) -> tuple[float, float, float]:
+    def measures(
+        self, b: float, q: FloatArray, reduced_gradient: FloatArray, mismatch: float
+    ) -> tuple[float, float, float]:
         """A and B of (ALM.5), and ½‖q̂‖².
 
         Shapes: q, pull (d + 1,).
@@ -253,8 +255,8 @@ class RowProblem:
         imbalance = 0.0
         if self.ridge[-1] == 0.0:  # a free intercept
             imbalance = (self.losses.scale + abs(b)) * abs(float(q[-1]))
-            q, pull = q[:-1], pull[:-1]
-        return 0.5 * float(q @ q) + imbalance, max(mismatch, 0.0), 0.5 * float(pull @ pull)
+            q, reduced_gradient = q[:-1], reduced_gradient[:-1]
+        return 0.5 * float(q @ q) + imbalance, max(mismatch, 0.0), 0.5 * float(reduced_gradient @ reduced_gradient)
 
     def dual(self, worth: float, half: float) -> float:
         """D for what α contributes to it, ℓᵀα − Σφ*(α), and ½‖q̂‖²."""
@@ -296,11 +298,13 @@ def certified(problem: RowProblem, pair: Point) -> Point:
     W, alpha = pair.W, pair.alpha
     if problem.free_intercept:
         alpha = balanced(alpha, problem.rows.y, problem.losses, float(problem.offset[-1]))
-    pull, mismatch, worth = problem.rows.comm.sums(
+    reduced_gradient, mismatch, worth = problem.rows.comm.sums(
         problem.rows.own_gradient(alpha), problem.losses.mismatch(alpha, pair.slack), problem.losses.worth(alpha)
     )
-    pull = pull + problem.offset
-    residual, complementarity, half = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, mismatch)
+    reduced_gradient = reduced_gradient + problem.offset
+    residual, complementarity, half = problem.measures(
+        float(W[-1]), problem.ridge * W - reduced_gradient, reduced_gradient, mismatch
+    )
     return Point(W, alpha, pair.slack, problem.dual(worth, half), residual + complementarity, pair.sigma)
 
 

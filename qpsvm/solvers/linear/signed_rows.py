@@ -107,10 +107,10 @@ class SignedRows:
         """What the intercept and the centring add to X@w."""
         return self.unit * float(W[self.d]) - (0.0 if self.mean is None else float(self.mean @ W[: self.d]))
 
-    def _closed(self, pull: FloatArray, total: float) -> FloatArray:
+    def _closed(self, reduced_gradient: FloatArray, total: float) -> FloatArray:
         """Zᵀa, (d + 1,), from Xᵀβ, (d,), and Σβ."""
         g = np.empty(self.d + 1)
-        g[: self.d] = pull
+        g[: self.d] = reduced_gradient
         if self.mean is not None:
             g[: self.d] -= total * self.mean
         g[self.d] = self.unit * total

@@ -91,9 +91,11 @@ def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
 
     own = rows.own_scan(W, visit)
     distances = np.concatenate([np.empty(0), *(distance for distance, _ in in_order(found))])
-    pull, mismatch = rows.comm.sums(own, sum(mismatch for _, mismatch in in_order(found)))
-    pull = pull + problem.offset
-    residual, complementarity, _ = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, mismatch)
+    reduced_gradient, mismatch = rows.comm.sums(own, sum(mismatch for _, mismatch in in_order(found)))
+    reduced_gradient = reduced_gradient + problem.offset
+    residual, complementarity, _ = problem.measures(
+        float(W[-1]), problem.ridge * W - reduced_gradient, reduced_gradient, mismatch
+    )
     sample = np.sort(rows.comm.allgather(distances))
     capacity = problem.losses.jump * rows.total / len(sample) * np.arange(1, len(sample) + 1) * sample
     wanted = SETTINGS.capacity * (residual + complementarity)
@@ -192,8 +194,8 @@ class _Bands:
         self._slack, self._alpha = np.empty(problem.rows.n), np.empty(problem.rows.n)
         self._inside = np.zeros(problem.rows.n, dtype=bool)
         self._index = np.empty(0, dtype=np.intp)
-        self._own_pull, self._own_total = np.zeros(problem.rows.d + 1), 0.0
-        self._pull, self._fixed_total, self._size = self._own_pull, 0.0, 0
+        self._own_reduced_gradient, self._own_total = np.zeros(problem.rows.d + 1), 0.0
+        self._reduced_gradient, self._fixed_total, self._size = self._own_reduced_gradient, 0.0, 0
         self._best: Point | None = None
         self._wrong_guesses = 0
 
@@ -235,7 +237,7 @@ class _Bands:
             found[block.start] = band + block.start, losses.worth(fixed)
             return fixed
 
-        self._own_pull = self._problem.rows.own_scan(self._W, visit)
+        self._own_reduced_gradient = self._problem.rows.own_scan(self._W, visit)
         self._index = np.concatenate([np.empty(0, dtype=np.intp), *(band for band, _ in in_order(found))])
         self._own_total = sum(total for _, total in in_order(found))
         self._inside[:] = False
@@ -243,8 +245,8 @@ class _Bands:
 
     def _gather(self) -> None:
         """What the fixed rows of all members add to h and κ, and how many rows are in the band."""
-        self._pull, self._fixed_total, self._size, signs = self._comm.sums(
-            self._own_pull, self._own_total, len(self._index), self._budget.signs()
+        self._reduced_gradient, self._fixed_total, self._size, signs = self._comm.sums(
+            self._own_reduced_gradient, self._own_total, len(self._index), self._budget.signs()
         )
         self._budget.agree(signs)
 
@@ -252,7 +254,7 @@ class _Bands:
         """Solve on the band, more exactly as long as that is what limits the gap; then the next band and goal."""
         index, problem = self._index, self._problem
         rows, losses = problem.rows.select(index), self._losses.part(index)
-        part = RowProblem(rows, losses, problem.ridge, self._pull + problem.offset, self._fixed_total)
+        part = RowProblem(rows, losses, problem.ridge, self._reduced_gradient + problem.offset, self._fixed_total)
         start = Start(self._W, self._alpha[index], self._sigma, self._slack[index])
         run = AugmentedLagrangian(part, start, self._budget, "band")
         while True:
@@ -346,7 +348,7 @@ class _Bands:
         self._alpha[leaving] = self._losses.of(leaving).answer(self._slack[leaving])
         moved = np.concatenate([leaving, entering])
         change = np.concatenate([self._alpha[leaving], -self._alpha[entering]])
-        self._own_pull = self._own_pull + rows.own_gradient(change, moved)
+        self._own_reduced_gradient = self._own_reduced_gradient + rows.own_gradient(change, moved)
         self._own_total += self._losses.of(leaving).worth(self._alpha[leaving])
         self._own_total -= self._losses.of(entering).worth(self._alpha[entering])
         self._index, self._inside = index, band

@@ -49,7 +49,7 @@ SAMPLED_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
+class Hyperplane:
     """f(x) = Σ coef_i K(x_i, x) + b, or wᵀx + b, in the caller's own coordinates, as the numbers that the caller gets.
 
     coef (n,)
@@ -308,7 +308,7 @@ class FeatureSpace:
         c = w + self.origin
         return b + 0.5 * dot(np.concatenate([w, c]), np.concatenate([w, -c]))[0]
 
-    def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Plane:
+    def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Hyperplane:
         """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
 
         Shapes: beta (n,).
@@ -318,17 +318,17 @@ class FeatureSpace:
             if self.affine:
                 return self._ball(coef, w, b)
             if self.origin is None or not w.any():
-                return Plane(coef, w, b, b)
+                return Hyperplane(coef, w, b, b)
             own = -dot(self.origin, w, -b)[0]
-            return Plane(coef, w, own, *dot(self.origin, w, own))
+            return Hyperplane(coef, w, own, *dot(self.origin, w, own))
         coef = times(factor, self.coefficients(beta))
         if self._treated.with_ones:
-            return Plane(coef, None, b + float(coef.sum()), b)
+            return Hyperplane(coef, None, b + float(coef.sum()), b)
         if self.centred is not self.gram:
-            return Plane(coef, None, b - factor * float((self.gram @ beta).mean()), b)
-        return Plane(coef, None, b, b)
+            return Hyperplane(coef, None, b - factor * float((self.gram @ beta).mean()), b)
+        return Hyperplane(coef, None, b, b)
 
-    def _ball(self, coef: FloatArray, w: FloatArray, mu: float) -> Plane:
+    def _ball(self, coef: FloatArray, w: FloatArray, mu: float) -> Hyperplane:
         """The ball of centre w over `rows` and μ = (R² − ‖w‖²)/2, as (w, R) with R a float.
 
         R is rounded, and so is w where it becomes the caller's: each moves μ by a few roundings of R², or of ‖w‖².
@@ -336,7 +336,7 @@ class FeatureSpace:
         square, off = dot(w, w, 2.0 * mu)
         norm = 0.0 if self.origin is None else float(w @ w)
         radius = off + 4.0 * UNIT * (abs(square) + norm) + max(-square, 0.0)
-        return Plane(coef, w, mu, mu, radius)
+        return Hyperplane(coef, w, mu, mu, radius)
 
     @remembered
     def coordinates(self) -> Matrix:

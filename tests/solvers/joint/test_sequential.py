@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from qpsvm.program.all_in_one import JointDual
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.solvers.joint.sequential import separate_step, sequential_dual, shared_step
 from qpsvm.solvers.shared.stopping import Budget
 from qpsvm.space.operators import Dense, LowRank
@@ -40,7 +40,7 @@ def test_the_end_has_the_value_of_a_general_solver(shared, intercept):
     Z = rng.normal(size=(n, 4)) + np.eye(k, 4)[label]
     C = rng.uniform(0.5, 1.5, n)
     answers = [
-        sequential_dual(gram, JointDual(label, k, C, 1.0, shared, intercept), 1e-9, Budget(400_000))
+        sequential_dual(gram, AllInOneDual(label, k, C, 1.0, shared, intercept), 1e-9, Budget(400_000))
         for gram in (LowRank(Z), Dense(Z @ Z.T))
     ]
     rivals = np.array([[c for c in range(k) if c != y] for y in label])

@@ -131,10 +131,10 @@ def test_a_step_keeps_the_sum_of_each_side():
     low, high = -rng.uniform(0.0, 1.0, 30), rng.uniform(0.0, 1.0, 30)
     d = box_step(A, 1e-9, r, low, high, border)
     assert np.abs(border.T @ d).max() < 1e-12
-    pull = r - A @ d  # within a side, whatever can rise is pulled no more than what can fall
+    reduced_gradient = r - A @ d  # within a side, whatever can rise is pulled no more than what can fall
     for rows in (np.arange(14), np.arange(14, 30)):
         rises, falls = rows[d[rows] < high[rows] - 1e-9], rows[d[rows] > low[rows] + 1e-9]
-        assert pull[rises].max() <= pull[falls].min() + 1e-6
+        assert reduced_gradient[rises].max() <= reduced_gradient[falls].min() + 1e-6
 
 
 # --- LIBSVM's loops ---------------------------------------------------------------------------------------------------

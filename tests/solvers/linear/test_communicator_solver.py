@@ -85,11 +85,11 @@ def spread(X, y, losses, size, start=None, **options):
 def gap_by_hand(X, y, losses, intercept, answer, alpha, total=0.0):
     """The relative gap of w, b and all α, and what is missing to yᵀα = `total`."""
     f = X @ answer.w + answer.b
-    pull, sum_ = X.T @ (alpha * y), float(alpha @ y)
+    reduced_gradient, sum_ = X.T @ (alpha * y), float(alpha @ y)
     penalised = 0.5 * (intercept == "penalised")
     primal = 0.5 * answer.w @ answer.w + penalised * answer.b**2 + losses.loss(losses.residuals(y * f))
     primal += answer.b * total
-    dual = losses.worth(alpha) - 0.5 * pull @ pull - penalised * sum_**2
+    dual = losses.worth(alpha) - 0.5 * reduced_gradient @ reduced_gradient - penalised * sum_**2
     assert (alpha >= losses.low).all()
     assert (alpha <= losses.high).all()
     return (primal - dual) / max(abs(primal), abs(dual)), sum_ - total if intercept == "free" else 0.0
