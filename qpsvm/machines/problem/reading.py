@@ -37,7 +37,7 @@ from qpsvm.space.kernels.functions import Precomputed
 LONGEST_NAME = 64
 
 
-def read(problem: Any, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
+def read(self: Any, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
     """Read α off a solution, and w where it is explicit.
 
     Parameters
@@ -64,22 +64,22 @@ def read(problem: Any, solution: QPSolution, form: Form) -> tuple[FloatArray, Fl
     [0.5 0.5] [1.]
     """
     if solution.x is None:
-        return np.zeros(problem.svm.m), None
+        return np.zeros(self.svm.m), None
     x, w = solution.x, None
     if form == "dual":
         alpha = x[solution.qp.variables["alpha"]]
-        if problem.user_rows is not None:
-            alpha = np.concatenate([alpha, read_prices(solution.qp.split(x), problem.user_rows)])
+        if self.user_rows is not None:
+            alpha = np.concatenate([alpha, read_prices(solution.qp.split(x), self.user_rows)])
         if solution.v is not None:
-            w = solution.v / float(np.sqrt(problem.svm.unit))  # the factor of P is that of K times √unit
-            w = w[:-1] if problem.intercept == "penalised" and problem.space.is_linear else w
+            w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
+            w = w[:-1] if self.intercept == "penalised" and self.space.is_linear else w
     else:
-        sides = [solution.qp.multiplier(name, solution.z, solution.y) for name in problem.level_rows]
-        alpha = np.concatenate(sides) / problem.svm.unit  # (PHINGE.16)
-        if problem.user_rows is not None:
+        sides = [solution.qp.multiplier(name, solution.z, solution.y) for name in self.level_rows]
+        alpha = np.concatenate(sides) / self.svm.unit  # (PHINGE.16)
+        if self.user_rows is not None:
             groups = {name: solution.qp.multiplier(name, solution.z, solution.y) for name in solution.qp.constraints}
-            alpha = np.concatenate([alpha, read_prices(groups, problem.user_rows) / problem.svm.unit])
-        w = solution.qp.split(x)[problem.letters.get("w", "w")] if problem.space.is_linear else None
+            alpha = np.concatenate([alpha, read_prices(groups, self.user_rows) / self.svm.unit])
+        w = solution.qp.split(x)[self.letters.get("w", "w")] if self.space.is_linear else None
     if w is not None and not all_finite(w):
         w = None
     return (alpha if all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
@@ -99,7 +99,7 @@ def given(problem: Any, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
     )
 
 
-def certify(problem: Any, alpha: ArrayLike, w: ArrayLike | None = None) -> Certificate:
+def certify(self: Any, alpha: ArrayLike, w: ArrayLike | None = None) -> Certificate:
     """Turn any α into a feasible primal-dual pair with a certified gap.
 
     Parameters
@@ -134,18 +134,18 @@ def certify(problem: Any, alpha: ArrayLike, w: ArrayLike | None = None) -> Certi
     >>> print(round(right.dual, 6), round(right.primal, 6), right.gap < 1e-12)
     0.5 0.5 True
     """
-    problem.samples.check()
-    a = problem._given(alpha)
+    self.samples.check()
+    a = self._given(alpha)
     explicit = None if w is None else as_real_vector(w, "w")
     if explicit is not None:
-        width = (problem.space.samples.d if problem.space.is_linear else problem.n,)
+        width = (self.space.samples.d if self.space.is_linear else self.n,)
         if explicit.shape != width or not np.isfinite(explicit).all():
-            whose = "a weight vector" if problem.space.is_linear else "coefficients over the samples"
+            whose = "a weight vector" if self.space.is_linear else "coefficients over the samples"
             raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
-        explicit = explicit / problem.size_of_f if problem.size_of_f != 1.0 else explicit
-        explicit = problem.space.over_rows(explicit) if problem.space.is_linear else problem.taking_part(explicit)
+        explicit = explicit / self.size_of_f if self.size_of_f != 1.0 else explicit
+        explicit = self.space.over_rows(explicit) if self.space.is_linear else self.taking_part(explicit)
     with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
-        return with_rounding_bound(problem, problem.judge.certify(a, explicit), 0.0)
+        return with_rounding_bound(self, self.judge.certify(a, explicit), 0.0)
 
 
 def candidate(problem: Any, alpha: ArrayLike, tol: float) -> Any:
@@ -170,7 +170,7 @@ def concluded(problem: Any, point: Any, said: Status, tol: float, **record: Any)
 
 
 def interpret(
-    problem: Any,
+    self: Any,
     solution: QPSolution,
     *,
     tol: float = 1e-6,
@@ -224,30 +224,30 @@ def interpret(
     >>> print(result.status, result.form, result.alpha.round(6))
     optimal primal [0.  0.5 0.5 0. ]
     """
-    problem.samples.check()  # after the solver, before anything is said of its answer
-    own = problem.svm if problem.svm.users is None else problem.svm.users.own
-    form = read_form(solution, form, own.m, problem.level_rows)
-    alpha, w = problem.read(solution, form)
-    m = problem.comm.count(problem.svm.m)
+    self.samples.check()  # after the solver, before anything is said of its answer
+    own = self.svm if self.svm.users is None else self.svm.users.own
+    form = read_form(solution, form, own.m, self.level_rows)
+    alpha, w = self.read(solution, form)
+    m = self.comm.count(self.svm.m)
     enough = 0.0 if m <= MANY_ROWS else min(GOOD, tol)
-    if problem.space.is_linear or certifying == np.inf:
+    if self.space.is_linear or certifying == np.inf:
         pass
-    elif w is None and not problem.constraints:
-        alpha = affordable_alpha(problem.space, problem.svm, alpha, certifying)
-    elif certificate_seconds(problem.space, alpha) > certifying:
+    elif w is None and not self.constraints:
+        alpha = affordable_alpha(self.space, self.svm, alpha, certifying)
+    elif certificate_seconds(self.space, alpha) > certifying:
         enough = float("inf")  # the solver's own w is all that can be looked at
     measured = Clock()
-    certificate = problem.judge.certify(alpha, w, enough)
+    certificate = self.judge.certify(alpha, w, enough)
     each, solver_gap = measured.seconds, certificate.gap
     if certificate.explicit is not None:  # from here on without it
-        each = max(each, certificate_seconds(problem.space, alpha))
+        each = max(each, certificate_seconds(self.space, alpha))
     stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and m > FEW_ROWS
     if polished and not stopped:
-        certificate = problem._polished(certificate, tol, polishing, each)
-    in_time = problem.comm.broadcast(not stopped and (polishing is None or not polishing.stopped()))
-    certificate = with_rounding_bound(problem, certificate, tol, in_time)
-    certificate, status, message, error = problem._judge(certificate, solution, tol, polished and in_time, clock)
-    found: SVMResult = problem._result(
+        certificate = self._polished(certificate, tol, polishing, each)
+    in_time = self.comm.broadcast(not stopped and (polishing is None or not polishing.stopped()))
+    certificate = with_rounding_bound(self, certificate, tol, in_time)
+    certificate, status, message, error = self._judge(certificate, solution, tol, polished and in_time, clock)
+    found: SVMResult = self._result(
         certificate, status=status, message=message, error=error, form=form, iterations=solution.iterations,
         backend=backend or solution.solver.name, build_time=build_time, solve_time=solution.solve_time,
         solver=solution.solver, solver_gap=solver_gap, bounded=in_time,

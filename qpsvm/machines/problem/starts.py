@@ -76,7 +76,7 @@ BAND = 0.1
 FULL = 2
 
 
-def start(problem: Any, start: SVMResult | ArrayLike) -> FloatArray:
+def start(self: Any, start: SVMResult | ArrayLike) -> FloatArray:
     """An α to begin at: from the result of a neighbouring problem, or given.
 
     Parameters
@@ -107,9 +107,9 @@ def start(problem: Any, start: SVMResult | ArrayLike) -> FloatArray:
     >>> print(qpsvm.CSVM(X, y, C=0.2).start(before).round(6))
     [0.075 0.2   0.2   0.075]
     """
-    guess = neighbouring_alpha(problem, start) if isinstance(start, SVMResult) else problem._given(start, "start")
+    guess = neighbouring_alpha(self, start) if isinstance(start, SVMResult) else self._given(start, "start")
     with np.errstate(all="ignore"):  # what overflows is clipped
-        return feasible_start(problem.svm, guess)
+        return feasible_start(self.svm, guess)
 
 
 def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
