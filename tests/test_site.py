@@ -178,7 +178,6 @@ def problems_of_the_page() -> dict[str, tuple[str, qpsvm.Problem]]:
         "with many more": ("augmented_lagrangian", qpsvm.CSVM(*samples(200_000, 10))),
         "with more features than rows": ("kernel_newton", qpsvm.CSVM(*samples(60, 200))),
         "with a kernel it is": ("kernel_newton", qpsvm.CSVM(*few, kernel="rbf")),
-        "for ν-SVMs of more than 4000 rows": ("libsvm", qpsvm.NuSVM(*many, 0.3, "rbf")),
         "for penalised intercepts": ("cvxopt", qpsvm.PrimalHinge(*few, kernel="rbf", intercept="penalised")),
         "from 4000 rows on": ("interior_point", qpsvm.PrimalHinge(*many, kernel="rbf", intercept="penalised")),
     }

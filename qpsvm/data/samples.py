@@ -17,7 +17,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.base.resources.communicator import SERIAL, Communicator
-from qpsvm.data.kinds import LARGE_MAP, is_column, is_dask, is_stored
+from qpsvm.data.kinds import is_column, is_dask, is_stored
 from qpsvm.data.labels import (
     ClassWeight,
     as_labels,
@@ -398,12 +398,13 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
     Raises ParameterTypeError, UnknownOptionError, QPSVMError.
     """
     columns = {"target": y, "weight": sample_weight}
-    if (not isinstance(X, np.ndarray) or X.size >= LARGE_MAP) and is_stored(X):
+    in_memory = isinstance(X, np.ndarray) and X.base is None  # whose memory is its own: no map
+    if not in_memory and is_stored(X):
         from qpsvm.data.sources.opening import open_rows
 
         X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
         y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
-    elif not isinstance(X, np.ndarray) and is_dask(X):
+    elif not in_memory and is_dask(X):
         return _of_frame(X, y, sample_weight)
     else:
         for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):

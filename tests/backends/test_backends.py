@@ -180,14 +180,15 @@ def test_cvxpy_forwards_no_fill_as_a_dual(solver):
 
 @pytest.mark.slow
 def test_solver_error_where_nothing_can_be_certified(monkeypatch):
-    """A linear program that says "separable" and offers no direction: exact arithmetic says what is so."""
+    """A search that says "separable" and offers no direction: exact arithmetic says what is so."""
     from qpsvm.machines import hard_margin
+    from qpsvm.machines.infeasible.separability import HullDistance
 
-    def mute(Z, y):
+    def mute(space, y, *_):
         weights = np.where(y > 0, 1 / (y > 0).sum(), 1 / (y < 0).sum())
-        return hard_margin.HullDistance(weights * (y > 0), weights * (y < 0), 1.0, np.zeros(Z.shape[1]))
+        return HullDistance(weights * (y > 0), weights * (y < 0), 1.0, np.zeros(space.rows.d))
 
-    monkeypatch.setattr(hard_margin, "hull_distance", mute)
+    monkeypatch.setattr(hard_margin, "nearest_hulls", mute)
     with pytest.raises(qpsvm.NotSeparableError, match=r"distance 0\.0e") as caught:
         qpsvm.solve(qpsvm.HardMargin(X, Y), "osqp")
     assert caught.value.distance == 0.0

@@ -93,7 +93,8 @@ def test_what_is_proven_is_true(monkeypatch, exactly, off):
 
 @pytest.mark.parametrize("problem", machines(), ids=lambda problem: problem.title)
 def test_every_machine_has_the_column(problem):
-    derivation = qpsvm.derive(problem, qpsvm.solve(problem, check=False), proven=True)
+    result = qpsvm.solve(problem, check=False)
+    derivation = qpsvm.derive(problem, result, proven=True)
     proven = derivation.proven()
     known = {step.title for step in derivation if not math.isnan(proven[step.tag])}
     shown = ALWAYS & {step.title for step in derivation}
@@ -102,7 +103,12 @@ def test_every_machine_has_the_column(problem):
     assert set(proven) == set(derivation.residuals())
     assert max(bound for bound in proven.values() if not math.isnan(bound)) < 1e-10
     if problem.intercept == "penalised":
-        assert 0.0 < proven["OWN.6" if problem.constraints else "PHINGE.5"] < 1e-14
+        assert proven["OWN.6" if problem.constraints else "PHINGE.5"] < 1e-14
+        if not problem.constraints:
+            balance = sum(Fraction(s) * Fraction(a) for s, a in zip(problem.svm.sign, result.alpha, strict=True))
+            assert abs(Fraction(result.b) - balance) <= proven["PHINGE.5"]
+        else:
+            assert proven["OWN.6"] > 0.0
 
 
 def test_the_column_is_printed_and_shown_and_data():

@@ -2153,8 +2153,8 @@ function valueOf({ element, values, residual }, step) {
   set(residual, { class: `residual ${holds}`, title: "how far the two sides are apart, relative" });
   residual.textContent = step.residual === null ? "" : `residual ${shown(step.residual, 2)}`;
   const side = (value) => html("span", { class: "side" }, shown(value, 6));
-  const sides = step.left !== null && step.right !== null
-    ? [side(step.left), html("span", { class: "quiet" }, "and"), side(step.right)] : [];
+  const between = html("span", { class: "quiet relation" }, step.relation === "=" ? "and" : step.relation);
+  const sides = step.left !== null && step.right !== null ? [side(step.left), between, side(step.right)] : [];
   values.replaceChildren(...sides);
   if (sides.length && step.of) values.append(html("span", { class: "quiet of" }, ...scripted(step.of)));
   if (step.residual === null) values.append(html("span", { class: "quiet" }, step.reason || "nothing to measure"));
