@@ -328,7 +328,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _iterations(self, found: Any) -> Any:
-        """Iterations that `max_iter` counts: the steps of polishing, which come after them, are no more told."""
+        """Iterations that `max_iter` counts: the steps of polishing, which come after them, are no more told.
+
+        At least one, as scikit-learn has it: looking at a start that needs none is one.
+        """
+        found = np.maximum(found, 1)
         return found if self.max_iter in (NO_LIMIT, None) else np.minimum(found, int(self.max_iter))
 
 

@@ -219,3 +219,13 @@ def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα =
     return (  # (DUAL.1), (HARD.5), (CSVM.5), (NUSVM.5), (PHINGE.5), (SQHINGE.5), (HUBER.5)
         Group("balance", "b", column=sign, total=0.0, ridge=ridge, formula=formula),
     )
+
+
+def first_distinct(E: FloatArray, most: int) -> list[int]:
+    """Where the first, the second, … distinct row of E (m, q) is, up to so many."""
+    left = np.ones(len(E), dtype=bool)
+    found: list[int] = []
+    while len(found) < most and left.any():
+        found.append(int(np.argmax(left)))
+        left &= ~(E[found[-1]] == E).all(axis=1)
+    return found

@@ -47,7 +47,7 @@ from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.program.rows import Group, Part, RowsOfSamples, intercept_group
+from qpsvm.program.rows import Group, Part, RowsOfSamples, first_distinct, intercept_group
 from qpsvm.space.operators import Operator, gathered, mixed, shifted
 
 
@@ -156,7 +156,18 @@ class SVMDual(RowsOfSamples):
         return outline("SVMDual", **shown)
 
     def over(self, gram: Operator) -> SVMDual:
-        """The same dual over another Gram matrix; what is known of this one but for its matrix is known of that."""
+        """The same dual over another Gram matrix; what is known of this one but for its matrix is known of that.
+
+        Parameters
+        ----------
+        gram : Operator, shape (n, n)
+            Over the same samples.
+
+        Returns
+        -------
+        SVMDual
+            With the same rows, bounds and groups.
+        """
         twin = object.__new__(SVMDual)
         twin.__dict__.update(self.__dict__)
         twin.__dict__.pop("matrix", None)
@@ -291,26 +302,19 @@ class SVMDual(RowsOfSamples):
         E = np.column_stack([group.column for group in self.groups])
         known, q = E, len(self.groups)
         if not self.comm.serial:  # more than q of one member say as much as all of them
-            known = self.comm.allgather(E[_first_distinct(E, q + 1)])
-        first = known[_first_distinct(known, q + 1)]
+            known = self.comm.allgather(E[first_distinct(E, q + 1)])
+        first = known[first_distinct(known, q + 1)]
         if len(first) != q or self.penalised:
             names = ", ".join(group.name for group in self.groups)
             raise UnsupportedError(f"the groups {names} share rows in a way that is not supported")
         return first, [(row == E).all(axis=1) for row in first]
 
     @remembered
-    def mixing(self) -> FloatArray:
-        """M with θ = M μ: the distinct rows of E, (q, q); 1 for one group."""
-        if self.users is not None:
-            return self.users.own.mixing
-        if len(self.groups) < 2:
-            return np.eye(len(self.groups))
-        return self._distinct[0]
-
-    @remembered
     def unmixing(self) -> FloatArray:
-        """M⁻¹, with μ = M⁻¹θ: (q, q)."""
-        mixing = self.mixing
+        """M⁻¹, with μ = M⁻¹θ and the distinct rows of E as M, (q, q): 1 for one group."""
+        if self.users is not None:
+            return self.users.own.unmixing
+        mixing = self._distinct[0] if len(self.groups) > 1 else np.eye(len(self.groups))
         if np.linalg.matrix_rank(mixing) < len(mixing):
             raise UnsupportedError(f"the groups {', '.join(group.name for group in self.groups)} are not independent")
         inverse: FloatArray = np.linalg.inv(mixing).astype(np.float64, copy=False)
@@ -373,7 +377,20 @@ class SVMDual(RowsOfSamples):
         return margin
 
     def margin_radius(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:
-        """How far `margin` may be off by rounding at some rows: (r,); 0 where it is a level or a multiplier itself."""
+        """How far `margin` may be off by rounding at some rows; 0 where it is a level or a multiplier itself.
+
+        Parameters
+        ----------
+        multipliers : mapping of str to float
+            By name.
+        rows : ndarray of int, shape (r,), or slice
+            Which rows.
+
+        Returns
+        -------
+        ndarray, shape (r,), or 0
+            Radii.
+        """
         known = 0.0 if self.level_radius is None else self.level_radius[rows]
         if not self.margins:
             return known
@@ -385,16 +402,6 @@ class SVMDual(RowsOfSamples):
             return known
         moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margins)
         return known + (len(self.margins) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
-
-
-def _first_distinct(E: FloatArray, most: int) -> list[int]:
-    """Where the first, the second, … distinct row of E (m, q) is, up to so many."""
-    left = np.ones(len(E), dtype=bool)
-    found: list[int] = []
-    while len(found) < most and left.any():
-        found.append(int(np.argmax(left)))
-        left &= ~(E[found[-1]] == E).all(axis=1)
-    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,7 +108,7 @@ FIRST = ("value", "½‖w‖²", "L", "yᵀα", "all products", "norm and loss",
 def test_both_sides_are_what_numpy_says(machine, kernel, where):
     problem, alpha = problem_of(machine, kernel), points(machine, kernel)[where]
     derivation = qpsvm.derive(problem, alpha=alpha)
-    at = derivation._letters.result
+    at = derivation._quantities.result
     said = numbers(problem, alpha, at.b, at.rho)
     prefix, size, compared = derivation.steps[0].tag.split(".")[0], max(abs(said["P"]), abs(said["D"]), 1e-3), 0
     for number, letters in TABLE[machine].items():
@@ -154,7 +154,7 @@ def test_w_is_the_sum_over_the_samples_wherever_the_samples_are(where):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_b_at_any_alpha_is_the_best_for_its_w(kernel):
     problem, alpha = problem_of("c", kernel), points("c", kernel)["random"]
-    at = qpsvm.derive(problem, alpha=alpha)._letters
+    at = qpsvm.derive(problem, alpha=alpha)._quantities
     best = np.maximum(1 - problem.y * (at.u + at.b), 0).sum()
     others = [np.maximum(1 - problem.y * (at.u + b), 0).sum() for b in problem.y - at.u]
     assert best <= min(others) * (1 + 1e-12)

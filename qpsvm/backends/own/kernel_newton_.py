@@ -31,7 +31,7 @@ from qpsvm.program.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, 
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.svm_dual import Group, Statement, SVMDual
-from qpsvm.solvers.kernel.dual import KernelDual
+from qpsvm.solvers.kernel.dual import NARROW, KernelDual
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import KernelGram
@@ -75,8 +75,8 @@ GRAM_ROWS = 2000
 CROWDED, CROWDED_FACTOR, MODEST = 2.5, 10.0, 8000.0
 #: Seconds of a call, and of its steps times n²; of a ν-SVM.
 CALL, SQUARE, NU_SQUARE = 4e-4, 2e-8, 7e-9
-#: Features up to which few rows support a linear hard margin, and products with the samples that finding them takes.
-NARROW, PASSES = 60, 30.0
+#: Products with the samples that finding the few rows takes that support a linear hard margin of few features.
+PASSES = 30.0
 #: The tolerance of interior points, as a share of that asked for: α alone certifies less well than the pair. The
 #: shortest time that they are handed.
 INSIDE_SHARE, SHORTEST = 1e-2, 1e-9

@@ -99,7 +99,7 @@ def weight_where(left: Term, relation: str, right: Term | float, each: Term, tol
 
     return written(
         rf"\sum_{{%s{RELATIONS[relation][0]}%s}}%s", f"the sum over %s {relation} %s of %s",
-        f"sum((%s {relation} %s) * %s)", find, left, right, each,
+        f"sum((%s {RELATIONS[relation][1]} %s) * %s)", find, left, right, each,
     )  # fmt: skip
 
 

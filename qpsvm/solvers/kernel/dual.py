@@ -47,6 +47,8 @@ from qpsvm.base.arrays.frozen import common_value, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.losses import Loss, at, is_zero
 
+#: Features of a linear hard margin up to which few rows support.
+NARROW = 60
 #: An entry within this share of its interval of the kink is there.
 ON_KINK = 1e-11
 #: What rounding leaves of a sum that is to be met, relative to the sum of all boxes.

@@ -29,7 +29,7 @@ from scipy.linalg import lapack
 
 from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.solvers.kernel.dual import KernelDual
+from qpsvm.solvers.kernel.dual import NARROW, KernelDual
 from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, find_ties, solve_kernel
 from qpsvm.solvers.shared.stopping import StopReason
@@ -173,11 +173,9 @@ class _Active:
 
 
 #: C, in units of one over the mean of K_ii. Beyond the last, α loses the digits that its steps need.
-PENALTIES = (100.0, 1e6)
+PENALTIES = (100.0, 1e4, 1e6)
 #: The gap of the C-SVM that is asked for, as a share of the hard margin's: there slack costs more than C.
 FINER = 0.01
-#: Features of a linear machine up to which few rows support.
-NARROW = 60
 
 
 def solve_kernel_hard(
@@ -226,7 +224,7 @@ def solve_kernel_hard(
         answer, beta, before = replace(answer, iterations=effort.iterations), answer.beta, bound
         bound = int(np.count_nonzero(np.abs(beta) >= C))
         limited = answer.reason not in ("converged", "numerical_error") or effort.exhausted()
-        if limited or not bound or answer.gap > tol or bound > before:
+        if limited or not bound or answer.gap > tol or 2 * bound > before:  # hardly any is freed
             break
     return replace(answer, reason="numerical_error") if bound and answer.reason == "converged" else answer
 

@@ -293,7 +293,7 @@ def solve_kernel(
             coef = None if few is None else np.zeros(problem.n)
             if coef is not None:
                 coef[ties.rows] = few
-    steps, reason = max(effort.iterations + effort.newton_steps, 1), effort.reason(point.gap <= tol)
+    steps, reason = effort.iterations + effort.newton_steps, effort.reason(point.gap <= tol)
     return KernelSolution(point.beta + 0.0, point.b, point.u, point.gap, used, steps, reason, coef, point.tube)
 
 

@@ -240,7 +240,7 @@ def test_solves_in_many_threads_leave_the_filters_of_warnings_alone():
 def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch):
     """And nothing is sharpened: at a million rows that took 20 s."""
     allowed, patience = [], []
-    interpret, count = CSVM.interpret, Counting.counted
+    interpret, count = CSVM.interpret, Counting.with_rounding_bound
     monkeypatch.setattr(
         CSVM, "interpret", lambda self, *a, **k: allowed.append(k["certifying"]) or interpret(self, *a, **k)
     )
@@ -249,7 +249,7 @@ def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch)
         patience.append(patient())
         return count(self, certificate, tol, patient)
 
-    monkeypatch.setattr(Counting, "counted", counted)
+    monkeypatch.setattr(Counting, "with_rounding_bound", counted)
     problem = CSVM(np.tile(X, (5, 1)), np.tile(Y, 5), 1e4, RBF(0.05))
     result = interrupted(lambda: solve(problem, tol=1e-12, check=False))
     assert result.status == "interrupted"
@@ -260,5 +260,5 @@ def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch)
 def test_a_point_that_nobody_has_time_for_is_not_sharpened(monkeypatch):
     monkeypatch.setattr(Counting, "_sharpened", lambda *_: pytest.fail("it takes longer than a certificate"))
     problem = CSVM([[0.3], [1.7e4]], [-1, 1], 1e4)
-    counted = problem.judge.counting.counted(problem.judge.certify(np.full(2, 1e-9)), 0.0, lambda: False)
+    counted = problem.judge.counting.with_rounding_bound(problem.judge.certify(np.full(2, 1e-9)), 0.0, lambda: False)
     assert counted.gap > 0
