@@ -23,7 +23,7 @@ from qpsvm import Problem
 ROOT = Path(qpsvm.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 #: Of the whole package.
-MOST = {"lines": 68_400, "code": 37_300, "files": 344, "rooms": 14, "classes": 479, "constants": 956}
+MOST = {"lines": 68_410, "code": 37_300, "files": 344, "rooms": 14, "classes": 479, "constants": 956}
 #: Of one file and of one folder; the checker is one file so that it can be read and run alone.
 FILE_LINES, FOLDER_FILES, WHOLE = 450, 20, {"checker.py"}
 #: Methods of a problem, and files through which a first solve goes.
