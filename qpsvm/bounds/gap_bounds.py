@@ -378,20 +378,22 @@ class Bounds:
         takers = column
         if svm.users is not None and len(svm.parts) > 1:
             takers = np.where(np.arange(len(column)) < svm.users.own.m, column, 0.0)
-        if off + error > 0.5 * abs(excess):  # of either sign
-            room = np.minimum(point.alpha, point.upper - point.alpha)
+        size, reach = 0.0, 0.0
+        for sign in (1.0, -1.0) if off + error > 0.5 * abs(excess) else (excess,):  # of either sign: the worse of both
+            room = np.where(takers * sign > 0.0, point.alpha, point.upper - point.alpha)
+            with np.errstate(invalid="ignore"):
+                able = np.flatnonzero(room * np.abs(takers) > 2.0 * bound)
+            own = [1.0, 0.0, 0.0, 0.0]
+            if len(able):
+                slacks = np.abs(point.margin[able] - point.yf[able])
+                nearest = int(np.argmin(slacks))
+                own = [0.0, float(slacks[nearest]), *self._moving(point, int(able[nearest]), bound, takers)]
+            told = min(comm.allgather(np.array([own])).tolist())
+            if told[0] != 0.0:
+                break
+            size, reach = max(size, told[2]), max(reach, told[3])
         else:
-            room = np.where(takers * excess > 0.0, point.alpha, point.upper - point.alpha)
-        with np.errstate(invalid="ignore"):
-            able = np.flatnonzero(room * np.abs(takers) > 2.0 * bound)
-        own = [1.0, 0.0, 0.0, 0.0]
-        if len(able):
-            slacks = np.abs(point.margin[able] - point.yf[able])
-            nearest = int(np.argmin(slacks))
-            own = [0.0, float(slacks[nearest]), *self._moving(point, int(able[nearest]), bound, takers)]
-        told = min(comm.allgather(np.array([own])).tolist())
-        if told[0] == 0.0:
-            return told[2], told[3]
+            return size, reach
         # At the largest ν all are at their bounds a_i = s_i/Σs, which are rounded: nothing else has to give.
         upper = np.where(takers != 0.0, point.upper, 0.0)
         own, k = [0.0, 0.0, 0.0], int(np.argmax(upper)) if len(upper) else -1

@@ -324,7 +324,7 @@ def radii(values: Exactly) -> FloatArray | None:
         off = 0.0 if math.isinf(one) else above(abs(values[0] - Fraction(one)))
         return repeated(off, len(values)) if off else None
     with np.errstate(invalid="ignore"):
-        return np.where(np.isinf(near), 0.0, LOOSE * np.abs(near) + UNDERFLOW)
+        return np.where(np.isinf(near), 0.0, (1.0 + 2.0**-40) * UNIT * np.abs(near) + UNDERFLOW)
 
 
 def nearest_float(value: Fraction) -> float:

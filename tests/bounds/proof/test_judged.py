@@ -143,6 +143,17 @@ def test_a_gap_counts_the_rounding_of_weighted_penalties(seed):
     assert proof.least_gap <= result.gap
 
 
+def test_rounded_bounds_that_all_alpha_are_at_leave_a_gap():
+    """What clipping α to C·s leaves of yᵀα is taken from one class or from the other: either has something to give."""
+    problem = qpsvm.PrimalHinge(
+        [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], lam=100.0, sample_weight=[0.1, 0.2, 0.1, 0.2]
+    )
+    result = qpsvm.solve(problem)
+    assert (result.alpha == problem.svm.upper).all()
+    assert problem.svm.upper_radius.all()
+    assert result.verify().gap <= result.gap < 1e-12
+
+
 def test_a_length_is_known_where_its_square_underflows():
     """The rounding of w(α) is a share of ‖β‖ and of the lengths of samples, whatever the size of either."""
     rng = np.random.default_rng(0)
