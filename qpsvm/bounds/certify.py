@@ -278,9 +278,11 @@ def certificate_of(
     point, factor = best.point, 1.0 + best.growth
     b = svm.b(best.levels)
     coef = beta if point.coef is None else point.coef
-    moved: dict[str, Any] = {}
+    moved: dict[str, Any]
     if svm.classes is None:
         plane = space.plane(coef, point.w, b, factor)
+        own = {group.multiplier: best.levels[group.multiplier] for group in svm.margins}
+        moved = {"multipliers": own, "margin": svm.margin(best.levels)}
     else:
         plane, moved = placed(space, svm, coef, point.w, b, best.levels, factor)
     yf = svm.at_rows(point.u) * factor if best.growth or not svm.plain else point.u
@@ -294,9 +296,6 @@ def certificate_of(
     primal = best.primal
     if not math.isfinite(primal):
         dual = svm.comm.sum(float(svm.level @ a)) - dual_cost
-    if not moved:
-        own = {group.multiplier: best.levels[group.multiplier] for group in svm.margins}
-        moved = {"multipliers": own, "margin": svm.margin(best.levels)}
     return made(
         Certificate, svm=svm, alpha=a, yf=yf, b=plane.b, **moved,
         b_interval=(min(low + shift, plane.b), max(high + shift, plane.b)), intervals=every,

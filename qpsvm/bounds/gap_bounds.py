@@ -288,9 +288,7 @@ class Bounds:
             r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
         if self.svm.block > 1:
             return float(self._of_blocks(point, rows, t, r).sum()) * (1.0 + gamma(len(a) + 16))
-        if self.svm.curved:
-            pass
-        elif self.svm.hard is None or self.svm.all_hard:  # (CERT.1), two lines
+        if not self.svm.curved and (self.svm.hard is None or self.svm.all_hard):  # (CERT.1), two lines
             hard = self.svm.all_hard
             high, low = (np.where(e > 0.0, np.inf if hard else (upper - a) * e, -a * e) for e in (t + r, t - r))
             return float(np.add.reduce(np.maximum(high, low))) * (1.0 + gamma(len(a) + 16))
@@ -323,16 +321,15 @@ class Bounds:
         if self.svm.rows is not None or spread is not None:
             moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
             distance += comm.sum(moving) * max(point.factor, 1.0) * FEW
+        distance += (self._scaled or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW  # (COUNT.6), (COUNT.7)
         if self.svm.classes is not None:  # repaired exactly, or not at all
             sums = [total_over(beta, comm) for beta in self.svm.beta(point.alpha).reshape(self.svm.classes.k, -1)]
             broken = any(net or off for net, off in sums) and self.svm.classes.intercept == "free"
-            distance += (self._scaled or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW  # (COUNT.7)
             return (math.inf if broken else distance), moved
         beyond = None if off is None else np.maximum((point.alpha - self.svm.upper) + off, 0.0)
         if beyond is not None:
             rows = np.flatnonzero(beyond)
             distance += comm.sum(float(beyond[rows] @ self.row_sizes(rows))) * max(point.factor, 1.0) * FEW
-            distance += (self._scaled or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW
         for part in self.svm.parts:
             if not part.ridge:
                 apart, grown = self._surplus(point, part, beyond)

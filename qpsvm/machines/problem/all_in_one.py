@@ -110,13 +110,13 @@ class JointProblem(Machine[JointResult]):
     def svm(self) -> SVMDual:
         """The same as the dual of all machines: its rows are pairs (i, c) in order, its values class after class."""
         dual = self.joint
-        sample, rival = np.divmod(dual.places, dual.k)
+        sample, (own, rival) = dual.places // dual.k, dual.pairs
         m, classes = len(sample), range(dual.k if dual.intercept else 0)
         off = radii(active_penalties(self.C, self.samples))
         return SVMDual(
             gram=Repeated(self.space.centred, dual.k), sign=repeated(1.0, m), level=repeated(dual.level, m),
             upper=dual.upper[sample], curvature=repeated(0.0, m), groups=tuple(ClassGroup(dual, c) for c in classes),
-            mix=directions(dual.n, sample, dual.label[sample], rival, dual.k),
+            mix=directions(dual.n, sample, own, rival, dual.k),
             block=dual.k - 1 if dual.shared else 1, classes=dual, upper_radius=None if off is None else off[sample],
         )  # fmt: skip
 

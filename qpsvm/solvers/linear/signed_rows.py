@@ -56,11 +56,6 @@ class SignedRows:
         """Rows of all members."""
         return self.source.total_rows
 
-    @property
-    def row_numbers(self) -> float:
-        """Numbers stored a row, on average: what a product with a row costs."""
-        return self.source.total_entries / max(1, self.total)
-
     def margins(self, W: FloatArray) -> FloatArray:
         """Z W for W (d + 1,): (n,)."""
         self.passes += 1
