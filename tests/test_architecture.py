@@ -29,6 +29,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 #: and from its own as long as that makes no circle. Every file is in one of them.
 ROOMS = (
     {"base"},
+    {"core"},
     {"data"},
     {"space"},
     {"program"},
@@ -47,7 +48,7 @@ ROOMS = (
 )
 LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 #: What our own algorithms may know: arrays, rows, kernels and operators, neither problems nor results.
-BELOW_SOLVERS = {"base", "data", "space", "program", "solvers"}
+BELOW_SOLVERS = {"base", "core", "data", "space", "program", "solvers"}
 #: The families of solvers know what all share, and not each other.
 FAMILIES = {"linear", "kernel", "interior_point", "joint", "study"}
 #: Packages that are imported when first used.

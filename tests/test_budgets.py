@@ -22,8 +22,8 @@ from qpsvm import Problem
 
 ROOT = Path(qpsvm.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-#: Of the whole package.
-MOST = {"lines": 68_410, "code": 37_300, "files": 344, "rooms": 14, "classes": 479, "constants": 956}
+#: Of the whole package. The fifteenth room is `core`, the compiled part, of which others know only functions.
+MOST = {"lines": 68_410, "code": 37_300, "files": 345, "rooms": 15, "classes": 479, "constants": 956}
 #: Of one file and of one folder; the checker is one file so that it can be read and run alone.
 FILE_LINES, FOLDER_FILES, WHOLE = 450, 20, {"checker.py"}
 #: Methods of a problem, and files through which a first solve goes.
