@@ -13,24 +13,24 @@ The compiled loop goes on from any point, on K in single precision. LIBSVM's beg
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from qpsvm import core
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.solvers.kernel.dense import whole_matrix
-from qpsvm.solvers.kernel.dual import DualPoint
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.floor import within
 from qpsvm.solvers.kernel.initial_sets import rough_margin
 from qpsvm.solvers.kernel.kernel_rows import KernelRows
 from qpsvm.solvers.kernel.loop import Samples, by_itself
 from qpsvm.solvers.kernel.newton_step import moving_rows, newton_polish
 from qpsvm.solvers.kernel.nystrom import SingleArray
+from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF
-
-if TYPE_CHECKING:
-    from qpsvm.solvers.kernel.engines import Engines
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,32 @@ class Settings:
 SETTINGS = Settings()
 
 
+class Search(Protocol):
+    """What the baseline needs of `engines.Engines`."""
+
+    blocks: KernelBlocks
+    problem: KernelDual
+    target: float
+    effort: Effort
+    used: str
+
+    @property
+    def best(self) -> DualPoint:
+        """The best point so far."""
+
+    def keep(self, engine: str, point: DualPoint | None) -> bool:
+        """Keep a point if it is the best; whether that ends the search."""
+
+    def newton(self, engine: str, point: DualPoint, reach: float, most: int) -> bool:
+        """Newton steps on a working set, from a point."""
+
+    def measured(self, beta: FloatArray) -> DualPoint:
+        """The point of a feasible β (n,)."""
+
+    def whole_gram(self) -> None:
+        """The engine `gram`."""
+
+
 class WholeLoop:
     """`floor.Baseline` over all rows of an `Engines`.
 
@@ -67,7 +93,7 @@ class WholeLoop:
     least, left: As forecast, of a loop that begins anew.
     """
 
-    def __init__(self, engines: Engines) -> None:
+    def __init__(self, engines: Search) -> None:
         self._engines = engines
         self.spent, self.least, self.left, self._tol = 0.0, 0.0, float("inf"), SETTINGS.first
         self.point: DualPoint | None = engines.best if engines.used != "none" else None
