@@ -51,9 +51,9 @@ from qpsvm.base.arrays.frozen import frozen
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import Engines
-from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.low_rank import LinearSolver
 from qpsvm.solvers.kernel.newton_step import EXACT_ROWS
 from qpsvm.solvers.kernel.nystrom import nystrom_estimate
