@@ -59,7 +59,8 @@ class Stack:
         """The place in `Split.order` of each row: (M,)."""
         counts = self.counts.ravel()
         ends = np.cumsum(counts)
-        return np.arange(ends[-1]) + np.repeat(self.begins.ravel() - (ends - counts), counts)
+        found: IntArray = np.arange(ends[-1]) + np.repeat(self.begins.ravel() - (ends - counts), counts)
+        return found
 
     def sums(self, values: FloatArray) -> FloatArray:
         """The sum over each machine, (P,), of values (M,)."""
