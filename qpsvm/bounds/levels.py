@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import total
 from qpsvm.base.arrays.rounding import UNIT
@@ -95,10 +93,11 @@ def reaches(dual: SVMDual, part: Part, u: FloatArray) -> FloatArray:
 
 def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, float] | None:
     """All θ that minimise (LEVEL.1), given the θ_k; None where no θ satisfies the hard rows."""
-    upper, curvature, column = _of(part, dual.upper), _of(part, dual.curvature), _of(part, part.column)
-    hard = None if dual.hard is None else _of(part, dual.hard)
+    upper, curvature, column = part.of(dual.upper), part.of(dual.curvature), part.of(part.column)
+    hard = None if dual.hard is None else part.of(dual.hard)
     if hard is None:
-        return _soft_interval(points, column, upper, curvature if dual.curved else None, part, dual.comm)
+        weights = upper if part.rows is not None or column is dual.sign else None
+        return _soft_interval(points, column, upper, curvature if dual.curved else None, part, dual.comm, weights)
     low = float(np.max(points, where=hard & (column > 0), initial=-np.inf))
     high = float(np.min(points, where=hard & (column < 0), initial=np.inf))
     if low > high:
@@ -115,7 +114,7 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
 
 def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) -> float | None:
     """The mean of (LEVEL.5) over the free rows of a part, the points being y − u; None where there are none."""
-    a, upper = _of(part, alpha), _of(part, dual.upper)
+    a, upper = part.of(alpha), part.of(dual.upper)
     free = ((a > 0) & (a < upper)).nonzero()[0]  # (LEVEL.5), (CSVM.12), (PHINGE.12): those with 0 < α < C
     if part.column is not dual.sign and part.rows is None:
         free = free[part.column[free] != 0.0]
@@ -123,14 +122,9 @@ def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) ->
         return None
     values = points[free]
     if dual.curved:
-        values = values - _of(part, dual.curvature)[free] * a[free] / _of(part, part.column)[free]
+        values = values - part.of(dual.curvature)[free] * a[free] / part.of(part.column)[free]
     added, count = dual.comm.sums(float(np.add.reduce(values)), len(free))
     return float(added) / count if count else None  # (LEVEL.5), (CSVM.12), (PHINGE.12)
-
-
-def _of(part: Part, vector: NDArray[Any]) -> NDArray[Any]:
-    """The entries of a vector (m,) over the rows of a part."""
-    return vector if part.rows is None else vector[part.rows]
 
 
 def _soft_interval(
@@ -140,13 +134,18 @@ def _soft_interval(
     curvature: FloatArray | None,
     part: Part,
     comm: Communicator,
+    weights: FloatArray | None = None,
 ) -> tuple[float, float]:
-    """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece."""
+    """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece.
+
+    `weights` are U|c|, where these are known.
+    """
     if curvature is not None and comm.any(bool((curvature > 0.0).any())):
         pieces = Pieces(points, column, upper, curvature, part.total, part.ridge, comm)
         first, last = pieces.first(), -pieces.mirrored().first()
         return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
-    weights = upper if part.rows is not None or _all_units(column) else upper * np.abs(column)
+    if weights is None:
+        weights = upper if _all_units(column) else upper * np.abs(column)
     if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
         low, high = quantile_interval(-points, weights, part.total, comm)  # (LEVEL.3), (NUSVM.13)
         return -high, -low

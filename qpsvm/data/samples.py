@@ -124,7 +124,7 @@ class Samples:
     @property
     def comm(self) -> Communicator:
         """Whoever has the other samples."""
-        return self.X.comm if isinstance(self.X, RowSource) else SERIAL
+        return SERIAL if type(self.X) is np.ndarray or not isinstance(self.X, RowSource) else self.X.comm
 
     @property
     def is_sparse(self) -> bool:
@@ -317,7 +317,9 @@ def two_classes(
         return _spread_classes(X, y, sample_weight, class_weight)
     matrix, names = features(X)
     target, classes = as_labels(given(y), matrix.shape[0])
-    weight = weighed(as_weights(sample_weight, target), (target > 0).astype(np.intp), classes, class_weight)
+    weight = as_weights(sample_weight, target)
+    if class_weight is not None:
+        weight = weighed(weight, (target > 0).astype(np.intp), classes, class_weight)
     return Samples(matrix, target, weight, classes, names)
 
 

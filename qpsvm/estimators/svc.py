@@ -97,19 +97,17 @@ class KernelClassifier(SeveralMachines, KernelMachine):
         size = self._scale(together)
         self._solution = together
         self.results_ = together.results
-        coef = together.coef.toarray()
-        support = np.flatnonzero(coef.any(axis=0))
-        support = support[np.argsort(codes[support], kind="stable")]
+        support = together.support[np.argsort(codes[together.support], kind="stable")]
         self._n_support = np.bincount(codes[support], minlength=k).astype(np.int32)
         self._pairs = bool(together.machines[0, 1] >= 0)
         self.n_iter_: Any = np.asarray(self._iterations(together.iterations), dtype=np.int32)
-        coef = coef[:, support] / size[:, None]
+        if self._turned:
+            coef = voting.packed(together.coef, size, codes, support)
+        else:
+            coef = together.coef.toarray()[:, support] / size[:, None]
         sign = -1.0 if self._turned else 1.0
         w = None if together.w is None else sign * (together.w / size[:, None])
-        self._keep_functions(
-            X, kernel, support, voting.packed(coef, self._n_support) if self._pairs else coef,
-            sign * (together.b / size) + 0.0, w,
-        )  # fmt: skip
+        self._keep_functions(X, kernel, support, coef, sign * (together.b / size) + 0.0, w)
 
     @property
     def _turned(self) -> bool:

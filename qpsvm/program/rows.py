@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import freeze_each, remembered
+from qpsvm.base.arrays.frozen import common_value, freeze_each, remembered, repeated
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
@@ -64,6 +64,13 @@ class Part:
 
     def __post_init__(self) -> None:
         freeze_each(self.__dict__.values())
+
+    def of(self, vector: NDArray[Any]) -> NDArray[Any]:
+        """The entries of a vector (m,) over the rows of the part; `repeated` where the vector is."""
+        if self.rows is None:
+            return vector
+        common = common_value(vector)
+        return vector[self.rows] if common is None else repeated(common, int(np.count_nonzero(self.rows)))
 
 
 class RowsOfSamples:

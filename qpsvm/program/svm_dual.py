@@ -40,7 +40,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value, freeze_each, remembered, repeated, times
+from qpsvm.base.arrays.frozen import common_value, freeze_each, made, remembered, repeated, times
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
@@ -49,6 +49,9 @@ from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.rows import Group, Part, RowsOfSamples, first_distinct, intercept_group
 from qpsvm.space.operators import Operator, gathered, mixed, shifted
+
+#: Two products that differ by less than this share of their sum may be the same number.
+ALIKE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +286,7 @@ class SVMDual(RowsOfSamples):
             return cast("tuple[Part, ...]", self.groups)
         if len(self.groups) == 1:
             group = self.groups[0]
-            return (Part(None, group.column, group.total, group.ridge),)
+            return (made(Part, rows=None, column=group.column, total=group.total, ridge=group.ridge),)
         masks = self._distinct[1]
         totals = self.unmixing.T @ np.array([group.total for group in self.groups])
         return tuple(
@@ -315,6 +318,11 @@ class SVMDual(RowsOfSamples):
         if self.users is not None:
             return self.users.own.unmixing
         mixing = self._distinct[0] if len(self.groups) > 1 else np.eye(len(self.groups))
+        if len(mixing) == 2:
+            (a, b), (c, d) = mixing.tolist()
+            if abs(a * d - b * c) > ALIKE * (abs(a * d) + abs(b * c)):
+                size = a * d - b * c
+                return np.array([[d / size, -b / size], [-c / size, a / size]])
         if np.linalg.matrix_rank(mixing) < len(mixing):
             raise UnsupportedError(f"the groups {', '.join(group.name for group in self.groups)} are not independent")
         inverse: FloatArray = np.linalg.inv(mixing).astype(np.float64, copy=False)

@@ -6,12 +6,12 @@ Pairs (i, j), i < j, are in the order (0, 1), (0, 2), …, (k − 2, k − 1), a
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.types import FloatArray, IntArray
 
 
 @lru_cache(maxsize=32)
@@ -49,21 +49,20 @@ def scores(values: FloatArray, k: int) -> FloatArray:
     return total
 
 
-def packed(coef: FloatArray, n_support: NDArray[Any]) -> FloatArray:
-    """LIBSVM's k − 1 rows of coefficients, (k − 1, s), from those of the pairs, (P, s).
+def packed(coef: sp.csr_array, size: FloatArray, codes: IntArray, support: IntArray) -> FloatArray:
+    """LIBSVM's k − 1 rows of coefficients, (k − 1, s), from those of the pairs, each in units of a size.
 
     A support vector of class i has a coefficient for each other class c, in row c where c < i and c − 1 where c > i.
-    Its sign is that of the first class of the pair; of two classes it is that of the second.
+    Its sign is that of the first class of the pair.
 
-    Shapes: coef (P, s), n_support (k,).
+    Shapes: coef (P, n), size (P,), codes (n,), support (s,).
     """
-    k = len(n_support)
-    if k == 2:
-        return coef
-    ends = np.concatenate([[0], np.cumsum(n_support)])
-    rows = np.zeros((k - 1, coef.shape[1]))
-    for p, (i, j) in enumerate(zip(*np.triu_indices(k, 1), strict=True)):
-        of_i, of_j = slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])
-        rows[j - 1, of_i] = -coef[p, of_i]
-        rows[i, of_j] = -coef[p, of_j]
-    return rows + 0.0  # no negative zeros
+    k = int(codes.max()) + 1
+    first, second = np.triu_indices(k, 1)
+    pairs, own = np.repeat(np.arange(len(size)), np.diff(coef.indptr)), codes[coef.indices]
+    rows = np.where(own == first[pairs], second[pairs] - 1, first[pairs])
+    columns = np.empty(len(codes), dtype=np.intp)
+    columns[support] = np.arange(len(support))
+    found = np.zeros((k - 1, len(support)))
+    found[rows, columns[coef.indices]] = -coef.data / size[pairs]
+    return found + 0.0  # no negative zeros

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from math import cos, exp, factorial, pi
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -178,34 +179,36 @@ def test_sizes_are_checked():
         compiled.strip_sums(given(np.ones((5, 2))), np.arange(5), np.arange(5), False, np.ones(5), out)
 
 
-#: The coefficients of `EXP_DOUBLE`, from the highest, and the half width of their interval.
-COEFFICIENTS = [
-    2.5110037605963777712e-8, 2.7632639639041029749e-7, 2.7557240918578969823e-6, 2.4801485482328492419e-5,
-    1.9841269890047113707e-4, 1.3888888952314774652e-3, 8.3333333333196006109e-3, 4.1666666666488095495e-2,
-    0.16666666666666680806, 0.50000000000000183855, 1.0, 1.0,
-]  # fmt: skip
+#: Half the width of the interval of (CEXP.2).
 HALF = Fraction(3466, 10000)
 
 
-def test_the_polynomial_is_the_exponential_to_a_third_of_a_rounding():
-    # p − Σ rᵏ/k! is a polynomial of degree 19 but for a rest. Of M > 19 of Chebyshev's points none of these is larger
-    # anywhere than the largest value there, divided by cos(19π/2M) (Ehlich & Zeller, 1964)
-    c = [Fraction(x) - Fraction(1, factorial(k)) for k, x in enumerate(reversed(COEFFICIENTS))]
+def coefficients():
+    """Those of q of (CEXP.2) in double precision, from the highest."""
+    text = (Path(core.__file__).parent / "c" / "exp.h").read_text()
+    return [float(x) for x in text.split("coefficients[10] = {")[1].split("}")[0].split(",") if x.strip()]
+
+
+def test_the_polynomial_is_the_exponential_to_a_fifth_of_a_rounding():
+    # 1 + r + r²q − Σ rᵏ/k! is a polynomial of degree 19 but for a rest. Of M > 19 of Chebyshev's points none
+    # is larger anywhere than the largest value there, divided by cos(19π/2M) (Ehlich & Zeller, 1964)
+    c = [Fraction(x) - Fraction(1, factorial(k)) for k, x in enumerate([1.0, 1.0, *reversed(coefficients())])]
     c += [-Fraction(1, factorial(k)) for k in range(12, 20)]
     nodes = [HALF * Fraction(cos((2 * k + 1) * pi / 400)) for k in range(200)]
     largest = float(max(abs(sum(x * r**k for k, x in enumerate(c))) for r in nodes)) / cos(19 * pi / 400)
     rest = float(2 * HALF**20 / factorial(20))
-    assert (largest + rest) * exp(HALF) * (1.0 + 1e-6) <= 0.3 * UNIT
-    # the roundings of Horner's rule in (KBLOCK.5), and that of r
-    assert exp(2 * HALF) * (2 * exp(HALF) - 1) + float(HALF) + 0.3 <= 4.4
+    assert (largest + rest) * exp(HALF) * (1.0 + 1e-6) <= 0.2 * UNIT
 
 
-def test_the_core_has_these_coefficients():
-    from pathlib import Path
-
-    text = (Path(core.__file__).parent / "c" / "strips.c").read_text()
-    found = text.split("EXP_DOUBLE[12] = {")[1].split("}")[0].replace("\n", " ").split(",")
-    assert [float(x) for x in found if x.strip()] == COEFFICIENTS
+def test_the_roundings_of_the_exponential():
+    # (KBLOCK.4), in u: those of q, by Horner's rule, of r², of the product, of the sum r + r²q, of 1 + (…), and of r
+    h = float(HALF)
+    q = (exp(h) - 1.0 - h) / h**2
+    parts, of_q = [sum(h ** (k - j) / factorial(k + 2) for k in range(j, 15)) for j in range(11)], 0.0
+    for j in range(9, -1, -1):
+        of_q = h * of_q + h * parts[j + 1] + parts[j]
+    t = of_q * h**2 + q * h**2 + q * h**2 + exp(h) - 1.0
+    assert t * exp(h) + 1.0 + h + 0.2 <= 2.5
 
 
 def exactly(x):
@@ -226,10 +229,13 @@ def test_the_exponential_is_within_its_bound(single):
     found = of_exponents(x, single)
     unit = 2.0**-24 if single else UNIT
     worst = max(abs(float(v / e - 1)) for v, e in zip(found.tolist(), exactly(x), strict=True))
-    assert worst <= (7 if single else 4.4) * unit
+    assert worst <= 2.5 * unit
     if single:  # all floats near the ends of an octave, in steps
         x = np.arange(-40.0, 0.0, 1.1e-5, dtype=np.float32)
-        assert np.abs(of_exponents(x.astype(np.float64), True) / np.exp(x.astype(np.float64)) - 1.0).max() <= 7 * unit
+        assert (
+            np.abs(of_exponents(x.astype(np.float64), True) / np.exp(x.astype(np.float64)) - 1.0).max()
+            <= 2.5 * unit + 1e-15
+        )
 
 
 def hostile(name, rng):

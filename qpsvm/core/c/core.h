@@ -19,6 +19,7 @@ enum { PLAIN = 0, AVX2 = 1, AVX512 = 2 };
 extern int core_level;
 
 /* Functions that a part of the core gives the module; the last entry is empty. */
+extern PyMethodDef descent_methods[];
 extern PyMethodDef loop_methods[];
 extern PyMethodDef strips_methods[];
 

@@ -5,9 +5,6 @@
 #include "core.h"
 #include <stdlib.h>
 #include <string.h>
-#if X86
-#include <immintrin.h>
-#endif
 
 /* Tiles of rows in a strip, its columns, and its features, in bytes; features packed, and rows mirrored, at a time. */
 #define STRIP_TILES 40
@@ -50,16 +47,6 @@ typedef struct {
 
 static inline Py_ssize_t least(Py_ssize_t x, Py_ssize_t y) { return x < y ? x : y; }
 
-/* Coefficients of e^r, |r| ≤ .3466, from the highest: the largest relative error is in (KBLOCK.4). */
-static const double EXP_DOUBLE[12] = {
-    2.5110037605963777712e-8, 2.7632639639041029749e-7, 2.7557240918578969823e-6, 2.4801485482328492419e-5,
-    1.9841269890047113707e-4, 1.3888888952314774652e-3, 8.3333333333196006109e-3, 4.1666666666488095495e-2,
-    0.16666666666666680806,   0.50000000000000183855,   1.0,                      1.0,
-};
-static const float EXP_SINGLE[6] = {
-    0.008369148491f, 0.04191750725f, 0.1666650526f, 0.4999886938f, 1.000000011f, 1.000000075f,
-};
-
 static inline double number(const char *at, Py_ssize_t k) {
     double x;
     memcpy(&x, at + 8 * k, 8);
@@ -72,111 +59,28 @@ static inline Py_ssize_t row_of(const Side *side, Py_ssize_t k) {
     return (Py_ssize_t)row;
 }
 
-#define BYTES 16
+#define LEVEL 0
 #define ROWS 4
-#define REAL float
-#define BITS int32_t
-#define NAME(function) function##_single_plain
-#define FMA(x, y, z) ((x) * (y) + (z))
-#define LARGER(x, y) ((V)(((I)(x) & ((x) > (y))) | ((I)(y) & ~((x) > (y)))))
-#include "strips.h"
-#undef REAL
-#undef BITS
-#undef NAME
-#undef FMA
-#undef LARGER
-#define REAL double
-#define BITS int64_t
-#define NAME(function) function##_double_plain
-#define FMA(x, y, z) ((x) * (y) + (z))
-#define LARGER(x, y) ((V)(((I)(x) & ((x) > (y))) | ((I)(y) & ~((x) > (y)))))
-#include "strips.h"
-#undef REAL
-#undef BITS
-#undef NAME
-#undef FMA
-#undef LARGER
-#undef BYTES
+#include "vectors.h"
+#include "exp.h"
+#include "strips_precisions.h"
+#undef LEVEL
 #undef ROWS
-
 #if X86
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
-#define BYTES 32
+#define LEVEL 1
 #define ROWS 6
-#define REAL float
-#define BITS int32_t
-#define NAME(function) function##_single_avx2
-#define FMA(x, y, z) _mm256_fmadd_ps(x, y, z)
-#define LARGER(x, y) _mm256_max_ps(x, y)
-#include "strips.h"
-#undef REAL
-#undef BITS
-#undef NAME
-#undef FMA
-#undef LARGER
-#define REAL double
-#define BITS int64_t
-#define NAME(function) function##_double_avx2
-#define FMA(x, y, z) _mm256_fmadd_pd(x, y, z)
-#define LARGER(x, y) _mm256_max_pd(x, y)
-#include "strips.h"
-#undef REAL
-#undef BITS
-#undef NAME
-#undef FMA
-#undef LARGER
-#undef BYTES
+#include "vectors.h"
+#include "exp.h"
+#include "strips_precisions.h"
+#undef LEVEL
 #undef ROWS
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
-
-#if X86
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,fma")
-#endif
-#define BYTES 64
+#define LEVEL 2
 #define ROWS 12
-#define REAL float
-#define BITS int32_t
-#define NAME(function) function##_single_avx512
-#define FMA(x, y, z) _mm512_fmadd_ps(x, y, z)
-#define LARGER(x, y) _mm512_max_ps(x, y)
-#include "strips.h"
-#undef REAL
-#undef BITS
-#undef NAME
-#undef FMA
-#undef LARGER
-#define REAL double
-#define BITS int64_t
-#define NAME(function) function##_double_avx512
-#define FMA(x, y, z) _mm512_fmadd_pd(x, y, z)
-#define LARGER(x, y) _mm512_max_pd(x, y)
-#include "strips.h"
-#undef REAL
-#undef BITS
-#undef NAME
-#undef FMA
-#undef LARGER
-#undef BYTES
+#include "vectors.h"
+#include "exp.h"
+#include "strips_precisions.h"
+#undef LEVEL
 #undef ROWS
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 #endif
 
 typedef int Strips(const Job *job, Look *look);

@@ -1,44 +1,16 @@
-/* Kernel values of one level of instructions and one precision. Included again for each of them, with the macros
-   REAL, BYTES of a vector, ROWS of a tile, BITS (the integer of REAL's size), NAME(function), FMA(a, b, c) = ab + c and
-   LARGER(a, b), which is b where either is no number.
+/* Kernel values of one level of instructions and one precision. Included again for each of them, after `vectors.h` and
+   `exp.h`, with REAL, ROWS of a tile and NAME(function).
 
    A tile is ROWS × 2 vectors of accumulators, which stay in registers: its rows are read from a group, (d, ROWS), one
    number for a whole vector, its columns from a panel, (d, COLUMNS). Both are packed from the samples by `packed`. */
-#define LANES ((int)(BYTES / sizeof(REAL)))
+#define LANES ((Py_ssize_t)(sizeof(V) / sizeof(REAL)))
 #define COLUMNS (2 * LANES)
-
-typedef REAL NAME(V) __attribute__((vector_size(BYTES)));
-typedef BITS NAME(I) __attribute__((vector_size(BYTES)));
 /* A number in every lane: x − 0 is x, where 0 + x would be an addition. */
 #define ALL(x) ((REAL)(x) - (V){0})
-#define V NAME(V)
-#define I NAME(I)
-
-/* (KBLOCK.4): e^x for x ≥ −40, which smaller ones are raised to; what is no number stays so. */
-static inline __attribute__((always_inline)) V NAME(exponential)(V x) {
-    const int digits = sizeof(REAL) == 8 ? 52 : 23;
-    const V shift = ALL((sizeof(REAL) == 8 ? 0x1.8p52 : 0x1.8p23));
-    x = LARGER(ALL(-40), x);
-    V whole = FMA(x, ALL(0x1.71547652b82fep0), shift), n = whole - shift, r, p;
-    if (sizeof(REAL) == 8) {
-        r = FMA(n, ALL(-0x1.62e42feep-1), x);
-        r = FMA(n, ALL(-0x1.a39ef35793c76p-33), r);
-        p = ALL(EXP_DOUBLE[0]);
-#pragma GCC unroll 11
-        for (int k = 1; k < 12; k++) p = FMA(p, r, ALL(EXP_DOUBLE[k]));
-    } else {
-        r = FMA(n, ALL(-0x1.63p-1), x);
-        r = FMA(n, ALL(0x1.bd0106p-13), r);
-        p = ALL(EXP_SINGLE[0]);
-#pragma GCC unroll 6
-        for (int k = 1; k < 6; k++) p = FMA(p, r, ALL(EXP_SINGLE[k]));
-    }
-    return (V)((I)p + ((I)whole << digits)); /* times 2ⁿ */
-}
 
 /* K of a tile from aᵀc, or of (KBLOCK.1) from the exponent: (scale·aᵀc + shift) to a whole power, or e^x. */
-static inline __attribute__((always_inline)) V NAME(value)(V x, const Kernel *kernel) {
-    if (!kernel->power) return NAME(exponential)(x);
+INLINE V NAME(value)(V x, const Kernel *kernel) {
+    if (!kernel->power) return EXP(x);
     V base = FMA(x, ALL(kernel->scale), ALL(kernel->shift)), found = base;
     for (int bit = kernel->first; bit; bit >>= 1) {
         found *= found;
@@ -49,7 +21,7 @@ static inline __attribute__((always_inline)) V NAME(value)(V x, const Kernel *ke
 
 /* Some features of `count` rows from `first` on, `together` side by side: (groups, features, together); and their
    −½‖a‖². Rows beyond the last are 0. A few features at a time: what is written stays in the cache. */
-static void NAME(packed)(const Side *side, Py_ssize_t first, Py_ssize_t count, int together, Py_ssize_t from,
+static TARGET void NAME(packed)(const Side *side, Py_ssize_t first, Py_ssize_t count, int together, Py_ssize_t from,
                          Py_ssize_t d, REAL *out, REAL *half) {
     for (Py_ssize_t j0 = 0; j0 < count; j0 += together, out += d * together)
         for (Py_ssize_t k0 = 0; k0 < d; k0 += PACKED)
@@ -74,12 +46,12 @@ typedef struct {
 } NAME(Packed);
 
 /* Where the accumulators of a tile wait. */
-static inline __attribute__((always_inline)) REAL *NAME(waiting)(const NAME(Packed) *p, Py_ssize_t r, Py_ssize_t c) {
+INLINE REAL *NAME(waiting)(const NAME(Packed) *p, Py_ssize_t r, Py_ssize_t c) {
     return p->waits + (c / COLUMNS * STRIP_TILES + r / ROWS) * ROWS * COLUMNS;
 }
 
 /* The accumulators of a tile: from −½‖a‖² − ½‖c‖², or from what waits, with the products of some features. */
-static inline __attribute__((always_inline)) void NAME(tile)(V sum[ROWS][2], const Strip *strip, const NAME(Packed) *p,
+INLINE void NAME(tile)(V sum[ROWS][2], const Strip *strip, const NAME(Packed) *p,
                                                              Py_ssize_t r, Py_ssize_t c) {
     const REAL *group = p->groups + r * strip->features, *panel = p->panels + c * strip->features;
     if (strip->begins) {
@@ -105,7 +77,7 @@ static inline __attribute__((always_inline)) void NAME(tile)(V sum[ROWS][2], con
 }
 
 /* What a finished tile adds to the sums over its rows, for every column: Σ_r w_r K_rc. */
-static inline __attribute__((always_inline)) void NAME(summed)(V sum[ROWS][2], const Kernel *kernel, const REAL *weights,
+INLINE void NAME(summed)(V sum[ROWS][2], const Kernel *kernel, const REAL *weights,
                                                                V total[2]) {
 #pragma GCC unroll 12
     for (int r = 0; r < ROWS; r++) {
@@ -116,7 +88,7 @@ static inline __attribute__((always_inline)) void NAME(summed)(V sum[ROWS][2], c
 }
 
 /* The sums of a panel, added to what is there of them: in double precision. */
-static void NAME(added)(const Job *job, Py_ssize_t column, Py_ssize_t columns, const V total[2]) {
+static TARGET void NAME(added)(const Job *job, Py_ssize_t column, Py_ssize_t columns, const V total[2]) {
     REAL values[COLUMNS];
     memcpy(values, total, sizeof values);
     for (Py_ssize_t c = 0; c < columns && c < COLUMNS; c++) {
@@ -126,7 +98,7 @@ static void NAME(added)(const Job *job, Py_ssize_t column, Py_ssize_t columns, c
 }
 
 /* A finished tile of `rows` × `columns` to where it stands in the matrix. */
-static inline __attribute__((always_inline)) void NAME(stored)(V sum[ROWS][2], const Job *job, Py_ssize_t row,
+INLINE void NAME(stored)(V sum[ROWS][2], const Job *job, Py_ssize_t row,
                                                                Py_ssize_t column, Py_ssize_t rows, Py_ssize_t columns) {
     const size_t size = sizeof(REAL) * (size_t)(columns < COLUMNS ? columns : COLUMNS);
     char *out = job->out + ((job->row + row) * job->width + job->column + column) * (Py_ssize_t)sizeof(REAL);
@@ -138,7 +110,7 @@ static inline __attribute__((always_inline)) void NAME(stored)(V sum[ROWS][2], c
 }
 
 /* What a block has left of the diagonal, once more on its other side: eight columns at a time. */
-static void NAME(mirrored)(const Job *job, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t columns) {
+static TARGET void NAME(mirrored)(const Job *job, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t columns) {
     const Py_ssize_t size = sizeof(REAL), width = job->width * size;
     const Py_ssize_t top = job->row + row, left = job->column + column;
     const char *from = job->out + top * width + left * size;
@@ -150,7 +122,7 @@ static void NAME(mirrored)(const Job *job, Py_ssize_t row, Py_ssize_t column, Py
 }
 
 /* Sums of one strip, down its columns; or, where features are left (`ends` is 0), accumulators that wait. */
-static void NAME(sums)(const Job *job, const Strip *strip, const NAME(Packed) *p) {
+static TARGET void NAME(sums)(const Job *job, const Strip *strip, const NAME(Packed) *p) {
     for (Py_ssize_t c = 0; c < strip->columns; c += COLUMNS) {
         V total[2] = {{0}, {0}};
         for (Py_ssize_t r = 0; r < strip->rows; r += ROWS) {
@@ -166,7 +138,7 @@ static void NAME(sums)(const Job *job, const Strip *strip, const NAME(Packed) *p
 }
 
 /* Values of one strip, along its rows; of a symmetric matrix as far as the diagonal, and mirrored. */
-static void NAME(values)(const Job *job, const Strip *strip, const NAME(Packed) *p) {
+static TARGET void NAME(values)(const Job *job, const Strip *strip, const NAME(Packed) *p) {
     Py_ssize_t done = 0;
     for (Py_ssize_t r = 0; r < strip->rows; r += ROWS) {
         const Py_ssize_t row = strip->row + r, end = r + ROWS < strip->rows ? r + ROWS : strip->rows;
@@ -186,7 +158,7 @@ static void NAME(values)(const Job *job, const Strip *strip, const NAME(Packed) 
 
 /* All of a job, in strips of rows × columns that stay in the second-level cache with what is packed of their samples;
    and of so many features that panels stay in the first. Returns 0, or −1 without memory, or where it was ended. */
-static int NAME(strips)(const Job *job, Look *look) {
+static TARGET int NAME(strips)(const Job *job, Look *look) {
     const Py_ssize_t d = job->left.samples->d, block = d < FEATURES ? d : FEATURES;
     const Py_ssize_t height = STRIP_TILES * ROWS, width = STRIP_COLUMNS;
     const Py_ssize_t waits = d > block ? height * width : 0;
@@ -223,7 +195,5 @@ static int NAME(strips)(const Job *job, Look *look) {
 }
 
 #undef ALL
-#undef V
-#undef I
 #undef LANES
 #undef COLUMNS

@@ -170,7 +170,7 @@ def _settled(stack: Stack, data: FloatArray, loop: Loop, alpha: FloatArray) -> F
     W = np.zeros((P, data.shape[1])) if kind is LinearValues else None
     for p in range(P):
         part, nu = stack.part(p), None if stack.nu is None else float(stack.nu[p])
-        values, y, upper = kind(data, stack.slices[p]), stack.sign[part], stack.upper[part]
+        values, y, upper = kind(data, stack.slices(p)), stack.sign[part], stack.upper[part]
         found = settle(values, y, upper, alpha[part], nu)
         finer = again(stack, p, data, loop) if found is None else None
         if finer is not None:

@@ -66,7 +66,8 @@ def loop_points(
         if rest:
             parts.append(whole[0])
             continue
-        for (i, j), (first, second) in zip(split.pairs.tolist(), stack.slices, strict=True):
+        for p, (i, j) in enumerate(split.pairs.tolist()):
+            first, second = stack.slices(p)
             parts += [whole[j - 1, first], whole[i, second]]
     alpha = np.concatenate(parts)
     if stack.nu is not None:

@@ -123,7 +123,7 @@ def newton_points(split: Split, stack: Stack, Z: FloatArray) -> tuple[Found, Int
     if kept == "free":
         penalty[-1] = 0.0
     for p in range(P):
-        part, parts = stack.part(p), stack.slices[p]
+        part, parts = stack.part(p), stack.slices(p)
         own = with_ones[parts[0]] if len(parts) == 1 else np.concatenate([with_ones[each] for each in parts])
         y, delta = stack.sign[part], stack.curvature[part]
         solved = newton(own, y, 1.0 / delta, penalty)

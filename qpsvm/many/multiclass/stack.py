@@ -21,13 +21,14 @@ from qpsvm.many.multiclass.split import REST, Split
 class Stack:
     """The rows of P machines, M in all.
 
-    slices: Where the rows of each machine are in `Split.order`: of a pair, those of two classes.
+    begins, counts (P, c): The rows of each machine are c slices of `Split.order`: of a pair, those of two classes.
     ends (P + 1,): Where the rows of each begin, and where the last ones end.
     sign, upper, curvature (M,): y, U and δ.
     nu (P,) or None: The sum of α, of ν-SVMs.
     """
 
-    slices: list[tuple[slice, ...]]
+    begins: IntArray
+    counts: IntArray
     ends: IntArray
     sign: FloatArray
     upper: FloatArray
@@ -37,7 +38,7 @@ class Stack:
     @property
     def machines(self) -> int:
         """P."""
-        return len(self.slices)
+        return len(self.begins)
 
     def part(self, p: int) -> slice:
         """The rows of a machine."""
@@ -48,10 +49,18 @@ class Stack:
         """How many rows each machine has: (P,)."""
         return np.diff(self.ends)
 
+    def slices(self, p: int) -> tuple[slice, ...]:
+        """Where the rows of a machine are in `Split.order`."""
+        both = zip(self.begins[p].tolist(), self.counts[p].tolist(), strict=True)
+        return tuple(slice(begin, begin + count) for begin, count in both)
+
     @cached_property
     def places(self) -> IntArray:
         """The place in `Split.order` of each row: (M,)."""
-        return np.concatenate([np.arange(part.start, part.stop) for parts in self.slices for part in parts])
+        counts = self.counts.ravel()
+        ends = np.cumsum(counts)
+        found: IntArray = np.arange(ends[-1]) + np.repeat(self.begins.ravel() - (ends - counts), counts)
+        return found
 
     def sums(self, values: FloatArray) -> FloatArray:
         """The sum over each machine, (P,), of values (M,)."""
@@ -69,23 +78,18 @@ class Stack:
 
 def stacked(split: Split, prices: FloatArray) -> Stack:
     """The rows of the machines of a split, for U (r,) over its `order`."""
-    ends = split.ends.tolist()
-    slices: list[tuple[slice, ...]] = []
-    signs: list[float] = []
-    counts: list[int] = []
-    for i, j in split.pairs.tolist():
-        if j == REST:
-            slices.append((slice(0, ends[-1]),))
-            signs += [-1.0, 1.0, -1.0]
-            counts += [ends[i], ends[i + 1] - ends[i], ends[-1] - ends[i + 1]]
-        else:
-            slices.append((slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])))
-            signs += [-1.0, 1.0]
-            counts += [ends[i + 1] - ends[i], ends[j + 1] - ends[j]]
-    lengths = [sum(part.stop - part.start for part in parts) for parts in slices]
-    sign = np.repeat(signs, counts)
-    upper = np.concatenate([prices[part] for parts in slices for part in parts])
-    return Stack(slices, np.concatenate([[0], np.cumsum(lengths)]), sign, upper, np.zeros(len(sign)))
+    ends = split.ends
+    first = split.pairs[:, 0]
+    if split.pairs[0, 1] == REST:
+        begins, counts = np.zeros((split.k, 1), dtype=np.intp), np.full((split.k, 1), ends[-1])
+        parts = np.column_stack([ends[first], ends[first + 1] - ends[first], ends[-1] - ends[first + 1]])
+        sign = np.repeat(np.tile([-1.0, 1.0, -1.0], split.k), parts.ravel())
+    else:
+        begins = ends[split.pairs]
+        counts = ends[split.pairs + 1] - begins
+        sign = np.repeat(np.tile([-1.0, 1.0], len(first)), counts.ravel())
+    stack = Stack(begins, counts, np.concatenate([[0], np.cumsum(counts.sum(axis=1))]), sign, sign, np.zeros(len(sign)))
+    return replace(stack, upper=prices[stack.places])
 
 
 def with_squares(stack: Stack) -> Stack:

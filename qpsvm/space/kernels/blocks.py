@@ -8,17 +8,15 @@
 
 The compiled core (core/c/strips.c) begins a sum with −½‖a‖² − ½‖c‖², adds the products, and takes it in registers to
 
-    (KBLOCK.4)  eˣ = 2ⁿ eʳ,  n the whole number next to x/ln 2,  r = x − n ln 2 by two parts of ln 2, the first product
-                of which is exact,  |r| ≤ h = .3466,  eʳ by a polynomial p of degree 11, by Horner's rule
-    (KBLOCK.5)  r is off by less than hu, p from eʳ by .3u eʳ;  a step of Horner's rule rounds product and sum, and is
-                multiplied by r as often as steps follow:  in all e^{2h}(2eʰ − 1)u = 3.7u;  so the core's exp is within
-                4.4u of eˣ, and (ACC.3) counts 8u.  In single precision p is off by 2.8u, exp by 7u
+    (KBLOCK.4)  eˣ = 2ⁿ(1 + (r + r²q)) of (CEXP.1), (CEXP.2), core/c/exp.h:  r = x − n ln 2 is off by less than hu,
+                |r| ≤ h = .3466, the polynomial by .2u;  the roundings of q and of r², the product and the sum are .9u
+                of eʳ, the last one is 1u:  within 2.5u of eˣ, of which (ACC.3) counts 8;  in either precision
 
 Exponents below −40 are raised to that, where (‖a‖ + ‖c‖)² allows any (`RBF` says why).
 Single precision is for prediction: which rows matter, where a solve may start. What is certified is in double.
 Whole powers (γxᵀz + r)^p come from the core, too: (d + 3)p + p − 1 roundings, which `accuracy` counts. Rows so
-long that (KBLOCK.1) would cancel, sparse samples too wide to store densely, and every other kernel go through the kernel
-object; an explicit Gram matrix is read.
+long that (KBLOCK.1) would cancel, sparse samples too wide to store densely, and every other kernel go through the
+kernel object; an explicit Gram matrix is read.
 
 Kernel values of new samples with vectors that stay: what can be made of the vectors is made once.
 
@@ -109,13 +107,13 @@ class KernelBlocks:
 
     def _scale(self, gamma: float) -> None:
         """(KBLOCK.1), where rounding and memory allow."""
-        X = self.X
-        if sp.issparse(X):
+        X, sparse = self.X, not isinstance(self.X, np.ndarray)
+        if sparse:
             if 8.0 * X.shape[0] * X.shape[1] > DENSE_BYTES:
                 return
             X = X.toarray()
         origin = np.add.reduce(X) / len(X)
-        if sp.issparse(self.X) and squared_norms(X).max() <= AS_LONG * squared_norms(X - origin).max():
+        if sparse and squared_norms(X).max() <= AS_LONG * squared_norms(X - origin).max():
             origin = np.zeros_like(origin)  # what is not stored stays 0, which no rounding touches
             self.terms = int(np.diff(sp.csr_array(self.X).indptr).max())
         a, half = scaled(X, origin, math.sqrt(2.0 * gamma))

@@ -78,7 +78,7 @@ def rough(stack, data, kind, alpha):
     """The points of some α, as they are."""
     u, b, W = np.empty(len(alpha)), np.empty(stack.machines), np.zeros((stack.machines, data.shape[1]))
     for p in range(stack.machines):
-        part, values = stack.part(p), kind(data, stack.slices[p])
+        part, values = stack.part(p), kind(data, stack.slices(p))
         u[part], b[p] = bulk.as_it_is(values, stack.sign[part], stack.upper[part], alpha[part])
         W[p] = getattr(values, "w", 0.0)
     return bulk.Found(alpha, u, b, np.ones(len(b)), W if kind is LinearValues else None)
