@@ -389,23 +389,22 @@ class Bounds:
         if svm.users is not None and len(svm.parts) > 1:
             takers = np.where(np.arange(len(column)) < svm.users.own.m, column, 0.0)
         size, reach = 0.0, 0.0
-        either = off + error > 0.5 * abs(excess)  # its sign is not known
-        signs = (1.0, -1.0) if either else (excess,)
-        if either:  # one row with room on both sides will do
-            both = np.minimum(point.alpha, point.upper - point.alpha) * np.abs(takers)
-            signs = (0.0,) if comm.any(bool((both > 2.0 * bound).any())) else signs
-        for sign in signs:  # the worse of both
-            room = np.where(takers * sign > 0.0, point.alpha, point.upper - point.alpha)
-            if sign == 0.0:
-                room = np.minimum(point.alpha, point.upper - point.alpha)
+        weights, left = np.abs(takers), point.upper - point.alpha
+        # of either sign, where that is not known: a row with room on both sides, or else the worse of two
+        for sign in (0.0, 1.0, -1.0) if off + error > 0.5 * abs(excess) else (excess,):
+            room = np.where(takers * sign > 0.0, point.alpha, left) if sign else np.minimum(point.alpha, left)
             with np.errstate(invalid="ignore"):
-                able = np.flatnonzero(room * np.abs(takers) > 2.0 * bound)
+                able = (room * weights > 2.0 * bound).nonzero()[0]
             own = [1.0, 0.0, 0.0, 0.0]
             if len(able):
                 slacks = np.abs(point.margin[able] - point.yf[able])
                 nearest = int(np.argmin(slacks))
                 own = [0.0, float(slacks[nearest]), *self._moving(point, int(able[nearest]), bound, takers)]
             told = min(comm.allgather(np.array([own])).tolist())
+            if sign == 0.0:
+                if told[0] == 0.0:
+                    return told[2], told[3]
+                continue
             if told[0] != 0.0:
                 break
             size, reach = max(size, told[2]), max(reach, told[3])

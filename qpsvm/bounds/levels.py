@@ -196,6 +196,8 @@ class Pieces:
         known = column != 0.0
         self.points, self.column, self.upper = points[known], column[known], upper[known]
         self.curvature, self.e, self.ridge, self.comm = curvature[known], e, ridge, comm
+        self.jumps = self.curvature == 0.0
+        self._some = bool(self.jumps.any())
 
     def mirrored(self) -> Pieces:
         """The same in −θ."""
@@ -204,12 +206,13 @@ class Pieces:
     def slope(self, theta: float, right: bool) -> float:
         """h′ at θ, from the right or from the left where it jumps."""
         t = (self.points - theta) * self.column
+        if not self._some:
+            a = np.minimum(np.maximum(t, 0.0) / self.curvature, self.upper)
+            return self.e + self.ridge * theta - self.comm.sum(float(self.column @ a))
         with np.errstate(divide="ignore", invalid="ignore"):
             a = np.minimum(np.maximum(t, 0.0) / self.curvature, self.upper)
-        jumps = self.curvature == 0.0
-        if jumps.any():
-            inside = (t > 0) | ((t == 0) & ((self.column < 0) == right))
-            a = np.where(jumps, np.where(inside, self.upper, 0.0), a)
+        inside = (t > 0) | ((t == 0) & ((self.column < 0) == right))
+        a = np.where(self.jumps, np.where(inside, self.upper, 0.0), a)
         return self.e + self.ridge * theta - self.comm.sum(float(self.column @ a))
 
     def first(self) -> float:

@@ -55,6 +55,7 @@ from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import Engines
 from qpsvm.solvers.kernel.low_rank import LinearSolver
+from qpsvm.solvers.kernel.newton_step import EXACT_ROWS
 from qpsvm.solvers.kernel.nystrom import nystrom_estimate
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
@@ -372,6 +373,8 @@ def unit_of(blocks: KernelBlocks, problem: KernelDual) -> float:
         return spread
     if problem.total or problem.divided:
         rows, total = _some(problem.n), problem.mass or problem.total
+        if problem.n <= EXACT_ROWS:  # the engine makes the whole matrix anyhow
+            blocks.all()
         values = blocks.block(rows, rows[:SAMPLED])
         f = problem.level[rows] - total * (values * (problem.sign[rows[:SAMPLED]] if problem.divided else 1.0)).mean(1)
         spread, size = _spread(f), abs(total) * float(np.abs(blocks.diagonal(rows)).max())
