@@ -179,12 +179,12 @@ def test_sizes_are_checked():
         compiled.strip_sums(given(np.ones((5, 2))), np.arange(5), np.arange(5), False, np.ones(5), out)
 
 
-#: Half the width of the interval of (CEXP.2).
+#: h of (KBLOCK.4).
 HALF = Fraction(3466, 10000)
 
 
 def coefficients():
-    """Those of q of (CEXP.2) in double precision, from the highest."""
+    """Those of q of (KBLOCK.4) in double precision, from the highest."""
     text = (Path(core.__file__).parent / "c" / "exp.h").read_text()
     return [float(x) for x in text.split("coefficients[10] = {")[1].split("}")[0].split(",") if x.strip()]
 

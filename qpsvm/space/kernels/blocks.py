@@ -8,7 +8,7 @@
 
 The compiled core (core/c/strips.c) begins a sum with −½‖a‖² − ½‖c‖², adds the products, and takes it in registers to
 
-    (KBLOCK.4)  eˣ = 2ⁿ(1 + (r + r²q)) of (CEXP.1), (CEXP.2), core/c/exp.h:  r = x − n ln 2 is off by less than hu,
+    (KBLOCK.4)  eˣ = 2ⁿ(1 + (r + r²q)), q a polynomial (core/c/exp.h):  r = x − n ln 2 is off by less than hu,
                 |r| ≤ h = .3466, the polynomial by .2u;  the roundings of q and of r², the product and the sum are .9u
                 of eʳ, the last one is 1u:  within 2.5u of eˣ, of which (ACC.3) counts 8;  in either precision
 
