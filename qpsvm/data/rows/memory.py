@@ -128,6 +128,11 @@ class ArrayRows(RowSource):
     def whole(self) -> Matrix | None:
         return self._parts[0]
 
+    def sum_of_squares(self) -> float:
+        if not self.is_sparse:
+            return super().sum_of_squares()
+        return self.comm.sum(sum(float(part.data @ part.data) for part in self._parts))
+
     @property
     def entries(self) -> int:
         return sum(block.entries for block in self._blocks)

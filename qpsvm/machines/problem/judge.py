@@ -105,7 +105,8 @@ def polished(
     judge, comm = problem.judge, problem.comm
     svm, space, n, alpha = judge.svm, judge.space, comm.count(judge.svm.m), certificate.alpha
     free = (alpha > 0) & (alpha < svm.upper)
-    cheap = n <= FEW_ROWS or (n <= MANY_ROWS and comm.count(int(np.count_nonzero(free))) <= FEW_FREE)
+    few = n <= MANY_ROWS and comm.count(int(np.count_nonzero(free))) <= FEW_FREE
+    cheap = few or (n <= FEW_ROWS and not space.is_linear)  # a linear machine's solver took less than a factor would
     enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
     if not certificate.gap <= enough:
         return polish(svm, certificate, judge.certify, clock=clock, each=each)
