@@ -129,9 +129,8 @@ class ArrayRows(RowSource):
         return self._parts[0]
 
     def sum_of_squares(self) -> float:
-        if not self.is_sparse:
-            return super().sum_of_squares()
-        return self.comm.sum(sum(float(part.data @ part.data) for part in self._parts))
+        stored = (part.data if self.is_sparse else part.ravel(order="K") for part in self._parts)
+        return self.comm.sum(sum(float(values @ values) for values in stored))
 
     @property
     def entries(self) -> int:

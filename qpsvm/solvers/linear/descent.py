@@ -101,8 +101,11 @@ def _reach(problem: RowProblem) -> float:
     """The mean of C‖(x, 1)‖²."""
     losses = problem.losses
     penalty = 1.0 / mean(losses.curvature) if losses.endless else losses.jump
-    squares = problem.rows.column_squares()
-    return penalty * float(squares[: -1 if problem.free_intercept else None].sum()) / max(problem.rows.n, 1)
+    rows = problem.rows
+    squares = rows.source.sum_of_squares() / max(rows.n, 1) - (
+        0.0 if rows.mean is None else float(rows.mean @ rows.mean)
+    )
+    return penalty * (max(squares, 0.0) + (0.0 if problem.free_intercept else rows.unit))
 
 
 def most_reach(n: int) -> float:
