@@ -196,6 +196,8 @@ _kept_order = lru_cache(maxsize=1024)(_order)
 
 def _coarse(size: Size) -> Size:
     """The size with what is of data, and of no shape, in whole powers of 2: estimates are no better than that."""
+    if not size.linear:
+        return size
     reach, stakes = (
         math.ldexp(1.0, round(math.log2(value))) if 0.0 < value < math.inf else value
         for value in (size.reach, size.stakes)

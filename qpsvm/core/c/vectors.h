@@ -2,7 +2,7 @@
    and levels 1 and 2 are for X86 alone.
 
    FV has FLOATS floats, HV half as many, DV as many doubles as HV has floats. +, −, * and < are those of GCC's vector
-   types. Here is what those lack: FMA(a, b, c) = ab + c, rounded once where the processor can; LARGER(a, b), which is b
+   types. Here is what those lack: FMA(a, b, c) = ab + c, rounded once where the processor can; LARGER(a, b) and SMALLER(a, b), which are b
    where either is no number; a mask of the entries with a > b, and a choice by it. `IN(name)` is a name in this level,
    TARGET marks its functions, INLINE its small ones, which are always inlined. */
 #include "core.h"
@@ -18,6 +18,7 @@
 #undef FMA_D
 #undef LARGER_F
 #undef LARGER_D
+#undef SMALLER_D
 #undef ABOVE
 #undef CHOSEN
 #undef MASK
@@ -30,6 +31,7 @@
 #define FMA_D(a, b, c) ((DV)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
 #define LARGER_F(a, b) ((FV)_mm512_max_ps((__m512)(a), (__m512)(b)))
 #define LARGER_D(a, b) ((DV)_mm512_max_pd((__m512d)(a), (__m512d)(b)))
+#define SMALLER_D(a, b) ((DV)_mm512_min_pd((__m512d)(a), (__m512d)(b)))
 #define MASK __mmask8
 #define ABOVE(a, b) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_GT_OQ)
 #define CHOSEN(mask, a, b) ((DV)_mm512_mask_blend_pd(mask, (__m512d)(b), (__m512d)(a)))
@@ -41,6 +43,7 @@
 #define FMA_D(a, b, c) ((DV)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #define LARGER_F(a, b) ((FV)_mm256_max_ps((__m256)(a), (__m256)(b)))
 #define LARGER_D(a, b) ((DV)_mm256_max_pd((__m256d)(a), (__m256d)(b)))
+#define SMALLER_D(a, b) ((DV)_mm256_min_pd((__m256d)(a), (__m256d)(b)))
 #define MASK __m256d
 #define ABOVE(a, b) _mm256_cmp_pd((__m256d)(a), (__m256d)(b), _CMP_GT_OQ)
 #define CHOSEN(mask, a, b) ((DV)_mm256_blendv_pd((__m256d)(b), (__m256d)(a), mask))
@@ -52,6 +55,7 @@
 #define FMA_D(a, b, c) ((a) * (b) + (c))
 #define LARGER_F(a, b) ((FV)(((IV)(a) & ((a) > (b))) | ((IV)(b) & ~((a) > (b)))))
 #define LARGER_D(a, b) CHOSEN(ABOVE(a, b), a, b)
+#define SMALLER_D(a, b) CHOSEN(ABOVE(b, a), a, b)
 #define MASK LV
 #define ABOVE(a, b) ((LV)((a) > (b)))
 #define CHOSEN(mask, a, b) ((DV)(((LV)(a) & (mask)) | ((LV)(b) & ~(mask))))

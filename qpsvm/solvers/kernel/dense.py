@@ -18,7 +18,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import in_tiles, strips
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.libsvm import ENTRIES, Effort
+from qpsvm.solvers.kernel.effort import ENTRIES, Effort
 from qpsvm.solvers.kernel.newton_step import ROUNDING, ROUNDS, moving_rows
 from qpsvm.solvers.kernel.nystrom import RIDGE, SingleArray, single_product
 from qpsvm.space.kernels.blocks import SYMMETRIC_STRIP, KernelBlocks, entry_seconds
@@ -38,7 +38,7 @@ def dense_point(
 
     Shapes: beta (n,).
     """
-    K = _whole(blocks, effort)
+    K = whole_matrix(blocks, effort)
     if K is None:
         return None
     everything = np.arange(problem.n)
@@ -65,7 +65,7 @@ def dense_point(
     return best
 
 
-def _whole(blocks: KernelBlocks, effort: Effort) -> SingleArray | None:
+def whole_matrix(blocks: KernelBlocks, effort: Effort) -> SingleArray | None:
     """K, (n, n) float32; None where time runs out."""
     n = blocks.n
     K: SingleArray = np.empty((n, n), dtype=np.float32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 
 import numpy as np
@@ -12,16 +11,16 @@ from sklearn.datasets import make_moons
 import qpsvm
 from qpsvm.backends.own.kernel_newton_ import over_factor
 from qpsvm.base.arrays.frozen import repeated
-from qpsvm.base.resources.limits import one_thread
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step
 from qpsvm.solvers.kernel.dual import KernelDual, spread_residue
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet
-from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.loop import working_set_loop
 from qpsvm.solvers.kernel.newton_step import box_step, newton_polish
 from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution
 from qpsvm.solvers.kernel.portfolio import solve_kernel as solve_dual
-from qpsvm.solvers.kernel.working_set import Plan, Stage, loop_with_fixed_rows, solve_from
+from qpsvm.solvers.kernel.working_set import Plan, Stage, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Polynomial
 
@@ -255,21 +254,6 @@ def test_nearly_all_rows_free() -> None:
     assert certified(solution, X, y, 100.0, RBF(1.0)) <= TOL
 
 
-@pytest.mark.slow
-def test_a_busy_machine_chooses_the_same_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an engine may take is counted in processor time: others that share the machine do not matter."""
-    X, y = samples(2500, 12, "plain", 11)
-    fill = KernelBlocks.fill
-
-    def slowly(self: KernelBlocks, out: np.ndarray, start: int) -> None:
-        time.sleep(0.04)
-        fill(self, out, start)
-
-    monkeypatch.setattr(KernelBlocks, "fill", slowly)
-    with one_thread():  # as in `solve`: threads of BLAS that wait for each other count as work
-        assert solve_kernel(RBF(1.0), X, y, 100.0, tol=TOL).engine == "dense"
-
-
 def test_one_number_for_all_is_seen_to_be_one() -> None:
     X, y = samples(300, 3, "plain", 14)
     one = KernelDual.of_hinges(y, repeated(2.0, len(y)))
@@ -302,7 +286,7 @@ def test_any_first_guess_ends_at_the_solution(rough: bool) -> None:
 
 
 def test_rows_at_rest_are_counted_in_the_loop() -> None:
-    """LIBSVM's loop on a working set finds what it finds over all rows where the others are at the right bound."""
+    """The loop on a working set finds what it finds over all rows where the others are at the right bound."""
     X, y = samples(200, 3, "plain", 15)
     problem, K = KernelDual.of_hinges(y, repeated(0.5, len(y))), RBF(0.3)(X, X)
     whole = newton_polish(K, problem, kernel_libsvm.libsvm_loop(problem, K).beta, 1e-10).point
@@ -310,10 +294,9 @@ def test_rows_at_rest_are_counted_in_the_loop() -> None:
     resting = np.where(np.isin(np.arange(len(y)), rows), 0.0, whole.beta)
     assert 0 < np.count_nonzero(resting) < np.count_nonzero(whole.beta)
     part = problem.part(rows, resting)
-    square = K[np.ix_(np.append(rows, [0, 0]), np.append(rows, [0, 0]))]
-    beta = loop_with_fixed_rows(part, square, (K @ resting)[rows], 1e-6, Effort())
-    assert beta is not None
-    np.testing.assert_allclose(beta, whole.beta[rows], atol=1e-4)
+    found = working_set_loop(part, K[np.ix_(rows, rows)], 1e-6, fixed=(K @ resting)[rows])
+    assert found.finished
+    np.testing.assert_allclose(found.beta, whole.beta[rows], atol=1e-4)
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from qpsvm.bounds import points as spanned
 from qpsvm.bounds.points import Span
 from qpsvm.solvers.kernel import low_rank
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.portfolio import solve_kernel
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.pivoted_cholesky import pivoted_factor
@@ -196,14 +196,6 @@ def test_without_a_linear_solver_it_is_refused_or_left_out() -> None:
 
 
 # --- when it is chosen ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_it_is_chosen_where_few_features_hardly_tell_the_labels() -> None:
-    X, y = hardly_told(6000)
-    result = qpsvm.solve(CSVM(X, y, kernel=RBF(0.5)))
-    assert result.status == "optimal"
-    assert "low_rank" in result.solver.status
 
 
 @pytest.mark.slow
