@@ -7,9 +7,9 @@ first of its rivals (`floor`), by
 
     (BASE.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows
 
-The u of the loop and of the steps is rough, but on F. It is made anew in double precision where that matters, before the
-steps and after them, and more steps follow if the target was not reached. The compiled loop goes on from any point, so
-it can be stopped at any time. LIBSVM's begins anew, and runs but once.
+The u of the loop and of the steps is rough, but on F. It is made anew in double precision where that matters, before
+the steps and after them, and more steps follow if the target was not reached. The compiled loop goes on from any point,
+so it can be stopped at any time. LIBSVM's begins anew, and runs but once.
 """
 
 from __future__ import annotations
@@ -145,7 +145,6 @@ class WholeLoop:
         found = engines.effort.loop(problem, self._data, self._tol, start=start, u=u)  # type: ignore[arg-type]
         self.point = engines.measured(found.beta) if found.u is None else problem.point(found.beta, found.u)
         engines.effort.report("loop", problem.n, self.point.gap)
-        engines.keep("libsvm", self.point)
         return found.finished or not engines.effort.late()
 
     def _moving(self) -> int:
@@ -176,16 +175,13 @@ class WholeLoop:
         for _ in range(SETTINGS.refreshes):
             polished = newton_polish(K, problem, point.beta, target, SETTINGS.most, point.u, effort.late)
             effort.newton_steps += polished.steps
-            point = polished.point
+            point = polished.point if polished.point.gap > target else self._exactly(polished.point)
             effort.report("Newton", polished.largest, point.gap)
-            if point.gap > target or effort.late():
-                break
-            point = self._exactly(point)
-            if point.gap <= target:
+            if polished.point.gap > target or point.gap <= target or effort.late():
                 break
         self.point = point
         engines.keep("libsvm", point)
-        return engines.best.gap <= target
+        return bool(engines.best.gap <= target)
 
     def _exactly(self, point: DualPoint) -> DualPoint:
         """The point with u in double precision, wherever that matters."""

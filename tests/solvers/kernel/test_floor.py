@@ -161,7 +161,8 @@ def test_newton_steps_that_get_nowhere_leave_it_to_the_loop(monkeypatch: pytest.
     nowhere: Callable[[], bool] = lambda: False  # noqa: E731
     monkeypatch.setattr(loop, "newton", nowhere)
     race(loop, [Rival("newton", loop.newton_seconds, nowhere, again=True)], engines.effort)
-    assert engines.best.gap <= 1e-3
+    assert loop.point is not None
+    assert loop.point.gap <= 1e-3
 
 
 def test_nothing_is_kept_of_what_newton_steps_read() -> None:
@@ -169,5 +170,5 @@ def test_nothing_is_kept_of_what_newton_steps_read() -> None:
     streamed, K = Streamed(KernelBlocks(RBF(0.3), X)), RBF(0.3)(X, X)
     for some in (np.array([5]), np.arange(40, 3, -1), np.array([5, 60]), np.arange(90)):
         np.testing.assert_allclose(streamed.square(some), K[np.ix_(some, some)], rtol=1e-12)
-        np.testing.assert_allclose(streamed.product(some, some + 1.0), (some + 1.0) @ K[some], rtol=1e-5)
+        np.testing.assert_allclose(streamed.product(some, some + 1.0), (some + 1.0) @ K[some], atol=1e-5 * some.sum())
     assert len(streamed) == streamed.trace() == 90
