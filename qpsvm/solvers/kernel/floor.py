@@ -24,7 +24,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Protocol
 
-from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.effort import Effort
 
 #: σ.
 SHARE = 0.3
@@ -55,45 +55,52 @@ class Baseline(Protocol):
 
 @dataclass(frozen=True)
 class Rival:
-    """An engine: its name, the seconds that it is forecast to take, and its run, which says whether it has solved."""
+    """An engine.
+
+    forecast: Says how many seconds it will take, as things stand.
+    run: Whether it has solved.
+    again: Whether it may be tried again from where the baseline then stands.
+    """
 
     name: str
-    seconds: float
+    forecast: Callable[[], float]
     run: Callable[[], bool]
+    again: bool = False
 
 
 @contextmanager
 def within(effort: Effort, seconds: float) -> Iterator[None]:
     """A clock of its own for a part of a solve: it is late after so many seconds, or where the whole is."""
     outer, limit, shortened = effort.clock, effort.seconds, effort.shortened
-    inner = copy(outer)
-    inner.limit = max(min(outer.limit or float("inf") if outer.limit != 0 else 0.0, outer.seconds + seconds), 0.0)
-    if inner.limit == float("inf"):
-        inner.limit = None
-    effort.clock, effort.seconds = inner, inner.limit
+    if seconds < outer.left:
+        effort.clock = copy(outer)
+        effort.clock.limit = effort.seconds = outer.seconds + max(seconds, 0.0)
     try:
         yield
     finally:
-        effort.clock, effort.seconds, effort.shortened = outer, limit, shortened
+        effort.clock, effort.seconds = outer, limit
+        effort.shortened = shortened or (effort.shortened and effort.late())
 
 
 def race(baseline: Baseline, rivals: Iterable[Rival], effort: Effort) -> bool:
-    """Rivals in the order of their forecasts, each within (FLOOR.2), and the baseline; whether it is solved."""
+    """Rivals, one after the other, each within (FLOOR.2), and the baseline; whether it is solved."""
     used = 0.0
-    for rival in sorted(rivals, key=lambda one: one.seconds):
-        if effort.late() or not rival.seconds <= baseline.left:
-            break
-        wanted = (used + rival.seconds) / SHARE - baseline.spent - baseline.least
-        if wanted > 0.0 and not baseline.resumes:
-            continue
-        if wanted > 0.0 and baseline.go(wanted):
-            return True
-        if effort.late() or not rival.seconds <= baseline.left:
-            break
-        allowed, began = SHARE * (baseline.spent + baseline.least) - used, effort.clock.seconds
-        with within(effort, allowed):
-            solved = rival.run()
-        if solved:
-            return True
-        used += effort.clock.seconds - began
+    for rival in rivals:
+        while not effort.late():
+            seconds = rival.forecast()
+            wanted = (used + seconds) / SHARE - baseline.spent - baseline.least
+            if not seconds <= baseline.left or (wanted > 0.0 and not baseline.resumes):
+                break
+            if wanted > 0.0:
+                if baseline.go(max(wanted, SHARE * baseline.spent)):
+                    return True
+                continue
+            began = effort.clock.seconds
+            with within(effort, SHARE * (baseline.spent + baseline.least) - used):
+                solved = rival.run()
+            used += effort.clock.seconds - began
+            if solved:
+                return True
+            if not rival.again:
+                break
     return not effort.late() and baseline.go(float("inf"))

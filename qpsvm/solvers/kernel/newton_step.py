@@ -175,8 +175,8 @@ def _without_ridge(
 NEGLIGIBLE = 1e-2
 #: ρ in units of max|s_F|/C̄, and the least in units of κ (KNEWTON.3).
 PROXIMITY, LEAST_RIDGE = 0.1, 1e-11
-#: A step length below this, or no descent at all, asks for a larger ρ: σ times `STIFFEN`. After a step it is less again,
-#: but not at once: where K_FF is singular the next one would be too short, too.
+#: A step length below this, or no descent at all, asks for a larger ρ: σ times `STIFFEN`. After a step it is less
+#: again, but not at once: where K_FF is singular the next one would be too short, too.
 SHORT_STEP, STIFFEN, SOFTEN = 0.1, 100.0, 10.0
 #: Retries with a larger ρ in one run: short steps are taken afterwards.
 STIFFENINGS = 30

@@ -255,9 +255,7 @@ class WorkingSet:
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
         if many:
             return gap, self.outside[_largest(reach, (reach > -SETTINGS.lookahead).nonzero()[0], self._company(wrong))]
-        worst = float(
-            reach[near].max(initial=0.0)
-        )  # on their right side by more than others are on the wrong one: not next
+        worst = float(reach[near].max(initial=0.0))  # rows that are as far on their right side are not next
         return gap, self.outside[reach > -worst] if worst > 0.0 else self.outside[:0]
 
     def _join(self, added: IntArray) -> None:
