@@ -209,6 +209,15 @@ class KernelBlocks:
         index = np.arange(self.n) if rows is None else rows
         return self.block(index, index)
 
+    def rough(self, rows: IntArray, room: NDArray[np.float32]) -> NDArray[np.float32]:
+        """K[rows][:, rows] in single precision: (r, r), in `room`, (r² or more,)."""
+        out = room[: len(rows) ** 2].reshape(len(rows), len(rows))
+        if self.fast and self.single and self.whole is None:
+            left, right = self._factors(rough=True)
+            return exp_in_place(np.matmul(left[rows], right[rows].T, out=out), self.floored)
+        out[...] = self.block(rows, rows, rough=True)
+        return out
+
     def grown(self, K: FloatArray, rows: IntArray, added: IntArray, rough: bool = False) -> FloatArray:
         """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r)."""
         r, m = len(rows), len(rows) + len(added)
