@@ -28,8 +28,10 @@ from qpsvm.base.errors import (
     nearest,
 )
 from qpsvm.program.costs import Cost, Import, Size
+from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import Statement
+from qpsvm.program.solution import Solver
+from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import LowRank
 
 
@@ -172,6 +174,55 @@ class Backend(ABC):
             return "?" if self.outside else built_in_version()
         there = self.loads is None or importable(self.loads.module)
         return installed_version(package) if there else None
+
+    def reported(self, raw: str) -> Solver:
+        """Who answers, and in what words.
+
+        Parameters
+        ----------
+        raw : str
+            The solver's own word for how it ended.
+
+        Returns
+        -------
+        Solver
+            With this backend's name and version.
+        """
+        return Solver(self.name, self.version() or "?", raw)
+
+    def direct(self, svm: SVMDual) -> bool:  # noqa: ARG002  (others look)
+        """Whether it solves a machine's dual without a QP being written down, by `on_dual`.
+
+        Parameters
+        ----------
+        svm : SVMDual
+            Of a machine that the backend takes.
+
+        Returns
+        -------
+        bool
+            False for what takes QPs.
+        """
+        return False
+
+    def on_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualAnswer:
+        """The answer for a machine's dual, in its own units.
+
+        Parameters
+        ----------
+        svm : SVMDual
+            Of a machine that the backend takes.
+        limits : Limits
+            With a start, if any, that is an α.
+        options : mapping of str to object
+            The solver's own settings.
+
+        Returns
+        -------
+        DualAnswer
+            In the units of the machine.
+        """
+        raise NotImplementedError(f"{self.name} takes a QP")
 
     def require(self) -> None:
         """Check that the package is installed.

@@ -10,11 +10,11 @@ import importlib.metadata
 import importlib.util
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,11 +31,16 @@ from qpsvm.base.errors import (
 )
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.progress import Clock, held
+from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.svm_dual import SVMDual
 
 if TYPE_CHECKING:
     from qpsvm.solvers.shared.stopping import Ended
+
+
+T = TypeVar("T")
 
 
 @cache
@@ -201,8 +206,61 @@ def without_point(qp: QP, solver: Solver) -> QPSolution:
     return QPSolution(qp, Status.NUMERICAL_ERROR, solver)
 
 
+def on_dual(backend: Any, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualAnswer:
+    """What a backend answers that takes a machine's dual itself; without its point where that is not finite."""
+    began = time.perf_counter()
+
+    def run() -> DualAnswer:
+        try:
+            return backend.on_dual(svm, limits, options)  # type: ignore[no-any-return]
+        except BROKEN as error:
+            return DualAnswer(Status.NUMERICAL_ERROR, backend.reported(broke(error, options)))
+
+    answer = named(backend.name, svm.m, options, run)
+    if answer.alpha is not None and not all(all_finite(part) for part in (answer.alpha, answer.w) if part is not None):
+        answer.alpha = answer.w = None
+        if answer.status in (Status.OPTIMAL, Status.INACCURATE):
+            answer.status, answer.solver = Status.NUMERICAL_ERROR, answer.solver._replace(status=NOT_FINITE)
+    answer.solve_time = time.perf_counter() - began
+    return answer
+
+
 #: What solvers raise when the value of a setting is wrong.
 REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
+
+
+#: What they raise where numbers break down.
+BROKEN = (ArithmeticError, np.linalg.LinAlgError)
+
+
+def broke(error: Exception, options: Mapping[str, Any]) -> str:
+    """The raw status of a solver in which numbers broke down; raises what a setting that is too large has made."""
+    if options and isinstance(error, REFUSALS):
+        raise error
+    return f"raised {type(error).__name__}: {error}"
+
+
+def named(solver: str, n: int, options: Mapping[str, Any], run: Callable[[], T]) -> T:
+    """What a run over n variables returns; what it raises because of settings, or of memory, is said in our words.
+
+    Raises ParameterError, TooLargeError.
+    """
+    try:
+        return run()
+    except REFUSALS as error:
+        if not options:
+            raise
+        plain = (int, float, str)  # what else there is says little, and at length
+        settings = ", ".join(f"{k}={v!r}" if isinstance(v, plain) else k for k, v in options.items())
+        why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ParameterError(f"{solver} refused its settings {settings}: {why}") from error
+    except MemoryError as error:
+        if isinstance(error, TooLargeError):
+            raise
+        raise TooLargeError(
+            f"{solver} ran out of memory on a QP of {n} variables: use fewer rows, or osqp on the primal form where "
+            "the kernel is linear"
+        ) from error
 
 
 class Compiled(ABC):
@@ -309,23 +367,8 @@ class Compiled(ABC):
     def _solved(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         """`solve`, of what has been checked."""
         began = time.perf_counter()
-        try:
-            with one_thread(), held() if self.backend.abilities.polls else nullcontext():
-                solution = self._answered(limits, options)
-        except REFUSALS as error:
-            if not options:
-                raise
-            plain = (int, float, str)  # what else there is says little, and at length
-            settings = ", ".join(f"{k}={v!r}" if isinstance(v, plain) else k for k, v in options.items())
-            why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise ParameterError(f"{self.backend.name} refused its settings {settings}: {why}") from error
-        except MemoryError as error:
-            if isinstance(error, TooLargeError):
-                raise
-            raise TooLargeError(
-                f"{self.backend.name} ran out of memory on a QP of {self.qp.n} variables: use fewer rows, or osqp on "
-                "the primal form where the kernel is linear"
-            ) from error
+        with one_thread(), held() if self.backend.abilities.polls else nullcontext():
+            solution = named(self.backend.name, self.qp.n, options, lambda: self._answered(limits, options))
         return solution.changed(solve_time=time.perf_counter() - began)
 
     @abstractmethod
@@ -345,10 +388,8 @@ class Compiled(ABC):
                 return self._measurable(answer)
         try:
             return self._measurable(self._run(limits, options))
-        except (ArithmeticError, np.linalg.LinAlgError) as error:
-            if options and isinstance(error, REFUSALS):  # a setting that is too large
-                raise
-            return without_point(self.qp, self._reported(f"raised {type(error).__name__}: {error}"))
+        except BROKEN as error:
+            return without_point(self.qp, self.backend.reported(broke(error, options)))
 
     def _measurable(self, answer: QPSolution) -> QPSolution:
         """The answer; without its point where a number of that is not finite: nothing could be measured there."""
@@ -362,7 +403,7 @@ class Compiled(ABC):
 
     def _reported(self, raw: str) -> Solver:
         """Who answers, and in what words."""
-        return Solver(self.backend.name, self.backend.version() or "?", raw)
+        return self.backend.reported(raw)  # type: ignore[no-any-return]
 
     def _answer(
         self, status: Status, solver: Solver, iterations: int | None, x: FloatArray | None = None, **parts: Any

@@ -162,9 +162,17 @@ class Accuracy:
         """What ρ_i is multiplied by in (ACC.2)."""
         if w is not None:
             return gamma(self._width + 6) * length_above(w) + UNDERFLOW
-        support = np.flatnonzero(beta)
-        size = float(np.abs(beta[support]) @ self.sizes(support)) * (1.0 + gamma(len(support)))
-        return (self.epsilon + gamma(len(support) + 6)) * size
+        size, terms = self.size(beta)
+        return (self.epsilon + gamma(terms + 6)) * size
+
+    def size(self, beta: FloatArray) -> tuple[float, int]:
+        """Σ|β_i| ρ_i from above, and how many terms that has."""
+        terms = int(np.count_nonzero(beta))
+        common = None if self._sizes is None else common_value(self._sizes)
+        if common is not None:
+            return common * float(np.add.reduce(np.abs(beta))) * (1.0 + gamma(terms + 1)), terms
+        support = beta.nonzero()[0]
+        return float(np.abs(beta[support]) @ self.sizes(support)) * (1.0 + gamma(terms)), terms
 
     def weight_radius(self, beta: FloatArray) -> float:
         """How far Σβ_i z_i may be from what was computed, in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
@@ -182,7 +190,7 @@ class Accuracy:
 
         Shapes: beta, rest (n,).
         """
-        support = np.flatnonzero(beta)
+        support = beta.nonzero()[0]
         parts_of = [beta[support]] if rest is None else [beta[support], rest[support]]
         if self.comm.count(len(parts_of) * len(support)) * self.space.samples.d > AFFORDABLE:
             return None
@@ -223,7 +231,7 @@ class Accuracy:
             starts = range(0, len(rows), step)
             parts = [self._sharp_linear(rows[i : i + step], weights, levels[i : i + step]) for i in starts]
         else:
-            support = np.flatnonzero(coef)
+            support = coef.nonzero()[0]
             cost = len(rows) * len(support) * (self._width if isinstance(space.kernel, Polynomial) else 1)
             if not space.is_plain or not len(support) or cost > AFFORDABLE:
                 return None
@@ -263,7 +271,7 @@ class Accuracy:
         Whatever 1ᵀβ is. None where it is more, where there are too many rows, and for other kernels: the values of an
         RBF kernel are positive.
         """
-        space, kernel, support = self.space, self.space.kernel, np.flatnonzero(beta)
+        space, kernel, support = self.space, self.space.kernel, beta.nonzero()[0]
         m = len(support)
         if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, Polynomial):
             return None
@@ -281,7 +289,7 @@ class Accuracy:
         In long doubles, and for an RBF kernel from K − 1, which 1ᵀβ = 0 allows: 1 would swamp a small γ. None where it
         is more, where there are too many rows, and where long doubles are no longer than others.
         """
-        space, kernel, support = self.space, self.space.kernel, np.flatnonzero(beta)
+        space, kernel, support = self.space, self.space.kernel, beta.nonzero()[0]
         m = len(support)
         if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, (RBF, Polynomial)):
             return None

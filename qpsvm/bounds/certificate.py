@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value, freeze_each, total
+from qpsvm.base.arrays.frozen import common_value, total
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.resources.communicator import quantile_interval
@@ -197,7 +197,9 @@ class Certificate:
         copy.__dict__.update(self.__dict__)
         if not KIND_OF.isdisjoint(parts):
             copy.__dict__.pop("kind", None)
-        freeze_each(parts.values())
+        for part in parts.values():
+            if type(part) is np.ndarray:
+                part.flags.writeable = False
         copy.__dict__.update(parts)
         return copy
 

@@ -136,7 +136,9 @@ def _measure(
     if growth or not found[3] > 0.0 or not svm.scalable or svm.curved or not svm.bounded:
         return [_measured(svm, point, growth, *found, slopes, dual_cost)]
     first = _measured(svm, point, 0.0, *found, slopes, dual_cost)
-    if not found[3] < ALL_BUT_SEPARATED * svm.comm.sum(float(svm.upper.sum())) * float(svm.common_level or 1.0):
+    if not found[3] < ALL_BUT_SEPARATED * svm.comm.sum(float(np.add.reduce(svm.upper))) * float(
+        svm.common_level or 1.0
+    ):
         return [first]  # the loss is at most the deepest slack times ΣU
     multipliers, intervals = found[0], found[1]
     depth = _deepest(svm, point.u, multipliers)

@@ -134,7 +134,7 @@ class Bounds:
             return None
         samples = np.unique(self.svm.samples_of(rows))
         if self.homogeneous:
-            samples = np.union1d(samples, np.flatnonzero(point.coef))
+            samples = np.union1d(samples, point.coef.nonzero()[0])
         found = row_radii(self.accuracy.space, samples, point.coef)
         if found is None:
             return None
@@ -168,7 +168,7 @@ class Bounds:
                 bounded = a[part] == upper[part]
                 edge = r + FEW * self._knee(part) if self.svm.curved else r
                 settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
-            kept.append(np.flatnonzero(~settled) + start)
+            kept.append((~settled).nonzero()[0] + start)
             losses += self.losses(part, t - r)
             if off is not None:
                 highest = largest_in_block(t + r, block)
@@ -415,18 +415,18 @@ class Bounds:
 
     def _size(self, point: Certificate) -> float:
         """Σ|coef_i| ρ_i."""
-        support = np.flatnonzero(point.coef)
-        return float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+        return self.accuracy.size(point.coef)[0] * FEW
 
     def _weight_below(self, point: Certificate) -> float:
         """A lower bound of ‖w‖."""
         if point.w is not None:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
-        support = np.flatnonzero(point.coef)
-        error = self._kappa(point) * self._size(point)
+        size, terms = self.accuracy.size(point.coef)
+        error = self._kappa(point) * FEW * size
         if point.value_radius is not None:
+            support = point.coef.nonzero()[0]
             error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
-        return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))
+        return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(terms + 8)) - error, 0.0))
 
 
 def multiplier(point: Certificate, group: Group) -> float:

@@ -98,7 +98,8 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
     upper, curvature, column = _of(part, dual.upper), _of(part, dual.curvature), _of(part, part.column)
     hard = None if dual.hard is None else _of(part, dual.hard)
     if hard is None:
-        return _soft_interval(points, column, upper, curvature if dual.curved else None, part, dual.comm)
+        weights = upper if part.rows is not None or column is dual.sign else None
+        return _soft_interval(points, column, upper, curvature if dual.curved else None, part, dual.comm, weights)
     low = float(np.max(points, where=hard & (column > 0), initial=-np.inf))
     high = float(np.min(points, where=hard & (column < 0), initial=np.inf))
     if low > high:
@@ -140,13 +141,18 @@ def _soft_interval(
     curvature: FloatArray | None,
     part: Part,
     comm: Communicator,
+    weights: FloatArray | None = None,
 ) -> tuple[float, float]:
-    """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece."""
+    """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece.
+
+    `weights` are U|c|, where these are known.
+    """
     if curvature is not None and comm.any(bool((curvature > 0.0).any())):
         pieces = Pieces(points, column, upper, curvature, part.total, part.ridge, comm)
         first, last = pieces.first(), -pieces.mirrored().first()
         return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
-    weights = upper if part.rows is not None or _all_units(column) else upper * np.abs(column)
+    if weights is None:
+        weights = upper if _all_units(column) else upper * np.abs(column)
     if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
         low, high = quantile_interval(-points, weights, part.total, comm)  # (LEVEL.3), (NUSVM.13)
         return -high, -low

@@ -53,7 +53,7 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     if dual.users is not None:
         return _beside_users(dual, dual.users, alpha)
     equalities = [part for part in dual.parts if not part.ridge]
-    if not np.abs(alpha).max(initial=0.0) <= LARGEST:
+    if not np.maximum.reduce(np.abs(alpha), initial=0.0) <= LARGEST:
         alpha = np.clip(alpha, -LARGEST, LARGEST)
     if dual.mirrored and not dual.margins:
         alpha = one_sided(dual, alpha)

@@ -124,7 +124,7 @@ class Samples:
     @property
     def comm(self) -> Communicator:
         """Whoever has the other samples."""
-        return self.X.comm if isinstance(self.X, RowSource) else SERIAL
+        return SERIAL if type(self.X) is np.ndarray or not isinstance(self.X, RowSource) else self.X.comm
 
     @property
     def is_sparse(self) -> bool:

@@ -51,7 +51,7 @@ from qpsvm.machines.infeasible.separability import HullDistance, nearest_hulls, 
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.judge import with_rounding_bound
 from qpsvm.program.record import Record
-from qpsvm.program.solution import QPSolution, Status
+from qpsvm.program.solution import Status
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.gram import PSDRule
 
@@ -163,10 +163,15 @@ class HardMargin(Problem):
         return shared or nearest_hulls(self.space, self.labels, hint, stopped)
 
     def _judge(
-        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
+        self,
+        certificate: Certificate,
+        said: Status,
+        tol: float,
+        polished: bool,
+        clock: Clock | None,
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
         if self.constraints:
-            return self._judge_with_rows(certificate, solution, tol, polished, clock)
+            return self._judge_with_rows(certificate, said, tol, polished, clock)
         stopped = (clock or Clock()).stopped
         hulls: HullDistance | None = None
         if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= FEW_ROWS):
@@ -176,7 +181,7 @@ class HardMargin(Problem):
                 if np.isinf(certificate.gap) or isinstance(error, NotSeparableError):
                     return replace(certificate, gap=np.inf), _status(error), str(error), error
             certificate = self._better(certificate, hulls, tol, polished)
-        result, status, message, own = super()._judge(certificate, solution, tol, polished, clock)
+        result, status, message, own = super()._judge(certificate, said, tol, polished, clock)
         if np.isinf(result.gap) and hulls is not None:
             if not hulls.undecided:  # near or not: doubles found no margin at the nearest points
                 error = without_margin(self, hulls.u, hulls.v, hulls.distance)
@@ -186,7 +191,12 @@ class HardMargin(Problem):
         return result, status, message, own
 
     def _judge_with_rows(
-        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
+        self,
+        certificate: Certificate,
+        said: Status,
+        tol: float,
+        polished: bool,
+        clock: Clock | None,
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
         """The same beside a user's rows: where no point keeps margin and rows, a linear program has the proof."""
         if np.isinf(certificate.gap):
@@ -198,7 +208,7 @@ class HardMargin(Problem):
                     u, v = (np.where(self.labels * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
                     error = without_margin(self, u / u.sum(), v / v.sum(), 0.0)
                 return certificate, _status(error), str(error), error
-        return super()._judge(certificate, solution, tol, polished, clock)
+        return super()._judge(certificate, said, tol, polished, clock)
 
     def _polished(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0

@@ -38,7 +38,7 @@ import numpy as np
 from qpsvm import backends
 from qpsvm.backends.abilities import Traits, traits_of
 from qpsvm.backends.base import Backend, with_import
-from qpsvm.backends.contract import Limits
+from qpsvm.backends.contract import Limits, on_dual
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import TooLargeError
 from qpsvm.base.resources.limits import address_space, available_memory, in_words
@@ -48,6 +48,7 @@ from qpsvm.machines import Problem
 from qpsvm.machines.problem.machine import Machine, R
 from qpsvm.machines.problem.parameters import Form
 from qpsvm.program.costs import FEW_ROWS, Cost, Size
+from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -359,26 +360,35 @@ def attempt(
 def _attempt(problem: Machine[R], backend: Backend, form: Form, request: Request, allowed: Clock, pulse: Pulse) -> R:
     machine: Any = problem  # of which kind, its result says
     building = Clock()
-    scaled = problem.posed(form)
-    compiled = backend.compile(scaled.qp)
+    svm = machine.svm if form == "dual" and isinstance(problem, Problem) and not problem.constraints else None
+    scaled = compiled = None
+    if svm is None or not backend.direct(svm):
+        scaled = problem.posed(form)
+        compiled = backend.compile(scaled.qp)
     build_time = building.seconds
     if heard(request.verbose):
-        said = f"{problem.title}; backend {backend.name}, {form} form, {scaled.qp.n} variables"
+        variables = len(machine.svm.level) if scaled is None else scaled.qp.n
+        said = f"{problem.title}; backend {backend.name}, {form} form, {variables} variables"
         say(said, request.verbose)
     best: Any = None
     solve_time, iterations = 0.0, 0
-    point: FloatArray | None = None
-    if request.start is not None and request.begins(backend, form):
-        point = scaled.scale(request.start)
+    point = request.start if request.start is not None and request.begins(backend, form) else None
+    if point is not None and scaled is not None:
+        point = scaled.scale(point)
     for tol in _ladder(backend, request):
         limits = request.limits(backend, tol, allowed.left, point)
         pulse.doing = f"{backend.name} at work"
+        answer: QPSolution | DualAnswer
         with held() if backend.abilities.polls else nullcontext():
-            answer = compiled._solved(limits, request.options)
+            if scaled is None or compiled is None:
+                answer = on_dual(backend, machine.svm, limits, request.options)
+            else:
+                answer = compiled._solved(limits, request.options)
             point = None  # a solver that is asked again goes on from where it is
             solve_time += answer.solve_time
             iterations += answer.iterations or 0
-            answer = scaled.unscale(answer, solve_time=solve_time, iterations=iterations or None)
+            if scaled is not None and isinstance(answer, QPSolution):
+                answer = scaled.unscale(answer, solve_time=solve_time, iterations=iterations or None)
             pulse.doing = "measuring and polishing the point"
             result = machine.interpret(
                 answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,

@@ -209,7 +209,8 @@ class LoopCompiled(Compiled):
         from qpsvm.solvers.kernel.portfolio import unit_of
 
         machine, clock = Intervals.of(self._statement.svm, self.backend.name), Clock(limits.time_limit)
-        problem, blocks = machine.problem, interval_blocks(self.data, self._statement.svm, machine)
+        problem, data = machine.problem, self.data
+        blocks = interval_blocks(data.kernel, data.X, data.gram, self._statement.svm, machine)
         share = 1.0 if problem.mass is None and problem.share is None else NU_SHARE
         eps = (
             share

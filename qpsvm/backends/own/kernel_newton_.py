@@ -28,8 +28,9 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
+from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution
+from qpsvm.program.solution import QPSolution, Status
 from qpsvm.program.svm_dual import Group, Statement, SVMDual
 from qpsvm.solvers.kernel.dual import NARROW, KernelDual
 from qpsvm.space.kernels.blocks import KernelBlocks
@@ -133,6 +134,38 @@ class KernelNewtonBackend(Backend):
         data = SolverData(kernel=kernel, X=X, y=svm.sign, C=svm.upper, gram=gram)
         return KernelNewtonCompiled(self, qp, data, statement)
 
+    def direct(self, svm: SVMDual) -> bool:
+        """All but linear ν-SVMs: where Newton steps fail on these, their QP is solved by interior points."""
+        return not isinstance(svm.gram, LowRank) or svm.mirrored or len(svm.groups) == 1
+
+    def on_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualAnswer:
+        """By the engine that suits; a hard margin by its own."""
+        kernel, X, gram = kernel_samples(svm.gram, self.name)
+        settings: dict[str, Any] = {
+            "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter, "time_limit": limits.time_limit,
+            "verbose": limits.verbose, **options,
+        }  # fmt: skip
+        answer: KernelSolution
+        if svm.all_hard:
+            from qpsvm.solvers.kernel.hard import solve_kernel_hard
+
+            whole = svm.gram.blocks if isinstance(svm.gram, KernelGram) else gram
+            answer = solve_kernel_hard(
+                kernel, X, svm.sign, mean_curvature(svm), gram=whole, start=limits.start, **settings
+            )
+            alpha, multipliers = svm.sign * answer.beta + 0.0, {"b": answer.b}
+        else:
+            from qpsvm.solvers.kernel.portfolio import solve_kernel
+
+            machine = Intervals.of(svm, self.name)
+            start = None if limits.start is None else machine.beta(limits.start)
+            blocks = interval_blocks(kernel, X, gram, svm, machine)
+            answer = solve_kernel(blocks, machine.problem, linear=over_factor, start=start, **settings)
+            alpha, multipliers = machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube)
+        status, words = stopped(answer.reason)
+        solver = self.reported(f"{words} ({answer.engine})")
+        return DualAnswer(status, solver, alpha, answer.iterations, answer.coef, multipliers)
+
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
@@ -219,18 +252,26 @@ def _bounded(svm: SVMDual) -> FloatArray:
     return np.minimum(upper, ROOM * np.sqrt(2.0 * value / svm.curvature))
 
 
-def interval_blocks(data: SolverData, svm: SVMDual, machine: Intervals | None) -> KernelBlocks:
+def interval_blocks(
+    kernel: Kernel, X: Matrix, whole: FloatArray | None, svm: SVMDual, machine: Intervals
+) -> KernelBlocks:
     """Where kernel values come from: the Gram matrix itself where there is curvature, or the kernel is linear."""
-    gram, curvature = svm.gram, None if machine is None else machine.curvature
+    gram, curvature = svm.gram, machine.curvature
     if isinstance(gram, KernelGram):
         if curvature is None:
             return gram.blocks
         K = gram.blocks.all() + np.diag(curvature)
     else:
-        K = inner(data.X, data.X) if data.gram is None else data.gram
+        K = inner(X, X) if whole is None else whole
         if curvature is not None:
             K = K + np.diag(curvature)
-    return KernelBlocks(data.kernel, data.X, np.ascontiguousarray(K))
+    return KernelBlocks(kernel, X, np.ascontiguousarray(K))
+
+
+def mean_curvature(svm: SVMDual) -> float:
+    """The mean of K_ii; 1 where that is nothing."""
+    kappa = svm.gram.mean_diagonal()
+    return kappa if kappa > LEAST_CURVATURE else 1.0
 
 
 def loop_cost(size: Size) -> Cost:
@@ -273,40 +314,15 @@ class KernelNewtonCompiled(Compiled):
         self._statement = statement
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        statement, svm = self._statement, self._statement.svm
+        statement, clock = self._statement, Clock(limits.time_limit)
         start = None if limits.start is None else statement.alpha(limits.start)
-        settings: dict[str, Any] = {
-            "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter, "time_limit": limits.time_limit,
-            "verbose": limits.verbose, **options,
-        }  # fmt: skip
-        if svm.all_hard:
-            return self._hard({**settings, "start": start})
-        from qpsvm.solvers.kernel.portfolio import solve_kernel
-
-        machine = Intervals.of(svm, self.backend.name)
-        beta = None if start is None else machine.beta(start)
-        blocks = interval_blocks(self.data, svm, machine)
-        clock = Clock(limits.time_limit)
-        answer = solve_kernel(blocks, machine.problem, linear=over_factor, start=beta, **settings)
-        if machine.problem.divided and isinstance(svm.gram, LowRank) and answer.reason == "numerical_error":
+        answer = self.backend.on_dual(statement.svm, replace(limits, start=start), options)
+        if answer.status is Status.NUMERICAL_ERROR and not self.backend.direct(statement.svm):
             # its reduced hulls meet, or nearly: K_FF is singular there, and interior points see the features
             left = None if limits.time_limit is None else max(clock.left, SHORTEST)
             return self._inside(replace(limits, time_limit=left))
-        return self._mapped(answer, machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube))
-
-    def _mapped(self, answer: KernelSolution, alpha: FloatArray, multipliers: Mapping[str, float]) -> QPSolution:
-        statement, raw = self._statement, f"{stopped(answer.reason)[1]} ({answer.engine})"
-        v = None if answer.coef is None else statement.lift(answer.coef)
-        return self._told(answer, statement.x(alpha), raw, y=statement.multipliers(multipliers), v=v)
-
-    def _hard(self, settings: dict[str, Any]) -> QPSolution:
-        """The hard margin."""
-        from qpsvm.solvers.kernel.hard import solve_kernel_hard
-
-        svm, data = self._statement.svm, self.data
-        gram = svm.gram.blocks if isinstance(svm.gram, KernelGram) else data.gram
-        answer = solve_kernel_hard(data.kernel, data.X, svm.sign, self._curvature(), gram=gram, **settings)
-        return self._mapped(answer, svm.sign * answer.beta + 0.0, {"b": answer.b})
+        v, y = None if answer.w is None else statement.lift(answer.w), statement.multipliers(answer.multipliers)
+        return self._answer(answer.status, answer.solver, answer.iterations, statement.x(answer.alpha), y=y, v=v)
 
     def _inside(self, limits: Limits) -> QPSolution:
         """The QP by interior points."""
@@ -316,8 +332,3 @@ class KernelNewtonCompiled(Compiled):
         answer = mehrotra(qp.P, qp.q, qp.A, qp.b, *qp.bounds, **settings)
         raw = f"{stopped(answer.reason)[1]} (interior points)"
         return self._told(answer, answer.x, raw, y=answer.y, box=answer.z_box, v=answer.v)
-
-    def _curvature(self) -> float:
-        """The mean of K_ii; 1 where that is nothing."""
-        kappa = self._statement.svm.gram.mean_diagonal()
-        return kappa if kappa > LEAST_CURVATURE else 1.0

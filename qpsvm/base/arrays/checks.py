@@ -207,6 +207,11 @@ def _column(column: int, labels: Sequence[Any] | None) -> str:
 def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
     """Refuse NaN, infinity, and numbers whose squares overflow, if only together."""
 
+    if isinstance(matrix, np.ndarray) and matrix.size <= FEW_VALUES:
+        low, high = np.minimum.reduce(matrix, axis=None), np.maximum.reduce(matrix, axis=None)
+        if low > -LARGEST_VALUE and high < LARGEST_VALUE:  # false for NaN
+            return
+
     def said(row: int, column: int, what: str) -> str:
         return f"{name} has {what} in {_at(row, column, labels)}"
 

@@ -56,10 +56,11 @@ def frozen(value: T) -> T:
 
 def freeze_each(values: Iterable[Any]) -> None:
     """Freeze all of several values, of which most are arrays or hold none."""
-    for value in [value for value in values if type(value) not in PLAIN]:
-        if type(value) is np.ndarray:
+    for value in values:
+        kind = type(value)
+        if kind is np.ndarray:
             value.flags.writeable = False
-        else:
+        elif kind not in PLAIN and (kind is not tuple or value):
             frozen(value)
 
 
@@ -120,8 +121,9 @@ def made(kind: type[T], /, **parts: Any) -> T:
 
     `__init__` of a frozen class sets each part by a call of its own, as long as a small vector takes to be added up.
     """
-    for part in [part for part in parts.values() if type(part) is np.ndarray]:
-        part.flags.writeable = False
+    for part in parts.values():
+        if type(part) is np.ndarray:
+            part.flags.writeable = False
     new = object.__new__(kind)
     new.__dict__.update(parts)
     return new
@@ -143,11 +145,13 @@ class remembered(cached_property[V]):
         """The value, which from then on is found in its place."""
         if instance is None:
             return self
-        value: V = self.func(instance)
-        if type(value) not in PLAIN:
+        value: Any = self.func(instance)
+        if type(value) is np.ndarray:
+            value.flags.writeable = False
+        elif type(value) not in PLAIN:
             frozen(value)
         instance.__dict__[self.attrname] = value  # type: ignore[index]  # it has a name by now
-        return value
+        return value  # type: ignore[no-any-return]
 
 
 def bare(thing: Any) -> Any:

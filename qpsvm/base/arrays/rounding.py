@@ -59,6 +59,8 @@ SPLITTER = 2.0**27 + 1.0
 HUGE = 2.0**900
 #: Terms that are added in any order before the partial sums are added exactly.
 CHUNK = 256
+#: Of more numbers than this, those that are 0 are left out first.
+SPARSE = 64
 #: A sum of at most this many terms is exact but for its last rounding.
 EXACT = 4096
 #: Numbers of a vector that is worked on in one piece.
@@ -202,10 +204,10 @@ def exact_sum(values: list[float]) -> float:
         return math.nan
 
 
-def total(values: FloatArray) -> tuple[float, float]:
-    """The sum of a vector (n,), and how far it may be off. A long vector is added up in chunks first."""
+def total(values: FloatArray, *added: float) -> tuple[float, float]:
+    """The sum of a vector (n,) and more numbers, and how far it may be off. A long vector is added in chunks first."""
     terms, spread = _added_first(values)
-    s = exact_sum(terms)
+    s = exact_sum([*terms, *added] if added else terms)
     return s, UNIT * abs(s) + spread
 
 
@@ -225,8 +227,8 @@ def _added_first(values: FloatArray) -> tuple[list[float], float]:
     """
     found: list[float] = []
     for _ in range(CUTS):
-        if len(values) > EXACT:
-            values = values[values != 0.0]
+        if len(values) > SPARSE:
+            values = values[values.nonzero()[0]]
         n = len(values)
         if n <= EXACT:
             return [*found, *values.tolist()] if found else values.tolist(), 0.0

@@ -148,7 +148,7 @@ FEW = 1.0 + 8.0 * UNIT
 def total_over(values: FloatArray, comm: Communicator, *added: float) -> tuple[float, float]:
     """The sum of the members' vectors, (n,) each, plus more numbers, and how far it may be off, (OVER.1)."""
     if comm.serial:
-        return total(np.append(values, added) if added else values)
+        return total(values, *added)
     told = comm.allgather(np.array([total_in_two(values)]))
     s = exact_sum([*told[:, :2].ravel().tolist(), *added])
     return s, (UNIT * abs(s) + exact_sum(told[:, 2].tolist())) * FEW
@@ -182,7 +182,8 @@ def _order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
     slack = 4 * n * EPS * n
     first = min(max(math.ceil(level - slack) - 1, 0), n - 1)
     last = math.floor(level + slack)
-    ordered = np.partition(points, (first, min(last, n - 1)))
+    ordered = points.copy()
+    ordered.partition((first, min(last, n - 1)))
     return float(ordered[first]), float(ordered[last]) if last < n else float("inf")
 
 

@@ -12,13 +12,14 @@ this member's part of one, for those who put several sums into one message.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.abstract import Abstract
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.communicator import SERIAL, Communicator
@@ -36,7 +37,7 @@ Visitor: TypeAlias = Callable[[slice, FloatArray], FloatArray | None]
 Found: TypeAlias = tuple[Block, Places, Places]
 
 
-class RowSource(ABC):
+class RowSource(metaclass=Abstract):
     """The rows of X, (n, d). A leaf says how they come in blocks; what is computed from blocks is here.
 
     n, d: Rows and columns.
@@ -76,14 +77,14 @@ class RowSource(ABC):
         """(n, d)."""
         return self.n, self.d
 
-    def check(self) -> None:  # noqa: B027 - most know of nothing that could change
+    def check(self) -> None:
         """Raise a `DataError` where what the rows come from is known to have changed since it was opened."""
 
     def begin(self) -> None:
         """The same before anything is worked out of the rows."""
         self.check()
 
-    def end(self) -> None:  # noqa: B027 - most keep nothing of a run
+    def end(self) -> None:
         """The end of what began there."""
 
     def __getitem__(self, rows: IntArray | slice) -> Matrix:

@@ -40,7 +40,7 @@ from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.starts import start
 from qpsvm.program.qp import QP
 from qpsvm.program.record import Record, Textbook, primal_qp
-from qpsvm.program.solution import LaterQP, QPSolution, ScaledQP, Status
+from qpsvm.program.solution import LaterQP, ScaledQP, Status
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import Kinds, SVMResult
@@ -255,11 +255,16 @@ class Problem(Machine[SVMResult]):
         return alpha
 
     def _judge(
-        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
+        self,
+        certificate: Certificate,
+        said: Status,
+        tol: float,
+        polished: bool,
+        clock: Clock | None,
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
         """The status that the certificate gives, or that of a better one."""
         del polished, clock
-        return certificate, *verdict(certificate, solution.status, tol, self._note(certificate)), None
+        return certificate, *verdict(certificate, said, tol, self._note(certificate)), None
 
     @abstractmethod
     def _record(self) -> Record:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qpsvm.base.abstract import Abstract
 from qpsvm.base.arrays.frozen import PLAIN, freeze_all, read_only, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
@@ -33,13 +34,20 @@ from qpsvm.space.kernels.space import FeatureSpace
 if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Proof
 
+#: What may be done with an indefinite Gram matrix.
+RULES = get_args(PSDRule)
 #: The type of a machine's result.
 R = TypeVar("R")
 
 
-class Machine(ABC, Generic[R]):
+class Machine(Generic[R], metaclass=Abstract):
     """A machine whose solution is an R. Arrays that it keeps are read-only: what is worked out of them is kept, too."""
 
+    samples: Samples
+    X: Matrix
+    kernel: Kernel
+    intercept: Intercept
+    psd: PSDRule
     #: What the machine is called, for people.
     called: str = ""
     #: The names of the machine's own parameters, which `_keep` checks and keeps.
@@ -80,14 +88,13 @@ class Machine(ABC, Generic[R]):
         kernel = kernel if isinstance(kernel, Kernel) else as_kernel(kernel)
         if isinstance(samples.X, RowSource) and not isinstance(kernel, (Linear, FeatureMap)):
             samples = samples.gathered()
-        self.samples = samples
-        self.X: Matrix = samples.X
-        n, d = self.X.shape
+        n, d = samples.X.shape
         if isinstance(kernel, Precomputed) and n != d:
-            raise DataError(f"a precomputed kernel matrix must be square, got shape {self.X.shape}")
-        self.kernel: Kernel = kernel.resolve(samples.taken if isinstance(kernel, FeatureMap) else self.X)
-        self.intercept: Intercept = as_intercept(intercept)
-        self.psd: PSDRule = one_of(psd, "psd", get_args(PSDRule))
+            raise DataError(f"a precomputed kernel matrix must be square, got shape {samples.X.shape}")
+        self.__dict__.update(  # nothing of it can be written to
+            samples=samples, X=samples.X, intercept=as_intercept(intercept), psd=one_of(psd, "psd", RULES),
+            kernel=kernel.resolve(samples.taken if isinstance(kernel, FeatureMap) else samples.X),
+        )  # fmt: skip
         if self.constraints:
             textbook_rows(self)  # only checked
 

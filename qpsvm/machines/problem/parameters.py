@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 #: Which of a machine's two QPs.
 Form = Literal["dual", "primal"]
+FORMS = get_args(Form)
 #: What the docstring of a machine says of a parameter, unless that has an entry of its own.
 SHARED = {
     "X": """X : array_like or SciPy sparse, shape (n, d)
@@ -131,7 +132,7 @@ def check_form(form: str) -> Form:
 
     Raises UnknownOptionError.
     """
-    found: Form = one_of(form, "form", get_args(Form))
+    found: Form = one_of(form, "form", FORMS)
     return found
 
 

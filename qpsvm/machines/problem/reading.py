@@ -26,6 +26,7 @@ from qpsvm.machines.problem.judge import gap_of, kinds, verdict, with_rounding_b
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.starts import affordable_alpha, certificate_seconds
+from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
@@ -171,7 +172,7 @@ def concluded(problem: Any, point: Any, said: Status, tol: float, **record: Any)
 
 def interpret(
     self: Any,
-    solution: QPSolution,
+    solution: QPSolution | DualAnswer,
     *,
     tol: float = 1e-6,
     polished: bool = True,
@@ -186,8 +187,8 @@ def interpret(
 
     Parameters
     ----------
-    solution : QPSolution
-        Of `qp(form)`, or of `solver_qp(form)` after `unscale`.
+    solution : QPSolution or DualAnswer
+        Of `qp(form)`, or of `solver_qp(form)` after `unscale`; or what a solver has found for the dual itself.
     tol : float
         Relative gap, rounding included, up to which the result is `optimal`.
     polished : bool
@@ -225,9 +226,12 @@ def interpret(
     optimal primal [0.  0.5 0.5 0. ]
     """
     self.samples.check()  # after the solver, before anything is said of its answer
-    own = self.svm if self.svm.users is None else self.svm.users.own
-    form = read_form(solution, form, own.m, self.level_rows)
-    alpha, w = self.read(solution, form)
+    if isinstance(solution, DualAnswer):
+        alpha, w, form = np.zeros(self.svm.m) if solution.alpha is None else solution.alpha, solution.w, "dual"
+    else:
+        own = self.svm if self.svm.users is None else self.svm.users.own
+        form = read_form(solution, form, own.m, self.level_rows)
+        alpha, w = self.read(solution, form)
     m = self.comm.count(self.svm.m)
     enough = 0.0 if m <= MANY_ROWS else min(GOOD, tol)
     if self.space.is_linear or certifying == np.inf:
@@ -246,7 +250,7 @@ def interpret(
         certificate = self._polished(certificate, tol, polishing, each)
     in_time = self.comm.broadcast(not stopped and (polishing is None or not polishing.stopped()))
     certificate = with_rounding_bound(self, certificate, tol, in_time)
-    certificate, status, message, error = self._judge(certificate, solution, tol, polished and in_time, clock)
+    certificate, status, message, error = self._judge(certificate, solution.status, tol, polished and in_time, clock)
     found: SVMResult = self._result(
         certificate, status=status, message=message, error=error, form=form, iterations=solution.iterations,
         backend=backend or solution.solver.name, build_time=build_time, solve_time=solution.solve_time,
@@ -375,7 +379,7 @@ def _model(problem: Any, certificate: Certificate) -> Model:
         if space.affine:  # beside rows of a user's it is b that was certified
             radius = problem._extras(certificate)[0]["radius"]
         return made(Model, coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
-    kept = np.flatnonzero(certificate.coef)  # points of a user's rows among them
+    kept = certificate.coef.nonzero()[0]  # points of a user's rows among them
     vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
     return made(Model, coef=times(size, certificate.coef[kept]), vectors=frozen(vectors), w=None, **common)
 

@@ -53,6 +53,8 @@ NARROW = 60
 ON_KINK = 1e-11
 #: What rounding leaves of a sum that is to be met, relative to the sum of all boxes.
 UNMET = 1e-12
+#: What rounding may leave of a sum in units of Σ|β|: entries at their bounds are not moved for it.
+ROUNDED_SUM = 1e-15
 #: A level that is so near a whole number of equal weights is one.
 WHOLE = 1e-6
 
@@ -261,13 +263,13 @@ class KernelDual(Loss):
             if len(some):
                 found[mine] = some = spread_residue(some, low[mine], high[mine], -goal)
             if abs(some.sum() - goal) > UNMET * self.total_penalty:
-                return self._split()
+                return self.filled(self.level)
         return found
 
-    def _split(self) -> FloatArray:
-        """The highest targets at their upper end, the lowest ones at their lower end, as far as the sums go: (n,)."""
-        plus, minus = self.sums
-        order = np.argsort(-self.level, kind="stable")
+    def filled(self, score: FloatArray) -> FloatArray:
+        """The highest scores at their upper end, the lowest ones at their lower end, as far as the sums go: (n,)."""
+        plus, minus = (self.total - self.outside, 0.0) if self.mass is None else self.sums
+        order = np.argsort(-score, kind="stable")
         found = np.empty(self.n)
         high, low = self.high[order], -self.low[order][::-1]
         found[order] = np.clip(plus - (np.cumsum(high) - high), 0.0, high)
@@ -347,6 +349,8 @@ def spread_residue(beta: FloatArray, low: FloatArray, high: FloatArray, outside:
     deepest = int(inner.argmax())
     if abs(residue) <= inner[deepest]:
         beta[deepest] -= residue
+        return beta
+    if abs(residue) <= ROUNDED_SUM * float(np.abs(beta).sum()):
         return beta
     room = beta - low if residue > 0 else high - beta
     beta = beta - room * (residue / max(float(room.sum()), abs(residue)))

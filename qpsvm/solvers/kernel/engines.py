@@ -42,6 +42,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.kernel.dense import dense_point
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import SETTINGS as FIRST
 from qpsvm.solvers.kernel.initial_sets import (
     InitialSet,
@@ -52,7 +53,7 @@ from qpsvm.solvers.kernel.initial_sets import (
     rough_margin,
     subsample,
 )
-from qpsvm.solvers.kernel.libsvm import Effort, plain
+from qpsvm.solvers.kernel.loop import Samples, by_itself
 from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, paying_prices, stalled_prices
 from qpsvm.solvers.kernel.newton_step import EXACT_ROWS, most_moving, moving_rows, newton_polish, product, unbounded
@@ -299,12 +300,13 @@ class Engines:
         samples, effort = self.blocks.samples, self.effort
         if effort.over():
             return
-        if samples is None or not plain(self.problem):
+        if samples is None or not by_itself(self.problem):
             if effort.affords(self.problem.n, self.blocks.width, False):
                 self._gram()
             return
-        beta = effort.loop(self.problem, samples, LOOP_TOL, float(self.blocks.kernel.gamma))  # type: ignore[attr-defined]
-        self._newton("libsvm", self.measured(beta), max(LOOP_TOL, rough_margin(beta)), self.problem.n)
+        found = effort.loop(self.problem, Samples(self.blocks.kernel, samples), LOOP_TOL)  # type: ignore[arg-type]
+        point = self.measured(found.beta) if found.u is None else self.problem.point(found.beta, found.u)
+        self._newton("libsvm", point, max(LOOP_TOL, rough_margin(found.beta)), self.problem.n)
 
     def _from_start(self, beta: FloatArray) -> bool:
         """A feasible β, and Newton steps from it where few rows are not at a bound and the steps gain."""

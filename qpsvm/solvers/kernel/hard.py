@@ -30,7 +30,7 @@ from scipy.linalg import lapack
 from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.solvers.kernel.dual import NARROW, KernelDual
-from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, find_ties, solve_kernel
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import EPS, KernelBlocks

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.libsvm import ENTRIES, Effort
+from qpsvm.solvers.kernel.effort import ENTRIES, Effort
 from qpsvm.solvers.kernel.nystrom import Estimate
 from qpsvm.space.kernels.blocks import KernelBlocks
 
@@ -68,9 +68,6 @@ class InitialSet:
     beta, u (n,): β is 0 or C_i y_i outside W;  u = Kβ, rough.
     known: Whether β is a feasible point, good enough for Newton steps. Otherwise it is 0 on W.
     violation (n,) or None: r of (KSET.2), as estimated.
-    side (n,) or None: The side of the tube that each row is on, as estimated, where β may be positive or
-        negative.
-    tube: That of `Edges`, as estimated.
     """
 
     rows: IntArray
@@ -78,8 +75,6 @@ class InitialSet:
     u: FloatArray
     known: bool
     violation: FloatArray | None = None
-    side: FloatArray | None = None
-    tube: float = 0.0
 
 
 def subsample(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> InitialSet | None:
@@ -92,7 +87,7 @@ def subsample(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> Init
     rows = np.concatenate([(y > 0).nonzero()[0][:: SETTINGS.stride], (y < 0).nonzero()[0][:: SETTINGS.stride]])
     sample = problem.of(rows).times(n / len(rows))
     K = blocks.symmetric(rows)
-    beta = effort.loop(sample, K, SETTINGS.sample_tolerance)
+    beta = effort.loop(sample, K, SETTINGS.sample_tolerance).beta
     support = beta.nonzero()[0]
     if len(support) > SETTINGS.largest_share * len(rows):
         return None
@@ -139,7 +134,7 @@ def estimated_band(blocks: KernelBlocks, problem: KernelDual, estimate: Estimate
     beta[rows] = 0.0
     fixed = beta.nonzero()[0]
     u = streamed(blocks, fixed, beta[fixed], np.arange(problem.n), effort)
-    return None if u is None else InitialSet(rows, beta, u, False, estimate.violation, estimate.side, estimate.tube)
+    return None if u is None else InitialSet(rows, beta, u, False, estimate.violation)
 
 
 def with_room(

@@ -5,6 +5,20 @@
     (KLOOP.2)  any other box is one of those around its middle m, where there is no kink:  β = m + β′, t′ = t − Km,  and
                Σβ′ = e − Σm by one more row that K knows nothing of, with a target beyond all others: at its bound
 
+LIBSVM's loop on a working set while rows outside are fixed at a bound.
+
+    (KREST.1)  minimise ½βᵀK_WWβ − (y − u_R)ᵀβ,  1ᵀβ = −R,  R = Σβ_j over the fixed rows,  u_R = Σ K_ij β_j over them
+
+The loop knows no linear term. It is given two more points instead, z₊ and z₋, with labels ±1:
+
+    (KREST.2)  K(z₊, i) = u_R,i / B = −K(z₋, i),  C₊ = c + max(R, 0),  C₋ = c + max(−R, 0),  B = C₊ + C₋
+    (KREST.3)  K(z, z) = −M with M so large that both rest at their bound in every solution that the loop can stop at
+
+At their bounds they add exactly u_R to every u_i, and R to the balance, so that the loop solves (KREST.1). The negative
+curvature makes the bound the only stable place for them. So it can have any linear term, and any fixed sum of β:
+
+    (KREST.4)  of (KDUAL.1) each row on its side is a row of (KREST.1), with u_R + s − (t − sε) for u_R, β − base for β
+
 A loop cannot be stopped, but it ends where no pair of rows violates its condition, and none does by a gradient that
 is not a number. So the child process that runs it on X is hurried by writing NaN into its copy of X: the next rows of
 K spoil the gradient, two entries of α are lost, and all others come back.
@@ -12,15 +26,12 @@ K spoil the gradient, two entries of α are lost, and all others come back.
 scikit-learn's public classes check and copy their input for about a millisecond, more than the loop itself takes for
 n ≤ 500. So its compiled function is called directly where it passes a test on a few points, and the class otherwise.
 Source: Fan, Chen & Lin, *Working set selection using second order information* (2005).
-
-What a kernel solve may spend, and what it has spent, is an `Effort`: seconds, the loop's iterations, Newton steps.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -28,9 +39,9 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.child_process import is_child, when_hurried
-from qpsvm.base.resources.progress import Clock, heard, say_step
+from qpsvm.base.resources.progress import Clock
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.shared.stopping import AT_ONCE, MOST_ITERATIONS, StopReason, run_sliced
+from qpsvm.solvers.shared.stopping import AT_ONCE, MOST_ITERATIONS, run_sliced
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
 TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
@@ -41,8 +52,6 @@ KNOWN: dict[str, tuple[list[float], list[float], list[float], dict[str, float], 
     "NuSVR": ([1, 1, 1], [-1, 0, 1], [1, 1, 1], {"nu": 1.0 / 3.0}, [-0.5, 0.0, 0.5]),
     "OneClassSVM": ([1, 1, 1], [-1, 0, 1], [1, 1, 1], {"nu": 0.5}, [0.5, 0.5, 0.5]),
 }
-#: Entries of K between two looks at the clock: a tenth of a second, or two.
-ENTRIES = 5e7
 #: Megabytes of kernel rows (float32) that the loop may keep when it evaluates the kernel itself: SVC's own default.
 CACHE_MEGABYTES = 200.0
 #: Cache for a Gram matrix that exists already: room for all its rows in float32, up to this many megabytes.
@@ -55,17 +64,21 @@ EVALUATION_SECONDS, FEATURE_SECONDS = 35e-9, 1e-9
 BEYOND = 100.0
 #: Where the loop begins with few rows inside, at most so many times as many support: few iterations are worth a slice.
 SUPPORTING = 2
+#: M exceeds the largest pull on z by this factor, and by so many margins.
+DEPTH, DEEPER = 2.0, 10.0
+
 #: Σ|β| is less than was allowed where it is by more than this share.
 LESS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class LoopResult:
-    """β (n,), the iterations made, and whether the loop's own test was met."""
+    """β (n,), the iterations made, whether the loop's own test was met, and u (n,) of (KDUAL.2), where it is known."""
 
     beta: FloatArray
     iterations: int
     finished: bool
+    u: FloatArray | None = None
 
 
 def plain(problem: KernelDual) -> bool:
@@ -129,6 +142,32 @@ def libsvm_loop(
     if tubed and float(np.abs(raw.beta).sum()) < (1.0 - LESS) * (problem.mass or 0.0):
         problem = problem.with_tube(Edges(0.0))  # (KDUAL.8): no tube is needed
     return LoopResult(problem.balanced(raw.beta), raw.iterations, raw.finished)
+
+
+def loop_with_fixed_rows(
+    part: KernelDual, K: FloatArray, at_bound: FloatArray, tol: float, most: int | None, clock: Clock, verbose: bool
+) -> LoopResult:
+    """Solve (KREST.1), where no row has a kink; at 0, and not finished, where z₊ or z₋ is not at its bound afterwards.
+
+    Shapes: K (w, w), at_bound (w,).
+    """
+    m, sign, base, upper = part.n, part.sign, part.base, part.weight
+    target = part.level - at_bound - K @ base
+    spare, rest = float(upper.sum()) / m, part.outside - part.total + float(base.sum())
+    masses = spare + max(rest, 0.0), spare + max(-rest, 0.0)
+    reduced_gradient = sign - target
+    whole = np.empty((m + 2, m + 2))
+    whole[:m, :m] = K
+    whole[m, :m] = whole[:m, m] = reduced_gradient / sum(masses)  # (KREST.2)
+    whole[m + 1, :m] = whole[:m, m + 1] = -whole[m, :m]
+    largest = float(np.abs(reduced_gradient).max())
+    depth = DEPTH * (largest * spare * m / sum(masses) + largest + DEEPER) / min(masses)
+    whole[m:, m:] = np.diag([-depth, -depth])  # (KREST.3)
+    hinges = KernelDual.of_hinges(np.append(sign, [1.0, -1.0]), np.append(upper, masses))
+    raw = libsvm_loop(hinges, whole, most, clock, tol=tol, verbose=verbose)
+    right = np.allclose(np.abs(raw.beta[m:]), masses)
+    beta = part.balanced(raw.beta[:m] + base if right else np.zeros(m))
+    return LoopResult(beta, raw.iterations, raw.finished and bool(right))
 
 
 def _around_middle(problem: KernelDual, run: _Run, own: float) -> LoopResult:
@@ -290,95 +329,3 @@ def compiled_loop(kind: str = "SVC") -> Any:
         found = -found
     right = status == 0 and iterations > 0 and np.allclose(found, beta, atol=1e-4)
     return _libsvm.fit if right else None
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Limits of what cannot be interrupted, and of the loop."""
-
-    #: Iterations that one run of the loop may take, a row and besides. Newton steps go on from there.
-    per_row: int = 100
-    besides: int = 20_000
-    #: Seconds of an entry of a Gram matrix in double precision, besides for each feature, and of Newton steps over m
-    #: rows in units of m³: as pessimistic. They are not begun where they would not end in time.
-    gram_seconds: float = 20e-9
-    gram_feature_seconds: float = 0.1e-9
-    newton_seconds: float = 1.5e-11
-
-
-SETTINGS = Settings()
-
-
-@dataclass(eq=False)
-class Effort:
-    """What a solve may spend, and what it has spent.
-
-    loop_iterations or None: Allowed in LIBSVM's loop, all runs together.
-    iterations, newton_steps: Loop iterations and Newton steps made.
-    shortened: Something was left out, or cut short, because it might not have ended in time.
-    """
-
-    seconds: float | None = None
-    loop_iterations: int | None = None
-    verbose: bool = False
-    iterations: int = 0
-    newton_steps: int = 0
-    shortened: bool = False
-    clock: Clock = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.clock = Clock(self.seconds)
-
-    def late(self) -> bool:
-        """Whether the time is over, or the user has interrupted."""
-        return self.clock.stopped() is not None
-
-    def over(self) -> bool:
-        """Whether it is late, or the loop's iterations are used up."""
-        return self.late() or self.exhausted()
-
-    def exhausted(self) -> bool:
-        """Whether the loop's iterations are used up."""
-        return self.loop_iterations is not None and self.iterations >= self.loop_iterations
-
-    def loop(
-        self,
-        problem: KernelDual,
-        data: FloatArray,
-        tol: float,
-        gamma: float | None = None,
-    ) -> FloatArray:
-        """LIBSVM's loop within what is left. β (n,)."""
-        limit = SETTINGS.per_row * problem.n + SETTINGS.besides
-        if self.loop_iterations is not None:
-            limit = min(limit, max(self.loop_iterations - self.iterations, 1))
-        result = libsvm_loop(problem, data, limit, self.clock, gamma=gamma, tol=tol, verbose=self.verbose)
-        self.shortened |= self.seconds is not None and not result.finished and result.iterations < limit
-        self.iterations += result.iterations
-        return result.beta
-
-    def affords(self, m: int, width: int, newton: bool = True) -> bool:
-        """Whether a Gram matrix of m rows of so many features, and Newton steps on it, would end in time."""
-        each = SETTINGS.gram_seconds + SETTINGS.gram_feature_seconds * width
-        needed = each * m**2 + newton * SETTINGS.newton_seconds * m**3
-        affordable = self.seconds is None or needed < self.clock.left
-        self.shortened |= not affordable
-        return affordable
-
-    def reason(self, converged: bool) -> StopReason:
-        """Why the solve ended."""
-        stopped = self.clock.stopped()
-        if converged or stopped:
-            return "converged" if converged else stopped or "time_limit"
-        if self.shortened:
-            return "time_limit"
-        return "iteration_limit" if self.exhausted() else "numerical_error"
-
-    def report(self, what: str, rows: int, gap: float) -> None:
-        """Show one line, if anybody reads it."""
-        if heard(self.verbose, logging.DEBUG):
-            say_step(
-                f"{what:>12}  rows {rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "
-                f"Newton steps {self.newton_steps:4d}  {self.clock.seconds:8.3f} s",
-                self.verbose,
-            )

@@ -28,7 +28,7 @@ from scipy.linalg import solve_triangular
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.nystrom import Estimate
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks

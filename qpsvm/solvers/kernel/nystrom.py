@@ -36,7 +36,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 from qpsvm.program.costs import PRODUCT_SECONDS
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
 from qpsvm.solvers.shared.line_search import Slope, find_step
 from qpsvm.space.kernels.blocks import KernelBlocks

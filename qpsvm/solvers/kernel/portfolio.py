@@ -49,9 +49,9 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import Engines
-from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.low_rank import LinearSolver
 from qpsvm.solvers.kernel.nystrom import nystrom_estimate
 from qpsvm.solvers.shared.stopping import StopReason

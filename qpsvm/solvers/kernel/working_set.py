@@ -12,20 +12,6 @@ Of the problems of `interval`, "0 or C_i y_i" is: at an end of the interval, or 
 A row with r_i < −ε contributes exactly nothing. So its u need only be known to ε, and the kernel values of rows outside
 are in single precision. Those of W are in double precision where Newton steps are to be made on W itself. A wide W has
 them in single precision, too: LIBSVM's loop reads no more, and Newton steps are made on the rows of W near the margin.
-
-LIBSVM's loop on a working set while rows outside are fixed at a bound.
-
-    (KREST.1)  minimise ½βᵀK_WWβ − (y − u_R)ᵀβ,  1ᵀβ = −R,  R = Σβ_j over the fixed rows,  u_R = Σ K_ij β_j over them
-
-The loop knows no linear term. It is given two more points instead, z₊ and z₋, with labels ±1:
-
-    (KREST.2)  K(z₊, i) = u_R,i / B = −K(z₋, i),  C₊ = c + max(R, 0),  C₋ = c + max(−R, 0),  B = C₊ + C₋
-    (KREST.3)  K(z, z) = −M with M so large that both rest at their bound in every solution that the loop can stop at
-
-At their bounds they add exactly u_R to every u_i, and R to the balance, so that the loop solves (KREST.1). The negative
-curvature makes the bound the only stable place for them. So it can have any linear term, and any fixed sum of β:
-
-    (KREST.4)  of (KDUAL.1) each row on its side is a row of (KREST.1), with u_R + s − (t − sε) for u_R, β − base for β
 """
 
 from __future__ import annotations
@@ -37,8 +23,8 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, at_point, rough_margin, streamed, with_room
-from qpsvm.solvers.kernel.libsvm import Effort
 from qpsvm.solvers.kernel.newton_step import (
     EXACT_FREE,
     EXACT_ROWS,
@@ -50,45 +36,6 @@ from qpsvm.solvers.kernel.newton_step import (
     product,
 )
 from qpsvm.space.kernels.blocks import KernelBlocks
-
-#: Rows and columns that K has for z₊ and z₋.
-EXTRA_ROWS = 2
-#: M exceeds the largest pull on z by this factor, and by so many margins.
-DEPTH, DEEPER = 2.0, 10.0
-
-
-def loop_with_fixed_rows(
-    part: KernelDual,
-    K: FloatArray,
-    at_bound: FloatArray,
-    tolerance: float,
-    effort: Effort,
-    side: FloatArray | None = None,
-    tube: float = 0.0,
-) -> FloatArray | None:
-    """Solve (KREST.1) to a tolerance: β (w,), feasible; None where z₊ or z₋ is not at its bound afterwards.
-
-    Shapes: K (w + 2, w + 2), at_bound (w,), side (w,).
-    """
-    m, target = part.n, part.level - at_bound
-    if side is None:
-        sign, base, upper = part.sign, part.base, part.weight
-        if base.any():
-            target = target - K[:m, :m] @ base
-    else:
-        sign, base, upper = side, np.zeros(m), np.where(side > 0.0, part.high, -part.low)
-        target = target - side * (part.tube + tube)
-    spare, rest = float(upper.sum()) / m, part.outside - part.total + float(base.sum())
-    masses = spare + max(rest, 0.0), spare + max(-rest, 0.0)
-    reduced_gradient = sign - target
-    K[m, :m] = K[:m, m] = reduced_gradient / sum(masses)  # (KREST.2)
-    K[m + 1, :m] = K[:m, m + 1] = -K[m, :m]
-    largest = float(np.abs(reduced_gradient).max())
-    depth = DEPTH * (largest * spare * m / sum(masses) + largest + DEEPER) / min(masses)
-    K[m:, m:] = np.diag([-depth, -depth])  # (KREST.3)
-    whole = KernelDual.of_hinges(np.append(sign, [1.0, -1.0]), np.append(upper, masses))
-    beta = effort.loop(whole, K, tolerance)
-    return part.balanced(beta[:m] + base) if np.allclose(np.abs(beta[m:]), masses) else None
 
 
 @dataclass(frozen=True)
@@ -130,10 +77,9 @@ class WorkingSet:
         self.rows, self.beta, self.u, self._known = initial.rows, initial.beta.copy(), initial.u.copy(), initial.known
         self.whole, self.tolerance, self._joined = len(self.rows) == problem.n, np.inf, False
         self.violation = np.zeros(problem.n) if initial.violation is None else initial.violation
-        self.side, self.tube = initial.side, initial.tube
         self.outside = np.empty(0, dtype=np.intp) if self.whole else self._others()
         if rough:
-            self.K = blocks.symmetric(np.append(self.rows, self.rows[[0] * EXTRA_ROWS]), rough=True)
+            self.K = blocks.symmetric(self.rows, rough=True)
             self._fixed = self.u[self.rows]
             return
         self.K = blocks.all() if self.whole else blocks.symmetric(self.rows)
@@ -171,12 +117,10 @@ class WorkingSet:
         self.tolerance = tolerance
         for _ in range(SETTINGS.rounds):
             part = self._part()
-            if self.rough:
-                side = None if self.side is None else self.side[self.rows]
-                beta = loop_with_fixed_rows(part, self.K, self._fixed, self.tolerance, self.effort, side, self.tube)
-            else:
-                beta = self.effort.loop(part, self.K, self.tolerance)
-            if beta is None or not self._move(beta):
+            start, u = (self.beta[self.rows], self.u[self.rows]) if self._known else (None, None)
+            fixed = None if self.whole and not self._joined else self._fixed
+            found = self.effort.loop(part, self.K, self.tolerance, start, u, fixed)
+            if not self._move(found.beta, found.u):
                 break
             if self.whole and not self.rough:
                 break
@@ -194,7 +138,7 @@ class WorkingSet:
 
     def _move(self, beta: FloatArray, u: FloatArray | None = None) -> bool:
         """β of W, (w,), with its u if that is known, and the u of all other rows; False where time runs out."""
-        where = np.arange(self.problem.n) if self.rough else self.outside
+        where = np.arange(self.problem.n) if self.rough and u is None else self.outside
         if len(where):
             change = beta - self.beta[self.rows]
             moved = change.nonzero()[0]
@@ -203,7 +147,7 @@ class WorkingSet:
                 return False
             self.u[where] += added
         self.beta[self.rows], self._known = beta, True
-        if not self.rough:
+        if u is not None or not self.rough:
             self.u[self.rows] = self._product(beta) if u is None else u
         return True
 
@@ -211,9 +155,6 @@ class WorkingSet:
         """(KSET.2), at the best b; of a novelty machine at that of W, because hardly any rows outside can be at U."""
         edges = self.problem.edges(self.u) if part.share is None else part.edges(self.u[self.rows])
         self.violation = self.problem.violation(self.beta, self.u, edges, slice(None))
-        self.tube = edges.tube
-        if self.side is not None:
-            self.side = self.problem.sides(self.beta, self.u, edges)
 
     def _violation(self, edges: Edges) -> FloatArray:
         """(KSET.2) for the rows outside."""
@@ -321,8 +262,7 @@ class WorkingSet:
         w, before = len(self.rows), self.rows
         leaving = added[self.beta[added] != 0]
         self._fixed = self._fixed - self.blocks.product(leaving, self.beta[leaving], before, self.rough)
-        spare = added[[0] * EXTRA_ROWS] if self.rough else added[:0]
-        self.K = self.blocks.grown(self.K[:w, :w], before, np.append(added, spare), self.rough)
+        self.K = self.blocks.grown(self.K, before, added, self.rough)
         self.rows = np.append(before, added)
         self.outside = self._others()
         self.whole, self._joined = not len(self.outside), True

@@ -93,13 +93,13 @@ class KernelBlocks:
 
     def _augment(self, gamma: float) -> None:
         """(KBLOCK.2), where rounding and memory allow."""
-        X = self.X
-        if sp.issparse(X):
+        X, sparse = self.X, not isinstance(self.X, np.ndarray)
+        if sparse:
             if 8.0 * X.shape[0] * X.shape[1] > DENSE_BYTES:
                 return
             X = X.toarray()
         origin, scale = np.add.reduce(X) / len(X), math.sqrt(2.0 * gamma)
-        if sp.issparse(self.X) and squared_norms(X).max() <= AS_LONG * squared_norms(X - origin).max():
+        if sparse and squared_norms(X).max() <= AS_LONG * squared_norms(X - origin).max():
             origin = np.zeros_like(origin)  # what is not stored stays 0, which no rounding touches
             self.terms = int(np.diff(sp.csr_array(self.X).indptr).max())
         left, longest = augmented(X, origin, scale)

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_positive, as_real
+from qpsvm.base.arrays.frozen import made, repeated
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
@@ -74,8 +76,9 @@ class _Scaled(Kernel):
 
     def resolve(self, X: Matrix) -> Kernel:
         """Replace gamma by its number."""
-        number: Any = self
-        return self if type(self.gamma) is float else replace(number, gamma=gamma_of(self.gamma, X))
+        if type(self.gamma) is float:
+            return self
+        return made(type(self), **{**self.__dict__, "gamma": gamma_of(self.gamma, X)})
 
 
 class _OfProducts(_Scaled):
@@ -198,7 +201,7 @@ class RBF(_Scaled):
 
     def diagonal(self, X: Matrix) -> FloatArray:
         """Ones: (n,)."""
-        return np.ones(X.shape[0])
+        return repeated(1.0, X.shape[0])
 
     is_psd = True  # always (Bochner)
 
@@ -284,7 +287,7 @@ def as_kernel(kernel: Any) -> Kernel:
         if name not in KERNELS:
             known = nearest(kernel, [*KERNELS, *ALIASES])
             raise UnknownOptionError(f"unknown kernel {kernel!r}; {known}, or any callable")
-        return KERNELS[name]()
+        return _plain(name)
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
         raise ParameterError(f"kernel is the class {kernel.__name__}; pass an instance, {kernel.__name__}()")
     if callable(kernel):
@@ -293,6 +296,12 @@ def as_kernel(kernel: Any) -> Kernel:
     raise ParameterError(
         f"kernel must be a kernel object, a name or a callable (X, Z) -> (n, m), got {shown(kernel)}{hint}"
     )
+
+
+@cache
+def _plain(name: str) -> Kernel:
+    """The kernel of a name, with the parameters that it has by default."""
+    return KERNELS[name]()
 
 
 def _check_gamma(gamma: Any, name: str) -> None:

@@ -172,7 +172,7 @@ class KernelGram(Operator):
     def _product(self, x: FloatArray) -> FloatArray:
         """K x, with as little of K as x has entries."""
         n = self.shape[0]
-        support = np.flatnonzero(x) if x.ndim == 1 else np.flatnonzero(x.any(axis=1))
+        support = (x if x.ndim == 1 else np.any(x, axis=1)).nonzero()[0]
         entries = n * len(support)
         streams = n > SMALL_ROWS and self.blocks.streamed + entries <= n * n  # as much as making K once
         whole = self.blocks.whole if streams else self._whole()
@@ -200,7 +200,8 @@ class KernelGram(Operator):
 
     def diagonal(self) -> FloatArray:
         whole = None if isinstance(self.kernel, OWN) else self.blocks.whole  # a function knows no diagonal of its own
-        diagonal = (self.kernel.diagonal(self.X) if whole is None else whole.diagonal()) + self.offset
+        diagonal = self.kernel.diagonal(self.X) if whole is None else whole.diagonal()
+        diagonal = diagonal + self.offset if self.offset else diagonal
         return diagonal if self.scale is None else diagonal * self.scale**2
 
     def dense(self) -> FloatArray:

@@ -5,14 +5,15 @@ Inner products and squared distances between rows, dense or sparse: by one matri
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.abstract import Abstract
 from qpsvm.base.arrays.checks import FEW_VALUES
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
@@ -20,7 +21,7 @@ from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.data.rows import RowSource
 
 
-class Kernel(ABC):
+class Kernel(metaclass=Abstract):
     """What the library asks of a kernel.
 
     See Also
@@ -117,7 +118,7 @@ class Kernel(ABC):
         """As `repr`, with four significant digits of each parameter: for titles, which people read."""
         if not is_dataclass(self):
             return repr(self)
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         parts = [f"{name}={f'{x:.4g}' if isinstance(x, float) else repr(x)}" for name, x in values.items()]
         return f"{type(self).__name__}({', '.join(parts)})"
 
@@ -169,7 +170,7 @@ def inner(X: Matrix, Z: Matrix) -> FloatArray:
 
 def squared_norms(X: Matrix) -> FloatArray:
     """‖x_i‖²: (n,)."""
-    if sp.issparse(X):
+    if not isinstance(X, np.ndarray):
         norms: FloatArray = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         return norms
     dense: FloatArray = np.add.reduce(X * X, axis=1) if X.size <= FEW_VALUES else np.einsum("ij,ij->i", X, X)
@@ -219,6 +220,9 @@ def variance_of(X: Matrix | RowSource) -> float:
     squares about 0 would lose the digits that an offset costs (Chan, Golub & LeVeque, *Algorithms for computing the
     sample variance*, The American Statistician 37, 1983).
     """
+    if isinstance(X, np.ndarray):
+        apart: FloatArray = X - np.add.reduce(X, axis=None) / X.size
+        return float(np.add.reduce(apart * apart, axis=None)) / X.size
     if not isinstance(X, RowSource):
         return _moments(X)[2]
     found = [_moments(piece.matrix) for block in X.blocks() for piece in block.pieces()]

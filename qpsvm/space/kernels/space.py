@@ -47,6 +47,9 @@ LARGE_SIZE, SMALL_OFFSET = 2_000_000, 100.0
 #: Rows that this is measured on: it decides about digits, not about correctness.
 SAMPLED_ROWS = 20_000
 
+#: A mean diagonal below this is no scale.
+LEAST_SCALE = 1e20 * float(np.finfo(float).tiny)
+
 
 @dataclass(frozen=True, eq=False)
 class Hyperplane:
@@ -214,7 +217,7 @@ class FeatureSpace:
         kappa = self.centred.mean_diagonal()
         if not np.isfinite(kappa):
             raise DataError("the squared norms of the samples overflow; standardise X")
-        return kappa if kappa > np.finfo(float).tiny * 1e20 else 1.0
+        return kappa if kappa > LEAST_SCALE else 1.0
 
     @remembered
     def _treated(self) -> Treated:

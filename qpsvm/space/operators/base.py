@@ -9,15 +9,16 @@ What is an array of float64 already passes unchanged.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.abstract import Abstract
 from qpsvm.base.arrays.checks import as_real_vector
-from qpsvm.base.arrays.frozen import freeze_parts, times
+from qpsvm.base.arrays.frozen import common_value, freeze_parts, times
 from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
@@ -25,7 +26,7 @@ from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.base.resources.limits import check_memory
 
 
-class Operator(ABC):
+class Operator(metaclass=Abstract):
     """A symmetric (n, n) matrix.
 
     Attributes
@@ -111,7 +112,9 @@ class Operator(ABC):
         >>> qpsvm.Diagonal([1.0, 3.0]).mean_diagonal()
         2.0
         """
-        return float(self.diagonal().mean())
+        diagonal = self.diagonal()
+        common = common_value(diagonal)
+        return float(diagonal.mean()) if common is None else common
 
     @abstractmethod
     def dense(self) -> FloatArray:

@@ -12,7 +12,7 @@ from qpsvm import CSVM, RBF
 from qpsvm.base.arrays.frozen import repeated
 from qpsvm.bounds.repair import feasible
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.newton_step import EXACT_FREE, bordered_point
 
 
@@ -29,7 +29,7 @@ def test_one_system_gives_the_last_digits_of_what_the_loop_began(kernel, weighte
     X = X - X.mean(axis=0)
     upper = np.linspace(0.5, 1.5, 90) if weighted else repeated(1.0, 90)
     K, problem = kernel(X, X), KernelDual.of_hinges(y, upper)
-    beta = Effort().loop(problem, K, 1e-3)
+    beta = Effort().loop(problem, K, 1e-3).beta
     before = problem.point(beta, K @ beta)
     point = bordered_point(K, problem, beta)
     assert point is not None

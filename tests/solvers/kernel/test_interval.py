@@ -10,13 +10,15 @@ import pytest
 from each import for_each
 
 import qpsvm
+from qpsvm import core
 from qpsvm.solve.choice import choices
 from qpsvm.solvers.kernel import libsvm
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.kernel.libsvm import Effort, libsvm_loop
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.libsvm import libsvm_loop
+from qpsvm.solvers.kernel.loop import working_set_loop
 from qpsvm.solvers.kernel.newton_step import box_step
 from qpsvm.solvers.kernel.portfolio import solve_kernel, tube_start
-from qpsvm.solvers.kernel.working_set import EXTRA_ROWS, loop_with_fixed_rows
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial
 
@@ -155,23 +157,21 @@ def test_the_loop_solves_every_kind(kind, seed, compiled, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_loop_on_a_part_takes_the_others_into_account(kind):
-    """With rows outside at an end of their interval, and every row on the side that it has in the solution."""
+    """With rows outside at an end of their interval."""
+    if kind == "nu" and core.compiled is None:
+        pytest.skip("LIBSVM's ν-SVR has Σβ = 0")
     X, t = table(80, 5)
     problem, blocks = stated(kind, t, 5), KernelBlocks(RBF(0.4), X)
-    K, effort = blocks.all(), Effort()
+    K = blocks.all()
     solution = solve_kernel(blocks, problem, tol=1e-9)
-    beta, u = solution.beta, K @ solution.beta
+    beta = solution.beta
     rests = ~problem.free(beta)
     outside = np.flatnonzero(rests)[::3]
     rows = np.setdiff1d(np.arange(80), outside)
-    part, spare = problem.part(rows, beta[outside]), np.zeros((len(rows) + EXTRA_ROWS,) * 2)
-    spare[:-EXTRA_ROWS, :-EXTRA_ROWS] = K[np.ix_(rows, rows)]
-    edges = Edges(solution.b, solution.tube)
-    side = problem.sides(beta, u, edges)[rows] if problem.kinked else None
     fixed = K[np.ix_(rows, outside)] @ beta[outside]
-    found = loop_with_fixed_rows(part, spare, fixed, 1e-6, effort, side, solution.tube)
-    assert found is not None
-    assert np.abs(found - beta[rows]).max() < 1e-2 * float(problem.weight.max())
+    found = working_set_loop(problem.part(rows, beta[outside]), K[np.ix_(rows, rows)], 1e-6, fixed=fixed)
+    assert found.finished
+    assert np.abs(found.beta - beta[rows]).max() < 1e-2 * float(problem.weight.max())
 
 
 # --- all together -----------------------------------------------------------------------------------------------------

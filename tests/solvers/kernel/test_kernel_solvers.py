@@ -16,12 +16,13 @@ from qpsvm.base.resources.limits import one_thread
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step
 from qpsvm.solvers.kernel.dual import KernelDual, spread_residue
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet
-from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.loop import working_set_loop
 from qpsvm.solvers.kernel.newton_step import box_step, newton_polish
 from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution
 from qpsvm.solvers.kernel.portfolio import solve_kernel as solve_dual
-from qpsvm.solvers.kernel.working_set import Plan, Stage, loop_with_fixed_rows, solve_from
+from qpsvm.solvers.kernel.working_set import Plan, Stage, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Polynomial
 
@@ -302,7 +303,7 @@ def test_any_first_guess_ends_at_the_solution(rough: bool) -> None:
 
 
 def test_rows_at_rest_are_counted_in_the_loop() -> None:
-    """LIBSVM's loop on a working set finds what it finds over all rows where the others are at the right bound."""
+    """The loop on a working set finds what it finds over all rows where the others are at the right bound."""
     X, y = samples(200, 3, "plain", 15)
     problem, K = KernelDual.of_hinges(y, repeated(0.5, len(y))), RBF(0.3)(X, X)
     whole = newton_polish(K, problem, kernel_libsvm.libsvm_loop(problem, K).beta, 1e-10).point
@@ -310,10 +311,9 @@ def test_rows_at_rest_are_counted_in_the_loop() -> None:
     resting = np.where(np.isin(np.arange(len(y)), rows), 0.0, whole.beta)
     assert 0 < np.count_nonzero(resting) < np.count_nonzero(whole.beta)
     part = problem.part(rows, resting)
-    square = K[np.ix_(np.append(rows, [0, 0]), np.append(rows, [0, 0]))]
-    beta = loop_with_fixed_rows(part, square, (K @ resting)[rows], 1e-6, Effort())
-    assert beta is not None
-    np.testing.assert_allclose(beta, whole.beta[rows], atol=1e-4)
+    found = working_set_loop(part, K[np.ix_(rows, rows)], 1e-6, fixed=(K @ resting)[rows])
+    assert found.finished
+    np.testing.assert_allclose(found.beta, whole.beta[rows], atol=1e-4)
 
 
 @pytest.mark.slow

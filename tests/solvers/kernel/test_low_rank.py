@@ -24,7 +24,7 @@ from qpsvm.bounds import points as spanned
 from qpsvm.bounds.points import Span
 from qpsvm.solvers.kernel import low_rank
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.libsvm import Effort
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.portfolio import solve_kernel
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.pivoted_cholesky import pivoted_factor

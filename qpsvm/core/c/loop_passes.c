@@ -1,0 +1,26 @@
+/* The passes of every level and precision. */
+#include "loop.h"
+
+#define LEVEL 0
+#include "loop_precisions.h"
+#if X86
+#undef LEVEL
+#define LEVEL 1
+#include "loop_precisions.h"
+#undef LEVEL
+#define LEVEL 2
+#include "loop_precisions.h"
+#endif
+
+#define IN_LEVEL(level)                                                                    \
+    {                                                                                      \
+        {choose_of_doubles_##level, partner_of_doubles_##level, add_of_doubles_##level},   \
+        {choose_of_floats_##level, partner_of_floats_##level, add_of_floats_##level},      \
+    }
+const Passes loop_passes[3][2] = {
+    IN_LEVEL(plain),
+#if X86
+    IN_LEVEL(avx2),
+    IN_LEVEL(avx512),
+#endif
+};

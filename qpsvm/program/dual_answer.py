@@ -1,0 +1,28 @@
+"""What a solver answers that is asked for a machine's dual itself, (DUAL.1), and not for a QP that states it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.program.solution import Solver, Status
+
+
+@dataclass(slots=True)
+class DualAnswer:
+    """A point of (DUAL.1), in the units of the machine.
+
+    status: What the solver claims: nothing here is certified.
+    alpha (m,) or None: None where the solver gave no point.
+    w: What stands in for w(α), where that is not it: coefficients (n,) of a kernel that is not linear.
+    multipliers: μ by name.
+    """
+
+    status: Status
+    solver: Solver
+    alpha: FloatArray | None = None
+    iterations: int | None = None
+    w: FloatArray | None = None
+    multipliers: Mapping[str, float] = field(default_factory=dict)
+    solve_time: float = 0.0

@@ -1,0 +1,112 @@
+"""What a kernel solve may spend, and what it has spent: seconds, and iterations of the working-set loop."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.resources.progress import Clock, heard, say_step
+from qpsvm.solvers.kernel.dual import KernelDual
+from qpsvm.solvers.kernel.libsvm import LoopResult
+from qpsvm.solvers.kernel.loop import Samples, working_set_loop
+from qpsvm.solvers.shared.stopping import StopReason
+
+#: Entries of K between two looks at the clock: a tenth of a second, or two.
+ENTRIES = 5e7
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of what cannot be interrupted, and of the loop."""
+
+    #: Iterations that one run of the loop may take, a row and besides. Newton steps go on from there.
+    per_row: int = 100
+    besides: int = 20_000
+    #: Seconds of an entry of a Gram matrix in double precision, besides for each feature, and of Newton steps over m
+    #: rows in units of m³: as pessimistic. They are not begun where they would not end in time.
+    gram_seconds: float = 20e-9
+    gram_feature_seconds: float = 0.1e-9
+    newton_seconds: float = 1.5e-11
+
+
+SETTINGS = Settings()
+
+
+@dataclass(eq=False)
+class Effort:
+    """What a solve may spend, and what it has spent.
+
+    loop_iterations or None: Allowed in the working-set loop, all runs together.
+    iterations, newton_steps: Loop iterations and Newton steps made.
+    shortened: Something was left out, or cut short, because it might not have ended in time.
+    """
+
+    seconds: float | None = None
+    loop_iterations: int | None = None
+    verbose: bool = False
+    iterations: int = 0
+    newton_steps: int = 0
+    shortened: bool = False
+    clock: Clock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = Clock(self.seconds)
+
+    def late(self) -> bool:
+        """Whether the time is over, or the user has interrupted."""
+        return self.clock.stopped() is not None
+
+    def over(self) -> bool:
+        """Whether it is late, or the loop's iterations are used up."""
+        return self.late() or self.exhausted()
+
+    def exhausted(self) -> bool:
+        """Whether the loop's iterations are used up."""
+        return self.loop_iterations is not None and self.iterations >= self.loop_iterations
+
+    def loop(
+        self,
+        problem: KernelDual,
+        data: FloatArray | Samples,
+        tol: float,
+        start: FloatArray | None = None,
+        u: FloatArray | None = None,
+        fixed: FloatArray | None = None,
+    ) -> LoopResult:
+        """The working-set loop within what is left. What it takes is described there."""
+        limit = SETTINGS.per_row * problem.n + SETTINGS.besides
+        if self.loop_iterations is not None:
+            limit = min(limit, max(self.loop_iterations - self.iterations, 1))
+        result = working_set_loop(
+            problem, data, tol, start=start, u=u, fixed=fixed, most=limit, clock=self.clock, verbose=self.verbose
+        )
+        self.shortened |= self.seconds is not None and not result.finished and result.iterations < limit
+        self.iterations += result.iterations
+        return result
+
+    def affords(self, m: int, width: int, newton: bool = True) -> bool:
+        """Whether a Gram matrix of m rows of so many features, and Newton steps on it, would end in time."""
+        each = SETTINGS.gram_seconds + SETTINGS.gram_feature_seconds * width
+        needed = each * m**2 + newton * SETTINGS.newton_seconds * m**3
+        affordable = self.seconds is None or needed < self.clock.left
+        self.shortened |= not affordable
+        return affordable
+
+    def reason(self, converged: bool) -> StopReason:
+        """Why the solve ended."""
+        stopped = self.clock.stopped()
+        if converged or stopped:
+            return "converged" if converged else stopped or "time_limit"
+        if self.shortened:
+            return "time_limit"
+        return "iteration_limit" if self.exhausted() else "numerical_error"
+
+    def report(self, what: str, rows: int, gap: float) -> None:
+        """Show one line, if anybody reads it."""
+        if heard(self.verbose, logging.DEBUG):
+            say_step(
+                f"{what:>12}  rows {rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "
+                f"Newton steps {self.newton_steps:4d}  {self.clock.seconds:8.3f} s",
+                self.verbose,
+            )

@@ -1,0 +1,110 @@
+"""The working-set loop over (KDUAL.1): compiled where the core is there, else LIBSVM's (`libsvm`).
+
+Sequential minimal optimisation with second-order selection (Fan, Chen & Lin 2005), in β itself, so that every machine
+is the same to it: any ℓ, any box, tubes, one sum or the two of (KDUAL.7), and any start. `core/c/loop.h` has its
+equations. It looks at the clock and the interrupt key while it runs, and ends with the point that it has.
+
+    (KLOOP.3)  rows outside at a bound add u_R to every u:  ℓ − u_R in place of ℓ,  and Σβ = e − R
+    (KLOOP.4)  where 0 is not feasible, the loop begins with the rows at their bounds whose residual ℓ − u of an even
+               spread is the largest (and the smallest, where β < 0 has a sum of its own), until the sums are met
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from qpsvm import core
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.resources.progress import Clock
+from qpsvm.solvers.kernel.dual import Edges, KernelDual
+from qpsvm.solvers.kernel.libsvm import LoopResult, libsvm_loop, loop_with_fixed_rows, plain
+from qpsvm.solvers.shared.stopping import MOST_ITERATIONS
+from qpsvm.space.kernels.functions import RBF
+
+
+class Samples(NamedTuple):
+    """Samples X (n, d) and their kernel: its rows are evaluated as they are needed."""
+
+    kernel: RBF
+    X: FloatArray
+
+
+def working_set_loop(
+    problem: KernelDual,
+    data: FloatArray | Samples,
+    tol: float = 1e-3,
+    *,
+    start: FloatArray | None = None,
+    u: FloatArray | None = None,
+    fixed: FloatArray | None = None,
+    most: int | None = None,
+    clock: Clock | None = None,
+    verbose: bool = False,
+) -> LoopResult:
+    """Run the loop until no pair of rows violates its condition by more than tol, or a limit is reached.
+
+    Shapes: data (n, n) float32 or float64, or samples (n, d); start (n,) with its u (n,), if that is known; fixed (n,),
+    u_R of (KLOOP.3), which u has in it.
+    """
+    clock = clock or Clock()
+    if core.compiled is None or isinstance(data, Samples):
+        return _by_libsvm(problem, data, tol, fixed, most, clock, verbose)
+    level = problem.level if fixed is None else problem.level - fixed
+    beta = _beginning(problem, data, start)
+    known = u is not None and start is not None and np.array_equal(beta, start)
+    g = problem.level - u if known and u is not None else np.array(level)
+    result = _compiled(problem, data, beta, g, known, tol, most, clock)
+    assert result.u is not None
+    if problem.mass is None or not problem.kinked or problem.edges(result.u).tube > 0.0:
+        return result
+    g = problem.level - result.u  # (KDUAL.8): without a tube
+    again = _compiled(problem.with_tube(Edges(0.0)), data, result.beta.copy(), g, True, tol, most, clock)
+    fits = float(np.abs(again.beta).sum()) + problem.outside_mass <= problem.mass
+    return replace(again, iterations=result.iterations + again.iterations) if fits else result
+
+
+def by_itself(problem: KernelDual) -> bool:
+    """Whether the loop evaluates the kernel of a problem itself, as it needs it."""
+    return plain(problem)
+
+
+def _beginning(problem: KernelDual, K: FloatArray, start: FloatArray | None) -> FloatArray:
+    """A feasible point: the start; 0; or (KLOOP.4). (n,)."""
+    if start is not None:
+        return problem.balanced(start)
+    beta = problem.balanced(np.zeros(problem.n))
+    if (problem.mass is None and problem.share is None) or problem.kinked or not beta.any():
+        return beta
+    return problem.balanced(problem.filled(problem.level - K @ beta.astype(K.dtype, copy=False)))
+
+
+def _compiled(
+    problem: KernelDual, K: FloatArray, beta: FloatArray, g: FloatArray, known: bool, tol: float, most: int | None,
+    clock: Clock,
+) -> LoopResult:  # fmt: skip
+    """From a feasible β and its g, both of which are moved."""
+    tube = None
+    if problem.mass is None and problem.kinked:
+        tube = np.ascontiguousarray(np.broadcast_to(problem.tube, (problem.n,)), dtype=np.float64)
+    most = 0 if clock.stopped() else most or MOST_ITERATIONS
+    iterations, _, finished = core.compiled.loop_over_matrix(
+        K, beta, g, np.ascontiguousarray(problem.low), np.ascontiguousarray(problem.high), tube,
+        1 if problem.mass is None else 2, known, tol, most, clock.stopped,
+    )  # fmt: skip
+    return LoopResult(problem.balanced(beta), iterations, bool(finished), problem.level - g)
+
+
+def _by_libsvm(
+    problem: KernelDual, data: FloatArray | Samples, tol: float, fixed: FloatArray | None, most: int | None,
+    clock: Clock, verbose: bool,
+) -> LoopResult:  # fmt: skip
+    if isinstance(data, Samples):
+        return libsvm_loop(problem, data.X, most, clock, gamma=float(data.kernel.gamma), tol=tol, verbose=verbose)
+    if fixed is None:
+        return libsvm_loop(problem, data, most, clock, tol=tol, verbose=verbose)
+    if problem.kinked or problem.mass is not None:
+        return libsvm_loop(replace(problem, level=problem.level - fixed), data, most, clock, tol=tol, verbose=verbose)
+    return loop_with_fixed_rows(problem, data, fixed, tol, most, clock, verbose)

@@ -1,0 +1,298 @@
+"""The working-set loop at every level of instructions: what (KDUAL.1) and (KDUAL.7) ask of an optimum, written out."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from qpsvm import core
+from qpsvm.base.resources.progress import Clock, held
+from qpsvm.solvers.kernel.dual import KernelDual
+from qpsvm.solvers.kernel.loop import working_set_loop
+
+pytestmark = pytest.mark.skipif(core.compiled is None, reason="the core is not there")
+TOL = 1e-6
+KINDS = ("svc", "weighted", "svr", "lopsided svr", "quantile", "one class", "svdd", "nu svc", "nu svr", "linear term")
+
+
+@pytest.fixture(params=["plain", "avx2", "avx512"])
+def level(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each level that the processor has."""
+    before = core.level()
+    if not core.compiled.set_level(request.param):
+        pytest.skip("the processor has it not")
+    yield request.param
+    core.compiled.set_level(before)
+
+
+at_every_level = pytest.mark.usefixtures("level")
+
+
+def table(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """K (n, n) of an RBF kernel, labels and targets (n,)."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    K = np.exp(-0.4 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    return K, np.where(np.arange(n) % 2 == 0, 1.0, -1.0), np.sin(2 * X[:, 0]) + 0.3 * rng.standard_t(3, n)
+
+
+def stated(kind: str, y: np.ndarray, t: np.ndarray, C: float = 2.0) -> KernelDual:
+    """A machine's dual."""
+    n, zero = len(y), np.zeros(len(y))
+    weight = 0.5 + np.arange(n) % 3
+    if kind in ("svc", "weighted", "linear term"):
+        dual = KernelDual.of_hinges(y, C * (np.ones(n) if kind == "svc" else weight))
+        return dual if kind != "linear term" else KernelDual(dual.high, t, dual.low, outside=0.3 * C, total=0.0)
+    if kind == "svr":
+        return KernelDual(np.full(n, C), t, np.full(n, -C), np.full(n, 0.1))
+    if kind == "lopsided svr":
+        return KernelDual(C * weight, t, -0.5 * C * weight[::-1], 0.05 * weight)
+    if kind == "quantile":
+        return KernelDual(np.full(n, 0.8 * C), t, np.full(n, -0.2 * C))
+    if kind == "one class":
+        return KernelDual(np.ones(n), zero, zero, total=0.3 * n)
+    if kind == "svdd":
+        return KernelDual(weight, 0.5 * np.abs(t), zero, total=0.3 * float(weight.sum()))
+    if kind == "nu svr":
+        return KernelDual(C * weight, t, -C * weight, mass=0.3 * C * float(weight.sum()))
+    share = 0.8 * float(min(weight[y > 0].sum(), weight[y < 0].sum(initial=0.0)))
+    return KernelDual(np.where(y > 0, weight, 0.0), zero, np.where(y < 0, -weight, 0.0), mass=2.0 * share)
+
+
+def violation(problem: KernelDual, K: np.ndarray, beta: np.ndarray, fixed: np.ndarray) -> float:
+    """By how much the best pair of rows would improve: of one sum, or of the positive and the negative β apart."""
+    g = problem.level - fixed - K.astype(float) @ beta
+    rises, falls, tube = beta < problem.high, beta > problem.low, np.broadcast_to(problem.tube, beta.shape)
+    if problem.mass is None:
+        up = np.where(beta >= 0, g - tube, g + tube)[rises].max(initial=-np.inf)
+        down = np.where(beta > 0, g - tube, g + tube)[falls].min(initial=np.inf)
+        return float(up - down)
+    plus = g[rises & (beta >= 0)].max(initial=-np.inf) - g[falls & (beta > 0)].min(initial=np.inf)
+    minus = g[rises & (beta < 0)].max(initial=-np.inf) - g[falls & (beta <= 0)].min(initial=np.inf)
+    return float(max(plus, minus))
+
+
+def feasible(problem: KernelDual, beta: np.ndarray) -> bool:
+    """In fractions: the box exactly, and the sums to rounding."""
+    assert (beta >= problem.low).all()
+    assert (beta <= problem.high).all()
+    total = float(sum(map(Fraction, beta), Fraction(0)) + Fraction(problem.outside) - Fraction(problem.total))
+    room = 1e-13 * max(problem.total_penalty, 1.0)
+    if problem.mass is None:
+        return abs(total) <= room
+    mass = float(sum(map(abs, map(Fraction, beta)), Fraction(0)) - Fraction(problem.mass))
+    return abs(total) <= room and abs(mass) <= room
+
+
+@at_every_level
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [2, 3, 17, 64, 131])
+def test_every_machine_at_every_level(n: int, kind: str, single: bool) -> None:
+    """The optimum's conditions hold, and the gradient that comes back is that of β."""
+    K, y, t = table(n, n)
+    K = K.astype(np.float32) if single else K
+    problem = stated(kind, y, t)
+    fixed = 0.3 * np.cos(np.arange(n)) if kind == "linear term" else np.zeros(n)
+    found = working_set_loop(problem, K, TOL, fixed=fixed if kind == "linear term" else None)
+    assert found.finished
+    assert feasible(problem, found.beta)
+    assert found.u is not None
+    np.testing.assert_allclose(found.u, fixed + K.astype(float) @ found.beta, atol=1e-10)
+    tubed = problem.mass is not None and problem.kinked
+    if not tubed or problem.edges(found.u).tube > 0.0:
+        assert violation(problem, K, found.beta, fixed) <= 1.01 * TOL + 1e-10
+
+
+@at_every_level
+@pytest.mark.parametrize("kind", KINDS)
+def test_from_any_start_to_the_same_optimum(kind: str) -> None:
+    """And from the optimum itself, whose u is known, in no iteration."""
+    K, y, t = table(90, 4)
+    problem = stated(kind, y, t)
+    first = working_set_loop(problem, K, TOL)
+    rough = problem.balanced(np.random.default_rng(1).uniform(problem.low, problem.high))
+    other = working_set_loop(problem, K, TOL, start=rough)
+    assert other.finished
+    np.testing.assert_allclose(other.beta, first.beta, atol=1e-3)
+    again = working_set_loop(problem, K, TOL, start=first.beta, u=first.u)
+    assert again.iterations <= 1
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "linear term"])
+def test_as_libsvm_to_its_tolerance(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fallback minimises the same."""
+    K, y, t = table(120, 5)
+    problem = stated(kind, y, t)
+    if kind == "lopsided svr":
+        pytest.skip("LIBSVM knows no such box")
+    ours = working_set_loop(problem, K, TOL)
+    monkeypatch.setattr(core, "compiled", None)
+    theirs = working_set_loop(problem, K, TOL)
+    np.testing.assert_allclose(ours.beta, theirs.beta, atol=1e-3)
+
+
+@at_every_level
+@pytest.mark.parametrize("n", [0, 1])
+def test_nothing_to_move(n: int) -> None:
+    beta, g = np.zeros(n), np.ones(n)
+    found = core.compiled.loop_over_matrix(np.ones((n, n)), beta, g, -beta, g, None, 1, False, TOL, 100, None)
+    assert found == (0, 0.0, 1)
+
+
+DEGENERATE = {
+    "zero": np.zeros((40, 40)),
+    "all equal": np.ones((40, 40)),
+    "pairs of equal rows": np.kron(np.exp(-np.abs(np.subtract.outer(np.arange(20), np.arange(20)))), np.ones((2, 2))),
+    "not positive": np.cos(np.subtract.outer(np.arange(40.0), np.arange(40.0)) ** 2),
+    "huge": 1e150 * np.eye(40),
+    "tiny": 1e-150 * np.eye(40),
+}
+
+
+@at_every_level
+@pytest.mark.parametrize("C", [1e-8, 1.0, 1e10])
+@pytest.mark.parametrize("what", sorted(DEGENERATE))
+@pytest.mark.parametrize("single", [False, True])
+def test_degenerate_matrices_end(what: str, C: float, single: bool) -> None:
+    """At a feasible point, and at an optimum where they say so."""
+    _, y, t = table(40)
+    K = DEGENERATE[what]
+    with np.errstate(over="ignore", under="ignore"):
+        K = K.astype(np.float32) if single else K
+    for kind in ("svc", "svr", "one class"):
+        problem = stated(kind, y, t, C)
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = working_set_loop(problem, K, 1e-3, most=20_000)
+            assert feasible(problem, found.beta)
+            if found.finished and np.isfinite(K).all():
+                assert violation(problem, K, found.beta, np.zeros(40)) <= 1.1e-3 + 1e-12 * C * float(np.abs(K).max())
+
+
+@at_every_level
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_matrix_that_is_no_number_is_never_finished(bad: float) -> None:
+    K, y, t = table(50)
+    for kind in ("svc", "svr"):
+        for where in ((3, 4), (7, 7)):
+            spoilt = K.copy()
+            spoilt[where] = spoilt[where[::-1]] = bad
+            with np.errstate(invalid="ignore"):
+                found = working_set_loop(stated(kind, y, t), spoilt, TOL, most=10_000)
+            assert feasible(stated(kind, y, t), found.beta)
+            touched = found.beta[where[0]] != 0 or found.beta[where[1]] != 0
+            assert not (found.finished and touched)
+
+
+@at_every_level
+def test_a_box_of_no_width_stays() -> None:
+    K, y, t = table(30)
+    problem = stated("svr", y, t)
+    low, high = problem.low.copy(), problem.high.copy()
+    low[:10] = high[:10] = np.where(np.arange(10) % 2 == 0, 0.5, -0.5)
+    found = working_set_loop(KernelDual(high, t, low, problem.tube), K, TOL)
+    assert found.finished
+    assert (found.beta[:10] == low[:10]).all()
+
+
+def test_what_is_wrong_is_refused() -> None:
+    """By size, kind, layout and box, before anything is touched."""
+    K, _, _ = table(5)
+    fine, n = np.zeros(5), 5
+
+    def call(
+        K: object = K, beta: object = fine, g: object = fine, low: object = fine - 1, high: object = fine + 1,
+        tube: object = None, sums: int = 1,
+    ) -> None:  # fmt: skip
+        core.compiled.loop_over_matrix(K, np.array(beta), np.array(g), low, high, tube, sums, False, TOL, 10, None)
+
+    call()
+    call(np.lib.stride_tricks.as_strided(np.zeros(100), (n, n), (80, 8)))  # room between the rows
+    for wrong in (
+        K[:4],
+        K[:, ::2],
+        np.asfortranarray(np.triu(K)),
+        K.astype(int),
+        K[0],
+        K.astype(">f8"),
+        K.astype(complex),
+    ):
+        with pytest.raises((ValueError, BufferError)):
+            call(wrong)
+    for name in ("beta", "g", "low", "high", "tube"):
+        for wrong in (np.zeros(4), np.zeros(6), np.zeros(5, dtype=np.float32), np.zeros(0)):
+            with pytest.raises(ValueError, match="vectors"):
+                call(**{name: wrong})
+    for start in (fine + 2, fine - 2, fine + np.nan):
+        with pytest.raises(ValueError, match="box"):
+            call(beta=start)
+    with pytest.raises(ValueError, match="tube"):
+        call(tube=fine - 1)
+    with pytest.raises(ValueError, match="sums"):
+        call(sums=3)
+
+
+def endless(n: int = 3000) -> tuple[KernelDual, np.ndarray]:
+    """A problem that takes minutes."""
+    K, y, _ = table(n, 1)
+    return KernelDual.of_hinges(y, np.full(n, 1e9)), K
+
+
+def test_the_clock_and_the_limit_end_it() -> None:
+    problem, K = endless()
+    began = time.perf_counter()
+    found = working_set_loop(problem, K, 1e-12, clock=Clock(0.2))
+    assert not found.finished
+    assert feasible(problem, found.beta)
+    assert time.perf_counter() - began < 5.0
+    assert working_set_loop(problem, K, 1e-12, most=50).iterations == 50
+
+
+def test_the_key_ends_it_with_a_point() -> None:
+    problem, K = endless()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    with held():
+        timer.start()
+        found = working_set_loop(problem, K, 1e-12)
+    assert not found.finished
+    assert found.beta.any()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):  # where nobody holds the key
+        working_set_loop(problem, K, 1e-12)
+
+
+def test_other_threads_run_meanwhile() -> None:
+    problem, K = endless(1500)
+    ended = threading.Event()
+    thread = threading.Thread(target=lambda: (working_set_loop(problem, K, 1e-12, clock=Clock(1.0)), ended.set()))
+    thread.start()
+    turns = 0
+    while not ended.is_set():
+        turns += 1
+        time.sleep(0.01)
+    thread.join()
+    assert turns > 5
+
+
+def test_a_kernel_solve_imports_no_scikit_learn() -> None:
+    """Nor makes it a child process."""
+    text = """
+import sys, numpy, qpsvm
+from qpsvm.base.resources import child_process
+child_process.run_apart = None
+X = numpy.random.default_rng(0).normal(size=(800, 3))
+assert qpsvm.solve(qpsvm.CSVM(X, X[:, 0] * X[:, 1] > 0.1, 10.0, "rbf")).status == "optimal"
+print([name for name in sys.modules if name.startswith("sklearn")])
+"""
+    said = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"

@@ -1,0 +1,52 @@
+"""What the library answers of every machine and every estimator, as numbers: run as a program, it prints them as JSON.
+
+The same lines in two processes, one with the compiled core and one without it, have to agree to rounding.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from kinds import ALL, data, fitted, values
+
+import qpsvm
+from qpsvm.core import level
+from qpsvm.machines.registry import FILES, machine
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(60, 3))
+Y = X[:, 0] + RNG.normal(scale=0.7, size=60) > 0.2
+TARGETS = {"labels": Y, "numbers": X @ [1.0, 2.0, 3.0] + RNG.normal(size=60), "ranks": np.arange(60) % 3}
+KERNELS = ("linear", qpsvm.RBF(0.5))
+
+
+def problem(word: str, kernel: Any) -> Any:
+    """A machine of the registry over the samples above: few of them for pairs, which are many, and apart if need be."""
+    kind, n = machine(word), 20 if word == "ranking" else 60
+    rows = X[:n] + (4.0 * (2.0 * Y - 1.0)[:n, None] if word == "hard" else 0.0)
+    given = () if kind.learns == "none" else (TARGETS[kind.learns][:n],)
+    own = {"nu": 0.6} if "nu" in kind.own else {}
+    return kind(rows, *given, kernel=kernel, **own)
+
+
+def answers() -> dict[str, Any]:
+    """By name: the status, the gap, the certified values, and f at some samples."""
+    found: dict[str, Any] = {}
+    problems = {f"{word} {kernel}": problem(word, kernel) for word in FILES for kernel in KERNELS}
+    label = np.arange(60) % 3
+    for kind in (qpsvm.CrammerSinger, qpsvm.WestonWatkins):
+        problems |= {f"{kind.__name__} {kernel}": kind(X + label[:, None], label, kernel=kernel) for kernel in KERNELS}
+    for name, each in problems.items():
+        result = qpsvm.solve(each, tol=1e-9)
+        f = np.ravel(result.decision_function(each.X[:10]))
+        found[name] = [str(result.status), result.gap, result.primal, result.dual, *f.tolist()]
+    for kind in ALL:
+        f = values(fitted(kind, tol=1e-9), np.asarray(data(kind)[0][:10]))
+        found[kind.__name__] = ["fitted", 0.0, *np.ravel(f).tolist()]
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps({"level": level(), "answers": answers()}))
