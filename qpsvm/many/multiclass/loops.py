@@ -22,7 +22,7 @@ from qpsvm.many.multiclass.stack import Stack
 #: the loop's; ten times as much saves as much in the loop as it takes in `settle`.
 LOOP_TOLERANCE = 1e-2
 #: A machine of few rows, for which `settle` takes longer than the loop does, is looped over to this tolerance.
-FEW_ROWS, FINE_TOLERANCE = 64, 1e-9
+FEW_ROWS, FINE_TOLERANCE = 600, 1e-9
 #: Iterations of a machine: so many for each row, and so many besides. Most end at half of that; of those that do not,
 #: the loop may take many thousands, where `qpsvm.solve` takes another road.
 PER_ROW, BESIDES = 1, 400
@@ -113,7 +113,9 @@ def loop_alone(stack: Stack, K: NDArray[Any], tol: float, most: int) -> tuple[Fl
         alpha, _, iterations = looped(stack, K, np.array([tol]), most, np.zeros_like(m), m)
         return alpha, abs(int(iterations[0]))
     nu = None if stack.nu is None else float(stack.nu[0])
-    found = fit_classes(np.asarray(K, dtype=np.float64), (stack.sign > 0.0).astype(int), stack.upper, tol, "precomputed", most, nu)
+    found = fit_classes(
+        np.asarray(K, dtype=np.float64), (stack.sign > 0.0).astype(int), stack.upper, tol, "precomputed", most, nu
+    )
     if found is None:
         return None
     alpha = np.zeros(len(K))

@@ -31,8 +31,8 @@ from qpsvm.space.kernels.space import FeatureSpace
 SHARED_BY_PAIRS, SHARED_BY_ALL = 1500, CACHE_ROWS
 #: The class that a machine of one against all others is against.
 REST = -1
-#: Rows up to which pairs of classes share one Gram matrix: 50 MB, which is not much longer to touch than to compute.
-MOST_ROWS = 2500
+#: Rows up to which pairs of classes share one Gram matrix: 200 MB, as much as LIBSVM keeps by default.
+MOST_ROWS = 5000
 
 
 @dataclass(frozen=True, eq=False)
