@@ -217,7 +217,8 @@ def on_dual(backend: Any, svm: SVMDual, limits: Limits, options: Mapping[str, An
             return DualAnswer(Status.NUMERICAL_ERROR, backend.reported(broke(error, options)))
 
     answer = named(backend.name, svm.m, options, run)
-    if answer.alpha is not None and not all(all_finite(part) for part in (answer.alpha, answer.w) if part is not None):
+    parts = [part for part in (answer.alpha, answer.w) if part is not None]
+    if not all(np.isfinite(part).all() for part in parts):
         answer.alpha = answer.w = None
         if answer.status in (Status.OPTIMAL, Status.INACCURATE):
             answer.status, answer.solver = Status.NUMERICAL_ERROR, answer.solver._replace(status=NOT_FINITE)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -209,9 +209,9 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
         return {}, {}, *at([])[1:]
     reaches = [levels.reaches(svm, part, u) for part in svm.parts]
     intervals = [levels.interval(svm, part, points) for part, points in zip(svm.parts, reaches, strict=True)]
-    if any(found is None for found in intervals):
+    if None in intervals:
         return {group.multiplier: 0.0 for group in svm.groups}, {}, np.inf, np.inf
-    known = [found for found in intervals if found is not None]
+    known = cast("list[tuple[float, float]]", intervals)
     averages = [levels.average(svm, part, points, a) for part, points in zip(svm.parts, reaches, strict=True)]
 
     def moved(found: tuple[dict[str, float], float, float]) -> float:
@@ -222,8 +222,8 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
         return cost
 
     best: tuple[dict[str, float], float, float] | None = None
-    inner = [theta for theta in averages if theta is not None]
-    if len(inner) == len(averages) and svm.hard is None:
+    inner = cast("list[float]", averages)
+    if None not in averages and svm.hard is None:
         size = 2.0 * point.half_norm if svm.homogeneous else abs(svm.comm.sum(float(svm.level @ a)))
         averaged = at(inner)
         if prefer_average(0.0, moved(averaged), size):  # no μ has a gap below zero: there is nothing to compare with

@@ -91,10 +91,10 @@ class Bounds:
             return t, UNIT * np.abs(t) + point.level_radius + self.svm.margin_radius(point.multipliers, rows)
         t = margin - point.yf[rows]
         each = (2.0 + 4.0 * point.placed) * UNIT
+        other: FloatArray | float = self._value_radius(point, rows) + self.svm.margin_radius(point.multipliers, rows)
+        other += (1 + point.placed) * point.level_radius
         r = each * np.abs(t)
-        r += self._value_radius(point, rows) + (1 + point.placed) * point.level_radius
-        r += each * (abs(point.level) + np.abs(margin))
-        r += self.svm.margin_radius(point.multipliers, rows)
+        r += (other + each * (abs(point.level) + np.abs(margin))) * FEW
         if self.svm.users is not None and point.w is not None:
             entry_by_entry(self.accuracy, self.svm, point, rows, t, r)
         return t, r
@@ -108,6 +108,12 @@ class Bounds:
             return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
         size = self.accuracy.largest if isinstance(rows, slice) else self.row_sizes(rows)
         return self._kappa(point) * FEW * size
+
+    @remembered
+    def _lines(self) -> bool:
+        """Whether every g of (CERT.1) is two lines, none of them of a row that nothing may violate."""
+        svm = self.svm
+        return svm.block == 1 and self.equal is None and svm.hard is None and not svm.curved
 
     @remembered
     def _terms_of_mix(self) -> float:
@@ -156,13 +162,17 @@ class Bounds:
         """(COUNT.1) to (COUNT.4)."""
         a, upper = point.alpha, point.upper
         kept: list[IntArray] = []
-        off, losses, wide = self._off(point), 0.0, 0.0
-        block = self.svm.block
+        off, losses, wide, terms = self._off(point), 0.0, 0.0, 0.0
+        block, lines = self.svm.block, self._lines
         step = BLOCK - BLOCK % block or block
         for start in range(0, len(a), step):
             part = slice(start, start + step)
             t, r = self.slack(point, part)
-            if block > 1:
+            if lines:
+                each = two_lines(a[part], upper[part], t, r)
+                terms += float(np.add.reduce(each))
+                settled = each == 0.0
+            elif block > 1:
                 settled = np.repeat(self._of_blocks(point, part, t, r) == 0.0, block)
             else:
                 bounded = a[part] == upper[part]
@@ -174,8 +184,11 @@ class Bounds:
                 highest = largest_in_block(t + r, block)
                 wide += float(block_sums(off[part], block) @ np.maximum(highest, 0.0))  # (COUNT.6), (COUNT.7)
         rows = kept[0] if len(kept) == 1 else np.concatenate([*kept, np.zeros(0, dtype=np.intp)])
-        t, r = (t[rows], r[rows]) if len(kept) == 1 and self.accuracy.uniform else self.slack(point, rows)
-        terms, losses, n = self.comm.sums(self.terms(point, rows, t, r) + wide * FEW, losses, len(a))
+        if lines and self.accuracy.uniform:
+            terms *= 1.0 + gamma(len(a) + 16)
+        else:  # each row by a radius of its own
+            terms = self.terms(point, rows, *self.slack(point, rows))
+        terms, losses, n = self.comm.sums(terms + wide * FEW, losses, len(a))
         terms *= 1.0 + self._more
         distance, moved = self._repair(point, off)
         difference = 0.5 * distance * distance + terms + moved
@@ -192,7 +205,7 @@ class Bounds:
             size = max(self.half_square(point) - point.level_radius, 0.0) + losses
             return Gap(difference * FEW, size / FEW, rows)
         size = 0.5 * weight * weight + losses
-        if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point, t, r, rows)):
+        if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point, rows)):
             # products that count may be gone
             difference += (n + 4) * UNDERFLOW
         size += penalties
@@ -246,11 +259,12 @@ class Bounds:
         """Whether w is anything but exactly 0."""
         return bool((point.coef if point.w is None else point.w).any())
 
-    def _idle(self, point: Certificate, t: FloatArray, r: FloatArray, rows: IntArray) -> bool:
+    def _idle(self, point: Certificate, rows: IntArray) -> bool:
         """Whether w is exactly 0, and every product with α or its room is one with 0, so that none has underflowed.
 
-        t and r are those of the rows (r,) that contribute; of others, α or the room is 0 itself.
+        `rows` (r,) are those that contribute; of others, α or the room is 0 itself.
         """
+        t, r = self.slack(point, rows)
         nothing = (t == 0.0) & (r == 0.0) | (point.alpha[rows] == 0.0) & (t + r <= 0.0)
         return not self._weighs(point) and self.comm.all(bool(nothing.all()))
 
@@ -288,10 +302,9 @@ class Bounds:
             r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
         if self.svm.block > 1:
             return float(self._of_blocks(point, rows, t, r).sum()) * (1.0 + gamma(len(a) + 16))
-        if not self.svm.curved and (self.svm.hard is None or self.svm.all_hard):  # (CERT.1), two lines
-            hard = self.svm.all_hard
-            high, low = (np.where(e > 0.0, np.inf if hard else (upper - a) * e, -a * e) for e in (t + r, t - r))
-            return float(np.add.reduce(np.maximum(high, low))) * (1.0 + gamma(len(a) + 16))
+        if self._lines or (self.svm.all_hard and not self.svm.curved):  # (CERT.1)
+            lines = two_lines(a, upper, t, r) if self._lines else np.where(t + r > 0.0, np.inf, a * (r - t))
+            return float(np.add.reduce(lines)) * (1.0 + gamma(len(a) + 16))
         ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
 
@@ -376,16 +389,22 @@ class Bounds:
         if svm.users is not None and len(svm.parts) > 1:
             takers = np.where(np.arange(len(column)) < svm.users.own.m, column, 0.0)
         size, reach = 0.0, 0.0
-        for sign in (1.0, -1.0) if off + error > 0.5 * abs(excess) else (excess,):  # of either sign: the worse of both
-            room = np.where(takers * sign > 0.0, point.alpha, point.upper - point.alpha)
+        weights, left = np.abs(takers), point.upper - point.alpha
+        # of either sign, where that is not known: a row with room on both sides, or else the worse of two
+        for sign in (0.0, 1.0, -1.0) if off + error > 0.5 * abs(excess) else (excess,):
+            room = np.where(takers * sign > 0.0, point.alpha, left) if sign else np.minimum(point.alpha, left)
             with np.errstate(invalid="ignore"):
-                able = np.flatnonzero(room * np.abs(takers) > 2.0 * bound)
+                able = (room * weights > 2.0 * bound).nonzero()[0]
             own = [1.0, 0.0, 0.0, 0.0]
             if len(able):
                 slacks = np.abs(point.margin[able] - point.yf[able])
                 nearest = int(np.argmin(slacks))
                 own = [0.0, float(slacks[nearest]), *self._moving(point, int(able[nearest]), bound, takers)]
             told = min(comm.allgather(np.array([own])).tolist())
+            if sign == 0.0:
+                if told[0] == 0.0:
+                    return told[2], told[3]
+                continue
             if told[0] != 0.0:
                 break
             size, reach = max(size, told[2]), max(reach, told[3])
@@ -427,6 +446,15 @@ class Bounds:
             support = point.coef.nonzero()[0]
             error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(terms + 8)) - error, 0.0))
+
+
+def two_lines(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) -> FloatArray:
+    """(COUNT.3) of rows with δ = 0 and U < ∞: g is the larger of two lines, one rising in t and one falling. (r,).
+
+    Exactly 0 where α = 0 and t ≤ −r, or α = U and t ≥ r.
+    """
+    found: FloatArray = np.maximum((upper - a) * (t + r), a * (r - t))  # (CERT.1)
+    return found
 
 
 def multiplier(point: Certificate, group: Group) -> float:

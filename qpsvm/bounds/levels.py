@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import total
 from qpsvm.base.arrays.rounding import UNIT
@@ -95,8 +93,8 @@ def reaches(dual: SVMDual, part: Part, u: FloatArray) -> FloatArray:
 
 def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, float] | None:
     """All θ that minimise (LEVEL.1), given the θ_k; None where no θ satisfies the hard rows."""
-    upper, curvature, column = _of(part, dual.upper), _of(part, dual.curvature), _of(part, part.column)
-    hard = None if dual.hard is None else _of(part, dual.hard)
+    upper, curvature, column = part.of(dual.upper), part.of(dual.curvature), part.of(part.column)
+    hard = None if dual.hard is None else part.of(dual.hard)
     if hard is None:
         weights = upper if part.rows is not None or column is dual.sign else None
         return _soft_interval(points, column, upper, curvature if dual.curved else None, part, dual.comm, weights)
@@ -116,7 +114,7 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
 
 def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) -> float | None:
     """The mean of (LEVEL.5) over the free rows of a part, the points being y − u; None where there are none."""
-    a, upper = _of(part, alpha), _of(part, dual.upper)
+    a, upper = part.of(alpha), part.of(dual.upper)
     free = ((a > 0) & (a < upper)).nonzero()[0]  # (LEVEL.5), (CSVM.12), (PHINGE.12): those with 0 < α < C
     if part.column is not dual.sign and part.rows is None:
         free = free[part.column[free] != 0.0]
@@ -124,14 +122,9 @@ def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) ->
         return None
     values = points[free]
     if dual.curved:
-        values = values - _of(part, dual.curvature)[free] * a[free] / _of(part, part.column)[free]
+        values = values - part.of(dual.curvature)[free] * a[free] / part.of(part.column)[free]
     added, count = dual.comm.sums(float(np.add.reduce(values)), len(free))
     return float(added) / count if count else None  # (LEVEL.5), (CSVM.12), (PHINGE.12)
-
-
-def _of(part: Part, vector: NDArray[Any]) -> NDArray[Any]:
-    """The entries of a vector (m,) over the rows of a part."""
-    return vector if part.rows is None else vector[part.rows]
 
 
 def _soft_interval(
@@ -203,6 +196,8 @@ class Pieces:
         known = column != 0.0
         self.points, self.column, self.upper = points[known], column[known], upper[known]
         self.curvature, self.e, self.ridge, self.comm = curvature[known], e, ridge, comm
+        self.jumps = self.curvature == 0.0
+        self._some = bool(self.jumps.any())
 
     def mirrored(self) -> Pieces:
         """The same in −θ."""
@@ -211,12 +206,13 @@ class Pieces:
     def slope(self, theta: float, right: bool) -> float:
         """h′ at θ, from the right or from the left where it jumps."""
         t = (self.points - theta) * self.column
+        if not self._some:
+            a = np.minimum(np.maximum(t, 0.0) / self.curvature, self.upper)
+            return self.e + self.ridge * theta - self.comm.sum(float(self.column @ a))
         with np.errstate(divide="ignore", invalid="ignore"):
             a = np.minimum(np.maximum(t, 0.0) / self.curvature, self.upper)
-        jumps = self.curvature == 0.0
-        if jumps.any():
-            inside = (t > 0) | ((t == 0) & ((self.column < 0) == right))
-            a = np.where(jumps, np.where(inside, self.upper, 0.0), a)
+        inside = (t > 0) | ((t == 0) & ((self.column < 0) == right))
+        a = np.where(self.jumps, np.where(inside, self.upper, 0.0), a)
         return self.e + self.ridge * theta - self.comm.sum(float(self.column @ a))
 
     def first(self) -> float:

@@ -63,7 +63,7 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
         return _exactly(_on_all_rows(dual, part, alpha), dual.upper, part.total, dual.comm, part.column)
     a = np.zeros_like(alpha)
     for part in equalities:
-        upper = dual.upper[part.rows]
+        upper = part.of(dual.upper)
         near = capped_simplex(alpha[part.rows], upper, part.total, dual.comm)
         a[part.rows] = _exactly(near, upper, part.total, dual.comm)
     return a
@@ -230,11 +230,11 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, comm: Communica
     Σ clip(a − τ, 0, caps) is piecewise linear and falls in τ, with breakpoints a and a − caps (Brucker 1984). It is
     summed from the top, where it is 0, and relative to the largest a: a mass far below all entries keeps its digits.
     """
-    if mass >= comm.sum(float(caps.sum())):
+    if mass >= comm.sum(float(np.add.reduce(caps))):
         return caps.copy()
     near = boxed(a, caps)
     if _adds_up(near, mass, comm):
-        return _evened(near, caps, mass, comm)
+        return near
     a = a - comm.max(float(a.max(initial=-math.inf)))
     tau = _threshold(a, caps, mass) if comm.serial else _threshold_of_all(a, caps, mass, comm)
     x: FloatArray = np.clip(a - tau, 0.0, caps)

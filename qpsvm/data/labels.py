@@ -132,9 +132,9 @@ def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
 def _classes(labels: NDArray[Any]) -> NDArray[Any]:
     """The different labels in sort order; two numbers are found without sorting."""
     if labels.dtype.kind in "bif" and len(labels):
-        ends: NDArray[Any] = np.array([labels.min(), labels.max()])
-        if ends[0] != ends[1] and ((labels == ends[0]) | (labels == ends[1])).all():
-            return ends
+        low, high = np.minimum.reduce(labels), np.maximum.reduce(labels)
+        if low != high and np.logical_and.reduce((labels == low) | (labels == high)):
+            return np.array([low, high])
     return np.unique(labels)
 
 

@@ -317,7 +317,9 @@ def two_classes(
         return _spread_classes(X, y, sample_weight, class_weight)
     matrix, names = features(X)
     target, classes = as_labels(given(y), matrix.shape[0])
-    weight = weighed(as_weights(sample_weight, target), (target > 0).astype(np.intp), classes, class_weight)
+    weight = as_weights(sample_weight, target)
+    if class_weight is not None:
+        weight = weighed(weight, (target > 0).astype(np.intp), classes, class_weight)
     return Samples(matrix, target, weight, classes, names)
 
 

@@ -51,12 +51,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.exactly import inverses, joined
+from qpsvm.base.arrays.exactly import exactly, inverses, joined
+from qpsvm.base.arrays.frozen import common_value, repeated
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.data.samples import numbers
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import active_penalties
+from qpsvm.machines.problem.parameters import active_penalties, upper_bounds
 from qpsvm.machines.problem.regression import Regression
 from qpsvm.machines.problem.replaced import share_of, turned
 from qpsvm.program.record import Record
@@ -142,9 +143,12 @@ class EpsilonSVR(Regression):
         self.called = "ε-SVR" if loss == "absolute" else "ε-SVR (squared)"
 
     def _record(self) -> Record:
-        C = active_penalties(self.C, self.samples)
         if self.loss == "absolute":
-            return self._two_sided(self.epsilon, joined(C, C))  # (ESVR.2), (ESVR.10)
+            C = upper_bounds(self.C, self.samples)
+            same = common_value(C) if isinstance(C, np.ndarray) else None
+            both = repeated(same, 2 * len(C)) if same is not None else joined(*2 * [exactly(C, len(C))])
+            return self._two_sided(self.epsilon, both)  # (ESVR.2), (ESVR.10)
+        C = active_penalties(self.C, self.samples)
         bend = inverses(C, Fraction(1, 2))
         return self._two_sided(self.epsilon, np.inf, joined(bend, bend))
 

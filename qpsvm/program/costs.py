@@ -54,11 +54,11 @@ class Cost:
 class Size(NamedTuple):
     """What a cost follows from: n rows of d features, entries that are not zero; whether sparse, linear, no slack.
 
-    `reach` is how far a row's α can move its own margin, Ū times the mean of ‖x_i‖²: where it is small, most α end at a
-    bound, and loops over single α are done soon. Infinite where that is no help, or not known. `stakes` is ΣC_i in
-    units of 1/κ, κ the mean of K_ii, for a linear machine of few rows, and 0 for others: where it is large, LIBSVM's
-    loop takes long however few the rows are. `homogeneous`: the margin level is a variable, as in a ν-SVM. `samples`:
-    of how many samples the rows are combinations, as pairs are; 0 where each row is a sample.
+    `reach` is how far a row's α can move its own margin, Ū (of a squared loss 1/δ) times the mean of ‖x_i‖²: where it
+    is small, most α end at a bound, and loops over single α are done soon. Infinite where it is not known. `stakes` is
+    ΣC_i in units of 1/κ, κ the mean of K_ii, for a linear machine of few rows, and 0 for others: where it is large,
+    LIBSVM's loop takes long however few the rows are. `homogeneous`: the margin level is a variable, as in a ν-SVM.
+    `samples`: of how many samples the rows are combinations, as pairs are; 0 where each row is a sample.
     """
 
     rows: int

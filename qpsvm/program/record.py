@@ -105,7 +105,7 @@ class Record:
             groups=self.columns(kept), rows=self.rows, unit=1.0 if self.unit == 1 else nearest_float(self.unit),
             mix=self.mix, comm=comm,
             level_radius=np.abs(off) if off is not None and off.any() else None,
-            upper_radius=radii(self.upper) if isinstance(self.upper, Exactly) else None,
+            upper_radius=radii(self.upper, upper) if isinstance(self.upper, Exactly) else None,
         )  # fmt: skip
 
     def columns(self, kept: Intercept) -> tuple[Group, ...]:

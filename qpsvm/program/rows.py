@@ -13,12 +13,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import freeze_each, remembered
+from qpsvm.base.arrays.frozen import common_value, freeze_each, remembered, repeated
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
+from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.communicator import Communicator
 from qpsvm.space.operators import Operator
+
+#: Two products that differ by less than this share of their sum may be the same number.
+ALIKE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,13 @@ class Part:
 
     def __post_init__(self) -> None:
         freeze_each(self.__dict__.values())
+
+    def of(self, vector: NDArray[Any]) -> NDArray[Any]:
+        """The entries of a vector (m,) over the rows of the part; `repeated` where the vector is."""
+        if self.rows is None:
+            return vector
+        common = common_value(vector)
+        return vector[self.rows] if common is None else repeated(common, int(np.count_nonzero(self.rows)))
 
 
 class RowsOfSamples:
@@ -228,4 +239,20 @@ def first_distinct(E: FloatArray, most: int) -> list[int]:
     while len(found) < most and left.any():
         found.append(int(np.argmax(left)))
         left &= ~(E[found[-1]] == E).all(axis=1)
+    return found
+
+
+def inverse(mixing: FloatArray, names: str) -> FloatArray:
+    """M⁻¹ of the distinct rows of E, (q, q), of the groups with these names.
+
+    Raises UnsupportedError.
+    """
+    if len(mixing) == 2:
+        (a, b), (c, d) = mixing.tolist()
+        size = a * d - b * c
+        if abs(size) > ALIKE * (abs(a * d) + abs(b * c)):
+            return np.array([[d / size, -b / size], [-c / size, a / size]])
+    if np.linalg.matrix_rank(mixing) < len(mixing):
+        raise UnsupportedError(f"the groups {names} are not independent")
+    found: FloatArray = np.linalg.inv(mixing).astype(np.float64, copy=False)
     return found

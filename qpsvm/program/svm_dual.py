@@ -40,14 +40,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value, freeze_each, remembered, repeated, times
+from qpsvm.base.arrays.frozen import common_value, freeze_each, made, remembered, repeated, times
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.program.rows import Group, Part, RowsOfSamples, first_distinct, intercept_group
+from qpsvm.program.rows import Group, Part, RowsOfSamples, first_distinct, intercept_group, inverse
 from qpsvm.space.operators import Operator, gathered, mixed, shifted
 
 
@@ -283,7 +283,7 @@ class SVMDual(RowsOfSamples):
             return cast("tuple[Part, ...]", self.groups)
         if len(self.groups) == 1:
             group = self.groups[0]
-            return (Part(None, group.column, group.total, group.ridge),)
+            return (made(Part, rows=None, column=group.column, total=group.total, ridge=group.ridge),)
         masks = self._distinct[1]
         totals = self.unmixing.T @ np.array([group.total for group in self.groups])
         return tuple(
@@ -299,6 +299,11 @@ class SVMDual(RowsOfSamples):
     @remembered
     def _distinct(self) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
         """The first, the second, … distinct row of E, (q, q), and the rows that have it: masks (m,)."""
+        beside = common_value(self.groups[1].column) if self.comm.serial and len(self.groups) == 2 else None
+        if beside and self.groups[0] is self.intercept and not self.penalised:  # (±1, c) of a ν-machine
+            first = self.sign == self.sign[0]
+            if not first.all():
+                return np.array([[self.sign[0], beside], [-self.sign[0], beside]]), [first, ~first]
         E = np.column_stack([group.column for group in self.groups])
         known, q = E, len(self.groups)
         if not self.comm.serial:  # more than q of one member say as much as all of them
@@ -315,10 +320,7 @@ class SVMDual(RowsOfSamples):
         if self.users is not None:
             return self.users.own.unmixing
         mixing = self._distinct[0] if len(self.groups) > 1 else np.eye(len(self.groups))
-        if np.linalg.matrix_rank(mixing) < len(mixing):
-            raise UnsupportedError(f"the groups {', '.join(group.name for group in self.groups)} are not independent")
-        inverse: FloatArray = np.linalg.inv(mixing).astype(np.float64, copy=False)
-        return inverse
+        return inverse(mixing, ", ".join(group.name for group in self.groups))
 
     def multipliers(self, thetas: list[float]) -> dict[str, float]:
         """The multipliers μ by name, from the multipliers θ of the parts.

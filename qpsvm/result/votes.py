@@ -50,7 +50,7 @@ def scores(values: FloatArray, k: int) -> FloatArray:
 
 
 def packed(coef: sp.csr_array, size: FloatArray, codes: IntArray, support: IntArray) -> FloatArray:
-    """LIBSVM's k − 1 rows of coefficients, (k − 1, s), from those of the k (k − 1)/2 pairs, each in units of a size.
+    """LIBSVM's k − 1 rows of coefficients, (k − 1, s), from those of the pairs, each in units of a size.
 
     A support vector of class i has a coefficient for each other class c, in row c where c < i and c − 1 where c > i.
     Its sign is that of the first class of the pair.

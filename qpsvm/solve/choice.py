@@ -35,7 +35,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from qpsvm import backends
+from qpsvm import backends, core
 from qpsvm.backends.abilities import Traits, traits_of
 from qpsvm.backends.base import Backend, with_import
 from qpsvm.backends.contract import Limits, on_dual
@@ -196,6 +196,8 @@ _kept_order = lru_cache(maxsize=1024)(_order)
 
 def _coarse(size: Size) -> Size:
     """The size with what is of data, and of no shape, in whole powers of 2: estimates are no better than that."""
+    if not size.linear:
+        return size
     reach, stakes = (
         math.ldexp(1.0, round(math.log2(value))) if 0.0 < value < math.inf else value
         for value in (size.reach, size.stakes)
@@ -241,14 +243,15 @@ def size_of(problem: Problem) -> Size:
 
 
 def _reach(problem: Problem) -> float:
-    """`Size.reach`; infinite with a free intercept, which moves all margins, and of losses other than hinges."""
+    """`Size.reach`; infinite where α has no bound, or where the compiled core is missing, of all but plain hinges."""
     svm = problem.outlined
-    if svm.curved or not svm.plain or svm.common_level != 1.0:
+    free = any(not group.ridge for group in svm.groups)
+    if core.compiled is None and (free or svm.curved or not svm.plain or svm.common_level != 1.0):
         return float("inf")
-    if not svm.bounded or any(not group.ridge for group in svm.groups):
+    if not svm.bounded and not svm.curved:
         return float("inf")
-    ones = 1.0 if svm.penalised else 0.0
-    return float(np.mean(svm.upper)) * (problem.space.scale + ones)
+    penalty = float(np.mean(svm.upper)) if svm.bounded else 1.0 / float(np.mean(svm.curvature))
+    return penalty * (problem.space.scale + (1.0 if svm.penalised else 0.0))
 
 
 def _stakes(problem: Problem) -> float:

@@ -10,7 +10,7 @@ from qpsvm import core
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="there is no compiled core")
 
 
-@pytest.fixture(params=["plain", "avx2", "avx512"])
+@pytest.fixture(autouse=True, params=["plain", "avx2", "avx512"])
 def level(request):
     before = core.level()
     if not core.compiled.set_level(request.param):
@@ -42,7 +42,7 @@ def run(K, begins, counts, sign, C=2.0, tol=1e-9, most=100_000, sums=1, start=No
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_every_problem_is_solved(level, dtype):
+def test_every_problem_is_solved(dtype):
     rng = np.random.default_rng(3)
     for sizes in ([1, 1], [1, 2, 4], [7, 9, 16, 17], [40, 3, 33]):
         K, begins, counts, sign = problems(rng, sizes, dtype)
@@ -62,7 +62,7 @@ def test_every_problem_is_solved(level, dtype):
             assert g[rises].max(initial=-np.inf) - g[falls].min(initial=np.inf) < 1e-8
 
 
-def test_two_sums_are_kept(level):
+def test_two_sums_are_kept():
     rng = np.random.default_rng(4)
     K, begins, counts, sign = problems(rng, [6, 8])
     start = np.where(sign > 0, 0.25 / 8, -0.25 / 6)
@@ -71,7 +71,7 @@ def test_two_sums_are_kept(level):
     assert beta @ u <= start @ (K @ start)
 
 
-def test_one_slice_is_read_where_it_is(level):
+def test_one_slice_is_read_where_it_is():
     rng = np.random.default_rng(5)
     K, begins, counts, sign = problems(rng, [9, 12])
     whole = np.array([[0]]), np.array([[21]])
@@ -79,7 +79,7 @@ def test_one_slice_is_read_where_it_is(level):
         np.testing.assert_allclose(run(rows, *whole, sign)[0], run(K, begins, counts, sign)[0], atol=1e-7)
 
 
-def test_nothing_to_do(level):
+def test_nothing_to_do():
     empty = np.zeros((0, 2), dtype=np.int64)
     beta, u, iterations = run(np.zeros((0, 0)), empty, empty, np.zeros(0))
     assert len(beta) == len(u) == len(iterations) == 0
@@ -89,7 +89,7 @@ def test_nothing_to_do(level):
     assert not_a_number[2][0] <= 0
 
 
-def test_the_iterations_of_each_are_limited(level):
+def test_the_iterations_of_each_are_limited():
     rng = np.random.default_rng(6)
     K, begins, counts, sign = problems(rng, [30, 30, 30])
     assert (run(K, begins, counts, sign, most=3)[2] == -4).all()
@@ -108,8 +108,8 @@ def test_the_iterations_of_each_are_limited(level):
 def test_what_does_not_fit_is_refused(place, wrong):
     given = {
         "K": np.eye(4), "begins": np.array([[0, 2]]), "counts": np.array([[2, 2]]), "beta": np.zeros(4),
-        "u": np.zeros(4), "low": np.zeros(4), "high": np.ones(4), "tol": np.ones(1), "iterations": np.zeros(1, dtype=int),
-        "sums": 1, "most": 10, "look": None,
+        "u": np.zeros(4), "low": np.zeros(4), "high": np.ones(4), "tol": np.ones(1),
+        "iterations": np.zeros(1, dtype=int), "sums": 1, "most": 10, "look": None,
     }  # fmt: skip
     core.compiled.loop_over_parts(*given.values())
     with pytest.raises(ValueError, match="square matrix"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm import core
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
@@ -17,7 +18,8 @@ from qpsvm.program.costs import Cost, Rows, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.svm_dual import Statement
-from qpsvm.solvers.linear.coordinate import is_loaded, most_reach
+from qpsvm.solvers.linear.coordinate import is_loaded
+from qpsvm.solvers.linear.descent import descent_seconds, most_reach, newton_seconds
 from qpsvm.solvers.linear.settings import SETTINGS
 
 #: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
@@ -26,9 +28,8 @@ LOSSES = ANYTHING - {"kernel", "balance and total", "one row", "other rows"}
 BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
 #: A pass over the samples before the first step, and no copy of them.
 PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)
-#: Seconds of a call; of all passes, for each number in X; of all Newton steps, for each number in at most so many rows.
-CALL, PASS, STEP, STEP_ROWS = 5e-3, 8e-9, 1e-9, 3000
-#: Coordinate descent goes first up to so many numbers: seconds of a call, and of its passes a number.
+#: Without the compiled core coordinate descent goes first up to so many numbers: seconds of a call, and of its passes a
+#: number.
 COORDINATE_NUMBERS = SETTINGS.coordinate_numbers
 COORDINATE_CALL, COORDINATE_PASSES = 8e-4, 5e-8
 
@@ -53,10 +54,13 @@ class AugmentedLagrangianBackend(Backend):
     def estimate(self, size: Size, form: Form) -> Cost:
         """Passes over the samples, and Newton steps on the few rows that are free."""
         del form
-        if size.reach <= most_reach(size.rows) and size.entries <= COORDINATE_NUMBERS and is_loaded():
+        shape = size.rows, size.features, size.entries
+        seconds = newton_seconds(*shape)
+        if core.compiled is not None:
+            seconds = min(seconds, descent_seconds(*shape, size.reach))
+        elif size.reach <= most_reach(size.rows) and size.entries <= COORDINATE_NUMBERS and is_loaded():
             return PASSES.cost(size).lasting(COORDINATE_CALL + COORDINATE_PASSES * size.entries)
-        steps = STEP * min(size.rows, STEP_ROWS) * size.features * size.entries / size.rows
-        return replace(PASSES.cost(size).lasting(CALL + PASS * size.weighed + steps), bytes=_bytes(size))
+        return replace(PASSES.cost(size).lasting(seconds), bytes=_bytes(size))
 
     def compile(self, qp: QP) -> AugmentedLagrangianCompiled:
         """Rows, signs, losses and the intercept of the machine that the QP is the dual of: X is not copied."""

@@ -164,7 +164,7 @@ class KernelNewtonBackend(Backend):
             alpha, multipliers = machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube)
         status, words = stopped(answer.reason)
         solver = self.reported(f"{words} ({answer.engine})")
-        return DualAnswer(status, solver, alpha, answer.iterations, answer.coef, multipliers)
+        return DualAnswer(status, solver, alpha, answer.iterations or None, answer.coef, multipliers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,6 +145,8 @@ def refuse_masked(values: Any, name: str) -> None:
 
 def raw_array(values: Any, name: str) -> NDArray[Any]:
     """The values as an array, of whatever type. Raises DataError."""
+    if type(values) is np.ndarray:
+        return values
     refuse_masked(values, name)
     try:
         return np.asarray(values)

@@ -97,7 +97,8 @@ class Exactly:
 
     def __getitem__(self, k: int) -> Fraction:
         """The number itself."""
-        value = Fraction(float(self.high[k])) + Fraction(float(self.low[k]))
+        value, low = Fraction(float(self.high[k])), float(self.low[k])
+        value = value + Fraction(low) if low else value
         return self.factor / value if self.inverse else self.factor * value
 
     @property
@@ -309,8 +310,8 @@ def as_floats(values: Exactly) -> FloatArray:
         return np.where(np.isfinite(better), better, near)
 
 
-def radii(values: Exactly) -> FloatArray | None:
-    """How far `as_floats` may be off, (m,); None where those are the numbers themselves."""
+def radii(values: Exactly, near: FloatArray | None = None) -> FloatArray | None:
+    """How far `as_floats` may be off, (m,); None where those are the numbers themselves. `near` are they, if known."""
     if isinstance(values, Listed) and values.parts:
         known = [radii(part) for part in values.parts]
         if all(part is None for part in known):
@@ -318,7 +319,7 @@ def radii(values: Exactly) -> FloatArray | None:
         return np.concatenate([np.zeros(len(v)) if r is None else r for r, v in zip(known, values.parts, strict=True)])
     if values.plain:
         return np.abs(values.low) if values.low.any() else None
-    near = as_floats(values)
+    near = as_floats(values) if near is None else near
     one = common_value(near)
     if one is not None and len(values):
         off = 0.0 if math.isinf(one) else above(abs(values[0] - Fraction(one)))

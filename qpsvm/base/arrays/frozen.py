@@ -69,13 +69,14 @@ def read_only(value: Any) -> Any:
 
     A sparse array that is not canonical is copied: SciPy would sort it in place when it is first used.
     """
-    if isinstance(value, np.ndarray):
+    kind = type(value)
+    if kind is np.ndarray or isinstance(value, np.ndarray):
         if not value.flags.writeable:
             return value
         view = value.view()
         view.flags.writeable = False
         return view
-    if not _compressed(value):
+    if kind in PLAIN or not _compressed(value):
         return value
     if not value.has_canonical_format:
         return frozen(value.copy())
@@ -112,6 +113,8 @@ def freeze_all(thing: Any, seen: set[int] | None = None) -> None:
 
 def is_ours(array: Matrix) -> bool:
     """Whether an array is frozen and no view of another one, so that nobody can write to it."""
+    if type(array) is np.ndarray:
+        return array.base is None and not array.flags.writeable
     return not any(part.flags.writeable or part.base is not None for part in parts_of_array(array))
 
 

@@ -19,7 +19,9 @@ enum { PLAIN = 0, AVX2 = 1, AVX512 = 2 };
 extern int core_level;
 
 /* Functions that a part of the core gives the module; the last entry is empty. */
-extern PyMethodDef loop_methods[], loop_parts_methods[];
+extern PyMethodDef descent_methods[];
+extern PyMethodDef loop_methods[];
+extern PyMethodDef loop_parts_methods[];
 
 /* A look at the clock and the interrupt key from within a long computation: `looked` calls the Python function at most
    once in some milliseconds. Returns 1 where the computation is to end, by what the function says or by an error that

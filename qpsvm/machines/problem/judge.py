@@ -39,6 +39,8 @@ FEW_FREE = 150
 SWEPT = 0.1
 #: A slack above this share of the margin is clear, and there this share of C, a unit of slack, is nothing.
 CLEAR, NOTHING = 1e-6, 1e-9
+#: K_ii counts as at least this share of the mean of all.
+LEAST_CURVATURE = 1e-12
 #: Nor is more than this share of C ever nothing.
 SMALL = 1e-3
 
@@ -104,8 +106,9 @@ def polished(
     """
     judge, comm = problem.judge, problem.comm
     svm, space, n, alpha = judge.svm, judge.space, comm.count(judge.svm.m), certificate.alpha
-    free = (alpha > 0) & (alpha < svm.upper)
-    cheap = n <= FEW_ROWS or (n <= MANY_ROWS and comm.count(int(np.count_nonzero(free))) <= FEW_FREE)
+    cheap = n <= FEW_ROWS
+    if FEW_ROWS < n <= MANY_ROWS:
+        cheap = comm.count(int(np.count_nonzero((alpha > 0) & (alpha < svm.upper)))) <= FEW_FREE
     enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
     if not certificate.gap <= enough:
         return polish(svm, certificate, judge.certify, clock=clock, each=each)
@@ -153,8 +156,10 @@ def note(problem: Any, certificate: Any) -> str:
     return ""
 
 
-def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
+def kinds(space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] | None = None) -> NDArray[np.int8]:
     """0 zero, 1 free, 2 bound: `split`, but by comparing α with the gradient y f − ρ, and not by a cut like 1e-5.
+
+    `kind` is that of `split`, where it is known; where nothing is to be changed, it is what comes back.
 
     α counts as 0 where the row would stay beyond its margin without it: to take α away moves y f by K_ii α. It counts
     as 0, too, where the row is clearly beyond its margin and α is nothing beside C. In the same ways it counts as C.
@@ -163,14 +168,19 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     where α has no bound.
     """
     svm = certificate.svm
-    kind = split(certificate.alpha, svm.upper)
+    kind = split(certificate.alpha, svm.upper) if kind is None else kind
     inside, comm = (kind == 1).nonzero()[0], svm.comm
     if not comm.any(len(inside) > 0):
         return kind
     alpha, upper, margin = certificate.alpha[inside], svm.upper[inside], certificate.margin[inside]
     own = svm.matrix.diagonal()[inside] if svm.mix is not None else space.curvature(svm.samples_of(inside))
-    curvature = np.maximum(own, 1e-12 * space.scale)
     slack = certificate.yf[inside] - margin
+    least = max(float(np.minimum.reduce(own, initial=math.inf)), LEAST_CURVATURE * space.scale)
+    if comm.serial and svm.bounded and not svm.curved:  # nearly always: no row is anywhere near a bound
+        most = float(np.maximum.reduce(np.abs(slack))) * max(1.0 / least, NOTHING * float(np.maximum.reduce(upper)))
+        if most < float(np.minimum.reduce(np.minimum(alpha, upper - alpha))):
+            return kind
+    curvature = np.maximum(own, LEAST_CURVATURE * space.scale)
     free: Any = 1
     if svm.curved:
         bend = svm.curvature[inside]
@@ -185,6 +195,7 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     price = SMALL * np.minimum(
         upper, comm.max(float(certificate.alpha.max(initial=0.0)))
     )  # of C, or of a hard margin, the largest α
+    kind = kind.copy()
     at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
     kind[inside] = np.where(at_zero, 0, np.where(full, 2, free))
     return kind
@@ -206,12 +217,16 @@ def swept(judge: Judge, certificate: Certificate, enough: float = FINISHED) -> C
     """
     if certificate.explicit is not None or not np.isfinite(certificate.gap):
         return certificate
-    svm, alpha, kind = certificate.svm, certificate.alpha, kinds(judge.space, certificate)
+    svm, alpha = certificate.svm, certificate.alpha
+    apart = split(alpha, svm.upper)
+    kind = kinds(judge.space, certificate, apart)
+    if kind is apart:
+        return certificate.changed(kind=kind)  # which the result asks for again
     full = kind == 2
     if svm.curved:
         full &= svm.curvature == 0.0
     at_bounds = np.where(kind == 0, 0.0, np.where(full, svm.upper, alpha))
     if svm.comm.all(bool((at_bounds == alpha).all())):
-        return certificate.changed(kind=kind)  # which the result asks for again
+        return certificate.changed(kind=kind)
     clean = judge.certify(feasible_start(svm, at_bounds))
     return clean if clean.gap <= max(certificate.gap, enough) else certificate

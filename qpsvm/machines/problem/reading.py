@@ -287,7 +287,7 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
     (`problems.base` imports this file, so a problem is any object here.)
     """
     samples, space, size = problem.samples, problem.space, problem.size_of_f
-    spread = problem._spread
+    spread = (lambda values: values) if samples.takes_all else problem._spread
     kind, table = kinds(space, certificate) if certificate.kind is None else certificate.kind, None
     if problem.user_rows is not None:
         table = constraint_table(certificate, problem.user_rows, size)

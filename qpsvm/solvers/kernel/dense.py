@@ -38,7 +38,7 @@ def dense_point(
 
     Shapes: beta (n,).
     """
-    K = _whole(blocks, effort)
+    K = whole_matrix(blocks, effort)
     if K is None:
         return None
     everything = np.arange(problem.n)
@@ -65,7 +65,7 @@ def dense_point(
     return best
 
 
-def _whole(blocks: KernelBlocks, effort: Effort) -> SingleArray | None:
+def whole_matrix(blocks: KernelBlocks, effort: Effort) -> SingleArray | None:
     """K, (n, n) float32; None where time runs out."""
     n = blocks.n
     K: SingleArray = np.empty((n, n), dtype=np.float32)

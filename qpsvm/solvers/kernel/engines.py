@@ -22,13 +22,14 @@ preconditioner in `dense` were worth nothing, and are gone.
 
 What every engine would cost, from what is estimated.
 
+    (KCOST.1)  libsvm:  (l_s + l_f d) S n + l_i I n
     (KCOST.2)  band:    c_n n + (e_s + e_f d) S n + e_W W² + e_i min(I, 4W) W + e_F F³
     (KCOST.3)  gram:    (g_n + g_f d) n² + g_i I n + g_F F³
     (KCOST.4)  dense:   (k_n + k_f d) n²
     (KCOST.5)  I = S(1 + √(κC̄)):  iterations of LIBSVM's loop
 
-Over d features, S rows support and F of them are free as the estimate says; W is the band around them. Where none of
-these can be used, LIBSVM is left, which evaluates the kernel where it needs it. The constants are
+Over d features, S rows support and F of them are free as the estimate says; W is the band around them. The first is the
+floor (`floor`): the others may take a share of it only. The constants are
 seconds on one core, fitted to generated tables of 3000 to 12 000 rows, and to real ones, raw and standardised, where
 most rows are in the band. Only their ratios matter.
 """
@@ -40,9 +41,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.solvers.kernel.baseline import WholeLoop
 from qpsvm.solvers.kernel.dense import dense_point
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.floor import Rival, race
 from qpsvm.solvers.kernel.initial_sets import SETTINGS as FIRST
 from qpsvm.solvers.kernel.initial_sets import (
     InitialSet,
@@ -55,7 +58,7 @@ from qpsvm.solvers.kernel.initial_sets import (
 )
 from qpsvm.solvers.kernel.loop import Samples, by_itself
 from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
-from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, paying_prices, stalled_prices
+from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, stalled_prices
 from qpsvm.solvers.kernel.newton_step import EXACT_ROWS, most_moving, moving_rows, newton_polish, product, unbounded
 from qpsvm.solvers.kernel.nystrom import Estimate, nystrom_estimate
 from qpsvm.solvers.kernel.working_set import LARGEST, LOOP_TOL, STEPS, Plan, Stage, WorkingSet, solve_from
@@ -112,6 +115,8 @@ class Costs:
     #: k_n and k_f of (KCOST.4), where the low-rank model leaves at least this share of the diagonal: else too many
     #: products.
     dense: tuple[float, ...] = (22e-9, 0.1e-9)
+    #: l_s, l_f and l_i of (KCOST.1).
+    libsvm: tuple[float, ...] = (18e-9, 0.9e-9, 2e-9)
     least_rest: float = 0.9
     #: Most rows of their matrices: 1.2 GB in double precision, and 1.6 GB in single.
     largest_gram: int = 12_000
@@ -122,7 +127,7 @@ COSTS = Costs()
 
 
 def seconds(estimate: Estimate, problem: KernelDual, blocks: KernelBlocks) -> dict[str, float]:
-    """What every engine would take; infinite where it cannot be used: `libsvm` is left where none can."""
+    """What every engine would take; infinite where it cannot be used."""
     n, width, band = problem.n, blocks.width, float(np.count_nonzero(in_band(estimate)))
     free, support = (
         float(np.count_nonzero(estimate.free)),
@@ -134,18 +139,15 @@ def seconds(estimate: Estimate, problem: KernelDual, blocks: KernelBlocks) -> di
         "band": (n, support * n, width * support * n, band**2, min(iterations, 4.0 * band) * band, free**3),
         "gram": (n**2, width * n**2, iterations * n, free**3),
         "dense": (n**2, width * n**2),
+        "libsvm": (support * n, width * support * n, iterations * n),
     }
     able = {
         "band": band <= LARGEST,
         "gram": n <= COSTS.largest_gram,
         "dense": n <= COSTS.largest_dense and narrow and not problem.kinked,
+        "libsvm": True,
     }
     return {name: float(np.dot(terms[name], getattr(COSTS, name))) if able[name] else np.inf for name in terms}
-
-
-def _cheapest(costs: dict[str, float]) -> str:
-    best = min(costs, key=lambda name: costs[name])
-    return best if np.isfinite(costs[best]) else "libsvm"
 
 
 class Engines:
@@ -196,6 +198,8 @@ class Engines:
                 self._small()
             elif self.problem.mass is not None and engine == "auto":
                 self._libsvm()  # no band with a tube of its own
+            elif engine == "auto":
+                self._raced(start is not None)
             else:
                 self._large(engine, start is not None)
         if self.brief:
@@ -207,7 +211,7 @@ class Engines:
         """Whether the target is reached, or the time over."""
         return self.best.gap <= self.target or self.effort.late()
 
-    def _done(self, engine: str, point: DualPoint | None, coef: FloatArray | None = None) -> bool:
+    def keep(self, engine: str, point: DualPoint | None, coef: FloatArray | None = None) -> bool:
         """Keep the point if it is the best so far; whether that ends the search."""
         if point is not None and (self.used == "none" or point.gap < self.best.gap):
             self._best, self.used, self.coef = point, engine, coef
@@ -217,7 +221,7 @@ class Engines:
         few = self.problem.n > EXACT_ROWS and self.blocks.whole is None and self.blocks.single
         worth = few and self.problem.signed
         initial = subsample(self.blocks, self.problem, self.effort) if worth else None
-        if initial is None or not self._done("few", self._solve_from(initial, FEW)):
+        if initial is None or not self.keep("few", self._solve_from(initial, FEW)):
             self._gram()
 
     def _outlying(self) -> bool:
@@ -225,27 +229,44 @@ class Engines:
         if self.problem.n <= EXACT_ROWS:  # the certificate makes the whole matrix anyhow
             return False
         initial = outlying(self.blocks, self.problem)
-        return initial is not None and self._done("few", self._solve_from(initial, FEW))
+        return initial is not None and self.keep("few", self._solve_from(initial, FEW))
 
     def _large(self, engine: str, started: bool) -> None:
         estimate = self._as_estimate(SETTINGS.trusted_gap) if started else None
         estimate = estimate or self.estimate
         if estimate is None and engine not in ("libsvm", "gram"):
             estimate = nystrom_estimate(self.blocks, self.problem, self.effort)
-        costs = {} if estimate is None else seconds(estimate, self.problem, self.blocks)
-        if estimate is not None and engine == "auto" and self._few_features(estimate, min(costs.values())):
+        if estimate is not None and engine == "dense" and self._dense(estimate):
             return
-        used = _cheapest(costs) if engine == "auto" and costs else engine
-        if estimate is not None and used == "dense" and self.problem.n <= COSTS.largest_dense:
-            if self._dense(estimate):
-                return
-            estimate = self._as_estimate(SETTINGS.useful) or estimate
-            costs = {**seconds(estimate, self.problem, self.blocks), "dense": np.inf}
-            used = _cheapest(costs)
-        if used == "gram" and self.effort.affords(self.problem.n, self.blocks.width, False):
-            self._gram()
-        elif estimate is None or used in ("gram", "libsvm") or not self._band(estimate):
+        if engine == "gram":
+            self.whole_gram()
+        elif engine == "libsvm" or estimate is None or not self._band(estimate):
             self._libsvm()
+
+    def _raced(self, started: bool) -> None:
+        """The loop over all rows, and what is quicker (`floor`)."""
+        loop, problem, blocks, effort = WholeLoop(self), self.problem, self.blocks, self.effort
+        if loop.resumes:
+            race(loop, [Rival("newton", loop.newton_seconds, loop.newton, again=True)], effort)
+            return
+        estimate = self._as_estimate(SETTINGS.trusted_gap) if started else None
+        estimate = estimate or self.estimate or nystrom_estimate(blocks, problem, effort)
+        if estimate is None:
+            self._libsvm()
+            return
+        costs = seconds(estimate, problem, blocks)
+        loop.left = loop.least = costs.pop("libsvm") if loop.able else np.inf
+        runs = {"band": self._band, "gram": lambda _: self._gram(), "dense": self._dense}
+
+        def rival(name: str) -> Rival:
+            return Rival(name, lambda: costs[name], lambda: bool(runs[name](estimate)) and self.best.gap <= self.target)
+
+        race(loop, [rival(name) for name in sorted(costs, key=lambda name: costs[name])], effort)
+
+    def whole_gram(self) -> None:
+        """`gram`, where it ends in time."""
+        if self.effort.affords(self.problem.n, self.blocks.width, False):
+            self._gram()
 
     def _gram(self) -> None:
         """The whole Gram matrix in double precision, which is kept."""
@@ -253,21 +274,14 @@ class Engines:
         rows, zero = np.arange(self.problem.n), np.zeros(self.problem.n)
         beta = unbounded(self.blocks.all(), self.problem)
         initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)
-        self._done("gram", self._solve_from(initial, plan))
+        self.keep("gram", self._solve_from(initial, plan))
 
     def _solve_from(self, initial: InitialSet, plan: Plan) -> DualPoint | None:
         return solve_from(self.blocks, self.problem, initial, plan, self.target, self.effort)
 
     def _dense(self, estimate: Estimate) -> bool:
         """Newton by conjugate gradients on the whole Gram matrix in single precision."""
-        return self._done("dense", dense_point(self.blocks, self.problem, estimate.beta, self.target, self.effort))
-
-    def _few_features(self, estimate: Estimate, others: float) -> bool:
-        """The low-rank factor, where that is estimated to cost less than the seconds of the others."""
-        prices = None
-        if self.linear is not None and self.problem.hinges:
-            prices = paying_prices(self.blocks, self.problem, self.target, estimate, others, self.effort)
-        return prices is not None and self._low_rank(prices)
+        return self.keep("dense", dense_point(self.blocks, self.problem, estimate.beta, self.target, self.effort))
 
     def _more_free(self) -> bool:
         """The second choice: the low-rank factor where Newton steps have stalled on more free rows than its rank."""
@@ -284,7 +298,7 @@ class Engines:
         if found is None:
             return False
         near = found.point.gap <= LOW_RANK.near * self.target  # the others would not come nearer
-        return self._done("low_rank", found.point, found.coef) or near
+        return self.keep("low_rank", found.point, found.coef) or near
 
     def _band(self, estimate: Estimate) -> bool:
         """A band around the estimated margin."""
@@ -293,7 +307,7 @@ class Engines:
             return False
         if not self.effort.affords(len(initial.rows), self.blocks.width, False):
             return False
-        return self._done("band", self._solve_from(initial, BAND))
+        return self.keep("band", self._solve_from(initial, BAND))
 
     def _libsvm(self) -> None:
         """LIBSVM's loop over all rows, then Newton steps on its support and the rows near the margin."""
@@ -301,12 +315,11 @@ class Engines:
         if effort.over():
             return
         if samples is None or not by_itself(self.problem):
-            if effort.affords(self.problem.n, self.blocks.width, False):
-                self._gram()
+            self.whole_gram()
             return
         found = effort.loop(self.problem, Samples(self.blocks.kernel, samples), LOOP_TOL)  # type: ignore[arg-type]
         point = self.measured(found.beta) if found.u is None else self.problem.point(found.beta, found.u)
-        self._newton("libsvm", point, max(LOOP_TOL, rough_margin(found.beta)), self.problem.n)
+        self.newton("libsvm", point, max(LOOP_TOL, rough_margin(found.beta)), self.problem.n)
 
     def _from_start(self, beta: FloatArray) -> bool:
         """A feasible β, and Newton steps from it where few rows are not at a bound and the steps gain."""
@@ -315,30 +328,30 @@ class Engines:
         point, most = self.measured(beta), int(SETTINGS.start_share * self.problem.n)
         most = most if point.gap < SETTINGS.useful else 0
         if self.problem.mass is not None:  # no band with a tube of its own
-            if self._newton("start", point, rough_margin(beta), most) or not most:
-                return self._done("start", None)
-            return self._newton("start", self.best, SETTINGS.start_reach, SETTINGS.last_rows, SETTINGS.last_steps)
-        return self._newton("start", point, rough_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
+            if self.newton("start", point, rough_margin(beta), most) or not most:
+                return self.keep("start", None)
+            return self.newton("start", self.best, SETTINGS.start_reach, SETTINGS.last_rows, SETTINGS.last_steps)
+        return self.newton("start", point, rough_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
 
     def _along_path(self, K: FloatArray, beta: FloatArray) -> bool:
         """A feasible β, and Newton steps from it where not many more rows move than it has free ones."""
         problem, effort = self.problem, self.effort
         point = problem.point(beta, product(K, beta, np.flatnonzero(beta)))
         few = 0 < len(moving_rows(problem, point, self.target)) <= most_moving(problem, beta)
-        if self._done("start", point) or not few:
+        if self.keep("start", point) or not few:
             return self.best.gap <= self.target
         aim = SETTINGS.path_aim * self.target
         polished = newton_polish(K, problem, beta, aim, STEPS, point.u, effort.late, patient=False)
         effort.newton_steps += polished.steps
-        return self._done("start", polished.point)
+        return self.keep("start", polished.point)
 
     def _patient(self) -> bool:
         """The last resort: from the best point, as many Newton steps as it takes."""
         if self.problem.untubed(self.best):
             return False
-        return self._newton(self.used, self.best, SETTINGS.last_reach, SETTINGS.last_rows, SETTINGS.last_steps)
+        return self.newton(self.used, self.best, SETTINGS.last_reach, SETTINGS.last_rows, SETTINGS.last_steps)
 
-    def _newton(
+    def newton(
         self, engine: str, point: DualPoint, reach: float, most: int, steps: int = STEPS, gain: float = np.inf
     ) -> bool:
         """Newton steps from a point, on its rows that are at no bound or within reach, where they are not too many."""
@@ -346,7 +359,7 @@ class Engines:
         if 0 < len(initial.rows) <= most and not effort.late() and effort.affords(len(initial.rows), self.blocks.width):
             W = WorkingSet(self.blocks, self.problem, initial, effort)
             point = min(W.sharpen(self.target, steps=steps, gain=gain, gap=point.gap), point, key=lambda p: p.gap)
-        return self._done(engine, point)
+        return self.keep(engine, point)
 
     def measured(self, beta: FloatArray) -> DualPoint:
         """A feasible β with its rough u and gap."""

@@ -29,7 +29,6 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.nystrom import Estimate
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Polynomial
@@ -53,15 +52,6 @@ class Settings:
     probe_rows: int = 1000
     fewest_rows: int = 400
     probe_share: float = 0.5
-    #: Seconds of factor, linear machine and certificate, times n r²; seconds of a kernel value in a certificate.
-    seconds: float = 6e-10
-    value_seconds: float = 4e-9
-    #: Where more rows are free than the rank, Newton steps on them stall: the others then take so many times as long.
-    stalled: float = 4.0
-    #: Mean of what a few hundred random landmarks leave of the diagonal, from which on the rank is not low; and seconds
-    #: that the others have to take for a probe to pay.
-    most_rest: float = 3e-2
-    seconds_from: float = 0.15
     #: Prices of (PIVOT.4) of rows that are estimated to have no α, as a share of C.
     least_price: float = 0.02
     #: A gap up to so many tolerances is due to rounding, or to an estimated Σα that was wrong.
@@ -107,23 +97,6 @@ class LowRankPoint:
 
     point: DualPoint
     coef: FloatArray
-
-
-def paying_prices(
-    blocks: KernelBlocks, problem: KernelDual, tol: float, estimate: Estimate, others: float, effort: Effort
-) -> FloatArray | None:
-    """Prices for `low_rank_point`, (n,), where it is estimated to cost less than the others; else None."""
-    support = int(np.count_nonzero(estimate.beta))
-    certificate = SETTINGS.value_seconds * problem.n * support
-    if float(estimate.rest.mean()) > SETTINGS.most_rest or others + certificate < SETTINGS.seconds_from:
-        return None
-    prices = np.abs(estimate.beta) + SETTINGS.least_price * problem.weight
-    rank = _estimated_rank(blocks, problem, tol, prices, effort)
-    if rank is None:
-        return None
-    seconds = SETTINGS.seconds * problem.n * rank * rank
-    others *= SETTINGS.stalled if np.count_nonzero(estimate.free) > rank else 1.0
-    return prices if seconds < min(others + certificate, effort.clock.left) else None
 
 
 def stalled_prices(

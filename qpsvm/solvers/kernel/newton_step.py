@@ -175,10 +175,11 @@ def _without_ridge(
 NEGLIGIBLE = 1e-2
 #: ρ in units of max|s_F|/C̄, and the least in units of κ (KNEWTON.3).
 PROXIMITY, LEAST_RIDGE = 0.1, 1e-11
-#: A step length below this, or no descent at all, asks for a larger ρ: σ times `STIFFEN`, and back after a step.
-SHORT_STEP, STIFFEN = 0.1, 100.0
+#: A step length below this, or no descent at all, asks for a larger ρ: σ times `STIFFEN`. After a step it is less
+#: again, but not at once: where K_FF is singular the next one would be too short, too.
+SHORT_STEP, STIFFEN, SOFTEN = 0.1, 100.0, 10.0
 #: Retries with a larger ρ in one run: short steps are taken afterwards.
-STIFFENINGS = 5
+STIFFENINGS = 30
 #: Share of rows in F from which one product with all of K is cheaper than gathering rows.
 GATHER_SHARE = 0.3
 #: A step that leaves more than this share of the gap is stuck at a wrong F.
@@ -248,7 +249,7 @@ def newton_polish(
             break
         stiff = False
         before, point, steps = point.gap, step.taken(problem, point), steps + 1
-        sigma = max(1.0, sigma / STIFFEN)
+        sigma = max(1.0, sigma / SOFTEN)
         best = point if point.gap < best.gap else best
         stuck = point.gap > STUCK * before
         reach = step.violation if stuck else 0.0

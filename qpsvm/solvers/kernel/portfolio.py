@@ -41,11 +41,13 @@ The gap does not change, and the support is as small as it can be.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.frozen import frozen
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
@@ -53,6 +55,7 @@ from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import Engines
 from qpsvm.solvers.kernel.low_rank import LinearSolver
+from qpsvm.solvers.kernel.newton_step import EXACT_ROWS
 from qpsvm.solvers.kernel.nystrom import nystrom_estimate
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
@@ -369,13 +372,21 @@ def unit_of(blocks: KernelBlocks, problem: KernelDual) -> float:
     if spread > NO_SPREAD * float(np.abs(target).max(initial=0.0)) and not problem.total:
         return spread
     if problem.total or problem.divided:
-        rows, total = np.random.default_rng(0).permutation(problem.n)[: 2 * SAMPLED], problem.mass or problem.total
+        rows, total = _some(problem.n), problem.mass or problem.total
+        if problem.n <= EXACT_ROWS:  # the engine makes the whole matrix anyhow
+            blocks.all()
         values = blocks.block(rows, rows[:SAMPLED])
         f = problem.level[rows] - total * (values * (problem.sign[rows[:SAMPLED]] if problem.divided else 1.0)).mean(1)
         spread, size = _spread(f), abs(total) * float(np.abs(blocks.diagonal(rows)).max())
         share = MARGIN if problem.divided else 1.0
         return share * (spread if spread > NO_SPREAD * size else size or 1.0)
     return max(float(np.abs(target).max(initial=0.0)), float(np.max(problem.tube))) or 1.0
+
+
+@lru_cache(maxsize=64)
+def _some(n: int) -> IntArray:
+    """So many of n rows, always the same: (k,)."""
+    return frozen(np.random.default_rng(0).permutation(n)[: 2 * SAMPLED].copy())
 
 
 def _spread(values: FloatArray) -> float:

@@ -255,7 +255,8 @@ class WorkingSet:
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
         if many:
             return gap, self.outside[_largest(reach, (reach > -SETTINGS.lookahead).nonzero()[0], self._company(wrong))]
-        return gap, self.outside[near]
+        worst = float(reach[near].max(initial=0.0))  # rows that are as far on their right side are not next
+        return gap, self.outside[reach > -worst] if worst > 0.0 else self.outside[:0]
 
     def _join(self, added: IntArray) -> None:
         """Take rows into W, with the β that they have."""

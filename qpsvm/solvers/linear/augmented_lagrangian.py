@@ -35,14 +35,12 @@ et al. (2019), *An asymptotically superlinearly convergent SsN-ALM for support v
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from qpsvm.base.arrays.rounding import relative_gap
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.linear.newton_step import newton_system
-from qpsvm.solvers.linear.row_problem import Point, Response, RowProblem, Start, certified
+from qpsvm.solvers.linear.row_problem import Point, Response, RowProblem, Start, separated
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 from qpsvm.solvers.shared.line_search import Slope, find_step
@@ -203,13 +201,4 @@ class AugmentedLagrangian:
         """The present pair with α feasible and its gap measured, from a fresh pass over the data; see (ALM.7)."""
         self._slack = self._residuals()
         pair = Point(self._W, self._alpha, self._slack.copy(), self._dual, 0.0, self._response.sigma)
-        found = certified(self._problem, pair)
-        if not self._losses.hinges or self._problem.offset[-1]:
-            return found
-        depth = self._problem.rows.comm.max(float(self._slack.max(initial=-np.inf)))
-        if not found.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:
-            return found
-        growth = (1.0 + SETTINGS.separation) / (1.0 - depth)
-        slack = 1.0 - growth * (1.0 - self._slack)
-        stretched = certified(self._problem, replace(pair, W=growth * self._W, slack=slack))
-        return stretched if stretched.gap < found.gap else found
+        return separated(self._problem, pair)

@@ -308,6 +308,20 @@ def certified(problem: RowProblem, pair: Point) -> Point:
     return Point(W, alpha, pair.slack, problem.dual(worth, half), residual + complementarity, pair.sigma)
 
 
+def separated(problem: RowProblem, pair: Point) -> Point:
+    """`certified`, or where rows all but reach their margin the same with W stretched by (ALM.7)."""
+    found = certified(problem, pair)
+    if not problem.losses.hinges or problem.offset[-1]:
+        return found
+    depth = problem.rows.comm.max(float(pair.slack.max(initial=-np.inf)))
+    if not found.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:
+        return found
+    growth = (1.0 + SETTINGS.separation) / (1.0 - depth)
+    slack = 1.0 - growth * (1.0 - pair.slack)
+    stretched = certified(problem, replace(pair, W=growth * pair.W, slack=slack))
+    return stretched if stretched.gap < found.gap else found
+
+
 def balanced(alpha: FloatArray, y: FloatArray, losses: RowLosses, rest: float = 0.0) -> FloatArray:
     """Restore yᵀα + rest = 0 with the free α alone, each moved by its room; as far as they reach. All (n,).
 

@@ -38,7 +38,7 @@ from qpsvm.base.resources.progress import say_progress
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.coordinate import as_start, coordinate_point, goes_first
+from qpsvm.solvers.linear.descent import as_start, coordinate_point, goes_first
 from qpsvm.solvers.linear.row_problem import SAMPLE, Point, RowLosses, RowProblem, Start, mean_over
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.working_set import Estimate, is_large, solve_large

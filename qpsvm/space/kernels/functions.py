@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_positive, as_real
-from qpsvm.base.arrays.frozen import made, repeated
+from qpsvm.base.arrays.frozen import made
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
@@ -201,7 +201,7 @@ class RBF(_Scaled):
 
     def diagonal(self, X: Matrix) -> FloatArray:
         """Ones: (n,)."""
-        return repeated(1.0, X.shape[0])
+        return np.ones(X.shape[0])
 
     is_psd = True  # always (Bochner)
 

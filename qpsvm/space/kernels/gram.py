@@ -33,7 +33,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.functions import OWN, Kernel
+from qpsvm.space.kernels.functions import OWN, RBF, Kernel
 from qpsvm.space.operators import Operator, largest_asymmetry, rowwise, two_sided
 
 #: A few roundings, where it does not pay to count them.
@@ -200,9 +200,12 @@ class KernelGram(Operator):
 
     def diagonal(self) -> FloatArray:
         whole = None if isinstance(self.kernel, OWN) else self.blocks.whole  # a function knows no diagonal of its own
-        diagonal = self.kernel.diagonal(self.X) if whole is None else whole.diagonal()
-        diagonal = diagonal + self.offset if self.offset else diagonal
+        diagonal = (self.kernel.diagonal(self.X) if whole is None else whole.diagonal()) + self.offset
         return diagonal if self.scale is None else diagonal * self.scale**2
+
+    def mean_diagonal(self) -> float:
+        plain = isinstance(self.kernel, RBF) and self.scale is None
+        return 1.0 + self.offset if plain else super().mean_diagonal()
 
     def dense(self) -> FloatArray:
         whole = self._whole()

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.abstract import Abstract
 from qpsvm.base.arrays.checks import as_real_vector
-from qpsvm.base.arrays.frozen import common_value, freeze_parts, times
+from qpsvm.base.arrays.frozen import freeze_parts, times
 from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
@@ -112,9 +112,7 @@ class Operator(metaclass=Abstract):
         >>> qpsvm.Diagonal([1.0, 3.0]).mean_diagonal()
         2.0
         """
-        diagonal = self.diagonal()
-        common = common_value(diagonal)
-        return float(diagonal.mean()) if common is None else common
+        return float(self.diagonal().mean())
 
     @abstractmethod
     def dense(self) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.datasets import make_moons
 import qpsvm
 from qpsvm.backends.own.kernel_newton_ import over_factor
 from qpsvm.base.arrays.frozen import repeated
-from qpsvm.base.resources.limits import one_thread
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step
 from qpsvm.solvers.kernel.dual import KernelDual, spread_residue
@@ -254,21 +252,6 @@ def test_nearly_all_rows_free() -> None:
     assert solution.engine == "dense"
     assert (np.abs(solution.beta) > 0).mean() > 0.9
     assert certified(solution, X, y, 100.0, RBF(1.0)) <= TOL
-
-
-@pytest.mark.slow
-def test_a_busy_machine_chooses_the_same_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an engine may take is counted in processor time: others that share the machine do not matter."""
-    X, y = samples(2500, 12, "plain", 11)
-    fill = KernelBlocks.fill
-
-    def slowly(self: KernelBlocks, out: np.ndarray, start: int) -> None:
-        time.sleep(0.04)
-        fill(self, out, start)
-
-    monkeypatch.setattr(KernelBlocks, "fill", slowly)
-    with one_thread():  # as in `solve`: threads of BLAS that wait for each other count as work
-        assert solve_kernel(RBF(1.0), X, y, 100.0, tol=TOL).engine == "dense"
 
 
 def test_one_number_for_all_is_seen_to_be_one() -> None:

@@ -199,14 +199,6 @@ def test_without_a_linear_solver_it_is_refused_or_left_out() -> None:
 
 
 @pytest.mark.slow
-def test_it_is_chosen_where_few_features_hardly_tell_the_labels() -> None:
-    X, y = hardly_told(6000)
-    result = qpsvm.solve(CSVM(X, y, kernel=RBF(0.5)))
-    assert result.status == "optimal"
-    assert "low_rank" in result.solver.status
-
-
-@pytest.mark.slow
 def test_it_is_not_chosen_where_few_rows_support_or_there_are_many_features() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 2))

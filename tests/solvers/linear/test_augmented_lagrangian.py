@@ -307,7 +307,7 @@ def test_verbose_prints_a_line_an_outer_iteration(capsys):
     X, y = blobs()
     solve_linear(X, y, 1.0)
     assert capsys.readouterr().out == ""
-    solve_linear(X, y, 1.0, verbose=True)
+    solve_linear(X, y, 1.0, verbose=True, engine="newton")
     assert 2 <= len(capsys.readouterr().out.splitlines()) <= 20
 
 
