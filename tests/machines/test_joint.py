@@ -294,15 +294,15 @@ def test_limits_end_with_a_certified_point():
 def test_a_limit_that_passes_while_a_point_is_polished_is_a_limit(monkeypatch):
     """The next stage was asked for in no time at all, which was a ParameterError."""
 
-    def slow(svm, point, certify, clock, **options):  # noqa: ARG001
-        time.sleep(clock.left + 0.01)
+    def slow(svm, point, certify, **options):  # noqa: ARG001
+        time.sleep(0.5)
         return point
 
     monkeypatch.setattr(importlib.import_module("qpsvm.solve.all_in_one_attempt"), "polish", slow)
     X, label = samples(n=80, d=10, seed=1)
     problem = qpsvm.CrammerSinger(X, label, C=100.0, kernel="rbf")
-    result = qpsvm.solve(problem, "sequential_dual", time_limit=0.2, check=False)
-    assert result.status in ("optimal", "time_limit")
+    result = qpsvm.solve(problem, "sequential_dual", time_limit=0.5, check=False)
+    assert result.status == "time_limit"
 
 
 @pytest.mark.parametrize(
