@@ -197,7 +197,7 @@ PyMethodDef loop_methods[] = {
      "(K, (beta, g, low, high, tube, sums, known, tol, most, look)): β in its box is moved in place, and g becomes\n"
      "ℓ − Kβ, which it is already if `known`, else ℓ. Iterations, violation, and whether that is below tol."},
     {"loop_rows", rows, METH_VARARGS,
-     "(A, n, d, degree, offset, bytes): rows of the kernel of (CLOOP.6) or, of a degree, (CLOOP.7), kept within so much."},
+     "(A, n, d, degree, offset, bytes): rows of the kernel of (CLOOP.8) or, of a degree, (CLOOP.9), kept within so much."},
     {"loop_over_rows", over_rows, METH_VARARGS, "(rows, (…)): the same over rows that are kept."},
     {NULL, NULL, 0, NULL},
 };

@@ -54,7 +54,7 @@ extern const Passes loop_passes[3][2]; /* by level, and whether rows are floats 
 typedef struct {
     Py_ssize_t n, width, panels;
     float *packed;
-    int degree; /* 0: an RBF kernel (CLOOP.6); else the power p of (CLOOP.7) */
+    int degree; /* 0: an RBF kernel (CLOOP.8); else the power p of (CLOOP.9) */
     float offset;
 } Samples;
 
