@@ -310,7 +310,7 @@ def part_of(K: FloatArray, rows: IntArray) -> FloatArray:
 
 
 def _seconds(K: FloatArray, rows: IntArray) -> float:
-    """What one core takes to gather some rows, roughly; 0 where they are made as they are asked for, one after another."""
+    """What one core takes to gather some rows, roughly; 0 where they are made one after another."""
     return NUMBER_SECONDS * len(rows) * len(K) if isinstance(K, np.ndarray) else 0.0
 
 
