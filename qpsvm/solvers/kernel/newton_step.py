@@ -57,6 +57,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, KernelDual, spread_over
 from qpsvm.solvers.kernel.streamed import Streamed
 from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
@@ -181,8 +182,9 @@ PROXIMITY, LEAST_RIDGE = 0.1, 1e-11
 SHORT_STEP, STIFFEN, SOFTEN = 0.1, 100.0, 10.0
 #: Retries with a larger ρ in one run: short steps are taken afterwards.
 STIFFENINGS = 30
-#: Share of rows in F from which one product with all of K is cheaper than gathering rows.
-GATHER_SHARE = 0.3
+#: Share of rows in F from which one product with all of K is cheaper than gathering rows; rows gathered at a time; and
+#: seconds of a number that is gathered.
+GATHER_SHARE, GATHERED, NUMBER_SECONDS = 0.4, 64, 1e-9
 #: A step that leaves more than this share of the gap is stuck at a wrong F.
 STUCK = 0.95
 #: After a loose loop, F is worth a factorisation with at most so many rows, a free row and besides; and it may grow by
@@ -281,14 +283,38 @@ def most_moving(problem: KernelDual, beta: FloatArray) -> int:
 
 
 def product(K: FloatArray | Streamed, x: FloatArray, support: IntArray) -> FloatArray:
-    """Kx (n,) for x (n,) that is zero outside `support`."""
+    """Kx (n,) for x (n,) that is zero outside `support`; in strips, of which no copy leaves the cache."""
     if isinstance(K, Streamed):
         return K.product(support, x[support])
     if len(support) > GATHER_SHARE * len(K):
         full: FloatArray = K @ x
         return full
-    gathered: FloatArray = x[support] @ K[support]
-    return gathered
+    parts = parts_of(len(support), GATHERED)
+    sums = np.zeros((len(parts), len(K)))
+
+    def add(k: int) -> None:
+        for some in strips(parts[k].stop - parts[k].start, GATHERED):
+            rows = support[parts[k]][some]
+            sums[k] += np.dot(x[rows], K[rows])
+
+    in_tiles(add, range(len(parts)), _seconds(K, support))
+    return np.asarray(sums.sum(axis=0))
+
+
+def part_of(K: FloatArray, rows: IntArray) -> FloatArray:
+    """K[rows][:, rows], (r, r): two takes, of rows and then of columns, are twice as fast as one of entries."""
+    block = np.empty((len(rows), len(rows)))
+
+    def fill(some: slice) -> None:
+        block[some] = K[rows[some]].take(rows, axis=1)
+
+    in_tiles(fill, strips(len(rows), GATHERED), _seconds(K, rows))
+    return block
+
+
+def _seconds(K: FloatArray, rows: IntArray) -> float:
+    """What one core takes to gather some rows, roughly; 0 where they are made one after another."""
+    return NUMBER_SECONDS * len(rows) * len(K) if isinstance(K, np.ndarray) else 0.0
 
 
 def _sides(low: FloatArray) -> FloatArray | None:
@@ -325,13 +351,10 @@ def _step(
     K: FloatArray | Streamed, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
 ) -> _Step | None:
     """One direction; None where it does not descend or K_FF has no factor."""
-    few = len(rows) <= GATHER_SHARE * len(K)
     if isinstance(K, Streamed):
         block = K.square(rows)
     else:
-        gathered = K.take(rows, axis=0) if few else K
-        # Two takes, of rows and then of columns, are twice as fast as one of entries.
-        block = K if len(rows) == len(K) else (gathered if few else K.take(rows, axis=0)).take(rows, axis=1)
+        block = K if len(rows) == len(K) else part_of(K, rows)
     r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
@@ -343,15 +366,11 @@ def _step(
         d = box_step(block, ridge, r, low - beta, high - beta, border)  # (KNEWTON.2)
     except NumericalTrouble:
         return None
+    spread = np.zeros(problem.n)
+    spread[rows] = d
+    image = product(K, spread, rows)
     if isinstance(K, Streamed):
-        image = K.product(rows, d)
         image[rows] = block @ d
-    elif few:
-        image = d @ gathered
-    else:
-        spread = np.zeros(problem.n)
-        spread[rows] = d
-        image = K @ spread
     descent, curvature = float(r @ d), float(d @ image[rows])
     if not descent > 0 or not np.isfinite(curvature):
         return None

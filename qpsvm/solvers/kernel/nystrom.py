@@ -201,12 +201,23 @@ class _Smoothed:
         """The rows of some pieces."""
         return index % len(self.G) if self.pieces.two else index
 
+    def _pulled(self, rows: IntArray, weights: FloatArray) -> FloatArray:
+        """Σ weights_k G_k over some rows, (m + 1,), for weights (r,)."""
+        parts, single = parts_of(len(rows), STRIP), weights.astype(np.float32)
+        pulls = np.empty((len(parts), self.G.shape[1]), dtype=np.float32)
+
+        def add(k: int) -> None:
+            np.dot(single[parts[k]], self.G.take(rows[parts[k]], axis=0), out=pulls[k])
+
+        in_tiles(add, range(len(parts)), 2.0 * VECTOR_SECONDS * len(rows) * self.G.shape[1])
+        return np.asarray(pulls.sum(axis=0, dtype=np.float64))
+
     def _newton(self, t: FloatArray, effort: Effort) -> FloatArray | None:
         """(NYSTROM.4); None where time runs out or there is no factor."""
         full = t >= 1.0
         changed = np.flatnonzero(full != self._full)
         signed = np.where(full[changed], 1.0, -1.0) * (self.sign * self.upper)[changed]
-        self._reduced_gradient = self._reduced_gradient + signed.astype(np.float32) @ self.G[self._rows(changed)]
+        self._reduced_gradient = self._reduced_gradient + self._pulled(self._rows(changed), signed)
         self._full = full
         free = np.flatnonzero((t > 0.0) & (t < 1.0))
         weight = self.upper[free] / self.width[free]
