@@ -55,7 +55,7 @@ class AugmentedLagrangianBackend(Backend):
         """Passes over the samples, and Newton steps on the few rows that are free."""
         del form
         shape = size.rows, size.features, size.entries
-        seconds = newton_seconds(*shape, size.smooth)
+        seconds = newton_seconds(*shape, size.smooth, size.sparse)
         words = size.sparse and size.features > FACTORED_COLUMNS  # where LIBLINEAR goes first without the core
         if core.compiled is not None or (words and is_wide(size.rows, size.features)):
             seconds = min(seconds, descent_seconds(*shape, size.reach))
