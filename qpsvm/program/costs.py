@@ -33,9 +33,11 @@ RUN, NUMBER, ROW = 3e-4, 1e-9, 16
 #: Passes, whole ones that those of few rows add up to: where columns are not few, so many rows for each; else at least
 #: so many, and more with how far a row's α can move its own margin, up to a reach beyond which they lead nowhere.
 WIDE_PASSES, ROWS_PER_COLUMN, LEAST_PASSES, REACH_PASSES, MOST_REACH = 60.0, 4, 10.0, 5.0, 15.0
-#: Seconds of the Newton steps: of a call; of their passes, for each number in X; of their systems, for each number in
-#: at most so many rows and each column; where there are too many columns for a factor, for each number.
-CALL, PASS, STEP, STEP_ROWS, WIDE = 4e-3, 1e-8, 1e-9, 3000, 2e-6
+#: Seconds of the Newton steps: of a call; of vectors, for each row; of their passes, for each number in X; of their
+#: systems, for each number in at most so many rows and each column; with too many columns for a factor, a number.
+CALL, VECTORS, PASS, STEP, STEP_ROWS, WIDE = 4e-3, 4e-7, 1e-8, 1e-9, 3000, 1e-5
+#: As how many dense numbers a sparse one counts in them.
+SPARSE_NUMBER = 5.0
 #: The share of it that they take where every loss is a square: Newton's own steps, some five.
 SMOOTH = 0.3
 
@@ -186,11 +188,12 @@ class Import:
         return Cost(self.seconds, self.seconds, 0.0, self.bytes)
 
 
-def newton_seconds(n: int, d: int, entries: int, smooth: bool) -> float:
+def newton_seconds(n: int, d: int, entries: int, smooth: bool, sparse: bool) -> float:
     """Seconds that Newton steps take from the beginning, for n rows of d columns with so many numbers."""
     if d > min(FACTORED_COLUMNS, n):
         return CALL + WIDE * entries
-    seconds = CALL + PASS * entries + STEP * min(n, STEP_ROWS) * d * entries / max(n, 1)
+    weighed = entries * (SPARSE_NUMBER if sparse else 1.0)
+    seconds = CALL + VECTORS * n + PASS * weighed + STEP * min(n, STEP_ROWS) * d * weighed / max(n, 1)
     return SMOOTH * seconds if smooth else seconds
 
 

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -41,6 +42,7 @@ from qpsvm.solve.choice import (
     Choice,
     Request,
     attempt,
+    budget,
     choices,
     in_seconds,
     machine_traits,
@@ -290,11 +292,17 @@ def _solved(
     if file is not None:
         states = {"keep": file.keep, "begun": file.state}
         request = replace(request, options={**request.options, **states})
-    return _best(problem, _choices(problem, backend, form, request), request)
+    budgeted = backend == "auto" and problem.space.is_linear and problem.comm.serial and not request.asks
+    return _best(problem, _choices(problem, backend, form, request), request, budgeted)
 
 
-def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request: Request) -> SVMResult:
+def _best(
+    problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request: Request, budgeted: bool = False
+) -> SVMResult:
     """The best of the choices' results: of the first that can start, and of its followers while they are in proportion.
+
+    With `budgeted` the first is dropped where it falls behind its estimate (`budget`), and has another turn, without a
+    limit, where no follower does better.
 
     Raises UnsupportedError, TooLargeError.
     """
@@ -304,17 +312,19 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
     late: tuple[Backend, Form, str] | None = None
     left_out: list[str] = []
     waiting_helps = False
-    for chosen, wanted, estimate in turns:
+    dropped: list[tuple[Backend, Form, Cost]] = []
+    for chosen, wanted, estimate in chain(turns, dropped):
+        again = bool(dropped) and chosen is dropped[0][0]
         why = request.too_late(estimate)
         if why is not None:
             late = late or (chosen, wanted, why)
             continue
-        if left is not None and estimate.seconds > left:
+        if left is not None and estimate.seconds > left and not again:
             why = f"about {in_seconds(estimate.seconds)}"
             left_out.append(f"{Choice(chosen.name, wanted)} ({why})")
             waiting_helps = True
             continue
-        turn = Clock(left)
+        turn = Clock(budget(estimate) if left is None and budgeted else None if again else left)
         try:
             result = attempt(problem, chosen, wanted, estimate, request, turn)
         except UnsupportedError as error:
@@ -328,6 +338,8 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
             refused = error
             left_out.append(f"{Choice(chosen.name, wanted)} (memory)")
             continue
+        if left is None and turn.stopped() == "time_limit":
+            dropped.append((chosen, wanted, estimate))
         left = patience(turn.seconds) if left is None else left - turn.seconds
         best = result if best is None or result.gap < best.gap else best
         if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):

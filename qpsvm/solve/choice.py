@@ -60,6 +60,9 @@ DENSE_ROWS = 4000
 #: So many times as long as the first choice took may all its followers take together, and as the solver took its
 #: polishing, unlimited; what it took counts as at least so many seconds.
 PATIENCE, FLOOR = 3.0, 1.0
+#: So many times its estimate has the first choice for a linear machine before the next has its turn; at least seconds,
+#: because on a busy machine a clock says little of less.
+BUDGET, LEAST_BUDGET = 20.0, 2.0
 #: The tolerances asked of a solver that can tighten, one after the other, until the certificate is satisfied.
 LADDER = (1e-6, 1e-9)
 #: Ends that leave no room for another try.
@@ -270,6 +273,11 @@ def machine_traits(problem: Problem) -> Traits:
 def patience(seconds: float) -> float:
     """Seconds that what follows may take, after a solver or a choice that took so many."""
     return PATIENCE * max(seconds, FLOOR)
+
+
+def budget(estimate: Cost) -> float:
+    """Seconds that a first choice may take before it counts as wrong."""
+    return max(BUDGET * estimate.seconds, LEAST_BUDGET)
 
 
 def in_seconds(seconds: float) -> str:

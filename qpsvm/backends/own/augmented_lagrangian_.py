@@ -14,7 +14,7 @@ from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.backends.own.views import LinearRows, best_intercept, linear_rows
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.program.costs import Cost, Rows, Size, descent_seconds, newton_seconds
+from qpsvm.program.costs import FACTORED_COLUMNS, Cost, Rows, Size, descent_seconds, is_wide, newton_seconds
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.svm_dual import Statement
@@ -55,8 +55,9 @@ class AugmentedLagrangianBackend(Backend):
         """Passes over the samples, and Newton steps on the few rows that are free."""
         del form
         shape = size.rows, size.features, size.entries
-        seconds = newton_seconds(*shape, size.smooth)
-        if core.compiled is not None:
+        seconds = newton_seconds(*shape, size.smooth, size.sparse)
+        words = size.sparse and size.features > FACTORED_COLUMNS  # where LIBLINEAR goes first without the core
+        if core.compiled is not None or (words and is_wide(size.rows, size.features)):
             seconds = min(seconds, descent_seconds(*shape, size.reach))
         elif size.reach <= most_reach(size.rows) and size.entries <= COORDINATE_NUMBERS and is_loaded():
             return PASSES.cost(size).lasting(COORDINATE_CALL + COORDINATE_PASSES * size.entries)

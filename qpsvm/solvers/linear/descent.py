@@ -80,7 +80,7 @@ def goes_first(problem: RowProblem) -> bool:
     if core.compiled is not None:
         size = rows.n, rows.d, numbers_of(X)
         reach = 0.0 if is_wide(rows.n, rows.d) else _reach(problem)
-        return descent_seconds(*size, reach) < newton_seconds(*size, losses.endless)
+        return descent_seconds(*size, reach) < newton_seconds(*size, losses.endless, sp.issparse(X))
     if is_large(rows.n, rows.d) or not _has_task(problem):
         return False
     if not is_loaded() and numbers_of(X) < SETTINGS.coordinate_worth_importing:
@@ -166,7 +166,7 @@ class Run:
             square = max(float(np.vdot(self._table[0], self._table[0])) / max(rows.n, 1), np.finfo(np.float64).tiny)
         self._square, self._b = square, 0.0
         self._alpha, self._w = np.zeros(rows.n), np.zeros(rows.d)
-        rival = newton_seconds(rows.n, rows.d, numbers_of(X), losses.endless) / NUMBER
+        rival = newton_seconds(rows.n, rows.d, numbers_of(X), losses.endless, sp.issparse(X)) / NUMBER
         self._pace = Pace(rival, tol)
 
     def descent(self) -> Descent:
