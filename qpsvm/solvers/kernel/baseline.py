@@ -42,7 +42,7 @@ class Settings:
     #: The tolerances of the loop: SVC's own, each time this share of the one before, and the last.
     first: float = 1e-3
     finer: float = 0.1
-    last: float = 1e-6
+    last: float = 1e-7
     #: e_s, e_r and e_F of (BASE.1), in seconds, and m.
     streamed: float = 1.5e-9
     square: float = 30e-9
@@ -121,7 +121,7 @@ class WholeLoop:
                 finished = self._loop()
             self.spent = before + clock.seconds - began
             if finished or not self.resumes:
-                if self._polish() or self._tol <= SETTINGS.last or not self.resumes:
+                if self._ended() or self._tol <= SETTINGS.last or not self.resumes:
                     return True
                 self._tol *= SETTINGS.finer
                 self.spent = before + clock.seconds - began
@@ -159,10 +159,16 @@ class WholeLoop:
         each = SETTINGS.streamed * n * F + SETTINGS.square * F * F + SETTINGS.cube * F**3
         return SETTINGS.steps * each
 
-    def _polish(self) -> bool:
-        """Newton steps after the loop has ended."""
+    def _ended(self) -> bool:
+        """Newton steps after the loop has ended, or none where it is sooner at its next end; whether they solved."""
         if self._tol <= SETTINGS.last or not self.resumes:
             return self.newton()
+        if self.newton_seconds() > SETTINGS.steps * self.spent:
+            engines, point = self._engines, self.point
+            if point is not None and point.gap <= engines.target:
+                self.point = self._exactly(point)
+                engines.keep("libsvm", self.point)
+            return bool(engines.best.gap <= engines.target)
         with within(self._engines.effort, max(SETTINGS.patience * self.newton_seconds(), self.spent, SETTINGS.at_once)):
             return self.newton()
 

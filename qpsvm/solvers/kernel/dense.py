@@ -17,9 +17,10 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import in_tiles, strips
+from qpsvm.solvers.kernel.box_step import ROUNDS
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import ENTRIES, Effort
-from qpsvm.solvers.kernel.newton_step import ROUNDING, ROUNDS, moving_rows
+from qpsvm.solvers.kernel.newton_step import ROUNDING, moving_rows
 from qpsvm.solvers.kernel.nystrom import RIDGE, SingleArray, single_product
 from qpsvm.space.kernels.blocks import SYMMETRIC_STRIP, KernelBlocks, entry_seconds
 

@@ -1,10 +1,11 @@
 """The engines by name, the order in which they are tried, and what a start is good for.
 
 What an engine leaves above the tolerance is where the next begins. At last Newton steps go on from the best point
-with more patience.
+with more patience. Beyond `gram_rows` the baseline (`baseline`) sets what others may cost (`floor`). With the compiled
+core it needs no rivals but its own Newton steps, and nothing is estimated first.
 
-What each part is worth: the processor time without it, as a multiple of that with it, on tables that it solves. Where
-it gives up it costs little; `few` costs most, 8 % on fourteen tables.
+What each part is worth without the core: the processor time without it, as a multiple of that with it, on tables that
+it solves. Where it gives up it costs little; `few` costs most, 8 % on fourteen tables.
 
 | without                       | mean | worst | on                                                                    |
 |-------------------------------|------|-------|-----------------------------------------------------------------------|
@@ -14,11 +15,10 @@ it gives up it costs little; `few` costs most, 8 % on fourteen tables.
 | `few`                         |  1.4 |   3.3 | seven tables of 900 to 2000 rows where few support                    |
 | conjugate gradients in `gram` |  1.5 |   2.2 | ten tables of 200 to 2000 rows, nearly all free                       |
 | `dense`                       |  2.7 |   4.1 | four tables of 3000 and 6000 rows, nearly all free; none is real      |
-| `low_rank`                    |    8 |     – | one table of 8000 rows, three features that hardly tell the labels    |
 | equal rows made one           |   48 |    89 | three tables of rounded numbers                                       |
 
-A subsample above 2000 rows that says how few support, `libsvm` beside a band that is not crowded, and a low-rank
-preconditioner in `dense` were worth nothing, and are gone.
+A subsample above 2000 rows that says how few support, a low-rank preconditioner in `dense`, and `low_rank` as a first
+choice were worth nothing, and are gone: where Newton steps keep their proximal term they hardly ever stall.
 
 What every engine would cost, from what is estimated.
 
@@ -29,9 +29,8 @@ What every engine would cost, from what is estimated.
     (KCOST.5)  I = S(1 + √(κC̄)):  iterations of LIBSVM's loop
 
 Over d features, S rows support and F of them are free as the estimate says; W is the band around them. The first is the
-floor (`floor`): the others may take a share of it only. The constants are
-seconds on one core, fitted to generated tables of 3000 to 12 000 rows, and to real ones, raw and standardised, where
-most rows are in the band. Only their ratios matter.
+floor: the others may take a share of it only. The constants are seconds on one core, fitted to generated tables of 3000
+to 12 000 rows, and to real ones, raw and standardised, where most rows are in the band. Only their ratios matter.
 """
 
 from __future__ import annotations

@@ -24,18 +24,6 @@ leaves room, `box_step` takes the effect of ρ away again with the factor that i
 right F ends at rounding.
 Sources: Bertsekas, *Projected Newton methods* (1982); the proximal term as in Rockafellar (1976).
 
-One Newton step inside a box: a small quadratic programme with one balance row, solved by a few rank-one corrections.
-
-    (KBOX.1)  minimise ½dᵀ(A + ρI)d − rᵀd  subject to  1ᵀd = 0,  low ≤ d ≤ high;  for a ν-SVR over each side, Sᵀd = 0
-    (KBOX.2)  with the entries P held at their bound t:  (A + ρI)d + Bz = r,  Bᵀd = (0, t),  B = [1, E_P],  z = (δ, μ)
-              (or [S, E_P])
-    (KBOX.3)  hence  (BᵀA⁻¹B) z = BᵀA⁻¹r − (0, t)  and  d = A⁻¹r − A⁻¹B z   (here A stands for A + ρI)
-    (KBOX.4)  (A + ρI)δ + Bz = ρd,  Bᵀδ = 0,  d ← d + δ:  what d lacks of the solution without ρ, by the same factor
-
-A is factored once; each entry that joins P costs one more right-hand side. Entries that leave the box are held, entries
-whose multiplier μ has the wrong sign are released. The answer is a step to be searched along, so a few rounds do.
-Source: the Schur-complement active-set method, Gill, Murray, Saunders & Wright (1987).
-
 The exact point of a split into free rows and rows at their bounds, where few rows are free: one small linear system.
 
     (KBORDER.1)  K_FF β_F + b1 = t_F − K_FR β_R,  1ᵀβ_F = e − 1ᵀβ_R:  F the rows inside their box, R those at its ends
@@ -58,12 +46,11 @@ from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
-from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, KernelDual, spread_over
+from qpsvm.solvers.kernel.box_step import ROUNDS, box_step
+from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, KernelDual
 from qpsvm.solvers.kernel.streamed import Streamed
-from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
+from qpsvm.solvers.shared.cholesky import NumericalTrouble
 
-#: Rounds of holding and releasing: nearly always fewer than five are needed. And most corrections (KBOX.4).
-ROUNDS, UNRIDGINGS = 12, 3
 #: Only from this C in units of 1/κ on can nearly all rows be free.
 LARGE_PENALTY = 1.5
 #: Where they are, the effective rank (tr K)²/‖K‖², by so many rows, is at least this share of n: over few clusters the
@@ -72,107 +59,6 @@ SAMPLED_ROWS, RANK_SHARE = 16, 0.1
 #: Products of conjugate gradients, each of which must bring the residual below this share of the one before; and the
 #: share of their solution that must lie in the box.
 PRODUCTS, FALLS, NEARLY_ALL = 3, 0.75, 0.8
-
-
-class Factor:
-    """(A + ρI)⁻¹ for A (m, m) positive semidefinite up to rounding: ρ grows until the Cholesky factorisation exists."""
-
-    def __init__(self, A: FloatArray, ridge: float) -> None:
-        self._L, self.ridge = ridged(A, ridge, 1.0, np.inf)
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        """For columns `right` (m, k)."""
-        solution: FloatArray = lapack.dpotrs(self._L, right, lower=1)[0]
-        return solution
-
-
-@dataclass(eq=False)
-class _Held:
-    """P of (KBOX.2): positions, their t, and the columns A⁻¹E_P (m, k); S (m, q), by default a column of ones."""
-
-    index: NDArray[np.intp]
-    at: FloatArray
-    columns: FloatArray
-    border: FloatArray
-
-    def keep(self, mask: NDArray[np.bool_]) -> None:
-        self.index, self.at, self.columns = self.index[mask], self.at[mask], self.columns[:, mask]
-
-    def add(self, index: NDArray[np.intp], at: FloatArray, factor: Factor) -> None:
-        units = np.zeros((len(self.columns), len(index)), order="F")
-        units[index, np.arange(len(index))] = 1.0
-        self.index = np.concatenate([self.index, index])
-        self.at = np.concatenate([self.at, at])
-        self.columns = np.concatenate([self.columns, factor.solve(units)], axis=1)
-
-    def solve(self, by_r: FloatArray, by_S: FloatArray, at: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """(KBOX.3): d (m,) and μ (k,), from A⁻¹r (m,) and A⁻¹S (m, q); held entries at other places where given."""
-        at = self.at if at is None else at
-        S, q = self.border, by_S.shape[1]
-        if q == 1 and not len(self.index):
-            return by_r - by_S[:, 0] * (np.add.reduce(by_r) / np.add.reduce(by_S, axis=None)), at
-        columns = np.concatenate([by_S, self.columns], axis=1)
-        sums = S.T @ columns, S.T @ by_r
-        schur, right = np.concatenate([sums[0], columns[self.index]]), np.concatenate([sums[1], by_r[self.index] - at])
-        z, info = lapack.dgesv(schur, right)[2:]
-        if info:
-            raise NumericalTrouble("the held entries leave no freedom")
-        d = by_r - columns @ z
-        d[self.index] = at
-        return d, z[q:]
-
-
-def box_step(
-    A: FloatArray, ridge: float, r: FloatArray, low: FloatArray, high: FloatArray, border: FloatArray | None = None
-) -> FloatArray:
-    """Solve (KBOX.1) approximately; what is returned is feasible.
-
-    Shapes: A (m, m), r, low, high (m,), border (m, q) → d (m,). Raises NumericalTrouble.
-    """
-    m = len(r)
-    factor, S = Factor(A, ridge), np.ones((m, 1)) if border is None else border
-    right = np.empty((m, 1 + S.shape[1]), order="F")
-    right[:, 0], right[:, 1:] = r, S
-    solved = factor.solve(right)
-    by_r, by_one = solved[:, 0], solved[:, 1:]
-    held = _Held(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"), S)
-    is_held = np.zeros(m, dtype=bool)
-    d, mu = held.solve(by_r, by_one)
-    for _ in range(ROUNDS):
-        leaves = (d < low) | (d > high)
-        leaves &= ~is_held
-        leaving = leaves.nonzero()[0]
-        stays = np.where(held.at <= low[held.index], mu <= 0.0, mu >= 0.0) if len(mu) else np.empty(0, dtype=bool)
-        if not len(leaving) and bool(stays.all()):
-            d = _without_ridge(factor, held, d, by_one, low, high)
-            break
-        is_held[held.index[~stays]] = False
-        is_held[leaving] = True
-        held.keep(stays)
-        held.add(leaving, np.where(d[leaving] < 0, low[leaving], high[leaving]), factor)
-        try:
-            d, mu = held.solve(by_r, by_one)
-        except NumericalTrouble:  # the held entries leave no freedom: the clipped step is what there is
-            break
-    return spread_over(np.minimum(np.maximum(d, low), high), low, high, border)
-
-
-def _without_ridge(
-    factor: Factor, held: _Held, d: FloatArray, by_one: FloatArray, low: FloatArray, high: FloatArray
-) -> FloatArray:
-    """(KBOX.4): d (m,) with the effect of ρ taken away, as far as that stays in the box and converges."""
-    change, still = d, np.zeros(len(held.index))
-    size = float(np.abs(d).max())
-    for _ in range(UNRIDGINGS):
-        change = held.solve(factor.solve((factor.ridge * change)[:, None])[:, 0], by_one, still)[0]
-        better = d + change
-        before, size = size, float(np.abs(change).max())
-        if not size < before or (better < low).any() or (better > high).any():
-            break
-        d = better
-    return d
-
-
 #: Rows whose slack could change the gap by less than this share of the target stay where they are.
 NEGLIGIBLE = 1e-2
 #: ρ in units of max|s_F|/C̄, and the least in units of κ (KNEWTON.3).

@@ -5,10 +5,10 @@
 | `start`  | those not at a bound in a point that is given                         | few are not            |
 | `few`    | those that a subsample does not see far on their right side           | few support            |
 | `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 2000               |
-| `band`   | a band around an estimated margin, all else at a bound                | nearly always          |
-| `dense`  | all: conjugate gradients on the Gram matrix in single precision       | nearly all free        |
-| `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory   |
-| low_rank | all: a linear machine over the rows of a pivoted factor of K          | few features           |
+| `band`   | a band around an estimated margin, all else at a bound                | without the core       |
+| `dense`  | all: conjugate gradients on the Gram matrix in single precision       | the same, all free     |
+| `libsvm` | all: the working-set loop, which evaluates the kernel itself          | the baseline           |
+| low_rank | all: a linear machine over the rows of a pivoted factor of K          | where others stall     |
 
 `dense` takes problems without a kink, `low_rank` hinges. A novelty machine that may leave few rows outside begins with
 `few`, on those that are farthest out, unless it has few rows at all; a ν-SVR of many rows is a search for the width of

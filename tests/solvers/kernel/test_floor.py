@@ -9,6 +9,7 @@ import pytest
 
 from qpsvm import core
 from qpsvm.base.resources import progress
+from qpsvm.solvers.kernel import box_step as kernel_box
 from qpsvm.solvers.kernel.baseline import WholeLoop
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
@@ -172,3 +173,28 @@ def test_nothing_is_kept_of_what_newton_steps_read() -> None:
         np.testing.assert_allclose(streamed.square(some), K[np.ix_(some, some)], rtol=1e-12)
         np.testing.assert_allclose(streamed.product(some, some + 1.0), (some + 1.0) @ K[some], atol=1e-5 * some.sum())
     assert len(streamed) == streamed.trace() == 90
+
+
+@pytest.mark.parametrize("m", [250, 420])
+@pytest.mark.parametrize("width", [0.02, 0.3, 3.0])
+@pytest.mark.parametrize("sides", [1, 2])
+def test_many_held_entries_are_taken_out(monkeypatch: pytest.MonkeyPatch, m: int, width: float, sides: int) -> None:
+    """The step stays in its box and its sums, descends, and is hardly worse than one by a right-hand side for each."""
+    rng = np.random.default_rng(m)
+    A = RBF(0.3)(rng.normal(size=(m, 3)), rng.normal(size=(m, 3)))
+    A, r = A @ A.T / m, rng.normal(size=m)
+    low, high = -width * rng.uniform(0, 1, m), width * rng.uniform(0, 1, m)
+    border = None
+    if sides == 2:
+        up = np.arange(m) % 3 == 0
+        border = np.column_stack([up, ~up]).astype(float)
+    values = []
+    for many in (2.0, 0.1):
+        monkeypatch.setattr(kernel_box, "MANY_HELD", many)
+        d = kernel_box.box_step(A, 1e-3, r, low, high, border)
+        assert (d >= low).all()
+        assert (d <= high).all()
+        assert np.abs(d.sum() if border is None else border.T @ d).max() <= 1e-12 * m * width
+        values.append(0.5 * d @ A @ d - r @ d)
+    assert values[1] < 0.0
+    assert values[1] <= 0.9 * values[0]

@@ -13,11 +13,11 @@ import qpsvm
 from qpsvm import core
 from qpsvm.solve.choice import choices
 from qpsvm.solvers.kernel import libsvm
+from qpsvm.solvers.kernel.box_step import box_step
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.libsvm import libsvm_loop
 from qpsvm.solvers.kernel.loop import working_set_loop
-from qpsvm.solvers.kernel.newton_step import box_step
 from qpsvm.solvers.kernel.portfolio import solve_kernel, tube_start
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial

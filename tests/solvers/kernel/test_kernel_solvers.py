@@ -13,11 +13,12 @@ from qpsvm.backends.own.kernel_newton_ import over_factor
 from qpsvm.base.arrays.frozen import repeated
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step
+from qpsvm.solvers.kernel.box_step import box_step
 from qpsvm.solvers.kernel.dual import KernelDual, spread_residue
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet
 from qpsvm.solvers.kernel.loop import working_set_loop
-from qpsvm.solvers.kernel.newton_step import box_step, newton_polish
+from qpsvm.solvers.kernel.newton_step import newton_polish
 from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution
 from qpsvm.solvers.kernel.portfolio import solve_kernel as solve_dual
 from qpsvm.solvers.kernel.working_set import Plan, Stage, solve_from

@@ -1,0 +1,164 @@
+"""One Newton step inside a box: a small quadratic programme with one balance row, solved by a few rank-one corrections.
+
+    (KBOX.1)  minimise ½dᵀ(A + ρI)d − rᵀd  subject to  1ᵀd = 0,  low ≤ d ≤ high;  for a ν-SVR over each side, Sᵀd = 0
+    (KBOX.2)  with the entries P held at their bound t:  (A + ρI)d + Bz = r,  Bᵀd = (0, t),  B = [1, E_P],  z = (δ, μ)
+              (or [S, E_P])
+    (KBOX.3)  hence  (BᵀA⁻¹B) z = BᵀA⁻¹r − (0, t)  and  d = A⁻¹r − A⁻¹B z   (here A stands for A + ρI)
+    (KBOX.4)  (A + ρI)δ + Bz = ρd,  Bᵀδ = 0,  d ← d + δ:  what d lacks of the solution without ρ, by the same factor
+
+A is factored once; each entry that joins P costs one more right-hand side. Entries that leave the box are held, entries
+whose multiplier μ has the wrong sign are released. The answer is a step to be searched along, so a few rounds do.
+Source: the Schur-complement active-set method, Gill, Murray, Saunders & Wright (1987).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.solvers.kernel.dual import spread_over
+from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
+
+#: Rounds of holding and releasing: nearly always fewer than five are needed. And most corrections (KBOX.4).
+ROUNDS, UNRIDGINGS = 12, 3
+#: Of more than so many rows, from this share on, those that are held are taken out of A, which is factored anew: that
+#: costs less than a right-hand side for each.
+MANY_HELD, MANY_ROWS = 0.1, 200
+
+
+class Factor:
+    """(A + ρI)⁻¹ for A (m, m) positive semidefinite up to rounding: ρ grows until the Cholesky factorisation exists."""
+
+    def __init__(self, A: FloatArray, ridge: float) -> None:
+        self._L, self.ridge = ridged(A, ridge, 1.0, np.inf)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """For columns `right` (m, k)."""
+        solution: FloatArray = lapack.dpotrs(self._L, right, lower=1)[0]
+        return solution
+
+
+@dataclass(eq=False)
+class _Held:
+    """P of (KBOX.2): positions, their t, and the columns A⁻¹E_P (m, k); S (m, q), by default a column of ones."""
+
+    index: NDArray[np.intp]
+    at: FloatArray
+    columns: FloatArray
+    border: FloatArray
+
+    def keep(self, mask: NDArray[np.bool_]) -> None:
+        self.index, self.at, self.columns = self.index[mask], self.at[mask], self.columns[:, mask]
+
+    def add(self, index: NDArray[np.intp], at: FloatArray, factor: Factor) -> None:
+        units = np.zeros((len(self.columns), len(index)), order="F")
+        units[index, np.arange(len(index))] = 1.0
+        self.index = np.concatenate([self.index, index])
+        self.at = np.concatenate([self.at, at])
+        self.columns = np.concatenate([self.columns, factor.solve(units)], axis=1)
+
+    def solve(self, by_r: FloatArray, by_S: FloatArray, at: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """(KBOX.3): d (m,) and μ (k,), from A⁻¹r (m,) and A⁻¹S (m, q); held entries at other places where given."""
+        at = self.at if at is None else at
+        S, q = self.border, by_S.shape[1]
+        if q == 1 and not len(self.index):
+            return by_r - by_S[:, 0] * (np.add.reduce(by_r) / np.add.reduce(by_S, axis=None)), at
+        columns = np.concatenate([by_S, self.columns], axis=1)
+        sums = S.T @ columns, S.T @ by_r
+        schur, right = np.concatenate([sums[0], columns[self.index]]), np.concatenate([sums[1], by_r[self.index] - at])
+        z, info = lapack.dgesv(schur, right)[2:]
+        if info:
+            raise NumericalTrouble("the held entries leave no freedom")
+        d = by_r - columns @ z
+        d[self.index] = at
+        return d, z[q:]
+
+
+def box_step(
+    A: FloatArray, ridge: float, r: FloatArray, low: FloatArray, high: FloatArray, border: FloatArray | None = None
+) -> FloatArray:
+    """Solve (KBOX.1) approximately; what is returned is feasible.
+
+    Shapes: A (m, m), r, low, high (m,), border (m, q) → d (m,). Raises NumericalTrouble.
+    """
+    m = len(r)
+    factor, S = Factor(A, ridge), np.ones((m, 1)) if border is None else border
+    right = np.empty((m, 1 + S.shape[1]), order="F")
+    right[:, 0], right[:, 1:] = r, S
+    solved = factor.solve(right)
+    by_r, by_one = solved[:, 0], solved[:, 1:]
+    held = _Held(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"), S)
+    is_held = np.zeros(m, dtype=bool)
+    d, mu = held.solve(by_r, by_one)
+    for _ in range(ROUNDS):
+        leaves = (d < low) | (d > high)
+        leaves &= ~is_held
+        leaving = leaves.nonzero()[0]
+        stays = np.where(held.at <= low[held.index], mu <= 0.0, mu >= 0.0) if len(mu) else np.empty(0, dtype=bool)
+        if not len(leaving) and bool(stays.all()):
+            d = _without_ridge(factor, held, d, by_one, low, high)
+            break
+        is_held[held.index[~stays]] = False
+        is_held[leaving] = True
+        if m > MANY_ROWS and np.count_nonzero(is_held) > MANY_HELD * m:
+            at = np.where(d < 0.0, low, high)
+            at[held.index] = held.at
+            d = _without_held(A, factor.ridge, r, S, low, high, is_held, at)
+            break
+        held.keep(stays)
+        held.add(leaving, np.where(d[leaving] < 0, low[leaving], high[leaving]), factor)
+        try:
+            d, mu = held.solve(by_r, by_one)
+        except NumericalTrouble:  # the held entries leave no freedom: the clipped step is what there is
+            break
+    return spread_over(np.minimum(np.maximum(d, low), high), low, high, border)
+
+
+def _without_held(
+    A: FloatArray, ridge: float, r: FloatArray, S: FloatArray, low: FloatArray, high: FloatArray,
+    is_held: NDArray[np.bool_], at: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """(KBOX.1) by the same rounds over (KBOX.2), with the entries that are held, at `at`, taken out of A: d (m,)."""
+    d = np.where(is_held, at, 0.0)
+    for turn in range(2 * ROUNDS):
+        free = (~is_held).nonzero()[0]
+        if not len(free):
+            break
+        fixed, rows = np.where(is_held, at, 0.0), A.take(free, axis=0)
+        right = np.empty((len(free), 1 + S.shape[1]), order="F")
+        right[:, 0], right[:, 1:] = r[free] - rows @ fixed, S[free]
+        solved = Factor(rows.take(free, axis=1), ridge).solve(right)
+        by_r, by_S = solved[:, 0], solved[:, 1:]
+        z, info = lapack.dgesv(S[free].T @ by_S, S[free].T @ by_r + S.T @ fixed)[2:]
+        if info:
+            break
+        d = fixed
+        d[free] = by_r - by_S @ z
+        mu = r - A @ d - ridge * d - S @ z
+        leaving = ~is_held & ((d < low) | (d > high))
+        wrong = is_held & np.where(at <= low, mu > 0.0, mu < 0.0) & (turn < ROUNDS)  # then none is released again
+        if not (leaving.any() or wrong.any()):
+            break
+        at = np.where(is_held, at, np.where(d < 0.0, low, high))
+        is_held = (is_held & ~wrong) | leaving
+    return d
+
+
+def _without_ridge(
+    factor: Factor, held: _Held, d: FloatArray, by_one: FloatArray, low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """(KBOX.4): d (m,) with the effect of ρ taken away, as far as that stays in the box and converges."""
+    change, still = d, np.zeros(len(held.index))
+    size = float(np.abs(d).max())
+    for _ in range(UNRIDGINGS):
+        change = held.solve(factor.solve((factor.ridge * change)[:, None])[:, 0], by_one, still)[0]
+        better = d + change
+        before, size = size, float(np.abs(change).max())
+        if not size < before or (better < low).any() or (better > high).any():
+            break
+        d = better
+    return d
