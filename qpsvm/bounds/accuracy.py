@@ -16,8 +16,9 @@ RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c 
              is off itself, since raising brings ê nearer to any e ≥ −40
 
 Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
-exp itself, whose implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
-In twice the precision, kernel values come from long doubles, each as a sum of two doubles, with a floor of e⁻¹⁰⁰.
+exp itself: that of the compiled core is within (KBLOCK.4), others claim one ulp, at most four. A power p < 1 has no
+slope at 0: |a^p − b^p| ≤ |a − b|^p. In twice the precision, kernel values come from long doubles, each as a sum of two
+doubles, with a floor of e⁻¹⁰⁰.
 
 Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
 """

@@ -17,7 +17,8 @@ import pytest
 from qpsvm import core
 from qpsvm.base.resources.progress import Clock, held
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.loop import working_set_loop
+from qpsvm.solvers.kernel.loop import Samples, working_set_loop
+from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial
 
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="the core is not there")
 TOL = 1e-6
@@ -145,7 +146,7 @@ def test_as_libsvm_to_its_tolerance(kind: str, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("n", [0, 1])
 def test_nothing_to_move(n: int) -> None:
     beta, g = np.zeros(n), np.ones(n)
-    found = core.compiled.loop_over_matrix(np.ones((n, n)), beta, g, -beta, g, None, 1, False, TOL, 100, None)
+    found = core.compiled.loop_over_matrix(np.ones((n, n)), (beta, g, -beta, g, None, 1, False, TOL, 100, None))
     assert found == (0, 0.0, 1)
 
 
@@ -213,7 +214,7 @@ def test_what_is_wrong_is_refused() -> None:
         K: object = K, beta: object = fine, g: object = fine, low: object = fine - 1, high: object = fine + 1,
         tube: object = None, sums: int = 1,
     ) -> None:  # fmt: skip
-        core.compiled.loop_over_matrix(K, np.array(beta), np.array(g), low, high, tube, sums, False, TOL, 10, None)
+        core.compiled.loop_over_matrix(K, (np.array(beta), np.array(g), low, high, tube, sums, False, TOL, 10, None))
 
     call()
     call(np.lib.stride_tricks.as_strided(np.zeros(100), (n, n), (80, 8)))  # room between the rows
@@ -296,3 +297,65 @@ print([name for name in sys.modules if name.startswith("sklearn")])
 """
     said = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+# --- over samples ---
+
+
+def samples(n: int, d: int, seed: int = 0) -> np.ndarray:
+    """(n, d), far from the origin, and of several scales."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) * 10.0 ** rng.integers(-1, 2, d) + 100.0
+
+
+KERNELS = (RBF(0.01), RBF(20.0), Linear(), Polynomial(3, 1e-4, 1.0), Polynomial(1, 1e-4, 0.0))
+
+
+@at_every_level
+@pytest.mark.parametrize("cache_bytes", [0, 20_000, 10**8])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (3, 0), (63, 5), (64, 70), (150, 3)])
+def test_rows_that_are_evaluated_are_those_of_the_matrix(n: int, d: int, kernel: Kernel, cache_bytes: int) -> None:
+    """Whatever room there is to keep them."""
+    X = samples(n, d, n)
+    K = kernel(X, X) if d else np.full((n, n), float(isinstance(kernel, RBF) or getattr(kernel, "coef0", 0.0) == 1.0))
+    largest = max(float(np.abs(K).max()), 1.0)
+    _, y, t = table(n)
+    for kind in ("svc", "svr", "one class", "nu svc"):
+        problem = stated(kind, y, t * largest if kind == "svr" else t, 2.0 / largest)
+        found = working_set_loop(problem, Samples(kernel, X, cache_bytes), 1e-4, most=20_000)
+        assert feasible(problem, found.beta)
+        assert found.u is not None
+        error = 3e-5 * largest * float(np.abs(found.beta).sum()) + 1e-9
+        np.testing.assert_allclose(found.u, K @ found.beta, atol=error)
+        if found.finished:
+            assert violation(problem, K, found.beta, np.zeros(n)) <= 1.01e-4 + 2 * error
+
+
+@at_every_level
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
+def test_samples_that_are_no_numbers_are_never_finished(bad: float) -> None:
+    X, (_, y, t) = samples(70, 3), table(70)
+    X[5, 1] = bad
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = working_set_loop(stated("svc", y, t), Samples(RBF(0.1), X), TOL, most=5000)
+    assert feasible(stated("svc", y, t), found.beta)
+
+
+def test_samples_of_another_size_are_refused() -> None:
+    fine = np.zeros(5)
+    told = (fine.copy(), fine.copy(), fine - 1, fine + 1, None, 1, False, TOL, 10, None)
+    core.compiled.loop_over_samples(np.zeros((5, 2), dtype=np.float32), 2, 0, 0.0, 1000, told)
+    for A, d in ((np.zeros((5, 2)), 2), (np.zeros((4, 2), dtype=np.float32), 2), (np.zeros(0, dtype=np.float32), -1)):
+        with pytest.raises(ValueError, match="samples"):
+            core.compiled.loop_over_samples(A, d, 0, 0.0, 1000, told)
+
+
+def test_the_clock_ends_it_over_samples() -> None:
+    X = samples(4000, 5)
+    y = np.where(np.arange(4000) % 2 == 0, 1.0, -1.0)
+    problem, began = KernelDual.of_hinges(y, np.full(4000, 1e9)), time.perf_counter()
+    found = working_set_loop(problem, Samples(RBF(0.1), X, 10**6), 1e-12, clock=Clock(0.2))
+    assert not found.finished
+    assert feasible(problem, found.beta)
+    assert time.perf_counter() - began < 5.0

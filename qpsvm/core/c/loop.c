@@ -57,9 +57,9 @@ static double *arrays_of(Loop *loop, const double *g) {
     return memory;
 }
 
-static double entry(Loop *loop, Py_ssize_t i, Py_ssize_t j) {
-    const void *row = loop->row(loop, i);
-    return loop->single ? (double)((const float *)row)[j] : ((const double *)row)[j];
+static double stored_diagonal(Loop *loop, Py_ssize_t i) {
+    const void *row = stored_row(loop, i);
+    return loop->single ? (double)((const float *)row)[i] : ((const double *)row)[i];
 }
 
 /* g −= Kβ for what β is at the beginning. */
@@ -71,58 +71,124 @@ static void subtract_product(Loop *loop, Look *look) {
         }
 }
 
-static PyObject *over_matrix(PyObject *self, PyObject *arguments) {
-    (void)self;
-    Py_buffer K, beta, g, low, high, tube;
-    PyObject *matrix, *function, *answer = NULL;
-    Loop loop = {0};
+/* What both loops are told beside their rows, as one tuple. */
+typedef struct {
+    Py_buffer beta, g, low, high, tube;
+    PyObject *look;
     double tol;
     long long most;
-    int known, finished = 0;
-    if (!PyArg_ParseTuple(arguments, "Ow*w*y*y*z*ipdLO", &matrix, &beta, &g, &low, &high, &tube, &loop.sums, &known,
-                          &tol, &most, &function))
-        return NULL;
-    if (PyObject_GetBuffer(matrix, &K, PyBUF_STRIDES | PyBUF_FORMAT)) goto buffers;
-    if (!is_matrix(&K, &loop)) goto all;
-    loop.beta = beta.buf, loop.low = low.buf, loop.high = high.buf, loop.tube = tube.buf;
-    if ((loop.sums != 1 && loop.sums != 2) || !are_doubles(&beta, loop.n, 0) || !are_doubles(&g, loop.n, 0) ||
-        !are_doubles(&low, loop.n, 0) || !are_doubles(&high, loop.n, 0) || !are_doubles(&tube, loop.n, 1)) {
-        PyErr_SetString(PyExc_ValueError, "one or two sums, and vectors of doubles as long as K");
-        goto all;
+    int known;
+} Told;
+
+static int are_told(PyObject *problem, Told *told, Loop *loop) {
+    if (!PyArg_ParseTuple(problem, "w*w*y*y*z*ipdLO", &told->beta, &told->g, &told->low, &told->high, &told->tube,
+                          &loop->sums, &told->known, &told->tol, &told->most, &told->look))
+        return 0;
+    loop->beta = told->beta.buf, loop->low = told->low.buf, loop->high = told->high.buf, loop->tube = told->tube.buf;
+    return 1;
+}
+
+static void release(Told *told) {
+    PyBuffer_Release(&told->beta), PyBuffer_Release(&told->g);
+    PyBuffer_Release(&told->low), PyBuffer_Release(&told->high);
+    if (told->tube.obj) PyBuffer_Release(&told->tube);
+}
+
+/* Whether all is as long as it has to be, and the start in its box. Leaves an error where not. */
+static int is_fine(const Told *told, const Loop *loop) {
+    Py_ssize_t n = loop->n;
+    if ((loop->sums != 1 && loop->sums != 2) || !are_doubles(&told->beta, n, 0) || !are_doubles(&told->g, n, 0) ||
+        !are_doubles(&told->low, n, 0) || !are_doubles(&told->high, n, 0) || !are_doubles(&told->tube, n, 1)) {
+        PyErr_SetString(PyExc_ValueError, "one or two sums, and vectors of doubles as long as the rows are many");
+        return 0;
     }
-    if (!in_box(&loop)) {
+    if (!in_box(loop)) {
         PyErr_SetString(PyExc_ValueError, "the start has to be in its box, and no tube negative");
-        goto all;
+        return 0;
     }
-    double *memory = arrays_of(&loop, g.buf);
-    if (!memory) {
-        PyErr_NoMemory();
-        goto all;
-    }
-    Stored stored = {K.buf, loop.n > 1 ? K.strides[0] : 0};
-    loop.row = stored_row, loop.rows = &stored;
-    for (Py_ssize_t t = 0; t < loop.n; t++) loop.diagonal[t] = entry(&loop, t, t);
+    return 1;
+}
+
+/* Run over the rows that the loop has, and say how it ended. */
+static PyObject *run(Loop *loop, const Told *told) {
+    double *memory = arrays_of(loop, told->g.buf);
+    if (!memory) return PyErr_NoMemory();
+    int finished = 0;
     Look look;
-    look_begins(&look, function);
+    look_begins(&look, told->look);
     Py_BEGIN_ALLOW_THREADS
-    if (!known) subtract_product(&loop, &look);
-    finished = loop_run(&loop, tol, most, &look);
+    for (Py_ssize_t t = 0; t < loop->n; t++) loop->diagonal[t] = loop->diagonal_of(loop, t);
+    if (!told->known) subtract_product(loop, &look);
+    finished = loop_run(loop, told->tol, told->most, &look);
     Py_END_ALLOW_THREADS
-    if (loop.n) memcpy(g.buf, loop.g, (size_t)loop.n * sizeof(double));
+    if (loop->n) memcpy(told->g.buf, loop->g, (size_t)loop->n * sizeof(double));
     free(memory);
-    if (!look.failed)
-        answer = Py_BuildValue("Ldi", (long long)loop.iterations, loop.violation, finished);
-all:
-    PyBuffer_Release(&K);
-buffers:
-    PyBuffer_Release(&beta), PyBuffer_Release(&g), PyBuffer_Release(&low), PyBuffer_Release(&high);
-    if (tube.obj) PyBuffer_Release(&tube);
+    return look.failed ? NULL : Py_BuildValue("Ldi", (long long)loop->iterations, loop->violation, finished);
+}
+
+/* The same over samples X (n, d), whose rows are kept within so many bytes. */
+static PyObject *run_over(Loop *loop, const Told *told, Samples *samples, const float *X, int64_t bytes) {
+    PyObject *answer = NULL;
+    samples->n = loop->n;
+    Kept *kept = packed(samples, X) ? kept_rows(samples, bytes) : NULL;
+    if (kept) {
+        loop->row = kept_row, loop->rows = kept, loop->diagonal_of = kept_diagonal;
+        answer = run(loop, told);
+    } else
+        PyErr_NoMemory();
+    kept_rows_end(kept), free(samples->packed);
+    return answer;
+}
+
+static PyObject *over_matrix(PyObject *self, PyObject *arguments) {
+    (void)self;
+    PyObject *matrix, *problem, *answer = NULL;
+    Py_buffer K;
+    Told told;
+    Loop loop = {0};
+    if (!PyArg_ParseTuple(arguments, "OO!", &matrix, &PyTuple_Type, &problem) || !are_told(problem, &told, &loop))
+        return NULL;
+    if (!PyObject_GetBuffer(matrix, &K, PyBUF_STRIDES | PyBUF_FORMAT)) {
+        if (is_matrix(&K, &loop) && is_fine(&told, &loop)) {
+            Stored stored = {K.buf, loop.n > 1 ? K.strides[0] : 0};
+            loop.row = stored_row, loop.rows = &stored, loop.diagonal_of = stored_diagonal;
+            answer = run(&loop, &told);
+        }
+        PyBuffer_Release(&K);
+    }
+    release(&told);
+    return answer;
+}
+
+static PyObject *over_samples(PyObject *self, PyObject *arguments) {
+    (void)self;
+    PyObject *problem, *answer = NULL;
+    Py_buffer X;
+    Told told;
+    Loop loop = {0};
+    Samples samples = {0};
+    long long bytes;
+    if (!PyArg_ParseTuple(arguments, "y*nifLO!", &X, &samples.width, &samples.degree, &samples.offset, &bytes,
+                          &PyTuple_Type, &problem))
+        return NULL;
+    if (are_told(problem, &told, &loop)) {
+        loop.n = told.beta.len / (Py_ssize_t)sizeof(double), loop.single = 1;
+        if (samples.width < 0 || samples.degree < 0 || (samples.width && loop.n > PY_SSIZE_T_MAX / 8 / samples.width) ||
+            X.len != loop.n * samples.width * (Py_ssize_t)sizeof(float) || ((uintptr_t)X.buf & 3))
+            PyErr_SetString(PyExc_ValueError, "samples have to be floats, as many rows as β has entries");
+        else if (is_fine(&told, &loop))
+            answer = run_over(&loop, &told, &samples, X.buf, bytes);
+        release(&told);
+    }
+    PyBuffer_Release(&X);
     return answer;
 }
 
 PyMethodDef loop_methods[] = {
     {"loop_over_matrix", over_matrix, METH_VARARGS,
-     "(K, beta, g, low, high, tube, sums, known, tol, most, look): β in its box is moved in place, and g becomes ℓ − Kβ,\n"
-     "which it is already if `known`, else ℓ. Iterations, violation, and whether that is below tol."},
+     "(K, (beta, g, low, high, tube, sums, known, tol, most, look)): β in its box is moved in place, and g becomes\n"
+     "ℓ − Kβ, which it is already if `known`, else ℓ. Iterations, violation, and whether that is below tol."},
+    {"loop_over_samples", over_samples, METH_VARARGS,
+     "(A, d, degree, offset, bytes, (…)): the same with rows of the kernel of (CLOOP.6) or, of a degree, (CLOOP.7)."},
     {NULL, NULL, 0, NULL},
 };

@@ -27,10 +27,10 @@ typedef struct Loop {
     double *beta, *g, *diagonal, *rise[2], *fall[2];
     int single; /* whether rows are floats */
     const void *(*row)(struct Loop *loop, Py_ssize_t i);
-    void *rows; /* what `row` reads */
+    double (*diagonal_of)(struct Loop *loop, Py_ssize_t i);
+    void *rows; /* what both read */
     double violation;
     int64_t iterations;
-    int failed; /* a row could not be had */
 } Loop;
 
 /* The extremes of (CLOOP.2) over one sum. */
@@ -48,6 +48,27 @@ typedef struct {
 } Passes;
 
 extern const Passes loop_passes[3][2]; /* by level, and whether rows are floats */
+
+/* Samples (n, d) in panels of so many: (panels, d, PANEL), in single precision, with zeros beyond n. */
+#define PANEL 64
+typedef struct {
+    Py_ssize_t n, width, panels;
+    float *packed;
+    int degree; /* 0: an RBF kernel (CLOOP.6); else the power p of (CLOOP.7) */
+    float offset;
+} Samples;
+
+/* Kernel values of one sample a (d,) with all: out (panels·PANEL,). */
+typedef void (*Values)(const Samples *samples, const float *a, float *out);
+extern const Values loop_values[3]; /* by level */
+
+/* Rows of kernel values that are kept, within some memory; where there is no more room, what was read longest ago goes. */
+typedef struct Kept Kept;
+int packed(Samples *samples, const float *X); /* X (n, d) into panels; 0: no memory */
+Kept *kept_rows(const Samples *samples, int64_t bytes); /* NULL: no memory */
+void kept_rows_end(Kept *kept);
+const void *kept_row(Loop *loop, Py_ssize_t i);
+double kept_diagonal(Loop *loop, Py_ssize_t i);
 
 /* Run until the violation is below tol, the iterations are used up, or the look says so; whether it is below. */
 int loop_run(Loop *loop, double tol, int64_t most, Look *look);

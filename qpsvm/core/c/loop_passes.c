@@ -1,15 +1,15 @@
-/* The passes of every level and precision. */
+/* The passes of every level and precision, and the kernel values of every level. */
 #include "loop.h"
 
 #define LEVEL 0
-#include "loop_precisions.h"
+#include "loop_level.h"
 #if X86
 #undef LEVEL
 #define LEVEL 1
-#include "loop_precisions.h"
+#include "loop_level.h"
 #undef LEVEL
 #define LEVEL 2
-#include "loop_precisions.h"
+#include "loop_level.h"
 #endif
 
 #define IN_LEVEL(level)                                                                    \
@@ -22,5 +22,12 @@ const Passes loop_passes[3][2] = {
 #if X86
     IN_LEVEL(avx2),
     IN_LEVEL(avx512),
+#endif
+};
+const Values loop_values[3] = {
+    values_plain,
+#if X86
+    values_avx2,
+    values_avx512,
 #endif
 };

@@ -101,6 +101,6 @@ INLINE DV IN(widened_at)(const float *p) {
 INLINE void IN(put_floats)(float *p, FV v) { memcpy(p, &v, sizeof v); }
 INLINE void IN(put_doubles)(double *p, DV v) { memcpy(p, &v, sizeof v); }
 
-/* One number in every place. */
-INLINE FV IN(all_float)(float x) { return (FV){0} + x; }
-INLINE DV IN(all_double)(double x) { return (DV){0} + x; }
+/* One number in every place: x − 0 is x, where 0 + x would be an addition. */
+INLINE FV IN(all_float)(float x) { return x - (FV){0}; }
+INLINE DV IN(all_double)(double x) { return x - (DV){0}; }

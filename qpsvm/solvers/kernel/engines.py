@@ -251,6 +251,8 @@ class Engines:
         loop, problem, blocks, effort = WholeLoop(self), self.problem, self.blocks, self.effort
         if loop.resumes:
             race(loop, [Rival("newton", loop.newton_seconds, loop.newton, again=True)], effort)
+            if self.best.gap > self.target:
+                self.keep("libsvm", loop.point)
             return
         estimate = self._as_estimate(SETTINGS.trusted_gap) if started else None
         estimate = estimate or self.estimate or nystrom_estimate(blocks, problem, effort)
@@ -265,6 +267,8 @@ class Engines:
             return Rival(name, lambda: costs[name], lambda: bool(runs[name](estimate)) and self.best.gap <= self.target)
 
         race(loop, [rival(name) for name in sorted(costs, key=lambda name: costs[name])], effort)
+        if self.best.gap > self.target:
+            self.keep("libsvm", loop.point)
 
     def whole_gram(self) -> None:
         """`gram`, where it ends in time."""

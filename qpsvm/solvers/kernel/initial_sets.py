@@ -104,7 +104,7 @@ def subsample(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> Init
 def outlying(blocks: KernelBlocks, problem: KernelDual) -> InitialSet | None:
     """W holds the rows that are farthest out, as the mean of a few others sees it; None where many are to support."""
     n, share = problem.n, problem.share
-    if share is None or share > SETTINGS.most_outlying:
+    if share is None or share > (1.0 + 1e-9) * SETTINGS.most_outlying:  # that of ν = .05, in whatever units
         return None
     some = np.random.default_rng(0).permutation(n)[: SETTINGS.looking]
     beta = np.full(len(some), problem.total / len(some))

@@ -221,7 +221,8 @@ class _Run:
         width = self.data.shape[1] if own else None
         compiled_loop(kind)  # imported here: each child process would do it anew
         busy = min(int(SUPPORTING * begins) + 1, n) if begins else n  # an iteration moves one of these
-        data = kind, np.ascontiguousarray(self.data), target, np.empty(0) if alike else upper, settings
+        matrix = np.ascontiguousarray(self.data, dtype=np.float64)
+        data = kind, matrix, target, np.empty(0) if alike else upper, settings
         within = partial(iterations_within, n=n, width=width, begins=begins)
         if within(min(AT_ONCE, self.clock.left)) >= self.most:  # as nearly always of few rows
             raw = _fitted(*data, self.most)

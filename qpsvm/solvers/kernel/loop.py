@@ -11,10 +11,12 @@ equations. It looks at the clock and the interrupt key while it runs, and ends w
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray
@@ -22,14 +24,32 @@ from qpsvm.base.resources.progress import Clock
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.libsvm import LoopResult, libsvm_loop, loop_with_fixed_rows, plain
 from qpsvm.solvers.shared.stopping import MOST_ITERATIONS
-from qpsvm.space.kernels.functions import RBF
+from qpsvm.space.kernels.functions import RBF, Linear, Polynomial
+
+#: Rows whose even spread says roughly what that of all rows has for u.
+LANDMARKS = 100
+#: Bytes of kernel rows in single precision that may be kept: SVC's own default.
+CACHE_BYTES = 200_000_000
 
 
 class Samples(NamedTuple):
-    """Samples X (n, d) and their kernel: its rows are evaluated as they are needed."""
+    """Samples X (n, d) and their kernel, whose rows are evaluated in single precision as they are needed."""
 
-    kernel: RBF
+    kernel: RBF | Polynomial | Linear
     X: FloatArray
+    cache_bytes: int = CACHE_BYTES
+
+    def scaled(self) -> tuple[NDArray[np.float32], int, int, float]:
+        """What `core/c/loop_values.h` takes: a (n, d), d, p, which is 0 for an RBF kernel, and c₀."""
+        X, kernel = self.X, self.kernel
+        if isinstance(kernel, RBF):
+            X = (X - np.add.reduce(X) / max(len(X), 1)) * math.sqrt(kernel.gamma)  # type: ignore[arg-type]
+            degree, offset = 0, 0.0
+        elif isinstance(kernel, Linear):
+            degree, offset = 1, 0.0
+        else:
+            X, degree, offset = X * math.sqrt(kernel.gamma), int(kernel.degree), kernel.coef0  # type: ignore[arg-type]
+        return np.ascontiguousarray(X, dtype=np.float32), X.shape[1], degree, offset
 
 
 def working_set_loop(
@@ -50,7 +70,7 @@ def working_set_loop(
     u_R of (KLOOP.3), which u has in it.
     """
     clock = clock or Clock()
-    if core.compiled is None or isinstance(data, Samples):
+    if core.compiled is None:
         return _by_libsvm(problem, data, tol, fixed, most, clock, verbose)
     level = problem.level if fixed is None else problem.level - fixed
     beta = _beginning(problem, data, start)
@@ -68,32 +88,42 @@ def working_set_loop(
 
 def by_itself(problem: KernelDual) -> bool:
     """Whether the loop evaluates the kernel of a problem itself, as it needs it."""
-    return plain(problem)
+    return core.compiled is not None or plain(problem)
 
 
-def _beginning(problem: KernelDual, K: FloatArray, start: FloatArray | None) -> FloatArray:
+def _beginning(problem: KernelDual, data: FloatArray | Samples, start: FloatArray | None) -> FloatArray:
     """A feasible point: the start; 0; or (KLOOP.4). (n,)."""
     if start is not None:
         return problem.balanced(start)
     beta = problem.balanced(np.zeros(problem.n))
     if (problem.mass is None and problem.share is None) or problem.kinked or not beta.any():
         return beta
-    return problem.balanced(problem.filled(problem.level - K @ beta.astype(K.dtype, copy=False)))
+    if isinstance(data, Samples):
+        some = np.random.default_rng(0).permutation(problem.n)[:LANDMARKS]
+        weights = beta[some] * (float(np.abs(beta).sum()) / float(np.abs(beta[some]).sum()))
+        u = data.kernel(data.X, data.X[some]) @ weights
+    else:
+        u = data @ beta.astype(data.dtype, copy=False)
+    return problem.balanced(problem.filled(problem.level - u))
 
 
 def _compiled(
-    problem: KernelDual, K: FloatArray, beta: FloatArray, g: FloatArray, known: bool, tol: float, most: int | None,
-    clock: Clock,
+    problem: KernelDual, data: FloatArray | Samples, beta: FloatArray, g: FloatArray, known: bool, tol: float,
+    most: int | None, clock: Clock,
 ) -> LoopResult:  # fmt: skip
     """From a feasible β and its g, both of which are moved."""
     tube = None
     if problem.mass is None and problem.kinked:
         tube = np.ascontiguousarray(np.broadcast_to(problem.tube, (problem.n,)), dtype=np.float64)
     most = 0 if clock.stopped() else most or MOST_ITERATIONS
-    iterations, _, finished = core.compiled.loop_over_matrix(
-        K, beta, g, np.ascontiguousarray(problem.low), np.ascontiguousarray(problem.high), tube,
+    told = (
+        beta, g, np.ascontiguousarray(problem.low), np.ascontiguousarray(problem.high), tube,
         1 if problem.mass is None else 2, known, tol, most, clock.stopped,
     )  # fmt: skip
+    if isinstance(data, Samples):
+        iterations, _, finished = core.compiled.loop_over_samples(*data.scaled(), data.cache_bytes, told)
+    else:
+        iterations, _, finished = core.compiled.loop_over_matrix(data, told)
     return LoopResult(problem.balanced(beta), iterations, bool(finished), problem.level - g)
 
 
@@ -102,7 +132,10 @@ def _by_libsvm(
     clock: Clock, verbose: bool,
 ) -> LoopResult:  # fmt: skip
     if isinstance(data, Samples):
-        return libsvm_loop(problem, data.X, most, clock, gamma=float(data.kernel.gamma), tol=tol, verbose=verbose)
+        if isinstance(data.kernel, RBF) and plain(problem) and fixed is None:
+            width = float(data.kernel.gamma)
+            return libsvm_loop(problem, data.X, most, clock, gamma=width, tol=tol, verbose=verbose)
+        data = data.kernel(data.X, data.X)
     if fixed is None:
         return libsvm_loop(problem, data, most, clock, tol=tol, verbose=verbose)
     if problem.kinked or problem.mass is not None:

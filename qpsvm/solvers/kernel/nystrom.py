@@ -152,7 +152,7 @@ def _features(blocks: KernelBlocks, landmarks: IntArray, effort: Effort) -> Sing
 
     def fill(strip: slice) -> None:
         rows = np.arange(strip.start, strip.stop)
-        np.matmul(blocks.block(rows, landmarks, rough=True).astype(np.float32), right, out=G[strip, :m])
+        np.matmul(blocks.block(rows, landmarks, rough=True).astype(np.float32, copy=False), right, out=G[strip, :m])
 
     tiles, many = strips(blocks.n, STRIP), AT_ONCE // STRIP
     for first in range(0, len(tiles), many):

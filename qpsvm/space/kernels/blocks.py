@@ -1,14 +1,22 @@
 """Kernel values in blocks that fit the cache: for the RBF kernel by one matrix product and an exponential in place.
 
     (KBLOCK.1)  −γ‖x − z‖² = aᵀc − ½‖a‖² − ½‖c‖²,  a, c = √(2γ)(x − μ), √(2γ)(z − μ)
-    (KBLOCK.2)  = (a, −½‖a‖², 1)ᵀ(c, 1, −½‖c‖²):  two more columns, and the product is the exponent itself
+    (KBLOCK.2)  = (a, −½‖a‖², 1)ᵀ(c, 1, −½‖c‖²):  two more columns, and a product of NumPy's is the exponent itself
     (KBLOCK.3)  a, c as computed are off by γ₄ of themselves, the halves by γ_d and the product by
-                γ_{d+2} ½(‖a‖ + ‖c‖)²:  the exponent by at most γ_{1.5d+12} (‖a‖² + ‖c‖²)
+                γ_{d+2} ½(‖a‖ + ‖c‖)², in whatever order it is summed, fused or not:  the exponent by at most
+                γ_{1.5d+12} (‖a‖² + ‖c‖²)
+
+The compiled core (core/c/strips.c) begins a sum with −½‖a‖² − ½‖c‖², adds the products, and takes it in registers to
+
+    (KBLOCK.4)  eˣ = 2ⁿ(1 + (r + r²q)), q a polynomial (core/c/exp.h):  r = x − n ln 2 is off by less than hu,
+                |r| ≤ h = .3466, the polynomial by .2u;  the roundings of q and of r², the product and the sum are .9u
+                of eʳ, the last one is 1u:  within 2.5u of eˣ, of which (ACC.3) counts 8;  in either precision
 
 Exponents below −40 are raised to that, where (‖a‖ + ‖c‖)² allows any (`RBF` says why).
 Single precision is for prediction: which rows matter, where a solve may start. What is certified is in double.
-Rows so long that (KBLOCK.1) would cancel, sparse samples too wide to store densely, and every other kernel go through
-the kernel object; an explicit Gram matrix is read.
+Whole powers (γxᵀz + r)^p come from the core, too: (d + 3)p + p − 1 roundings, which `accuracy` counts. Rows so
+long that (KBLOCK.1) would cancel, sparse samples too wide to store densely, and every other kernel go through the
+kernel object; an explicit Gram matrix is read.
 
 Kernel values of new samples with vectors that stay: what can be made of the vectors is made once.
 
@@ -28,11 +36,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import frozen, read_only
+from qpsvm import core
+from qpsvm.base.arrays.frozen import frozen, read_only, remembered
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
-from qpsvm.space.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, exp_in_place
+from qpsvm.space.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, Polynomial, exp_in_place
 from qpsvm.space.kernels.kernel import squared_norms
 
 #: Rows × columns of one block in a product: 256 × 512 entries of eight bytes stay in the second-level cache. (Smaller
@@ -40,8 +49,8 @@ from qpsvm.space.kernels.kernel import squared_norms
 STRIP, TILE = 256, 512
 #: Rows of a product at a time, for each of which one number a strip is kept; and tasks for the threads to share.
 AT_ONCE, TASKS = 32_768, 32
-#: Rows of one strip of a symmetric matrix: short strips waste little above the diagonal.
-SYMMETRIC_STRIP = 64
+#: Rows of one strip of a symmetric matrix: what is mirrored is written so many numbers at a time.
+SYMMETRIC_STRIP = 192
 #: Up to here a symmetric matrix is made in one product: mirroring strips costs more than it saves.
 ONE_PRODUCT_ROWS = 600
 #: Relative size of a rounding, in double and in single precision.
@@ -55,6 +64,12 @@ AS_LONG = 4.0
 DENSE_BYTES = 4e8
 #: Seconds of an entry, besides for each feature, in either precision: roughly, to tell whether threads pay.
 ENTRY_SECONDS, FEATURE_SECONDS = 1.5e-9, 3e-11
+#: Entries times features (and 32 for the exponential) of one call of the core: some milliseconds.
+AT_A_TIME = 2e8
+#: Rows that an array for a growing matrix has, in units of those that it needs.
+ROOM = 1.25
+#: The largest degree of a polynomial for the core, whose powers are C's `int`.
+LARGEST_POWER = 1000
 #: Seconds of a number that is copied into fresh memory.
 COPY_SECONDS = 5e-10
 
@@ -77,9 +92,8 @@ class KernelBlocks:
         self.kernel, self.X = kernel, X
         self.whole: FloatArray | None = None if gram is None else read_only(gram)
         self.streamed = 0  # entries evaluated for products of `KernelGram`, and not kept
-        self._left: FloatArray | None = None
-        self._right: FloatArray | None = None
-        self._rough: tuple[Any, Any] | None = None
+        self._a: FloatArray | None = None  # (n, d) of (KBLOCK.1), with −½‖a‖² (n,)
+        self._half: FloatArray = np.empty(0)
         self.single = False
         self.samples: FloatArray | None = None
         self.longest = 0.0  # bound of (‖a‖ + ‖c‖)² in (KBLOCK.1), where that is used
@@ -89,23 +103,24 @@ class KernelBlocks:
         self.centre: FloatArray | None = None  # (d,) taken off the rows that `whole` was made of, if not their mean
         self.asymmetry = 0.0  # largest change that made `whole` symmetric, relative to the largest entry
         if self.whole is None and isinstance(kernel, RBF):
-            self._augment(float(kernel.gamma))
+            self._scale(float(kernel.gamma))
 
-    def _augment(self, gamma: float) -> None:
-        """(KBLOCK.2), where rounding and memory allow."""
+    def _scale(self, gamma: float) -> None:
+        """(KBLOCK.1), where rounding and memory allow."""
         X, sparse = self.X, not isinstance(self.X, np.ndarray)
         if sparse:
             if 8.0 * X.shape[0] * X.shape[1] > DENSE_BYTES:
                 return
             X = X.toarray()
-        origin, scale = np.add.reduce(X) / len(X), math.sqrt(2.0 * gamma)
+        origin = np.add.reduce(X) / len(X)
         if sparse and squared_norms(X).max() <= AS_LONG * squared_norms(X - origin).max():
             origin = np.zeros_like(origin)  # what is not stored stays 0, which no rounding touches
             self.terms = int(np.diff(sp.csr_array(self.X).indptr).max())
-        left, longest = augmented(X, origin, scale)
+        a, half = scaled(X, origin, math.sqrt(2.0 * gamma))
+        longest = -4.0 * float(half.min(initial=0.0))
         if not longest * EPS <= EXPONENT_ERROR:
             return
-        self._left, self._right, self.samples, self.longest = frozen(left), turned(left), read_only(X), longest
+        self._a, self._half, self.samples, self.longest = frozen(a), frozen(half), read_only(X), longest
         self.single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
         self.floored = longest > -LOWEST_EXPONENT
 
@@ -124,8 +139,8 @@ class KernelBlocks:
         """Some of the samples, X (k, d), with their part of the whole matrix, which is kept; as exact as it is."""
         assert self.whole is not None
         part = KernelBlocks(self.kernel, X, self.whole[rows[:, None], rows])
-        if self._left is not None and self._right is not None:
-            part._left, part._right, part.samples = self._left[rows], self._right[rows], as_dense(X)
+        if self._a is not None:
+            part._a, part._half, part.samples = self._a[rows], self._half[rows], as_dense(X)
             part.terms = self.terms
         elif isinstance(self.kernel, RBF) and not sp.issparse(self.X):
             part.centre = self.X.mean(axis=0) if self.centre is None else self.centre
@@ -144,13 +159,13 @@ class KernelBlocks:
 
     @property
     def fast(self) -> bool:
-        """Whether blocks come from (KBLOCK.2)."""
-        return self._left is not None
+        """Whether blocks come from (KBLOCK.1)."""
+        return self._a is not None
 
     @property
     def lengths(self) -> FloatArray | None:
         """‖a‖² of (KBLOCK.1) for every row, (n,), where that is used."""
-        return None if self._left is None else -2.0 * self._left[:, self.width]
+        return None if self._a is None else -2.0 * self._half
 
     @property
     def width(self) -> int:
@@ -163,15 +178,39 @@ class KernelBlocks:
             return 0.0
         return entry_seconds(self.width) * entries
 
-    def _factors(self, rough: bool) -> tuple[Any, Any]:
-        """Both factors of (KBLOCK.2), (n, d + 2); in single precision if `rough` and accurate enough."""
-        assert self._left is not None
-        assert self._right is not None
-        if not (rough and self.single):
-            return self._left, self._right
-        if self._rough is None:
-            self._rough = self._left.astype(np.float32), self._right.astype(np.float32)
-        return self._rough
+    @remembered
+    def _strips(self) -> tuple[Any, ...] | None:
+        """What the compiled core makes values of: a, −½‖a‖², d, a power and γ, r of its base; None where it cannot."""
+        if core.compiled is None or not self.width:
+            return None
+        if self._a is not None:
+            return self._a, self._half, self.width, 0, 1.0, 0.0
+        kernel, X = self.kernel, self.X
+        whole_power = isinstance(kernel, Polynomial) and kernel.degree == int(min(kernel.degree, LARGEST_POWER))
+        if not whole_power or sp.issparse(X):
+            return None
+        assert isinstance(kernel, Polynomial)
+        gamma = float(kernel.gamma)
+        return (
+            np.ascontiguousarray(X, dtype=np.float64),
+            b"",
+            self.width,
+            int(kernel.degree),
+            gamma,
+            float(kernel.coef0),
+        )
+
+    @remembered
+    def _factors(self) -> tuple[Any, Any]:
+        """Both factors of (KBLOCK.2) for NumPy, (n, d + 2), in double and in single precision."""
+        assert self._a is not None
+        half, ones = self._half[:, None], np.ones((self.n, 1))
+        both = np.hstack([self._a, half, ones]), np.hstack([self._a, ones, half])
+        return both, tuple(factor.astype(np.float32) for factor in both)
+
+    def _type(self, rough: bool) -> type[np.floating[Any]]:
+        """The precision of values: single if `rough` and accurate enough."""
+        return np.float32 if rough and self.single else np.float64
 
     def diagonal(self, rows: IntArray) -> FloatArray:
         """K_ii of some rows: (r,)."""
@@ -185,48 +224,78 @@ class KernelBlocks:
             self.whole = frozen(self.symmetric(None))
         return self.whole
 
-    def block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> FloatArray:
-        """K[rows][:, columns]: (r, c) float64; `rough` allows values in single precision."""
+    def block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> NDArray[Any]:
+        """K[rows][:, columns]: (r, c) float64; `rough` allows single precision, and float32."""
         if self.whole is not None:
             return self.whole[rows[:, None], columns]
-        if not self.fast:
+        if not self.fast and self._strips is None:
             return self.kernel(self.X[rows], self.X[columns])
-        left, right = self._factors(rough)
-        out, right = np.empty((len(rows), len(columns))), right[columns].T
+        out = np.empty((len(rows), len(columns)), dtype=self._type(rough))
 
         def fill(tile: slice) -> None:
-            out[tile] = exp_in_place(left[rows[tile]] @ right, self.floored)
+            self._put(out, rows[tile], columns, tile.start)
 
         in_tiles(fill, strips(len(rows), STRIP), self._seconds(out.size))
         return out
 
-    def symmetric(self, rows: IntArray | None, rough: bool = False) -> FloatArray:
-        """K[rows][:, rows], a new matrix: (r, r) float64; all rows where None. `rough` as for `block`."""
-        if self.whole is None and self.fast:
-            return _mirrored(*self._factors(rough), rows, self.floored)
-        if self.whole is None and rows is None:
+    def _put(self, out: NDArray[Any], rows: IntArray, columns: IntArray, top: int, mirrors: bool = False) -> None:
+        """K[rows][:, columns] into the first columns of an array from a row on; and mirrored, as far as the diagonal.
+
+        In single precision if the array is.
+        """
+        single = out.dtype == np.float32
+        if self._strips is not None:
+            sides = whole_numbers(rows), whole_numbers(columns)
+            core.compiled.strip_values(self._strips, *sides, single, out, out.shape[1], top, 0, mirrors)
+            return
+        left, right = self._factors[single]
+        strip = out[top : top + len(rows), : len(columns)]
+        exp_in_place(np.matmul(left[rows], right[columns].T, out=strip), self.floored)
+        if mirrors:  # tile by tile: a long transposed copy would miss the cache
+            for some in strips(top, STRIP):
+                out[some, top : top + len(rows)] = strip[:, some].T
+
+    def symmetric(self, rows: IntArray | None, rough: bool = False) -> NDArray[Any]:
+        """K[rows][:, rows], a new matrix: (r, r); all rows where None. `rough` as for `block`."""
+        if self.whole is None and not self.fast and self._strips is None and rows is None:
             return self.kernel(self.X, self.X)
         index = np.arange(self.n) if rows is None else rows
-        return self.block(index, index)
+        if self.whole is not None or not (self.fast or self._strips is not None):
+            return self.block(index, index)
+        return self._grown(np.empty((len(index),) * 2, dtype=self._type(rough)), index, 0)
 
-    def grown(self, K: FloatArray, rows: IntArray, added: IntArray, rough: bool = False) -> FloatArray:
-        """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r)."""
-        r, m = len(rows), len(rows) + len(added)
-        out, everything = np.empty((m, m)), np.concatenate([rows, added])
+    def grown(self, K: NDArray[Any], rows: IntArray, added: IntArray, rough: bool = False) -> NDArray[Any]:
+        """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r).
 
-        def copy(tile: slice) -> None:
-            out[tile, :r] = K[tile]
+        Where it does not fit into the array that K is the beginning of, it begins one with room to grow further.
+        """
+        r, everything = len(rows), np.concatenate([rows, added])
+        m = len(everything)
+        out = K if K.base is None else K.base
+        fits = out.ndim == 2 and min(out.shape) >= m and out.flags.writeable and out.flags.c_contiguous
+        if not fits or K.strides != out.strides or not np.may_share_memory(out[:1, :1], K[:1, :1]):
+            out = np.empty((int(ROOM * m),) * 2, dtype=K.dtype)
+
+            def copy(tile: slice) -> None:
+                out[tile, :r] = K[tile]
+
+            in_tiles(copy, strips(r, STRIP), COPY_SECONDS * r * r)
+        if self.whole is None and (self.fast or self._strips is not None):
+            return self._grown(out, everything, r)[:m, :m]
+        out[r:m, :m] = self.block(added, everything, rough)
+        out[:r, r:m] = out[r:m, :r].T
+        return out[:m, :m]
+
+    def _grown(self, out: NDArray[Any], rows: IntArray, start: int) -> NDArray[Any]:
+        """The array, with K over `rows` as its beginning, which it has up to row `start` already."""
+        m = len(rows)
+        height = m if m <= ONE_PRODUCT_ROWS else SYMMETRIC_STRIP
 
         def fill(tile: slice) -> None:
-            start, stop = tile.start + r, tile.stop + r
-            strip = self.block(everything[start:stop], everything[:stop], rough)
-            out[start:stop, :stop] = strip
-            for left in range(0, start, STRIP):  # tile by tile: a long transposed copy would miss the cache
-                right = min(left + STRIP, start)
-                out[left:right, start:stop] = strip[:, left:right].T
+            first, end = tile.start + start, tile.stop + start
+            self._put(out, rows[first:end], rows[:end], first, True)
 
-        in_tiles(copy, strips(r, STRIP), COPY_SECONDS * r * r)
-        in_tiles(fill, strips(len(added), STRIP)[::-1], self._seconds(m * len(added)))
+        in_tiles(fill, strips(m - start, height)[::-1], self._seconds(0.5 * (m - start) * (m + start)))
         return out
 
     def product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False) -> FloatArray:
@@ -241,17 +310,28 @@ class KernelBlocks:
             for strip in strips(len(support), STRIP):
                 out += np.dot(weights[strip], self.whole[support[strip]])
             return out[rows]
-        if not self.fast or self.whole is not None:
+        if self.whole is not None or not (self.fast or self._strips is not None):
 
             def multiply(tile: slice) -> None:
                 out[tile] = np.dot(self.block(rows[tile], support), weights)  # `@` lets no other thread run
 
             in_tiles(multiply, strips(len(rows), STRIP), self._seconds(len(rows) * len(support)))
             return out
-        left, right = self._factors(rough)
-        left, weights = left[support], weights.astype(left.dtype, copy=False)
-        for some in strips(len(rows), AT_ONCE):
-            out[some] = self._streamed(left, right if len(rows) == self.n else right[rows], weights, some)
+        single = rough and self.single
+        if self._strips is None:
+            left, right = self._factors[single]
+            left, weights = left[support], weights.astype(left.dtype, copy=False)
+            for some in strips(len(rows), AT_ONCE):
+                out[some] = self._streamed(left, right if len(rows) == self.n else right[rows], weights, some)
+            return out
+
+        support, rows, weights = whole_numbers(support), whole_numbers(rows), np.ascontiguousarray(weights)
+
+        def add(tile: slice) -> None:
+            core.compiled.strip_sums(self._strips, support, rows[tile], single, weights, out[tile])
+
+        width = TILE * max(1, int(AT_A_TIME / (TILE * len(support) * (self.width + 32))))
+        in_tiles(add, strips(len(rows), width), self._seconds(len(rows) * len(support)))
         return out
 
     def _streamed(self, left: Any, right: Any, weights: Any, rows: slice) -> FloatArray:
@@ -272,57 +352,28 @@ class KernelBlocks:
 
     def fill(self, out: NDArray[np.float32], start: int) -> None:
         """K over all columns for the len(out) rows from `start` on, in single precision, into `out` (r, n)."""
-        stop = start + len(out)
-        if self.fast and self.single and self.whole is None:
-            left, right = self._factors(rough=True)
-            exp_in_place(np.matmul(left[start:stop], right.T, out=out), self.floored)
+        rows, everything = np.arange(start, start + len(out)), np.arange(self.n)
+        if self.single and self.whole is None:
+            self._put(out, rows, everything, 0)
         else:
-            out[...] = self.block(np.arange(start, stop), np.arange(self.n), rough=True)
+            out[...] = self.block(rows, everything, rough=True)
 
 
-def augmented(X: FloatArray, origin: FloatArray, scale: float) -> tuple[FloatArray, float]:
-    """The left vectors (a, −½‖a‖², 1) of (KBLOCK.2) for samples X (n, d), (n, d + 2), and the largest 4·½‖a‖²."""
-    n, d = X.shape
-    left = np.empty((n, d + 2))
-    a = left[:, :d]
-    np.subtract(X, origin, out=a)
+def scaled(X: FloatArray, origin: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
+    """a of (KBLOCK.1) for samples X (n, d), and −½‖a‖²: (n, d) and (n,)."""
+    a = np.subtract(X, origin, order="C")
     a *= scale
-    np.multiply(squared_norms(a), -0.5, out=left[:, d])
-    left[:, d + 1] = 1.0
-    return left, -4.0 * float(left[:, d].min(initial=0.0))
+    return a, -0.5 * squared_norms(a)
 
 
-def turned(left: FloatArray) -> FloatArray:
-    """The right vectors (c, 1, −½‖c‖²) of (KBLOCK.2) of the same samples: (n, d + 2)."""
-    right = left.copy()
-    right[:, -2], right[:, -1] = left[:, -1], left[:, -2]
-    return frozen(right)
+def whole_numbers(rows: IntArray) -> NDArray[np.int64]:
+    """Rows as the compiled core reads them."""
+    return np.ascontiguousarray(rows, dtype=np.int64)
 
 
 def entry_seconds(width: int) -> float:
     """Seconds of an entry of an RBF Gram matrix over so many features, roughly."""
     return ENTRY_SECONDS + FEATURE_SECONDS * width
-
-
-def _mirrored(left: Any, right: Any, rows: IntArray | None, floored: bool) -> FloatArray:
-    """exp of left·rightᵀ over some rows, in strips below the diagonal that are mirrored: (r, r) float64."""
-    if rows is not None:
-        left, right = left[rows], right[rows]
-    m, columns = len(left), right.T
-    K = np.empty((m, m))
-    height = m if m <= ONE_PRODUCT_ROWS else SYMMETRIC_STRIP
-
-    def fill(tile: slice) -> None:
-        start, stop = tile.start, tile.stop
-        strip = K[start:stop, :stop]
-        if left.dtype == np.float64:  # in place: the strip is still in the cache when it is mirrored
-            exp_in_place(np.matmul(left[start:stop], columns[:, :stop], out=strip), floored)
-        else:
-            strip[...] = exp_in_place(left[start:stop] @ columns[:, :stop], floored)
-        K[:start, start:stop] = strip[:, :start].T
-
-    in_tiles(fill, strips(m, height)[::-1], 0.5 * m * m * entry_seconds(left.shape[1]))
-    return K
 
 
 class FixedVectors:
@@ -338,13 +389,14 @@ class FixedVectors:
         if isinstance(kernel, RBF) and not sp.issparse(vectors) and len(vectors):
             self._origin = frozen(np.add.reduce(vectors) / len(vectors))
             self._scale = math.sqrt(2.0 * float(kernel.gamma))
-            left, longest = augmented(vectors, self._origin, self._scale)
-            if 2.0 * longest * EPS <= EXPONENT_ERROR:  # the module says why these are enough
-                self._right = turned(left).T
+            c, half = scaled(vectors, self._origin, self._scale)
+            if -8.0 * float(half.min()) * EPS <= EXPONENT_ERROR:  # the module says why these are enough
+                self._right = frozen(np.hstack([c, np.ones((len(c), 1)), half[:, None]])).T
 
     def __call__(self, X: Matrix) -> FloatArray:
         """K(x_i, v_j), a new array: X (m, d) to (m, s)."""
         if self._right is None or sp.issparse(X):
             return self.kernel(X, self.vectors)
-        exponents: FloatArray = augmented(X, self._origin, self._scale)[0] @ self._right
+        a, half = scaled(X, self._origin, self._scale)
+        exponents: FloatArray = np.hstack([a, half[:, None], np.ones((len(a), 1))]) @ self._right
         return exp_in_place(exponents)

@@ -1,5 +1,8 @@
-/* The passes of one level, in both precisions. */
+/* What one level has of the loop: kernel values, and passes in both precisions. */
 #include "vectors.h"
+
+#include "exp.h"
+#include "loop_values.h"
 
 #define T double
 #define PASS(name) IN(name##_of_doubles)
