@@ -241,12 +241,12 @@ def test_too_little_memory_is_said_before_anything_starts(monkeypatch):
 
 
 def test_memory_that_runs_out_is_an_error_of_ours_and_auto_goes_on(monkeypatch):
-    from qpsvm.backends.own.kernel_newton_ import KernelNewtonCompiled
+    from qpsvm.backends.own.kernel_newton_ import KernelNewtonBackend
 
     def fails(*_: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(KernelNewtonCompiled, "_run", fails)
+    monkeypatch.setattr(KernelNewtonBackend, "on_dual", fails)
     problem = CSVM(*samples(60), 1.0, RBF(0.05))
     with pytest.raises(qpsvm.TooLargeError, match="kernel_newton ran out of memory"):
         solve(problem, "kernel_newton")

@@ -22,7 +22,7 @@ SPARSE_FACTOR = 20.0
 #: Seconds of a kernel value, and of each feature in it.
 VALUE_SECONDS, FEATURE_SECONDS = 7e-9, 1e-10
 #: Rows of a linear machine up to which it matters how large C is.
-FEW_ROWS = 150
+FEW_ROWS = 400
 #: Seconds of a multiplication in a product of matrices.
 PRODUCT_SECONDS = 2.5e-11
 #: Most columns for which the Newton systems of linear machines are factored. Beyond, a factor costs more than some

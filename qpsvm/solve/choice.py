@@ -260,9 +260,11 @@ def _reach(problem: Problem) -> float:
 
 
 def _stakes(problem: Problem) -> float:
-    """ΣC_i κ where α is bounded, else 0."""
+    """κ ΣC_i where α is bounded, κ Σ1/δ_i of curved losses, else 0."""
     svm = problem.outlined
-    return float(svm.upper.sum()) * problem.space.scale if svm.bounded else 0.0
+    if not svm.bounded and not (svm.curved and bool((svm.curvature > 0.0).all())):
+        return 0.0
+    return float(np.add.reduce(svm.upper if svm.bounded else 1.0 / svm.curvature)) * problem.space.scale
 
 
 def machine_traits(problem: Problem) -> Traits:

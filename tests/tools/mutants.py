@@ -62,9 +62,14 @@ MUTANTS = [
     Mutant("bounds/gap_bounds.py", "self.half_square(point) - point.level_radius", "self.half_square(point)", ROUNDING),
     Mutant("bounds/gap_bounds.py", "error / group.ridge + point.level_radius", "error / group.ridge", ROUNDING),
     Mutant("bounds/gap_bounds.py", "max(abs(mu) - point.level_radius, 0.0)", "abs(mu)", ROUNDING),
-    Mutant("bounds/gap_bounds.py", "(high, low))) * (1.0 + gamma(len(a) + 16))", "(high, low)))", ROUNDING),
+    Mutant(
+        "bounds/gap_bounds.py",
+        "(np.add.reduce(lines)) * (1.0 + gamma(len(a) + 16))",
+        "(np.add.reduce(lines))",
+        ROUNDING,
+    ),
     Mutant("bounds/gap_bounds.py", "float(ends.sum()) * (1.0 + gamma(len(a) + 16))", "float(ends.sum())", ROUNDING),
-    Mutant("bounds/gap_bounds.py", "for e in (t + r, t - r))", "for e in (t, t))", ROUNDING),
+    Mutant("bounds/gap_bounds.py", "(upper - a) * (t + r), a * (r - t))", "(upper - a) * t, -a * t)", ROUNDING),
     Mutant(
         "bounds/gap_bounds.py", "gap_term(a, t + r, upper, curvature)", "gap_term(a, t, upper, curvature)", ROUNDING
     ),
@@ -81,7 +86,7 @@ MUTANTS = [
     Mutant("bounds/repair.py", "surplus = -rest", "surplus = rest", ROUNDING),
     Mutant("base/arrays/rounding.py", "values = values - heads", "values = 0.0 * heads", ROUNDING),
     Mutant("bounds/gap_bounds.py", "off = np.abs(t[held]) + r[held]", "off = 0.0 * r[held]", ROUNDING),
-    Mutant("bounds/gap_bounds.py", "r += self._value_radius(point, rows)", "r += 0.0", COUNTED),
+    Mutant("bounds/gap_bounds.py", "= self._value_radius(point, rows) + self", "= self", COUNTED),
     # --- the point that is certified
     Mutant("bounds/certify.py", "point.half_distance(growth) + terms", "terms", ROUNDING),
     Mutant("bounds/certify.py", "offset=math.sqrt(2.0 * point.half_distance(best.growth))", "offset=0.0", ROUNDING),
@@ -95,7 +100,7 @@ MUTANTS = [
     Mutant("program/losses.py", "alpha * (0.5 * curvature * alpha - t)", "alpha * (curvature * alpha - t)", DUAL),
     Mutant("program/losses.py", "beyond = np.where(hard, np.inf,", "beyond = np.where(hard, 0.0,", TERMS),
     # --- how exactly a kernel value is known
-    Mutant("bounds/accuracy.py", "(self.epsilon + gamma(len(support) + 6))", "gamma(len(support))", COUNTED),
+    Mutant("bounds/accuracy.py", "(self.epsilon + gamma(terms + 6))", "gamma(terms)", COUNTED),
     Mutant("bounds/accuracy.py", "length_above(beta),", "float(np.linalg.norm(beta)),", JUDGED),
     Mutant("bounds/accuracy.py", "rounded = math.expm1(min(error, 1.0))", "rounded = 0.0", COUNTED),
     Mutant("bounds/screening.py", "radii = radii + terms * plain", "radii = terms * plain", COUNTED),

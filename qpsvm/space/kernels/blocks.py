@@ -93,7 +93,7 @@ class KernelBlocks:
         self.whole: FloatArray | None = None if gram is None else read_only(gram)
         self.streamed = 0  # entries evaluated for products of `KernelGram`, and not kept
         self._a: FloatArray | None = None  # (n, d) of (KBLOCK.1), with −½‖a‖² (n,)
-        self._half: FloatArray = np.empty(0)
+        self._half: FloatArray = frozen(np.empty(0))
         self.single = False
         self.samples: FloatArray | None = None
         self.longest = 0.0  # bound of (‖a‖ + ‖c‖)² in (KBLOCK.1), where that is used
