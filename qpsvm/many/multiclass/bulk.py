@@ -23,7 +23,7 @@ from qpsvm.base.arrays.frozen import times
 from qpsvm.base.arrays.rounding import dots
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.workers import in_tiles, parts_of
+from qpsvm.base.resources.workers import in_tiles
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.parameters import prices
@@ -265,23 +265,18 @@ def _apart(split: Split, stack: Stack, space: FeatureSpace) -> Rough | None:
     def values(p: int) -> Values:
         return RowValues(space.gram, stack.slices(p)) if Z is None else LinearValues(Z, stack.slices(p))
 
-    def solve_one(p: int, room: NDArray[np.float32]) -> None:
+    def solve_one(p: int) -> None:
         own, one, few = values(p), stack.only(p), stack.lengths[p] <= FEW_ROWS
-        K = space.gram.blocks.rough(own.places, room) if Z is None else Z[own.places] @ Z[own.places].T  # type: ignore[attr-defined]
+        blocks: Any = getattr(space.gram, "blocks", None)
+        K = Z[own.places] @ Z[own.places].T if Z is not None else blocks.symmetric(own.places, rough=True)
         tol = float(tolerances(one, float(K.diagonal().max()))[0])
         looped = loop_alone(one, K, tol, FINE_ITERATIONS if few else PER_ROW * len(K) + BESIDES)
         if looped is not None:
             found.alpha[stack.part(p)], iterations[p] = looped
             _settle(stack, p, found, own)
 
-    def solve_some(some: slice) -> None:
-        """In one room, since memory takes as long to be touched first as K takes to be made."""
-        room = np.empty(int(np.square(stack.lengths[pairs[some]]).max()) if Z is None else 0, dtype=np.float32)
-        for p in pairs[some].tolist():
-            solve_one(p, room)
-
     pairs = np.flatnonzero(stack.lengths <= largest(split))
-    in_tiles(solve_some, parts_of(len(pairs)), float(np.square(stack.lengths[pairs], dtype=float).sum()) * ENTRY)
+    in_tiles(solve_one, pairs.tolist(), float(np.square(stack.lengths[pairs], dtype=float).sum()) * ENTRY)
     return Rough(found, iterations, np.zeros(P, dtype=np.bool_), values)
 
 
