@@ -22,6 +22,7 @@ extern int core_level;
 extern PyMethodDef descent_methods[];
 extern PyMethodDef loop_methods[];
 extern PyMethodDef loop_parts_methods[];
+extern PyMethodDef moments_methods[];
 extern PyMethodDef strips_methods[];
 
 /* A look at the clock and the interrupt key from within a long computation: `looked` calls the Python function at most

@@ -79,6 +79,7 @@ static int fill(PyObject *module) {
     core_level = of_processor();
     return PyModule_AddFunctions(module, own_methods) || PyModule_AddFunctions(module, descent_methods) ||
            PyModule_AddFunctions(module, loop_methods) || PyModule_AddFunctions(module, loop_parts_methods) ||
+           PyModule_AddFunctions(module, moments_methods) ||
            PyModule_AddFunctions(module, strips_methods);
 }
 

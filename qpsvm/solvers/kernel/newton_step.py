@@ -58,6 +58,7 @@ from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, KernelDual, spread_over
+from qpsvm.solvers.kernel.streamed import Streamed
 from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
 
 #: Rounds of holding and releasing: nearly always fewer than five are needed. And most corrections (KBOX.4).
@@ -207,7 +208,7 @@ class Polished:
 
 
 def newton_polish(
-    K: FloatArray,
+    K: FloatArray | Streamed,
     problem: KernelDual,
     beta: FloatArray,
     target: float,
@@ -279,8 +280,10 @@ def most_moving(problem: KernelDual, beta: FloatArray) -> int:
     return CROWD * free + CROWD_ROWS
 
 
-def product(K: FloatArray, x: FloatArray, support: IntArray) -> FloatArray:
+def product(K: FloatArray | Streamed, x: FloatArray, support: IntArray) -> FloatArray:
     """Kx (n,) for x (n,) that is zero outside `support`."""
+    if isinstance(K, Streamed):
+        return K.product(support, x[support])
     if len(support) > GATHER_SHARE * len(K):
         full: FloatArray = K @ x
         return full
@@ -303,7 +306,7 @@ class _Step:
     image: FloatArray
     length: float
     violation: float
-    K: FloatArray | None = None
+    K: FloatArray | Streamed | None = None
 
     def taken(self, problem: KernelDual, point: DualPoint) -> DualPoint:
         beta = point.beta.copy()
@@ -319,13 +322,16 @@ class _Step:
 
 
 def _step(
-    K: FloatArray, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
+    K: FloatArray | Streamed, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
 ) -> _Step | None:
     """One direction; None where it does not descend or K_FF has no factor."""
     few = len(rows) <= GATHER_SHARE * len(K)
-    gathered = K.take(rows, axis=0) if few else K
-    # Two takes, of rows and then of columns, are twice as fast as one of entries.
-    block = K if len(rows) == len(K) else (gathered if few else K.take(rows, axis=0)).take(rows, axis=1)
+    if isinstance(K, Streamed):
+        block = K.square(rows)
+    else:
+        gathered = K.take(rows, axis=0) if few else K
+        # Two takes, of rows and then of columns, are twice as fast as one of entries.
+        block = K if len(rows) == len(K) else (gathered if few else K.take(rows, axis=0)).take(rows, axis=1)
     r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
@@ -337,7 +343,10 @@ def _step(
         d = box_step(block, ridge, r, low - beta, high - beta, border)  # (KNEWTON.2)
     except NumericalTrouble:
         return None
-    if few:
+    if isinstance(K, Streamed):
+        image = K.product(rows, d)
+        image[rows] = block @ d
+    elif few:
         image = d @ gathered
     else:
         spread = np.zeros(problem.n)
