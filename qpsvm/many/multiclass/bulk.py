@@ -23,7 +23,7 @@ from qpsvm.base.arrays.frozen import times
 from qpsvm.base.arrays.rounding import dots
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.workers import in_tiles, parts_of
+from qpsvm.base.resources.workers import in_tiles
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.parameters import prices
@@ -221,7 +221,9 @@ def _over_one_matrix(split: Split, stack: Stack, space: FeatureSpace, upper: Flo
     found = Found(alpha, np.full(len(alpha), np.nan) if u is None else u, np.zeros(P), np.ones(P), W)
     if few.any():
         set_levels(stack, found, Z)
-    for p in np.flatnonzero(~few).tolist():
+    large = stack.lengths > largest(split)
+    found.alpha[np.repeat(large, stack.lengths)] = np.nan  # which certifies nothing
+    for p in np.flatnonzero(~few & ~large).tolist():
         _settle(stack, p, found, values(p))
     return Rough(found, iterations, few, values)
 
@@ -244,6 +246,7 @@ def set_levels(stack: Stack, found: Found, Z: FloatArray | None) -> None:
         return
     first, second = (_middle(stack, -u, rises & own, falls & own) for own in (sign > 0.0, sign < 0.0))
     found.b[:], found.rho[:] = 0.5 * (first + second), 0.5 * (second - first)
+    found.rho[~(found.rho > 0.0)] = np.nan  # which certifies nothing
 
 
 def _middle(stack: Stack, values: FloatArray, rises: NDArray[np.bool_], falls: NDArray[np.bool_]) -> FloatArray:
@@ -265,23 +268,18 @@ def _apart(split: Split, stack: Stack, space: FeatureSpace) -> Rough | None:
     def values(p: int) -> Values:
         return RowValues(space.gram, stack.slices(p)) if Z is None else LinearValues(Z, stack.slices(p))
 
-    def solve_one(p: int, room: NDArray[np.float32]) -> None:
-        own, one, few = values(p), stack.only(p), stack.lengths[p] <= FEW_ROWS
-        K = space.gram.blocks.rough(own.places, room) if Z is None else Z[own.places] @ Z[own.places].T  # type: ignore[attr-defined]
-        tol = float(tolerances(one, float(K.diagonal().max()))[0])
-        looped = loop_alone(one, K, tol, FINE_ITERATIONS if few else PER_ROW * len(K) + BESIDES)
+    def solve_one(p: int) -> None:
+        own, one = values(p), stack.only(p)
+        blocks: Any = getattr(space.gram, "blocks", None)
+        K = Z[own.places] @ Z[own.places].T if Z is not None else blocks.symmetric(own.places, rough=True)
+        tol = float(tolerances(one, float(K.diagonal().max()), 0)[0])
+        looped = loop_alone(one, K, tol, PER_ROW * len(K) + BESIDES)
         if looped is not None:
             found.alpha[stack.part(p)], iterations[p] = looped
             _settle(stack, p, found, own)
 
-    def solve_some(some: slice) -> None:
-        """In one room, since memory takes as long to be touched first as K takes to be made."""
-        room = np.empty(int(np.square(stack.lengths[pairs[some]]).max()) if Z is None else 0, dtype=np.float32)
-        for p in pairs[some].tolist():
-            solve_one(p, room)
-
     pairs = np.flatnonzero(stack.lengths <= largest(split))
-    in_tiles(solve_some, parts_of(len(pairs)), float(np.square(stack.lengths[pairs], dtype=float).sum()) * ENTRY)
+    in_tiles(solve_one, pairs.tolist(), float(np.square(stack.lengths[pairs], dtype=float).sum()) * ENTRY)
     return Rough(found, iterations, np.zeros(P, dtype=np.bool_), values)
 
 

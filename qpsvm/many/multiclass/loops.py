@@ -68,9 +68,9 @@ def first_rows(stack: Stack) -> FloatArray:
     return alpha
 
 
-def tolerances(stack: Stack, largest: float) -> FloatArray:
-    """The violation at which the loop over each machine ends, (P,), for K_ii up to the largest."""
-    fine = np.where(stack.lengths <= FEW_ROWS, FINE_TOLERANCE, LOOP_TOLERANCE)
+def tolerances(stack: Stack, largest: float, few: int = FEW_ROWS) -> FloatArray:
+    """The violation at which the loop over each machine ends, (P,), for K_ii up to the largest; fine up to few rows."""
+    fine = np.where(stack.lengths <= few, FINE_TOLERANCE, LOOP_TOLERANCE)
     return fine if stack.nu is None else fine * largest / stack.lengths  # α is a share of all rows
 
 
