@@ -189,6 +189,8 @@ def product(K: FloatArray | Streamed, x: FloatArray, support: IntArray) -> Float
 
 def part_of(K: FloatArray, rows: IntArray) -> FloatArray:
     """K[rows][:, rows], (r, r): two takes, of rows and then of columns, are twice as fast as one of entries."""
+    if len(rows) == len(K):
+        return K
     block = np.empty((len(rows), len(rows)))
 
     def fill(some: slice) -> None:
@@ -237,10 +239,7 @@ def _step(
     K: FloatArray | Streamed, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
 ) -> _Step | None:
     """One direction; None where it does not descend or K_FF has no factor."""
-    if isinstance(K, Streamed):
-        block = K.square(rows)
-    else:
-        block = K if len(rows) == len(K) else part_of(K, rows)
+    block = K.square(rows) if isinstance(K, Streamed) else part_of(K, rows)
     r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
