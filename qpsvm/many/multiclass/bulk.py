@@ -31,10 +31,10 @@ from qpsvm.many.multiclass.exact_optimum import best_intercept, settle
 from qpsvm.many.multiclass.gap_bounds import Points, gaps, kernel_points, linear_points, refined
 from qpsvm.many.multiclass.loops import (
     BESIDES,
-    FEW_ROWS,
     FINE_ITERATIONS,
     PER_ROW,
     can_loop,
+    few_rows,
     loop_alone,
     loop_points,
     tolerances,
@@ -216,7 +216,7 @@ def _over_one_matrix(split: Split, stack: Stack, space: FeatureSpace, upper: Flo
     if started is None:
         return None
     alpha, u, iterations = started
-    P, few = stack.machines, (stack.lengths <= FEW_ROWS) & (u is not None)
+    P, few = stack.machines, (stack.lengths <= few_rows(split)) & (u is not None)
     W = None if Z is None else np.zeros((P, Z.shape[1]))
     found = Found(alpha, np.full(len(alpha), np.nan) if u is None else u, np.zeros(P), np.ones(P), W)
     if few.any():

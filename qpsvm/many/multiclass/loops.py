@@ -21,8 +21,9 @@ from qpsvm.many.multiclass.stack import Stack
 #: Violation of a row at which the loop ends. From here `settle` needs two rounds, which cost less than three digits of
 #: the loop's; ten times as much saves as much in the loop as it takes in `settle`.
 LOOP_TOLERANCE = 1e-2
-#: A machine of few rows, for which `settle` takes longer than the loop does, is looped over to this tolerance.
-FEW_ROWS, FINE_TOLERANCE = 600, 1e-9
+#: A machine of few rows, for which `settle` takes longer than the loop does, is looped over to this tolerance: fewer of
+#: a linear kernel, over which the loop is slow.
+FEW_ROWS, FEW_ROWS_LINEAR, FINE_TOLERANCE = 600, 64, 1e-9
 #: Iterations of a machine: so many for each row, and so many besides. Most end at half of that; of those that do not,
 #: the loop may take many thousands, where `qpsvm.solve` takes another road.
 PER_ROW, BESIDES = 1, 400
@@ -68,7 +69,12 @@ def first_rows(stack: Stack) -> FloatArray:
     return alpha
 
 
-def tolerances(stack: Stack, largest: float, few: int = FEW_ROWS) -> FloatArray:
+def few_rows(split: Split) -> int:
+    """Rows up to which a machine is looped over to the end."""
+    return FEW_ROWS_LINEAR if split.kernel_is_linear else FEW_ROWS
+
+
+def tolerances(stack: Stack, largest: float, few: int) -> FloatArray:
     """The violation at which the loop over each machine ends, (P,), for K_ii up to the largest; fine up to few rows."""
     fine = np.where(stack.lengths <= few, FINE_TOLERANCE, LOOP_TOLERANCE)
     return fine if stack.nu is None else fine * largest / stack.lengths  # α is a share of all rows
@@ -83,7 +89,8 @@ def loop_points(
     """
     most = PER_ROW * int(stack.lengths.max()) + BESIDES
     if core.compiled is not None:
-        tol = np.where(stack.lengths > largest, np.inf, tolerances(stack, float(K.diagonal().max())))
+        fine = tolerances(stack, float(K.diagonal().max()), few_rows(split))
+        tol = np.where(stack.lengths > largest, np.inf, fine)
         alpha, u, iterations = looped(stack, K, tol, max(most, FINE_ITERATIONS), stack.begins, stack.counts)
         return alpha, u, np.abs(iterations)
     codes, nu = split.codes[split.order], None if stack.nu is None else float(stack.nu.max())
