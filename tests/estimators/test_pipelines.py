@@ -63,7 +63,7 @@ def test_data_frames():
     machine = SVC().fit(frame, pandas.Series(y))
     assert machine.feature_names_in_.tolist() == ["a", "b", "c", "d"]
     same = SVC().fit(X, y).decision_function(X)  # a frame's columns lie one behind the other, which sums otherwise
-    np.testing.assert_allclose(machine.decision_function(frame), same, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(machine.decision_function(frame), same, rtol=1e-9, atol=1e-9)  # as far as is solved
     with pytest.raises(ValueError, match="feature names should match"):
         machine.predict(frame[["b", "a", "c", "d"]])
 

@@ -127,7 +127,8 @@ def _compiled(
     if isinstance(data, Samples):
         iterations, _, finished = core.compiled.loop_over_rows(data.rows, told)
     else:
-        iterations, _, finished = core.compiled.loop_over_matrix(data, told)
+        by_rows = data if data.flags.c_contiguous or data.strides[1] == data.itemsize else data.T  # K = Kᵀ
+        iterations, _, finished = core.compiled.loop_over_matrix(by_rows, told)
     return LoopResult(problem.balanced(beta), iterations, bool(finished), problem.level - g)
 
 

@@ -101,6 +101,8 @@ def tube_start(
     above: _Tried | None = None
     point, tries = start, list[_Tried]()
     for _ in range(SETTINGS.most):
+        if not 0.0 <= tube < np.inf:  # of a point with numbers beyond all floats
+            return None
         engines = Engines(blocks, problem.with_tube(Edges(0.0, tube)), SETTINGS.gap, effort)
         engines.estimate, estimate = estimate, None
         engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
