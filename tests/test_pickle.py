@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib
 import inspect
 import multiprocessing
 import pickle
 import re
+import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm.backends import REGISTRY, get
 from qpsvm.base import errors
+from qpsvm.base.moved import MOVED, SHORT
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(16, 3))
@@ -57,6 +61,14 @@ def problems() -> dict[str, qpsvm.Problem]:
         "hinge": qpsvm.PrimalHinge(X, Y, 0.1, intercept="penalised"),
         "hard": qpsvm.HardMargin(APART, Y),
     }
+
+
+def test_the_modules_that_old_pickles_name_are_found():
+    for old, now in MOVED.items():
+        with pytest.warns(DeprecationWarning, match=now) if not old.startswith(SHORT) else nullcontext():
+            sys.modules.pop(old, None)
+            assert importlib.import_module(old) is importlib.import_module(now)
+    assert qpsvm.JointModel.__name__ in vars(importlib.import_module("qpsvm.result.decision_functions"))
 
 
 # --- pickles ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-#: Where the public packages went.
+#: Where the public packages went, and modules whose classes are in pickles.
 MOVED = {
     "qpsvm.cli": "qpsvm.faces.cli",
     "qpsvm.errors": "qpsvm.base.errors",
@@ -20,6 +20,7 @@ MOVED = {
     "qpsvm.problems": "qpsvm.machines",
     "qpsvm.proof": "qpsvm.bounds.proof",
     "qpsvm.qp": "qpsvm.program",
+    "qpsvm.result.decision_functions": "qpsvm.result.model",
 }
 #: Those that stay public under their short names; the others are warned of.
 SHORT = ("qpsvm.errors", "qpsvm.play", "qpsvm.plotting")
@@ -27,8 +28,7 @@ SHORT = ("qpsvm.errors", "qpsvm.play", "qpsvm.plotting")
 
 def _now(name: str) -> str | None:
     """What a module of an old name is called now; None where the name is no old one."""
-    package = ".".join(name.split(".")[:2])
-    return MOVED[package] + name.removeprefix(package) if package in MOVED else None
+    return next((now + name[len(old) :] for old, now in MOVED.items() if f"{name}.".startswith(f"{old}.")), None)
 
 
 class _Moved(MetaPathFinder, Loader):

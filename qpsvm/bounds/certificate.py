@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value, total
+from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
-from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.program.losses import block_terms, gap_term, largest_in_block, loss
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
@@ -304,11 +303,6 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
         terms += float(gap_term(a, t, C, svm.curvature[part]).sum())  # (CERT.1)
     terms, losses = svm.comm.sums(terms, losses)
     return terms, losses
-
-
-def hinge_intercepts(u: FloatArray, y: FloatArray, upper: FloatArray) -> tuple[float, float]:
-    """All b that minimise Σ C_i (1 − y_i(u_i + b))₊: a weighted quantile of y_i − u_i at level Σ₊ C_i. All (n,)."""
-    return quantile_interval(y - u, upper, total(upper, y > 0))
 
 
 def middle(low: float, high: float) -> float:

@@ -130,12 +130,18 @@ def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
 
 
 def _classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """The different labels in sort order; two numbers are found without sorting."""
+    """The different labels in sort order."""
+    pair = two_numbers(labels)
+    return np.unique(labels) if pair is None else pair
+
+
+def two_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
+    """The two different labels in order, (2,), of labels (n,) that are two numbers; else None. Nothing is sorted."""
     if labels.dtype.kind in "bif" and len(labels):
         low, high = np.minimum.reduce(labels), np.maximum.reduce(labels)
         if low != high and np.logical_and.reduce((labels == low) | (labels == high)):
             return np.array([low, high])
-    return np.unique(labels)
+    return None
 
 
 def _is_missing(label: Any) -> bool:

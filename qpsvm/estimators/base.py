@@ -157,8 +157,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         """Check whatever can be checked without data. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
         for name, parameter in self._parameters.items():
-            if parameter.check is not None:
-                parameter.check(getattr(self, name), name)
+            value = getattr(self, name)
+            if parameter.check is not None and value is not parameter.default:
+                parameter.check(value, name)
 
     @watched
     @all_at_once

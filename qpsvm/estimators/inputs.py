@@ -27,11 +27,13 @@ from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, QPSVMError, UnsupportedError
 from qpsvm.data.kinds import is_column, is_dask, is_stored
+from qpsvm.data.labels import two_numbers
 from qpsvm.data.rows import RowSource
 from qpsvm.data.samples import stored
 from qpsvm.data.sources import open_rows
 from qpsvm.data.sources.dask_rows import DaskRows
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.space.kernels.kernel import variance_of
 
 #: Taken as they come; the first is that of all other numbers.
 FLOATS = (np.float64, np.float32)
@@ -85,6 +87,10 @@ def samples(estimator: Any, X: Any) -> Any:
 
 def _validated(estimator: Any, X: Any, reset: bool) -> Any:
     """What scikit-learn makes of X, in floats; `reset` where the estimator is to learn its columns."""
+    if reset and _numbers(X):
+        estimator.n_features_in_ = X.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+        return X
     refuse_masked(X, "X")
     check_columns(X)
     how = {"dtype": FLOATS, "accept_sparse": "csr", "accept_large_sparse": True}
@@ -97,8 +103,12 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
 def _plain(estimator: Any, X: Any) -> bool:
     """Whether scikit-learn's check would return this very array: it takes longer than to predict a few rows."""
     width = getattr(estimator, "n_features_in_", None)
-    plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.shape[1] == width and X.size > 0
-    if not plain or hasattr(estimator, "feature_names_in_"):
+    return bool(_numbers(X) and X.shape[1] == width and not hasattr(estimator, "feature_names_in_"))
+
+
+def _numbers(X: Any) -> bool:
+    """Whether X is an array of doubles in rows, none of them NaN or very large, in which nothing is to be checked."""
+    if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0):
         return False
     flat = X.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -132,6 +142,9 @@ def dense_if_small(X: Any) -> Any:
 
 def numbers_of(y: Any, n: int) -> FloatArray:
     """The targets of a regression: (n,). Raises DataError, DataTypeError."""
+    if type(y) is np.ndarray and y.ndim == 1 and _numbers(y[:, None]):
+        same_length(len(y), n)
+        return y
     _check_given(y)
     with refused():
         given = y
@@ -151,6 +164,10 @@ def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """
     from sklearn.utils.multiclass import check_classification_targets
 
+    pair = two_numbers(y) if type(y) is np.ndarray and y.ndim == 1 else None
+    if pair is not None and all(float(label).is_integer() for label in pair):
+        same_length(len(y), n)
+        return pair, (y == pair[1]).astype(np.intp)
     _check_given(y)
     with refused():
         y = column_or_1d(y, warn=True)
@@ -213,6 +230,8 @@ def class_weights(
     class_weight: Any, classes: NDArray[Any], y: Any, sample_weight: FloatArray | None = None
 ) -> FloatArray:
     """The factor of C of each class, (k,), by scikit-learn's rules. Raises DataError, ParameterError."""
+    if class_weight is None:
+        return np.ones(len(classes))
     with refused():
         found: FloatArray = np.asarray(
             compute_class_weight(class_weight, classes=classes, y=np.asarray(y).ravel(), sample_weight=sample_weight)
@@ -244,7 +263,7 @@ def gamma_of(gamma: Any, X: Matrix) -> float:
         return 1.0 / d
     if gamma != "scale":
         return float(gamma)
-    squares: Any = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
+    squares: Any = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else variance_of(X)
     variance = float(squares)
     return 1.0 / (d * variance) if variance > 0.0 else 1.0
 

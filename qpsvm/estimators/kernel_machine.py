@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from dataclasses import replace
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -182,6 +183,12 @@ class KernelMachine(Estimator):
         self._scores = scores if self._scores.w is None else replace(scores, w=scores.weights())
 
 
+@cache
+def _arguments(make: Any) -> frozenset[str]:
+    """The names of what makes a problem."""
+    return frozenset(inspect.signature(make).parameters)
+
+
 class OneMachine(KernelMachine):
     """An estimator with a kernel that is one machine."""
 
@@ -197,9 +204,10 @@ class OneMachine(KernelMachine):
     def _problem(self, *samples: Any, kernel: Kernel, weight: FloatArray | None, **others: Any) -> Any:
         """The problem over samples (n, d) and their target, if there is one; `others` instead of own parameters."""
         make: Any = self._machine
-        taken = inspect.signature(make).parameters.keys() & self._parameters.keys()
+        names = _arguments(make)
+        taken = names & self._parameters.keys()
         given = {name: getattr(self, name) for name in taken} | {"kernel": kernel, "sample_weight": weight} | others
-        if "intercept" in inspect.signature(make).parameters:
+        if "intercept" in names:
             given["intercept"] = "free" if self.fit_intercept else None
         return make(*samples, **given)
 

@@ -284,6 +284,9 @@ def constructor(defaults: Mapping[str, Any], positional: int = 0) -> Callable[..
     ])  # fmt: skip
 
     def __init__(self: Any, *first: Any, **named: Any) -> None:
+        if not first and named.keys() <= defaults.keys():
+            self.__dict__.update({**defaults, **named})
+            return
         try:
             given = signature.bind(self, *first, **named).arguments
         except TypeError as error:  # an unknown name, with the nearest one

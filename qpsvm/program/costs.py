@@ -13,6 +13,7 @@ matter.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -24,6 +25,19 @@ VALUE_SECONDS, FEATURE_SECONDS = 7e-9, 1e-10
 FEW_ROWS = 150
 #: Seconds of a multiplication in a product of matrices.
 PRODUCT_SECONDS = 2.5e-11
+#: Most columns for which the Newton systems of linear machines are factored. Beyond, a factor costs more than some
+#: hundred products with the rows.
+FACTORED_COLUMNS = 1500
+#: Seconds of a run of the compiled loop, of a number in a pass, and the numbers that a row's own work is worth.
+RUN, NUMBER, ROW = 3e-4, 1e-9, 16
+#: Passes, whole ones that those of few rows add up to: where columns are not few, so many rows for each; else at least
+#: so many, and more with how far a row's α can move its own margin, up to a reach beyond which they lead nowhere.
+WIDE_PASSES, ROWS_PER_COLUMN, LEAST_PASSES, REACH_PASSES, MOST_REACH = 60.0, 4, 10.0, 5.0, 15.0
+#: Seconds of the Newton steps: of a call; of their passes, for each number in X; of their systems, for each number in
+#: at most so many rows and each column; where there are too many columns for a factor, for each number.
+CALL, PASS, STEP, STEP_ROWS, WIDE = 4e-3, 1e-8, 1e-9, 3000, 2e-6
+#: The share of it that they take where every loss is a square: Newton's own steps, some five.
+SMOOTH = 0.3
 
 
 @dataclass(frozen=True)
@@ -58,7 +72,8 @@ class Size(NamedTuple):
     is small, most α end at a bound, and loops over single α are done soon. Infinite where it is not known. `stakes` is
     ΣC_i in units of 1/κ, κ the mean of K_ii, for a linear machine of few rows, and 0 for others: where it is large,
     LIBSVM's loop takes long however few the rows are. `homogeneous`: the margin level is a variable, as in a ν-SVM.
-    `samples`: of how many samples the rows are combinations, as pairs are; 0 where each row is a sample.
+    `samples`: of how many samples the rows are combinations, as pairs are; 0 where each row is a sample. `smooth`:
+    every loss is a square.
     """
 
     rows: int
@@ -71,6 +86,7 @@ class Size(NamedTuple):
     stakes: float = 0.0
     homogeneous: bool = False
     samples: int = 0
+    smooth: bool = False
 
     @property
     def weighed(self) -> float:
@@ -168,6 +184,26 @@ class Import:
     def cost(self) -> Cost:
         """What it costs the first time."""
         return Cost(self.seconds, self.seconds, 0.0, self.bytes)
+
+
+def newton_seconds(n: int, d: int, entries: int, smooth: bool) -> float:
+    """Seconds that Newton steps take from the beginning, for n rows of d columns with so many numbers."""
+    if d > min(FACTORED_COLUMNS, n):
+        return CALL + WIDE * entries
+    seconds = CALL + PASS * entries + STEP * min(n, STEP_ROWS) * d * entries / max(n, 1)
+    return SMOOTH * seconds if smooth else seconds
+
+
+def is_wide(n: int, d: int) -> bool:
+    """Whether there are columns enough for coordinate descent to end soon whatever C is."""
+    return n <= ROWS_PER_COLUMN * d
+
+
+def descent_seconds(n: int, d: int, entries: int, reach: float) -> float:
+    """The same of coordinate descent, where the mean of C‖(x, 1)‖² is `reach`; infinite where it leads nowhere."""
+    wide = is_wide(n, d)
+    passes = WIDE_PASSES if wide else LEAST_PASSES + REACH_PASSES * reach
+    return RUN + NUMBER * (entries + ROW * n) * passes if wide or reach <= MOST_REACH else math.inf
 
 
 __all__ = ["Cost", "General", "Import", "Matrices", "Rows", "Size"]

@@ -107,10 +107,10 @@ def at(values: PerRow, rows: slice | IntArray) -> PerRow:
 
 def per_row(values: float | FloatArray) -> PerRow:
     """One number where all values are equal."""
-    if np.ndim(values) == 0:
+    if not isinstance(values, np.ndarray) or not values.ndim:
         return float(values)
     vector = np.asarray(values, dtype=np.float64)
-    if len(vector) and (vector.strides == (0,) or float(vector.min()) == float(vector.max())):
+    if len(vector) and (vector.strides == (0,) or np.minimum.reduce(vector) == np.maximum.reduce(vector)):
         return float(vector[0])
     return np.ascontiguousarray(vector)
 

@@ -24,10 +24,10 @@ from qpsvm.machines.problem.reading import concluded
 from qpsvm.program.costs import Cost, Size
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.all_in_one_result import JointResult
-from qpsvm.solve.choice import Request, attempt, check_room, not_started
+from qpsvm.solve.choice import SHORTEST, Request, attempt, check_room, not_started
 
 #: Violations of the optimality conditions, as shares of the level, at which the stages of our own method end.
-STAGES = (0.5, 0.2, 0.1, 0.05, 0.02, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
+STAGES = (0.02, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
 #: Polishing after a stage may take as long as all stages so far, and at least so many seconds.
 POLISHING = 0.2
 #: Seconds that polishing may take at the end.
@@ -145,7 +145,7 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> J
     with held():
         for stage in STAGES:
             began = Clock()
-            left = None if request.clock.limit is None else max(request.clock.left, 0.0)
+            left = None if request.clock.limit is None else max(request.clock.left, SHORTEST)
             answer = run(gram, dual, stage, Limits(None, max(most - steps, 1), left, request.verbose), alpha, b)
             solving, steps = solving + began.seconds, steps + answer.iterations
             reason = answer.reason

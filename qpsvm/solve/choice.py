@@ -47,7 +47,7 @@ from qpsvm.bounds.polish import FEW_ROWS as POLISHED_ROWS
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.machine import Machine, R
 from qpsvm.machines.problem.parameters import Form
-from qpsvm.program.costs import FEW_ROWS, Cost, Size
+from qpsvm.program.costs import FEW_ROWS, Cost, Size, is_wide
 from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.result.svm_result import SVMResult
@@ -237,9 +237,11 @@ def size_of(problem: Problem) -> Size:
     if svm.mix is not None:  # a row has the entries of all its samples
         n, samples = svm.mix.shape
         entries = round(entries / every * svm.mix.nnz) if sparse else n * d
-    reach = _reach(problem) if linear and entries <= MOST_REACHED else float("inf")
+    known = linear and entries <= MOST_REACHED and not is_wide(n, d)
+    reach = _reach(problem) if known else float("inf")
     stakes = _stakes(problem) if linear and n <= FEW_ROWS else 0.0
-    return Size(n, d, entries, sparse, linear, svm.all_hard, reach, stakes, svm.homogeneous, samples)
+    smooth = svm.curved and not svm.bounded
+    return Size(n, d, entries, sparse, linear, svm.all_hard, reach, stakes, svm.homogeneous, samples, smooth)
 
 
 def _reach(problem: Problem) -> float:

@@ -148,10 +148,10 @@ def test_what_they_cannot_take_is_said_with_one_that_can(problem, backend):
 
 
 def test_auto_takes_the_structure_and_the_cheapest(capsys):
-    for shape, cheapest in (((20_000, 30), "augmented_lagrangian"), ((400, 6), "interior_point"),
-                            ((60, 400), "kernel_newton")):  # fmt: skip
+    for shape, C, cheapest in (((20_000, 30), 1.0, "augmented_lagrangian"), ((400, 6), 1000.0, "interior_point"),
+                               ((60, 400), 1.0, "kernel_newton")):  # fmt: skip
         Z = RNG.normal(size=shape)
-        result = qpsvm.solve(qpsvm.CSVM(Z, np.where(Z[:, 0] + RNG.normal(size=shape[0]) > 0, 1, -1)), verbose=True)
+        result = qpsvm.solve(qpsvm.CSVM(Z, np.where(Z[:, 0] + RNG.normal(size=shape[0]) > 0, 1, -1), C), verbose=True)
         assert result.backend == cheapest
         assert f"auto, in this order: {cheapest} (about " in capsys.readouterr().out
     assert qpsvm.solve(KERNEL["rbf"]).backend == "kernel_newton"

@@ -8,13 +8,12 @@ from each import for_each
 from scipy.optimize import linprog
 
 import qpsvm
-from qpsvm.base.arrays.frozen import repeated
+from qpsvm.base.arrays.frozen import repeated, total
 from qpsvm.base.arrays.rounding import relative_gap
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds.certificate import (
     gap_sums,
     gap_terms,
-    hinge_intercepts,
 )
 from qpsvm.bounds.repair import balanced, capped_simplex
 from qpsvm.program.svm_dual import SVMDual, intercept_group
@@ -124,14 +123,14 @@ def test_quantile_interval_is_the_set_of_minimisers(seed):
 
 @pytest.mark.slow
 @for_each("seed", range(60))
-def test_hinge_intercepts_solve_the_linear_program(seed):
-    """All b that minimise Σ C_i (1 − y_i(u_i + b))₊, weighted and tied: the value is the LP's, outside it is larger."""
+def test_intercepts_of_hinges_solve_the_linear_program(seed):
+    """All b that minimise Σ C_i (1 − y_i(u_i + b))₊, weighted and tied, are quantiles: the value is the LP's."""
     u, C, rng = tied(seed)
     y = np.where(rng.random(len(u)) < 0.5, 1.0, -1.0)
     y[:2] = [1.0, -1.0]
     if seed % 4 == 0:
         C = np.ones(len(u))
-    low, high = hinge_intercepts(u, y, C)
+    low, high = quantile_interval(y - u, C, total(C, y > 0))
 
     def value(b):
         return float(C @ np.maximum(1 - y * (u + b), 0.0))

@@ -343,12 +343,35 @@ def test_samples_that_are_no_numbers_are_never_finished(bad: float) -> None:
 
 
 def test_samples_of_another_size_are_refused() -> None:
-    fine = np.zeros(5)
-    told = (fine.copy(), fine.copy(), fine - 1, fine + 1, None, 1, False, TOL, 10, None)
-    core.compiled.loop_over_samples(np.zeros((5, 2), dtype=np.float32), 2, 0, 0.0, 1000, told)
-    for A, d in ((np.zeros((5, 2)), 2), (np.zeros((4, 2), dtype=np.float32), 2), (np.zeros(0, dtype=np.float32), -1)):
+    fine, A = np.zeros(5), np.zeros((5, 2), dtype=np.float32)
+    rows = core.compiled.loop_rows(A, 5, 2, 0, 0.0, 1000)
+    core.compiled.loop_over_rows(rows, (fine.copy(), fine.copy(), fine - 1, fine + 1, None, 1, False, TOL, 10, None))
+    for wrong, n, d in ((A.astype(float), 5, 2), (A[:4], 5, 2), (A[:0], 0, -1), (A[:0], -1, 0), (A, 2**62, 2**62)):
         with pytest.raises(ValueError, match="samples"):
-            core.compiled.loop_over_samples(A, d, 0, 0.0, 1000, told)
+            core.compiled.loop_rows(wrong, n, d, 0, 0.0, 1000)
+    for n in (4, 6):
+        few = np.zeros(n)
+        with pytest.raises(ValueError, match="vectors"):
+            core.compiled.loop_over_rows(rows, (few.copy(), few.copy(), few, few, None, 1, False, TOL, 10, None))
+    with pytest.raises(ValueError, match="PyCapsule"):
+        core.compiled.loop_over_rows(None, ())
+
+
+def test_rows_are_kept_from_run_to_run_and_read_by_one_loop_at_a_time() -> None:
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    y = np.where(np.arange(2000) % 2 == 0, 1.0, -1.0)
+    problem, data = KernelDual.of_hinges(y, np.full(2000, 1e9)), Samples(RBF(0.4), X)
+    first = working_set_loop(problem, data, TOL, most=300)
+    again = working_set_loop(problem, data, TOL, most=300, start=first.beta, u=first.u)
+    whole = working_set_loop(problem, data, TOL, most=600)
+    assert first.iterations == again.iterations == 300
+    np.testing.assert_allclose(again.u, whole.u, atol=1e-6 * np.abs(whole.beta).sum())
+    thread = threading.Thread(target=lambda: working_set_loop(problem, data, 1e-15, clock=Clock(1.0)))
+    thread.start()
+    time.sleep(0.3)
+    with pytest.raises(ValueError, match="another loop"):
+        working_set_loop(problem, data, TOL)
+    thread.join()
 
 
 def test_the_clock_ends_it_over_samples() -> None:

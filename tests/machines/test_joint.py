@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
+import time
 from fractions import Fraction
 from functools import cache
 
@@ -287,6 +289,22 @@ def test_limits_end_with_a_certified_point():
     assert result.dual <= qpsvm.solve(problem).primal <= result.primal
     for backend in ("auto", "osqp"):
         assert qpsvm.solve(problem, backend, time_limit=1e-9, check=False).status == "time_limit"
+
+
+def test_a_limit_that_passes_while_a_point_is_polished_is_a_limit(monkeypatch):
+    """The next stage was asked for in no time at all, which was a ParameterError."""
+    turns = []
+
+    def slow(svm, point, certify, **options):  # noqa: ARG001
+        turns.append(point.gap)
+        time.sleep(1.5)
+        return point
+
+    monkeypatch.setattr(importlib.import_module("qpsvm.solve.all_in_one_attempt"), "polish", slow)
+    X = np.random.default_rng(1).normal(size=(80, 10))
+    problem = qpsvm.CrammerSinger(X, np.arange(80) % 3, C=100.0, kernel="rbf")
+    result = qpsvm.solve(problem, "sequential_dual", time_limit=1.5, check=False)
+    assert (result.status, len(turns)) == ("time_limit", 2)
 
 
 @pytest.mark.parametrize(

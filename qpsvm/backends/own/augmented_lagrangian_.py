@@ -14,12 +14,12 @@ from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.backends.own.views import LinearRows, best_intercept, linear_rows
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.program.costs import Cost, Rows, Size
+from qpsvm.program.costs import Cost, Rows, Size, descent_seconds, newton_seconds
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.svm_dual import Statement
 from qpsvm.solvers.linear.coordinate import is_loaded
-from qpsvm.solvers.linear.descent import descent_seconds, most_reach, newton_seconds
+from qpsvm.solvers.linear.descent import most_reach
 from qpsvm.solvers.linear.settings import SETTINGS
 
 #: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
@@ -55,7 +55,7 @@ class AugmentedLagrangianBackend(Backend):
         """Passes over the samples, and Newton steps on the few rows that are free."""
         del form
         shape = size.rows, size.features, size.entries
-        seconds = newton_seconds(*shape)
+        seconds = newton_seconds(*shape, size.smooth)
         if core.compiled is not None:
             seconds = min(seconds, descent_seconds(*shape, size.reach))
         elif size.reach <= most_reach(size.rows) and size.entries <= COORDINATE_NUMBERS and is_loaded():

@@ -94,6 +94,13 @@ def best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> float:
     return b if np.isfinite(b) else 0.0
 
 
+def middle_of(values: FloatArray) -> float:
+    """The upper one of the medians of some numbers, (n,)."""
+    values = values.copy()
+    values.partition(len(values) // 2)
+    return float(values[len(values) // 2])
+
+
 def folded(svm: SVMDual) -> RowLosses | None:
     """Both rows of every sample as one loss, (ROWS.2); None where the rows are not a regression's."""
     if not svm.mirrored:
@@ -103,7 +110,7 @@ def folded(svm: SVMDual) -> RowLosses | None:
     comm = svm.comm
     high, low = comm.max(float(width.max(initial=-np.inf))), comm.min(float(width.min(initial=np.inf)))
     if high - low <= SAME * comm.max(float(np.abs(svm.level).max(initial=0.0))):  # t − ε and −t − ε are rounded
-        width = repeated(max(float(np.median(width)) if comm.serial else 0.5 * (low + high), 0.0), n)
+        width = repeated(max(middle_of(width) if comm.serial else 0.5 * (low + high), 0.0), n)
     if comm.any(bool((width < 0.0).any()) or bool((svm.curvature[:n] != svm.curvature[n:]).any())):
         return None
     target = 0.5 * (svm.level[:n] - svm.level[n:])

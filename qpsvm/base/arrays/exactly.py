@@ -191,9 +191,9 @@ def rationals(values: Sequence[Fraction]) -> Exactly:
 def joined(*parts: Exactly) -> Exactly:
     """The numbers of several vectors, one behind the other."""
     high, low = _behind([part.high for part in parts]), _behind([part.low for part in parts])
-    kinds = {(type(part), part.factor, part.inverse) for part in parts}
-    if kinds == {(Exactly, parts[0].factor, parts[0].inverse)}:
-        return Exactly(high, low, parts[0].factor, parts[0].inverse)
+    factor, inverse = parts[0].factor, parts[0].inverse
+    if all(type(part) is Exactly and part.factor == factor and part.inverse == inverse for part in parts):
+        return Exactly(high, low, factor, inverse)
     ends = np.cumsum([len(part) for part in parts]).tolist()
 
     def at(k: int) -> Fraction:

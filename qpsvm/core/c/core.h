@@ -21,6 +21,8 @@ extern int core_level;
 /* Functions that a part of the core gives the module; the last entry is empty. */
 extern PyMethodDef descent_methods[];
 extern PyMethodDef loop_methods[];
+extern PyMethodDef loop_parts_methods[];
+extern PyMethodDef moments_methods[];
 extern PyMethodDef strips_methods[];
 
 /* A look at the clock and the interrupt key from within a long computation: `looked` calls the Python function at most

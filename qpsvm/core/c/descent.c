@@ -10,7 +10,7 @@
    Rows go in random order. A row whose α rests at a bound or at the kink, with a derivative beyond what any row of the
    pass before could gain, is set aside until the others are done (Hsieh et al. 2008, section 3.2). They are done when
    the rows' shares of the gap (LOSSES.5), each at its turn, add up to less than tol times the objective. */
-#include "core.h"
+#include "rows.h"
 #include <math.h>
 #include <string.h>
 
@@ -22,25 +22,12 @@ typedef struct {
 
 #define OF(each, i) ((each).at[(i) * (each).step])
 
-typedef struct {
-    const double *data;
-    const void *columns, *starts; /* of compressed rows; NULL: dense */
-    int wide;                     /* whether these have 64 bits */
-    int64_t n, d;
-} Table;
-
 /* Numbers between two looks at the clock, and those that a row's own work is worth. */
 #define WORK 400000
 #define ROW 16
 /* Bytes of a row that are called for before its turn. */
 #define AHEAD 512
 #define LINE 64
-
-static int64_t integer(const Table *X, const void *array, int64_t k) {
-    return X->wide ? ((const int64_t *)array)[k] : ((const int32_t *)array)[k];
-}
-
-static int64_t begin_of(const Table *X, int64_t i) { return X->columns ? integer(X, X->starts, i) : i * X->d; }
 
 /* Four sums side by side: an addition need not wait for the one before it. */
 #define SPARSE_LOOPS(NAME, INDEX)                                                                                      \
@@ -246,19 +233,6 @@ static int descended(Descent *D, int64_t most_passes, int64_t most_work, double 
     return 0;
 }
 
-/* Whether the compressed rows lie within their arrays, and their columns within w. */
-static int within(const Table *X, int64_t entries) {
-    if (integer(X, X->starts, 0) != 0 || integer(X, X->starts, X->n) > entries) return 0;
-    for (int64_t i = 0; i < X->n; i++)
-        if (integer(X, X->starts, i) > integer(X, X->starts, i + 1)) return 0;
-    int64_t last = integer(X, X->starts, X->n);
-    for (int64_t k = 0; k < last; k++) {
-        int64_t j = integer(X, X->columns, k);
-        if (j < 0 || j >= X->d) return 0;
-    }
-    return 1;
-}
-
 /* The buffers: values, columns, starts; y, ℓ, lo, hi, ε, δ; α, w. */
 enum { VALUES, COLUMNS, STARTS, SIGN, LEVEL, LOW, HIGH, TUBE, BEND, ALPHA, WEIGHTS, BUFFERS };
 
@@ -268,8 +242,7 @@ static const char *laid_out(Descent *D, Py_buffer *given, int bytes) {
     Table *X = &D->X;
     for (int k = 0; k < BUFFERS; k++) {
         int size = k == COLUMNS || k == STARTS ? (bytes ? bytes : 1) : 8;
-        if (given[k].len % size || (given[k].len && (uintptr_t)given[k].buf % (uintptr_t)size))
-            return "a buffer is not one of aligned numbers";
+        if (!is_aligned(&given[k], size)) return "a buffer is not one of aligned numbers";
     }
     X->n = given[ALPHA].len / 8, X->d = given[WEIGHTS].len / 8;
     X->data = given[VALUES].buf, X->wide = bytes == 8;
@@ -289,7 +262,9 @@ static const char *laid_out(Descent *D, Py_buffer *given, int bytes) {
     if (given[STARTS].len / bytes != X->n + 1) return "there is not one start a row";
     X->columns = given[COLUMNS].buf, X->starts = given[STARTS].buf;
     if (!X->columns) X->columns = X->starts; /* no entries: not dense */
-    return within(X, entries) ? NULL : "the compressed rows are not within their arrays";
+    for (int64_t i = 0; i < X->n; i++)
+        if (!within(X, i, entries)) return "the compressed rows are not within their arrays";
+    return NULL;
 }
 
 static PyObject *run(Descent *D, Py_ssize_t most, Py_ssize_t work, double tol, PyObject *look) {

@@ -126,17 +126,29 @@ static PyObject *run(Loop *loop, const Told *told) {
     return look.failed ? NULL : Py_BuildValue("Ldi", (long long)loop->iterations, loop->violation, finished);
 }
 
-/* The same over samples X (n, d), whose rows are kept within so many bytes. */
-static PyObject *run_over(Loop *loop, const Told *told, Samples *samples, const float *X, int64_t bytes) {
+/* Rows that are kept from call to call: a capsule with this name, whose context is set while a loop reads it. */
+#define ROWS "qpsvm.loop_rows"
+
+static void rows_end(PyObject *capsule) { kept_rows_end(PyCapsule_GetPointer(capsule, ROWS)); }
+
+static PyObject *rows(PyObject *self, PyObject *arguments) {
+    (void)self;
+    Samples samples = {0};
+    Py_buffer X;
+    Py_ssize_t size = sizeof(float);
+    long long bytes;
     PyObject *answer = NULL;
-    samples->n = loop->n;
-    Kept *kept = packed(samples, X) ? kept_rows(samples, bytes) : NULL;
-    if (kept) {
-        loop->row = kept_row, loop->rows = kept, loop->diagonal_of = kept_diagonal;
-        answer = run(loop, told);
-    } else
-        PyErr_NoMemory();
-    kept_rows_end(kept), free(samples->packed);
+    if (!PyArg_ParseTuple(arguments, "y*nnifL", &X, &samples.n, &samples.width, &samples.degree, &samples.offset, &bytes))
+        return NULL;
+    if (samples.n < 0 || samples.width < 0 || samples.degree < 0 || samples.n > PY_SSIZE_T_MAX / 64 / (samples.width + PANEL) ||
+        X.len != samples.n * samples.width * size || ((uintptr_t)X.buf & 3))
+        PyErr_SetString(PyExc_ValueError, "samples have to be floats, n rows of d");
+    else {
+        Kept *kept = kept_rows(samples, X.buf, bytes);
+        answer = kept ? PyCapsule_New(kept, ROWS, rows_end) : PyErr_NoMemory();
+        if (kept && !answer) kept_rows_end(kept);
+    }
+    PyBuffer_Release(&X);
     return answer;
 }
 
@@ -160,27 +172,23 @@ static PyObject *over_matrix(PyObject *self, PyObject *arguments) {
     return answer;
 }
 
-static PyObject *over_samples(PyObject *self, PyObject *arguments) {
+static PyObject *over_rows(PyObject *self, PyObject *arguments) {
     (void)self;
-    PyObject *problem, *answer = NULL;
-    Py_buffer X;
+    PyObject *capsule, *problem, *answer = NULL;
     Told told;
     Loop loop = {0};
-    Samples samples = {0};
-    long long bytes;
-    if (!PyArg_ParseTuple(arguments, "y*nifLO!", &X, &samples.width, &samples.degree, &samples.offset, &bytes,
-                          &PyTuple_Type, &problem))
-        return NULL;
-    if (are_told(problem, &told, &loop)) {
-        loop.n = told.beta.len / (Py_ssize_t)sizeof(double), loop.single = 1;
-        if (samples.width < 0 || samples.degree < 0 || (samples.width && loop.n > PY_SSIZE_T_MAX / 8 / samples.width) ||
-            X.len != loop.n * samples.width * (Py_ssize_t)sizeof(float) || ((uintptr_t)X.buf & 3))
-            PyErr_SetString(PyExc_ValueError, "samples have to be floats, as many rows as β has entries");
-        else if (is_fine(&told, &loop))
-            answer = run_over(&loop, &told, &samples, X.buf, bytes);
-        release(&told);
+    if (!PyArg_ParseTuple(arguments, "OO!", &capsule, &PyTuple_Type, &problem)) return NULL;
+    Kept *kept = PyCapsule_GetPointer(capsule, ROWS);
+    if (!kept || !are_told(problem, &told, &loop)) return NULL;
+    loop.n = kept_samples(kept)->n, loop.single = 1;
+    loop.row = kept_row, loop.rows = kept, loop.diagonal_of = kept_diagonal;
+    if (PyCapsule_GetContext(capsule))
+        PyErr_SetString(PyExc_ValueError, "another loop reads these rows");
+    else if (is_fine(&told, &loop) && !PyCapsule_SetContext(capsule, kept)) {
+        answer = run(&loop, &told);
+        PyCapsule_SetContext(capsule, NULL);
     }
-    PyBuffer_Release(&X);
+    release(&told);
     return answer;
 }
 
@@ -188,7 +196,8 @@ PyMethodDef loop_methods[] = {
     {"loop_over_matrix", over_matrix, METH_VARARGS,
      "(K, (beta, g, low, high, tube, sums, known, tol, most, look)): β in its box is moved in place, and g becomes\n"
      "ℓ − Kβ, which it is already if `known`, else ℓ. Iterations, violation, and whether that is below tol."},
-    {"loop_over_samples", over_samples, METH_VARARGS,
-     "(A, d, degree, offset, bytes, (…)): the same with rows of the kernel of (CLOOP.6) or, of a degree, (CLOOP.7)."},
+    {"loop_rows", rows, METH_VARARGS,
+     "(A, n, d, degree, offset, bytes): rows of the kernel of (CLOOP.8) or, of a degree, (CLOOP.9), kept within so much."},
+    {"loop_over_rows", over_rows, METH_VARARGS, "(rows, (…)): the same over rows that are kept."},
     {NULL, NULL, 0, NULL},
 };

@@ -54,7 +54,7 @@ extern const Passes loop_passes[3][2]; /* by level, and whether rows are floats 
 typedef struct {
     Py_ssize_t n, width, panels;
     float *packed;
-    int degree; /* 0: an RBF kernel (CLOOP.6); else the power p of (CLOOP.7) */
+    int degree; /* 0: an RBF kernel (CLOOP.8); else the power p of (CLOOP.9) */
     float offset;
 } Samples;
 
@@ -64,8 +64,9 @@ extern const Values loop_values[3]; /* by level */
 
 /* Rows of kernel values that are kept, within some memory; where there is no more room, what was read longest ago goes. */
 typedef struct Kept Kept;
-int packed(Samples *samples, const float *X); /* X (n, d) into panels; 0: no memory */
-Kept *kept_rows(const Samples *samples, int64_t bytes); /* NULL: no memory */
+/* Of samples X (n, d), where n and d are given; NULL: no memory. */
+Kept *kept_rows(Samples samples, const float *X, int64_t bytes);
+const Samples *kept_samples(const Kept *kept);
 void kept_rows_end(Kept *kept);
 const void *kept_row(Loop *loop, Py_ssize_t i);
 double kept_diagonal(Loop *loop, Py_ssize_t i);

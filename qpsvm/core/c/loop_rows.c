@@ -4,13 +4,14 @@
 
 /* Slots of rows in a ring that goes from the newest to the oldest, with `ends` between these two. */
 struct Kept {
-    const Samples *samples;
+    Samples samples;
     Py_ssize_t apart, slots, used, ends; /* floats from slot to slot; how many there are, and are filled; the ring's end */
     float *values, *own;                 /* own (d,): the sample whose row is made */
     Py_ssize_t *slot_of, *row_of, *newer, *older;
 };
 
-int packed(Samples *samples, const float *X) {
+/* X (n, d) into panels; 0: no memory. */
+static int packed(Samples *samples, const float *X) {
     Py_ssize_t n = samples->n, width = samples->width;
     samples->panels = (n + PANEL - 1) / PANEL;
     samples->packed = aligned_alloc(64, (size_t)(samples->panels * width * PANEL) * sizeof(float) + 64);
@@ -22,22 +23,27 @@ int packed(Samples *samples, const float *X) {
     return 1;
 }
 
+const Samples *kept_samples(const Kept *kept) { return &kept->samples; }
+
 void kept_rows_end(Kept *kept) {
     if (!kept) return;
-    free(kept->values), free(kept->own), free(kept->slot_of), free(kept->row_of), free(kept->newer), free(kept->older);
+    free(kept->samples.packed), free(kept->values), free(kept->own), free(kept->slot_of), free(kept->row_of), free(kept->newer), free(kept->older);
     free(kept);
 }
 
-Kept *kept_rows(const Samples *samples, int64_t bytes) {
+Kept *kept_rows(Samples samples, const float *X, int64_t bytes) {
     Kept *kept = calloc(1, sizeof *kept);
-    if (!kept) return NULL;
-    Py_ssize_t n = samples->n, apart = samples->panels * PANEL;
+    if (!kept || !packed(&samples, X)) {
+        free(kept);
+        return NULL;
+    }
+    Py_ssize_t n = samples.n, apart = samples.panels * PANEL;
     Py_ssize_t slots = apart ? (Py_ssize_t)(bytes / (4 * apart)) : 2;
     slots = slots < 2 ? 2 : slots > n ? (n < 2 ? 2 : n) : slots;
     kept->samples = samples, kept->apart = apart, kept->slots = slots, kept->ends = slots;
     size_t count = (size_t)slots + 1;
     kept->values = aligned_alloc(64, (size_t)(slots * apart) * sizeof(float) + 64);
-    kept->own = malloc((size_t)samples->width * sizeof(float) + 1);
+    kept->own = malloc((size_t)samples.width * sizeof(float) + 1);
     kept->slot_of = malloc((size_t)n * sizeof(Py_ssize_t) + 1);
     kept->row_of = malloc(count * sizeof(Py_ssize_t));
     kept->newer = malloc(count * sizeof(Py_ssize_t));
@@ -63,7 +69,7 @@ static void join_ring(Kept *kept, Py_ssize_t slot) {
 }
 
 static const float *sample_of(Kept *kept, Py_ssize_t i) {
-    const Samples *samples = kept->samples;
+    const Samples *samples = &kept->samples;
     const float *first = samples->packed + i / PANEL * samples->width * PANEL + i % PANEL;
     for (Py_ssize_t k = 0; k < samples->width; k++) kept->own[k] = first[k * PANEL];
     return kept->own;
@@ -83,7 +89,7 @@ const void *kept_row(Loop *loop, Py_ssize_t i) {
             kept->slot_of[kept->row_of[slot]] = -1;
         }
         kept->slot_of[i] = slot, kept->row_of[slot] = i;
-        loop_values[core_level](kept->samples, sample_of(kept, i), kept->values + slot * kept->apart);
+        loop_values[core_level](&kept->samples, sample_of(kept, i), kept->values + slot * kept->apart);
     }
     join_ring(kept, slot);
     return kept->values + slot * kept->apart;
@@ -91,7 +97,7 @@ const void *kept_row(Loop *loop, Py_ssize_t i) {
 
 double kept_diagonal(Loop *loop, Py_ssize_t i) {
     Kept *kept = loop->rows;
-    const Samples *samples = kept->samples;
+    const Samples *samples = &kept->samples;
     if (!samples->degree) return 1.0;
     const float *a = sample_of(kept, i);
     float sum = 0.0f, value = 1.0f;

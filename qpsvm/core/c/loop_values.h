@@ -1,7 +1,7 @@
 /* Rows of kernel values in single precision, in the level of the `vectors.h` and `exp.h` before it.
 
-   (CLOOP.6)  K(x, z) = exp(−‖a − c‖²),  a, c = √γ(x − μ), √γ(z − μ):  by differences, of which none cancels
-   (CLOOP.7)  K(x, z) = (aᵀc + c₀)^p,  a, c = √γ x, √γ z
+   (CLOOP.8)  K(x, z) = exp(−‖a − c‖²),  a, c = √γ(x − μ), √γ(z − μ):  by differences, of which none cancels
+   (CLOOP.9)  K(x, z) = (aᵀc + c₀)^p,  a, c = √γ x, √γ z
 
    Four vectors of a panel at a time: they stay in registers while the features go by. */
 

@@ -78,7 +78,9 @@ static PyMethodDef own_methods[] = {
 static int fill(PyObject *module) {
     core_level = of_processor();
     return PyModule_AddFunctions(module, own_methods) || PyModule_AddFunctions(module, descent_methods) ||
-           PyModule_AddFunctions(module, loop_methods) || PyModule_AddFunctions(module, strips_methods);
+           PyModule_AddFunctions(module, loop_methods) || PyModule_AddFunctions(module, loop_parts_methods) ||
+           PyModule_AddFunctions(module, moments_methods) ||
+           PyModule_AddFunctions(module, strips_methods);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill}, {0, NULL}};

@@ -128,6 +128,10 @@ class ArrayRows(RowSource):
     def whole(self) -> Matrix | None:
         return self._parts[0]
 
+    def sum_of_squares(self) -> float:
+        stored = (part.data if self.is_sparse else part.ravel(order="K") for part in self._parts)
+        return self.comm.sum(sum(float(values @ values) for values in stored))
+
     @property
     def entries(self) -> int:
         return sum(block.entries for block in self._blocks)

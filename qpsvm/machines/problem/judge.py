@@ -107,7 +107,7 @@ def polished(
     judge, comm = problem.judge, problem.comm
     svm, space, n, alpha = judge.svm, judge.space, comm.count(judge.svm.m), certificate.alpha
     cheap = n <= FEW_ROWS
-    if FEW_ROWS < n <= MANY_ROWS:
+    if TEACHING_ROWS < n <= MANY_ROWS and (n > FEW_ROWS or space.is_linear):  # whose solver took less than a factor
         cheap = comm.count(int(np.count_nonzero((alpha > 0) & (alpha < svm.upper)))) <= FEW_FREE
     enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
     if not certificate.gap <= enough:

@@ -104,7 +104,7 @@ class Regression(Problem):
         width = np.full(n, -epsilon)
         return Record(
             np.concatenate([np.ones(n), -np.ones(n)]), joined(sums(t, width), sums(-t, width)), upper, curvature,
-            groups, rows=np.tile(np.arange(n), 2), balance="1ᵀα⁺ − 1ᵀα⁻ = 0",
+            groups, rows=np.concatenate([np.arange(n)] * 2), balance="1ᵀα⁺ − 1ᵀα⁻ = 0",
         )  # fmt: skip
 
     def _dual_formula(self, svm: SVMDual) -> str:

@@ -1,47 +1,61 @@
 """The fast road of small C-SVMs and ν-SVMs: one Gram matrix, one loop, each exact optimum, all bounds at once.
 
-The loop is LIBSVM's, in one call for all pairs of classes. What the bounds do not certify goes the way of any machine,
-from where it is.
+Where all samples are too many for one Gram matrix, each pair of classes has its own for its loop, in single precision,
+and rows of it in double precision for the rest. What the bounds do not certify, and machines of many rows, go the way
+of any machine, from where they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from qpsvm.backends.external.libsvm_ import Loop, available, solver
+from qpsvm import core
+from qpsvm.backends.contract import built_in_version
+from qpsvm.backends.external.libsvm_ import solver as libsvm
 from qpsvm.base.arrays.frozen import times
 from qpsvm.base.arrays.rounding import dots
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.limits import one_thread
+from qpsvm.base.resources.workers import in_tiles, parts_of
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.parameters import prices
-from qpsvm.many.multiclass.exact_optimum import again, best_intercept, loop_points, settle
+from qpsvm.many.multiclass.exact_optimum import best_intercept, settle
 from qpsvm.many.multiclass.gap_bounds import Points, gaps, kernel_points, linear_points, refined
+from qpsvm.many.multiclass.loops import (
+    BESIDES,
+    FEW_ROWS,
+    FINE_ITERATIONS,
+    PER_ROW,
+    can_loop,
+    loop_alone,
+    loop_points,
+    tolerances,
+)
 from qpsvm.many.multiclass.one_by_one import in_time, result_of
-from qpsvm.many.multiclass.split import Split
-from qpsvm.many.multiclass.stack import GramValues, LinearValues, Stack, Values, stacked, with_shares
+from qpsvm.many.multiclass.split import REST, Split
+from qpsvm.many.multiclass.stack import GramValues, LinearValues, RowValues, Stack, Values, stacked, with_shares
 from qpsvm.many.multiclass.together import Results, Together
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.functions import OWN as BUILT_IN
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.gram import KernelGram, Treated, is_psd
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Relative size of a rounding.
 EPS = float(np.finfo(float).eps)
-#: Rows of the largest machine up to which this road is the shorter one, with a linear kernel and with another. Beyond,
-#: `qpsvm.solve` looks at fewer kernel values, and at fewer rows; and LIBSVM's loop, which nothing can stop, grows long.
-LARGEST_LINEAR, LARGEST = 600, 1200
-#: The same for pairs of more than `MOST_ROWS` rows in all, of another kernel than a linear one.
-LARGEST_APART = 2500
+#: Rows of a machine up to which this road is the shorter one: with a linear kernel, with another, and of such a one of
+#: many pairs. Beyond, `qpsvm.solve` looks at fewer kernel values, and at fewer rows.
+LARGEST_LINEAR, LARGEST, LARGEST_OF_MANY = 600, 1200, 4000
 #: With a linear kernel, interior points take some 12 d² products a row, and this road d with each other row:
 #: up to so many times d rows it is the shorter one.
 LARGEST_WIDTHS = 10
@@ -55,6 +69,11 @@ USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "max
 #: Products of two values of samples in a second, a few times fewer than there are: where a time limit has no room for
 #: those of the kernel and of the loop, which nothing can stop, the machines are solved one by one.
 PRODUCTS = 2e9
+#: Seconds of a machine for each entry of its matrix.
+ENTRY = 2e-9
+#: A machine of few rows whose split is not found is looped over again, which costs less than `qpsvm.solve` does: to
+#: this tolerance.
+AGAIN_ROWS, AGAIN_TOLERANCE = 300, 1e-6
 
 
 def usual(options: Mapping[str, Any]) -> bool:
@@ -68,12 +87,17 @@ def solves(split: Split, options: Mapping[str, Any]) -> bool:
     plain = own is not None and set(split.parameters) <= {own} and split.intercept == "free" and not split.constraints
     n, d = split.X.shape
     wide = split.kernel_is_linear and sp.issparse(split.X) and n * d > DENSE_ENTRIES
-    linear = max(LARGEST_LINEAR, min(LARGEST_WIDTHS * d, LARGEST_APART))
-    largest = linear if split.kernel_is_linear else LARGEST_APART if split.apart else LARGEST
-    small = split.largest <= largest
+    small = bool((split.lengths <= largest(split)).any())
     tested = isinstance(split.kernel, Precomputed) and not split.apart
-    known = (split.kernel.is_psd or tested) and not wide
-    return plain and usual(options) and small and known and _in_time(split, options.get("time_limit")) and available()
+    known = ((split.kernel.is_psd and (isinstance(split.kernel, BUILT_IN) or not split.apart)) or tested) and not wide
+    return plain and usual(options) and small and known and _in_time(split, options.get("time_limit")) and can_loop()
+
+
+def largest(split: Split) -> int:
+    """Rows of a machine up to which this road is the shorter one."""
+    if split.kernel_is_linear:
+        return max(LARGEST_LINEAR, min(LARGEST_WIDTHS * split.X.shape[1], LARGEST_OF_MANY))
+    return LARGEST_OF_MANY if split.k > 2 and split.pairs[0, 1] != REST else LARGEST
 
 
 def _in_time(split: Split, limit: float | None) -> bool:
@@ -109,18 +133,30 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
         space = split.own_space
         if not _trusted(space):
             return None
-        data, loop = _source(space)
-        started = loop_points(split, stack, data, upper, loop)
-        if started is None:
+        rough = _apart(split, stack, space) if split.apart else _over_one_matrix(split, stack, space, upper)
+        if rough is None:
             return None
-        alpha, iterations = started
-        found = _settled(stack, data, loop, alpha)
-        own, points = points_of(space, stack, found)
+        own, points = points_of(space, stack, rough.found)
         certified = gaps(stack, points)
         uncertain = np.flatnonzero(~(certified <= tol))
+        again = [p for p in uncertain.tolist() if rough.loose[p]]
+        for p in again:
+            _settle(stack, p, rough.found, rough.values(p))
+        if again:
+            own, points = points_of(space, stack, rough.found)
+            certified = gaps(stack, points)
+            uncertain = np.flatnonzero(~(certified <= tol))
+        uncertain = uncertain[np.isfinite(stack.sums(rough.found.alpha)[uncertain])]
         if len(uncertain) and not space.is_linear:
             certified = gaps(stack, refined(space, stack, points, uncertain))
-    return gathered_in_bulk(split, stack, found, own, certified, iterations, (tol, deadline), solver())
+    return gathered_in_bulk(split, stack, rough.found, own, certified, rough.iterations, (tol, deadline), solver())
+
+
+def solver() -> Solver:
+    """Who solved, for the record."""
+    if core.compiled is None:
+        return libsvm()
+    return Solver("working set", built_in_version(), "converged, then the exact split")
 
 
 def _trusted(space: FeatureSpace) -> bool:
@@ -155,35 +191,118 @@ def _stated(split: Split) -> tuple[Stack, FloatArray]:
     return stack, weight
 
 
-def _source(space: FeatureSpace) -> tuple[FloatArray, Loop]:
-    """Where kernel values come from: samples (r, d) of a linear kernel, and else the Gram matrix (r, r)."""
-    if space.is_linear:
-        return np.ascontiguousarray(as_dense(space.rows.matrix())), "linear"
-    return np.ascontiguousarray(space.centred.dense()), "precomputed"
+@dataclass(frozen=True, eq=False)
+class Rough:
+    """Points of all machines, iterations (P,), and which are as the loop left them, (P,): `settle` may do better.
+
+    values: K over the rows of a machine.
+    """
+
+    found: Found
+    iterations: IntArray
+    loose: NDArray[np.bool_]
+    values: Callable[[int], Values]
 
 
-def _settled(stack: Stack, data: FloatArray, loop: Loop, alpha: FloatArray) -> Found:
-    """The optimum of each machine, or where `settle` does not come to it, the point that was given."""
-    P, u = stack.machines, np.empty(len(alpha))
-    b, rho = np.empty(P), np.ones(P)
-    kind = LinearValues if loop == "linear" else GramValues
-    W = np.zeros((P, data.shape[1])) if kind is LinearValues else None
-    for p in range(P):
-        part, nu = stack.part(p), None if stack.nu is None else float(stack.nu[p])
-        values, y, upper = kind(data, stack.slices(p)), stack.sign[part], stack.upper[part]
-        found = settle(values, y, upper, alpha[part], nu)
-        finer = again(stack, p, data, loop) if found is None else None
+def _over_one_matrix(split: Split, stack: Stack, space: FeatureSpace, upper: FloatArray) -> Rough | None:
+    """The points of all machines from one Gram matrix."""
+    Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
+    K = Z @ Z.T if Z is not None else np.ascontiguousarray(space.centred.dense())
+
+    def values(p: int) -> Values:
+        return GramValues(K, stack.slices(p)) if Z is None else LinearValues(Z, stack.slices(p))
+
+    started = loop_points(split, stack, K, upper, largest(split))
+    if started is None:
+        return None
+    alpha, u, iterations = started
+    P, few = stack.machines, (stack.lengths <= FEW_ROWS) & (u is not None)
+    W = None if Z is None else np.zeros((P, Z.shape[1]))
+    found = Found(alpha, np.full(len(alpha), np.nan) if u is None else u, np.zeros(P), np.ones(P), W)
+    if few.any():
+        set_levels(stack, found, Z)
+    for p in np.flatnonzero(~few).tolist():
+        _settle(stack, p, found, values(p))
+    return Rough(found, iterations, few, values)
+
+
+def set_levels(stack: Stack, found: Found, Z: FloatArray | None) -> None:
+    """b, ρ, and of a linear kernel W and u, that belong to α and u of the loop, all machines at once.
+
+    b is the middle of what rows that may rise ask for, and rows that may fall: at the optimum no other is better. Of a
+    ν-SVM each class has such a level, ρ − b and −ρ − b of u.
+    """
+    alpha, u, sign = found.alpha, found.u, stack.sign
+    if Z is not None and found.W is not None:
+        rows = np.repeat(np.arange(stack.machines), stack.lengths)
+        found.W[:] = sp.csr_array((alpha * sign, stack.places, stack.ends), shape=(len(found.W), len(Z))) @ Z
+        u[:] = np.einsum("ij,ij->i", Z[stack.places], found.W[rows])
+    full, empty = alpha >= stack.upper, alpha <= 0.0
+    rises, falls = np.where(sign > 0.0, ~full, ~empty), np.where(sign > 0.0, ~empty, ~full)
+    if stack.nu is None:
+        found.b[:] = _middle(stack, sign - u, rises, falls)
+        return
+    first, second = (_middle(stack, -u, rises & own, falls & own) for own in (sign > 0.0, sign < 0.0))
+    found.b[:], found.rho[:] = 0.5 * (first + second), 0.5 * (second - first)
+
+
+def _middle(stack: Stack, values: FloatArray, rises: NDArray[np.bool_], falls: NDArray[np.bool_]) -> FloatArray:
+    """The middle between the largest value of the rows that may rise and the smallest of those that may fall: (P,)."""
+    low = stack.largest(np.where(rises, values, -np.inf))
+    high = -stack.largest(np.where(falls, -values, -np.inf))
+    low, high = np.where(np.isfinite(low), low, high), np.where(np.isfinite(high), high, low)
+    return 0.5 * (low + high)
+
+
+def _apart(split: Split, stack: Stack, space: FeatureSpace) -> Rough | None:
+    """The same where each machine has a Gram matrix of its own for its loop."""
+    P, M = stack.machines, len(stack.sign)
+    Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
+    W = None if Z is None else np.zeros((P, Z.shape[1]))
+    found = Found(np.full(M, np.nan), np.full(M, np.nan), np.zeros(P), np.ones(P), W)
+    iterations = np.zeros(P, dtype=np.intp)
+
+    def values(p: int) -> Values:
+        return RowValues(space.gram, stack.slices(p)) if Z is None else LinearValues(Z, stack.slices(p))
+
+    def solve_one(p: int, room: NDArray[np.float32]) -> None:
+        own, one, few = values(p), stack.only(p), stack.lengths[p] <= FEW_ROWS
+        K = space.gram.blocks.rough(own.places, room) if Z is None else Z[own.places] @ Z[own.places].T  # type: ignore[attr-defined]
+        tol = float(tolerances(one, float(K.diagonal().max()))[0])
+        looped = loop_alone(one, K, tol, FINE_ITERATIONS if few else PER_ROW * len(K) + BESIDES)
+        if looped is not None:
+            found.alpha[stack.part(p)], iterations[p] = looped
+            _settle(stack, p, found, own)
+
+    def solve_some(some: slice) -> None:
+        """In one room, since memory takes as long to be touched first as K takes to be made."""
+        room = np.empty(int(np.square(stack.lengths[pairs[some]]).max()) if Z is None else 0, dtype=np.float32)
+        for p in pairs[some].tolist():
+            solve_one(p, room)
+
+    pairs = np.flatnonzero(stack.lengths <= largest(split))
+    in_tiles(solve_some, parts_of(len(pairs)), float(np.square(stack.lengths[pairs], dtype=float).sum()) * ENTRY)
+    return Rough(found, iterations, np.zeros(P, dtype=np.bool_), values)
+
+
+def _settle(stack: Stack, p: int, found: Found, values: Values) -> None:
+    """The optimum of a machine, or where `settle` does not come to it, the point that was given."""
+    part, nu = stack.part(p), None if stack.nu is None else float(stack.nu[p])
+    y, upper, alpha = stack.sign[part], stack.upper[part], found.alpha[part]
+    optimum = settle(values, y, upper, alpha, nu)
+    if optimum is None and nu is None and len(y) <= AGAIN_ROWS:
+        index = np.arange(len(y))
+        finer = loop_alone(stack.only(p), values.block(index, index), AGAIN_TOLERANCE, FINE_ITERATIONS)
         if finer is not None:
-            alpha[part] = finer
-            found = settle(values, y, upper, finer)
-        if found is not None:
-            alpha[part], u[part], b[p], rho[p] = found.alpha, found.u, found.b, found.rho
-        else:
-            u[part], b[p] = as_it_is(values, y, upper, alpha[part])
-            rho[p] = 1.0 if nu is None else np.nan  # which certifies nothing
-        if W is not None and isinstance(values, LinearValues):
-            W[p] = values.w
-    return Found(alpha, u, b, rho, W)
+            found.alpha[part] = alpha = finer[0]
+            optimum = settle(values, y, upper, alpha, nu)
+    if optimum is not None:
+        found.alpha[part], found.u[part], found.b[p], found.rho[p] = optimum.alpha, optimum.u, optimum.b, optimum.rho
+    else:
+        found.u[part], found.b[p] = as_it_is(values, y, upper, alpha)
+        found.rho[p] = 1.0 if nu is None else np.nan  # which certifies nothing
+    if found.W is not None and isinstance(values, LinearValues):
+        found.W[p] = values.w
 
 
 def as_it_is(values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray) -> tuple[FloatArray, float]:

@@ -11,8 +11,6 @@ machine: every point is certified in any case.
 
 Source: Hintermüller, Ito & Kunisch, *The primal-dual active set strategy as a semismooth Newton method*, SIAM J. Optim.
 13 (2002).
-
-Points near the optima of all machines, from LIBSVM's loop, for `settle` to go on from.
 """
 
 from __future__ import annotations
@@ -23,76 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from qpsvm.backends.external.libsvm_ import Loop, fit_classes
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds.certificate import middle
-from qpsvm.many.multiclass.split import REST, Split
-from qpsvm.many.multiclass.stack import Stack, Values
+from qpsvm.many.multiclass.stack import Values
 
-#: Violation of a row at which the loop ends. From here `settle` needs two rounds, which cost less than three digits of
-#: the loop's; ten times as much saves as much in the loop as it takes in `settle`.
-LOOP_TOLERANCE = 1e-2
-#: Iterations of a machine: so many for each row, and so many besides. Most end at half of that; of those that do not,
-#: the loop may take many thousands, where `qpsvm.solve` takes another road.
-PER_ROW, BESIDES = 1, 400
-#: A machine of few rows whose split is not found is looped over again, which costs less than `qpsvm.solve` does: to
-#: this tolerance, with that many iterations.
-FEW_ROWS, FINE_TOLERANCE, FINE_ITERATIONS = 300, 1e-6, 5000
-
-
-#: An α within this share of its bound is at it: of a ν-SVM, whose α are scaled.
-AT_BOUND = 1e-9
-
-
-def loop_points(
-    split: Split, stack: Stack, data: FloatArray, upper: FloatArray, kernel: Loop
-) -> tuple[FloatArray, IntArray] | None:
-    """α of all machines, (M,), and the iterations of each, (P,).
-
-    Shapes: data (r, d), upper (r,).
-    """
-    codes, nu = split.codes[split.order], None if stack.nu is None else float(stack.nu.max())
-    parts, counts, most = [], [], PER_ROW * int(stack.lengths.max()) + BESIDES
-    rest = split.pairs[0, 1] == REST
-    for classes in [(codes == j).astype(int) for j in split.pairs[:, 0].tolist()] if rest else [codes]:
-        found = fit_classes(data, classes, upper, LOOP_TOLERANCE, kernel, most, nu)
-        if found is None:
-            return None
-        support, values, iterations = found
-        whole = np.zeros((len(values), len(data)))
-        whole[:, support] = values
-        counts.append(iterations)
-        if rest:
-            parts.append(whole[0])
-            continue
-        for p, (i, j) in enumerate(split.pairs.tolist()):
-            first, second = stack.slices(p)
-            parts += [whole[j - 1, first], whole[i, second]]
-    alpha = np.concatenate(parts)
-    if stack.nu is not None:
-        alpha *= stack.spread(stack.nu / stack.sums(alpha))
-        alpha[alpha > (1.0 - AT_BOUND) * stack.upper] = np.inf
-    return np.minimum(alpha, stack.upper), np.concatenate(counts)
-
-
-def again(stack: Stack, p: int, data: FloatArray, kernel: Loop) -> FloatArray | None:
-    """α (m,) of one machine of few rows, nearer to the optimum; None of others."""
-    part = stack.part(p)
-    y, places = stack.sign[part], stack.places[part]
-    if len(y) > FEW_ROWS or stack.nu is not None:
-        return None
-    own = data[places] if kernel == "linear" else np.ascontiguousarray(data[places[:, None], places])
-    upper = stack.upper[part]
-    found = fit_classes(own, (y > 0.0).astype(int), upper, FINE_TOLERANCE, kernel, FINE_ITERATIONS)
-    if found is None:
-        return None
-    alpha = np.zeros(len(y))
-    alpha[found[0]] = found[1][0]
-    return np.minimum(alpha, upper)
-
-
-#: Guesses. From LIBSVM's points at a tolerance of 1e-2 two are usual, and five rare.
+#: Guesses. From the loop's points at a tolerance of 1e-2 two are usual, and five rare.
 ROUNDS = 12
 #: A row within so much of its margin, in units of that, is on it: rounding.
 TOUCHING = 1e-10
@@ -100,6 +34,8 @@ TOUCHING = 1e-10
 JOINING = 8
 #: More free rows than the first guess had, by this factor and so many, are no guess any more.
 GROWTH, SLACK = 3, 30
+#: Free rows up to which a system is solved afresh in every round: beyond, others take less.
+MOST_FREE = 500
 #: α up to this share of the largest are rounding, and their samples no support vectors.
 NOISE = float(np.finfo(np.float64).eps)
 #: A sum below this share of its parts is 0 but for rounding.
@@ -126,7 +62,7 @@ def settle(
     full = alpha >= upper
     free = (alpha > 0.0) & ~full
     bounded = upper * y
-    most = min(values.rank + 1, GROWTH * int(np.count_nonzero(free)) + SLACK)
+    most = min(values.rank + 1, GROWTH * int(np.count_nonzero(free)) + SLACK, MOST_FREE)
     for _ in range(ROUNDS):
         F, B = free.nonzero()[0], full.nonzero()[0]
         if len(F) > most:

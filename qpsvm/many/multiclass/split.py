@@ -6,7 +6,7 @@ The rows that take part are kept in the order of their classes, so that those of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -31,7 +31,7 @@ from qpsvm.space.kernels.space import FeatureSpace
 SHARED_BY_PAIRS, SHARED_BY_ALL = 1500, CACHE_ROWS
 #: The class that a machine of one against all others is against.
 REST = -1
-#: Rows up to which one Gram matrix of all is made at once: 200 MB, as much as LIBSVM keeps by default.
+#: Rows up to which pairs of classes share one Gram matrix: 200 MB, as much as LIBSVM keeps by default.
 MOST_ROWS = 5000
 
 
@@ -155,32 +155,22 @@ class Split:
 
     @property
     def apart(self) -> bool:
-        """Whether there are more rows than one Gram matrix is made of."""
-        return len(self.order) > MOST_ROWS
+        """Whether there are more rows than one Gram matrix is made of; one that is given is there already."""
+        given = isinstance(self.kernel, Precomputed)
+        return len(self.order) > MOST_ROWS and self.pairs[0, 1] != REST and not given
 
-    @property
-    def largest(self) -> int:
-        """How many rows the largest machine has."""
+    @cached_property
+    def lengths(self) -> IntArray:
+        """How many rows each machine has: (P,)."""
+        counts = np.diff(self.ends)
         if self.pairs[0, 1] == REST:
-            return len(self.order)
-        return int(np.partition(np.diff(self.ends), -2)[-2:].sum())
+            return np.full(self.k, len(self.order))
+        return np.asarray(counts[self.pairs].sum(axis=1))
 
     @property
     def rows_in_all(self) -> int:
         """The sum of the rows of all machines."""
         return len(self.pairs) * len(self.order) if self.pairs[0, 1] == REST else (self.k - 1) * len(self.order)
-
-    def alone(self, p: int) -> tuple[Split, IntArray]:
-        """One machine of a pair, as a split of two classes, and the caller's rows (m,) that are its samples."""
-        rows = np.sort(self.order[self.places(p)[0]])
-        X = self.X[rows]
-        part = replace(
-            self, X=X[:, rows] if isinstance(self.kernel, Precomputed) else X, labels=self.labels[self.pairs[p]],
-            codes=(self.codes[rows] == self.pairs[p, 1]).astype(np.intp), pairs=np.array([[0, 1]]),
-            parameters={name: of_rows(value, self.n, rows) for name, value in self.parameters.items()},
-            weight=self.weight[rows], spaces={},
-        )  # fmt: skip
-        return part, rows
 
     @property
     def kernel_is_linear(self) -> bool:

@@ -15,6 +15,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.data.samples import shares_of
 from qpsvm.machines.nu_svm import largest_nu
 from qpsvm.many.multiclass.split import REST, Split
+from qpsvm.space.operators import Operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,15 @@ class Stack:
     def lengths(self) -> IntArray:
         """How many rows each machine has: (P,)."""
         return np.diff(self.ends)
+
+    def only(self, p: int) -> Stack:
+        """One machine."""
+        part, one = self.part(p), slice(p, p + 1)
+        nu = None if self.nu is None else self.nu[one]
+        ends = self.ends[p : p + 2] - self.ends[p]
+        return Stack(
+            self.begins[one], self.counts[one], ends, self.sign[part], self.upper[part], self.curvature[part], nu
+        )
 
     def slices(self, p: int) -> tuple[slice, ...]:
         """Where the rows of a machine are in `Split.order`."""
@@ -100,11 +110,14 @@ def with_squares(stack: Stack) -> Stack:
 def with_shares(stack: Stack, nu: float) -> Stack:
     """The same rows for ν-SVMs, where U are weights: U becomes their shares, and ν at most what the classes allow."""
     upper, most = np.empty_like(stack.upper), np.empty(stack.machines)
-    for p in range(stack.machines):
+    alike = bool((stack.upper == stack.upper[0]).all())
+    known: dict[tuple[int, ...], tuple[FloatArray, float]] = {}
+    for p, counts in enumerate(map(tuple, stack.counts.tolist())):
         part = stack.part(p)
-        s, y = stack.upper[part], stack.sign[part]
-        upper[part] = shares_of(s)
-        most[p] = largest_nu(s, y)
+        if not alike or len(counts) == 1 or counts not in known:  # equal weights make equal shares
+            s = stack.upper[part]
+            known[counts] = shares_of(s), float(largest_nu(s, stack.sign[part]))
+        upper[part], most[p] = known[counts]
     return replace(stack, upper=upper, nu=np.minimum(nu, most))
 
 
@@ -148,6 +161,36 @@ class GramValues(Values):
         """One sum, class by class."""
         chosen = self.places[support]
         return np.concatenate([beta @ self.K[chosen, part] for part in self.parts])
+
+
+class RowValues(Values):
+    """Of a kernel's matrix, (r, r), of which only the rows that are asked for are made, and kept."""
+
+    def __init__(self, gram: Operator, parts: tuple[slice, ...]) -> None:
+        super().__init__(parts)
+        self.gram, self.made = gram, np.empty((0, len(self.places)))
+        self.index = np.full(len(self.places), -1)
+
+    def _rows(self, rows: IntArray) -> IntArray:
+        """Where some rows are in `made`."""
+        missing = rows[self.index[rows] < 0]
+        if len(missing):
+            self.index[missing] = len(self.made) + np.arange(len(missing))
+            self.made = np.concatenate([self.made, self.gram.block(self.places[missing], self.places)])
+        return self.index[rows]
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Read off rows."""
+        index = self._rows(rows)
+        found: FloatArray = self.made[index[:, None], columns]
+        return found
+
+    def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
+        """One sum."""
+        index = self._rows(support)
+        weights = np.zeros(len(self.made))  # of rows that were made for others, too: to copy some takes longer
+        weights[index] = beta
+        return np.asarray(weights @ self.made)
 
 
 class LinearValues(Values):

@@ -5,9 +5,11 @@ stall the loop goes on to the next tolerance, from where they have come to, unti
 loop, though: from any of its points they converge, the sooner the fewer rows can move. So while it runs they are the
 first of its rivals (`floor`), by
 
-    (BASE.1)  e_v F w + m(e_r F w + e_F F³):  m steps on F rows; w = n where whole rows of K are kept, else F
+    (BASE.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows
 
-The compiled loop goes on from any point, on K in single precision. LIBSVM's begins anew, so it runs but once.
+The u of the loop and of the steps is rough, but on F. It is made anew in double precision where that matters, before
+the steps and after them, and more steps follow if the target was not reached. The compiled loop goes on from any point,
+so it can be stopped at any time. LIBSVM's begins anew, and runs but once.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.floor import within
 from qpsvm.solvers.kernel.initial_sets import rough_margin
-from qpsvm.solvers.kernel.kernel_rows import KernelRows
 from qpsvm.solvers.kernel.loop import Samples, by_itself
 from qpsvm.solvers.kernel.newton_step import moving_rows, newton_polish
 from qpsvm.solvers.kernel.nystrom import SingleArray
+from qpsvm.solvers.kernel.streamed import Streamed
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF
 
@@ -41,20 +43,18 @@ class Settings:
     first: float = 1e-3
     finer: float = 0.1
     last: float = 1e-6
-    #: Seconds of an entry of K in double precision, of one that is read again, and of a factorisation in units of F³;
-    #: the steps that are expected.
-    value: float = 4e-9
-    entry: float = 2e-9
-    cube: float = 1e-11
+    #: e_s, e_r and e_F of (BASE.1), in seconds, and m.
+    streamed: float = 1.5e-9
+    square: float = 30e-9
+    cube: float = 2e-11
     steps: int = 4
-    #: Whole rows are kept of so many bytes at most, and of this share of all rows. And K itself, for the loop.
-    memory: float = 2e8
-    few: float = 0.12
+    #: Bytes of K in single precision, where the loop cannot evaluate its rows itself.
     stored: float = 4e8
     #: Newton steps after the loop may take so many times their forecast, or what the loop has taken; and these seconds.
     patience: float = 3.0
     at_once: float = 0.02
     most: int = 40
+    refreshes: int = 3
 
 
 SETTINGS = Settings()
@@ -76,9 +76,6 @@ class Search(Protocol):
     def keep(self, engine: str, point: DualPoint | None) -> bool:
         """Keep a point if it is the best; whether that ends the search."""
 
-    def newton(self, engine: str, point: DualPoint, reach: float, most: int) -> bool:
-        """Newton steps on a working set, from a point."""
-
     def measured(self, beta: FloatArray) -> DualPoint:
         """The point of a feasible β (n,)."""
 
@@ -97,10 +94,11 @@ class WholeLoop:
         self._engines = engines
         self.spent, self.least, self.left, self._tol = 0.0, 0.0, float("inf"), SETTINGS.first
         self.point: DualPoint | None = engines.best if engines.used != "none" else None
-        self._rows: KernelRows | None = None
         self._data: SingleArray | Samples | None = None
-        n = engines.problem.n
-        self.resumes = core.compiled is not None and 4.0 * n * n <= min(SETTINGS.stored, 0.5 * available_memory())
+        blocks, n = engines.blocks, engines.problem.n
+        self._sampled = blocks.single and blocks.samples is not None and by_itself(engines.problem)
+        stored = min(SETTINGS.stored, 0.5 * available_memory()) >= 4.0 * n * n
+        self.resumes = core.compiled is not None and (self._sampled or stored)
 
     @property
     def able(self) -> bool:
@@ -116,7 +114,7 @@ class WholeLoop:
         clock, before = effort.clock, self.spent
         began = clock.seconds
         if self._data is None:
-            self._data = self._matrix() if self.resumes else self._samples()
+            self._data = self._samples() if self._sampled or not self.resumes else self._matrix()
             seconds += clock.seconds - began
         while not effort.over() and self._data is not None:
             with within(effort, seconds - (clock.seconds - began)):
@@ -147,7 +145,6 @@ class WholeLoop:
         found = engines.effort.loop(problem, self._data, self._tol, start=start, u=u)  # type: ignore[arg-type]
         self.point = engines.measured(found.beta) if found.u is None else problem.point(found.beta, found.u)
         engines.effort.report("loop", problem.n, self.point.gap)
-        engines.keep("libsvm", self.point)
         return found.finished or not engines.effort.late()
 
     def _moving(self) -> int:
@@ -159,13 +156,8 @@ class WholeLoop:
         if self.point is None:
             return SETTINGS.at_once
         F, n = self._moving(), self._engines.problem.n
-        width = n if self._whole(F) else F
-        new = max(F - (0 if self._rows is None else self._rows.made), 0)
-        return new * width * SETTINGS.value + SETTINGS.steps * (F * width * SETTINGS.entry + SETTINGS.cube * F**3)
-
-    def _whole(self, F: int) -> bool:
-        n = self._engines.problem.n
-        return SETTINGS.few * n >= F and SETTINGS.memory >= 8.0 * F * n
+        each = SETTINGS.streamed * n * F + SETTINGS.square * F * F + SETTINGS.cube * F**3
+        return SETTINGS.steps * each
 
     def _polish(self) -> bool:
         """Newton steps after the loop has ended."""
@@ -176,28 +168,20 @@ class WholeLoop:
 
     def newton(self) -> bool:
         """Newton steps from where the loop stands; whether they solved."""
-        engines, point = self._engines, self.point
-        assert point is not None
-        F = self._moving()
-        if not self._whole(F):
-            engines.newton("libsvm", point, 0.0, engines.problem.n)
-            return bool(engines.best.gap <= engines.target)
-        blocks, effort, problem, target = engines.blocks, engines.effort, engines.problem, engines.target
-        if self._rows is None:
-            self._rows = KernelRows(blocks, F + F // 4)
-        for _ in range(2):
-            polished = newton_polish(self._rows, problem, point.beta, target, SETTINGS.most, point.u, effort.late)  # type: ignore[arg-type]
+        assert self.point is not None
+        engines, point = self._engines, self._exactly(self.point)
+        effort, problem, target = engines.effort, engines.problem, engines.target
+        K = Streamed(engines.blocks)
+        for _ in range(SETTINGS.refreshes):
+            polished = newton_polish(K, problem, point.beta, target, SETTINGS.most, point.u, effort.late)
             effort.newton_steps += polished.steps
-            point = polished.point
+            point = polished.point if polished.point.gap > target else self._exactly(polished.point)
             effort.report("Newton", polished.largest, point.gap)
-            if point.gap > target or effort.late():
-                break
-            point = self._exactly(point)
-            if point.gap <= target:
+            if polished.point.gap > target or point.gap <= target or effort.late():
                 break
         self.point = point
         engines.keep("libsvm", point)
-        return engines.best.gap <= target
+        return bool(engines.best.gap <= target)
 
     def _exactly(self, point: DualPoint) -> DualPoint:
         """The point with u in double precision, wherever that matters."""

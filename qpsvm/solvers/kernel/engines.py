@@ -73,6 +73,9 @@ FEW = Plan((Stage(3e-3, 300),))
 #: A band: loose until the rows are the right ones.
 BAND = Plan((Stage(1e-2), Stage(LOOP_TOL)), rough=True, again=LOOP_TOL)
 
+#: Rows from which on a subsample may save the making of the whole matrix: the compiled loop over it is done before.
+FEW_FROM = 1200
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -218,7 +221,7 @@ class Engines:
         return self.best.gap <= self.target or self.effort.late()
 
     def _small(self) -> None:
-        few = self.problem.n > EXACT_ROWS and self.blocks.whole is None and self.blocks.single
+        few = self.problem.n > FEW_FROM and self.blocks.whole is None and self.blocks.single
         worth = few and self.problem.signed
         initial = subsample(self.blocks, self.problem, self.effort) if worth else None
         if initial is None or not self.keep("few", self._solve_from(initial, FEW)):
@@ -248,6 +251,8 @@ class Engines:
         loop, problem, blocks, effort = WholeLoop(self), self.problem, self.blocks, self.effort
         if loop.resumes:
             race(loop, [Rival("newton", loop.newton_seconds, loop.newton, again=True)], effort)
+            if self.best.gap > self.target:
+                self.keep("libsvm", loop.point)
             return
         estimate = self._as_estimate(SETTINGS.trusted_gap) if started else None
         estimate = estimate or self.estimate or nystrom_estimate(blocks, problem, effort)
@@ -262,6 +267,8 @@ class Engines:
             return Rival(name, lambda: costs[name], lambda: bool(runs[name](estimate)) and self.best.gap <= self.target)
 
         race(loop, [rival(name) for name in sorted(costs, key=lambda name: costs[name])], effort)
+        if self.best.gap > self.target:
+            self.keep("libsvm", loop.point)
 
     def whole_gram(self) -> None:
         """`gram`, where it ends in time."""

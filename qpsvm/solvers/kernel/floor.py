@@ -92,7 +92,7 @@ def race(baseline: Baseline, rivals: Iterable[Rival], effort: Effort) -> bool:
             if not seconds <= baseline.left or (wanted > 0.0 and not baseline.resumes):
                 break
             if wanted > 0.0:
-                if baseline.go(max(wanted, SHARE * baseline.spent)):
+                if baseline.go(max(wanted, baseline.spent)):
                     return True
                 continue
             began = effort.clock.seconds

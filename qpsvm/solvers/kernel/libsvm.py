@@ -40,7 +40,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.child_process import is_child, when_hurried
 from qpsvm.base.resources.progress import Clock
-from qpsvm.solvers.kernel.dual import Edges, KernelDual
+from qpsvm.solvers.kernel.dual import ON_KINK, Edges, KernelDual
 from qpsvm.solvers.shared.stopping import AT_ONCE, MOST_ITERATIONS, run_sliced
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
@@ -141,7 +141,10 @@ def libsvm_loop(
     tubed = problem.mass is not None and problem.kinked and own == 0.0
     if tubed and float(np.abs(raw.beta).sum()) < (1.0 - LESS) * (problem.mass or 0.0):
         problem = problem.with_tube(Edges(0.0))  # (KDUAL.8): no tube is needed
-    return LoopResult(problem.balanced(raw.beta), raw.iterations, raw.finished)
+    near = ON_KINK * (problem.high - problem.low)  # of an end: the share of a ν-machine is rounded downwards
+    beta = np.where(problem.high - raw.beta <= near, problem.high, raw.beta)
+    beta = np.where(beta - problem.low <= near, problem.low, beta)
+    return LoopResult(problem.balanced(beta), raw.iterations, raw.finished)
 
 
 def loop_with_fixed_rows(

@@ -12,13 +12,13 @@ equations. It looks at the clock and the interrupt key while it runs, and ends w
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qpsvm import core
+from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.progress import Clock
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
@@ -28,28 +28,32 @@ from qpsvm.space.kernels.functions import RBF, Linear, Polynomial
 
 #: Rows whose even spread says roughly what that of all rows has for u.
 LANDMARKS = 100
+
 #: Bytes of kernel rows in single precision that may be kept: SVC's own default.
 CACHE_BYTES = 200_000_000
 
 
-class Samples(NamedTuple):
-    """Samples X (n, d) and their kernel, whose rows are evaluated in single precision as they are needed."""
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples X (n, d) and their kernel, whose rows are evaluated in single precision as they are needed.
+
+    They are kept from run to run, so that a loop goes on where it was stopped.
+    """
 
     kernel: RBF | Polynomial | Linear
     X: FloatArray
     cache_bytes: int = CACHE_BYTES
 
-    def scaled(self) -> tuple[NDArray[np.float32], int, int, float]:
-        """What `core/c/loop_values.h` takes: a (n, d), d, p, which is 0 for an RBF kernel, and c₀."""
-        X, kernel = self.X, self.kernel
+    @remembered
+    def rows(self) -> Any:
+        """As `core/c/loop_values.h` has them: from a (n, d), p, which is 0 for an RBF kernel, and c₀."""
+        X, kernel, degree, offset = self.X, self.kernel, 1, 0.0
         if isinstance(kernel, RBF):
-            X = (X - np.add.reduce(X) / max(len(X), 1)) * math.sqrt(kernel.gamma)  # type: ignore[arg-type]
-            degree, offset = 0, 0.0
-        elif isinstance(kernel, Linear):
-            degree, offset = 1, 0.0
-        else:
+            X, degree = (X - np.add.reduce(X) / max(len(X), 1)) * math.sqrt(kernel.gamma), 0  # type: ignore[arg-type]
+        elif isinstance(kernel, Polynomial):
             X, degree, offset = X * math.sqrt(kernel.gamma), int(kernel.degree), kernel.coef0  # type: ignore[arg-type]
-        return np.ascontiguousarray(X, dtype=np.float32), X.shape[1], degree, offset
+        single = np.ascontiguousarray(X, dtype=np.float32)
+        return core.compiled.loop_rows(single, *X.shape, degree, offset, self.cache_bytes)
 
 
 def working_set_loop(
@@ -115,13 +119,13 @@ def _compiled(
     tube = None
     if problem.mass is None and problem.kinked:
         tube = np.ascontiguousarray(np.broadcast_to(problem.tube, (problem.n,)), dtype=np.float64)
-    most = 0 if clock.stopped() else most or MOST_ITERATIONS
+    most = 0 if clock.stopped() else MOST_ITERATIONS if most is None else most
     told = (
         beta, g, np.ascontiguousarray(problem.low), np.ascontiguousarray(problem.high), tube,
         1 if problem.mass is None else 2, known, tol, most, clock.stopped,
     )  # fmt: skip
     if isinstance(data, Samples):
-        iterations, _, finished = core.compiled.loop_over_samples(*data.scaled(), data.cache_bytes, told)
+        iterations, _, finished = core.compiled.loop_over_rows(data.rows, told)
     else:
         iterations, _, finished = core.compiled.loop_over_matrix(data, told)
     return LoopResult(problem.balanced(beta), iterations, bool(finished), problem.level - g)

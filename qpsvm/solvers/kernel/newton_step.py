@@ -59,6 +59,7 @@ from scipy.linalg import lapack
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, KernelDual, spread_over
+from qpsvm.solvers.kernel.streamed import Streamed
 from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
 
 #: Rounds of holding and releasing: nearly always fewer than five are needed. And most corrections (KBOX.4).
@@ -209,7 +210,7 @@ class Polished:
 
 
 def newton_polish(
-    K: FloatArray,
+    K: FloatArray | Streamed,
     problem: KernelDual,
     beta: FloatArray,
     target: float,
@@ -281,8 +282,10 @@ def most_moving(problem: KernelDual, beta: FloatArray) -> int:
     return CROWD * free + CROWD_ROWS
 
 
-def product(K: FloatArray, x: FloatArray, support: IntArray) -> FloatArray:
+def product(K: FloatArray | Streamed, x: FloatArray, support: IntArray) -> FloatArray:
     """Kx (n,) for x (n,) that is zero outside `support`; in strips, of which no copy leaves the cache."""
+    if isinstance(K, Streamed):
+        return K.product(support, x[support])
     if len(support) > GATHER_SHARE * len(K):
         full: FloatArray = K @ x
         return full
@@ -294,24 +297,23 @@ def product(K: FloatArray, x: FloatArray, support: IntArray) -> FloatArray:
             rows = support[parts[k]][some]
             sums[k] += np.dot(x[rows], K[rows])
 
-    in_tiles(add, range(len(parts)), _seconds(K, support))
+    in_tiles(add, range(len(parts)), NUMBER_SECONDS * len(support) * len(K))
     return np.asarray(sums.sum(axis=0))
 
 
-def part_of(K: FloatArray, rows: IntArray) -> FloatArray:
+def part_of(K: FloatArray | Streamed, rows: IntArray) -> FloatArray:
     """K[rows][:, rows], (r, r): two takes, of rows and then of columns, are twice as fast as one of entries."""
+    if isinstance(K, Streamed):
+        return K.square(rows)
+    if len(rows) == len(K):
+        return K
     block = np.empty((len(rows), len(rows)))
 
     def fill(some: slice) -> None:
         block[some] = K[rows[some]].take(rows, axis=1)
 
-    in_tiles(fill, strips(len(rows), GATHERED), _seconds(K, rows))
+    in_tiles(fill, strips(len(rows), GATHERED), NUMBER_SECONDS * len(rows) * len(K))
     return block
-
-
-def _seconds(K: FloatArray, rows: IntArray) -> float:
-    """What one core takes to gather some rows, roughly; 0 where they are made one after another."""
-    return NUMBER_SECONDS * len(rows) * len(K) if isinstance(K, np.ndarray) else 0.0
 
 
 def _sides(low: FloatArray) -> FloatArray | None:
@@ -329,7 +331,7 @@ class _Step:
     image: FloatArray
     length: float
     violation: float
-    K: FloatArray | None = None
+    K: FloatArray | Streamed | None = None
 
     def taken(self, problem: KernelDual, point: DualPoint) -> DualPoint:
         beta = point.beta.copy()
@@ -345,10 +347,10 @@ class _Step:
 
 
 def _step(
-    K: FloatArray, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
+    K: FloatArray | Streamed, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
 ) -> _Step | None:
     """One direction; None where it does not descend or K_FF has no factor."""
-    block = K if len(rows) == len(K) else part_of(K, rows)
+    block = part_of(K, rows)
     r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
@@ -363,6 +365,8 @@ def _step(
     spread = np.zeros(problem.n)
     spread[rows] = d
     image = product(K, spread, rows)
+    if isinstance(K, Streamed):
+        image[rows] = block @ d
     descent, curvature = float(r @ d), float(d @ image[rows])
     if not descent > 0 or not np.isfinite(curvature):
         return None

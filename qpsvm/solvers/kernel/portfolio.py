@@ -40,6 +40,7 @@ The gap does not change, and the support is as small as it can be.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -317,7 +318,8 @@ def _solve(
     if not (problem.total or problem.divided) and (not problem.total_penalty > 0.0 or not np.ptp(problem.level)):
         return problem.with_tube(Edges(0.0)).nothing(), "none", None  # β = 0, and b is what all targets are
     unit = unit_of(blocks, problem)
-    shift = float(np.median(problem.level)) if problem.total == 0.0 else 0.0  # moves b alone
+    middle = problem.n // 2
+    shift = float(np.partition(problem.level, middle)[middle]) if problem.total == 0.0 else 0.0  # moves b alone
     scaled = KernelDual(
         problem.high / unit, (problem.level - shift) / unit, problem.low / unit, problem.tube / unit,
         total=problem.total / unit, mass=None if problem.mass is None else problem.mass / unit,
@@ -391,8 +393,12 @@ def _some(n: int) -> IntArray:
 
 def _spread(values: FloatArray) -> float:
     """The standard deviation of some numbers (n,), whose squares may overflow."""
-    size = float(np.abs(values).max(initial=0.0))
-    return size * float((values / size).std()) if size > 0.0 else 0.0
+    size = float(np.maximum.reduce(np.abs(values), initial=0.0))
+    if not size > 0.0:
+        return 0.0
+    apart = values / size
+    apart -= np.add.reduce(apart) / len(apart)
+    return size * math.sqrt(float(apart @ apart) / len(apart))
 
 
 def _merged(problem: KernelDual, ties: Ties) -> KernelDual:

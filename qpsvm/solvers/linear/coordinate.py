@@ -56,13 +56,14 @@ NUMBER_BYTES = 45.0
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """w (d,), b, α (n,), the passes made, and whether LIBLINEAR's own test was met."""
+    """w (d,), b, α (n,), the passes made, whether the loop's own test was met, and Zᵀα (d + 1,), where it is known."""
 
     w: FloatArray
     b: float
     alpha: FloatArray
     iterations: int
     finished: bool
+    gradient: FloatArray | None = None
 
 
 def is_loaded() -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +27,7 @@ from qpsvm.base.arrays.frozen import repeated, total
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.base.resources.progress import Clock
+from qpsvm.program.costs import NUMBER, descent_seconds, is_wide, newton_seconds
 from qpsvm.program.losses import PerRow
 from qpsvm.solvers.linear.coordinate import (
     Descent,
@@ -41,37 +43,10 @@ from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.working_set import is_large
 from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Budget
 
-#: Seconds of a run of the compiled loop, of a number in a pass, and the numbers that a row's own work is worth.
-RUN, NUMBER, ROW = 3e-4, 1e-9, 16
-#: Passes, whole ones that those of few rows add up to: where columns are not few, so many rows for each; else at least
-#: so many, and more with how far a row's α can move its own margin, up to a reach beyond which they lead nowhere.
-WIDE_PASSES, ROWS_PER_COLUMN, LEAST_PASSES, REACH_PASSES, MOST_REACH = 60.0, 4, 10.0, 5.0, 15.0
-#: Seconds of the Newton steps: of a call; of their passes, for each number in X; of their systems, for each number in
-#: at most so many rows and each column; where there are too many columns for a factor, for each number.
-CALL, PASS, STEP, STEP_ROWS, WIDE = 4e-3, 1e-8, 1e-9, 3000, 2e-6
 #: Passes before anything is foretold; in how many parts of what Newton steps would take it is asked again; the most.
 FIRST_PASSES, PARTS, MOST_PASSES = 16, 4, 1000
 #: Goals that the compiled loop is given, one after the other: what it takes for the gap is not yet the gap.
 GOALS = 3
-
-
-def newton_seconds(n: int, d: int, entries: int) -> float:
-    """Seconds that Newton steps take from the beginning, for n rows of d columns with so many numbers."""
-    if d > min(SETTINGS.direct_columns, n):
-        return CALL + WIDE * entries
-    return CALL + PASS * entries + STEP * min(n, STEP_ROWS) * d * entries / max(n, 1)
-
-
-def is_wide(n: int, d: int) -> bool:
-    """Whether there are columns enough for coordinate descent to end soon whatever C is."""
-    return n <= ROWS_PER_COLUMN * d
-
-
-def descent_seconds(n: int, d: int, entries: int, reach: float) -> float:
-    """The same of coordinate descent, where the mean of C‖(x, 1)‖² is `reach`; infinite where it leads nowhere."""
-    wide = is_wide(n, d)
-    passes = WIDE_PASSES if wide else LEAST_PASSES + REACH_PASSES * reach
-    return RUN + NUMBER * (entries + ROW * n) * passes if wide or reach <= MOST_REACH else math.inf
 
 
 @dataclass
@@ -90,6 +65,8 @@ class Pace:
         """After so much work more, with this gap."""
         gained = math.log(self.gap / gap) if 0.0 < gap < self.gap < math.inf else 0.0
         self.work, self.gap = self.work + work, gap
+        if not math.isfinite(gap):
+            return False
         if self.work < 0.5 * self.rival:
             return True
         return gained > 0.0 and work * math.log(gap / self.goal) / gained < self.rival
@@ -103,7 +80,7 @@ def goes_first(problem: RowProblem) -> bool:
     if core.compiled is not None:
         size = rows.n, rows.d, numbers_of(X)
         reach = 0.0 if is_wide(rows.n, rows.d) else _reach(problem)
-        return descent_seconds(*size, reach) < newton_seconds(*size)
+        return descent_seconds(*size, reach) < newton_seconds(*size, losses.endless)
     if is_large(rows.n, rows.d) or not _has_task(problem):
         return False
     if not is_loaded() and numbers_of(X) < SETTINGS.coordinate_worth_importing:
@@ -124,8 +101,11 @@ def _reach(problem: RowProblem) -> float:
     """The mean of C‖(x, 1)‖²."""
     losses = problem.losses
     penalty = 1.0 / mean(losses.curvature) if losses.endless else losses.jump
-    squares = problem.rows.column_squares()
-    return penalty * float(squares[: -1 if problem.free_intercept else None].sum()) / max(problem.rows.n, 1)
+    rows = problem.rows
+    squares = rows.source.sum_of_squares() / max(rows.n, 1) - (
+        0.0 if rows.mean is None else float(rows.mean @ rows.mean)
+    )
+    return penalty * (max(squares, 0.0) + (0.0 if problem.free_intercept else rows.unit))
 
 
 def most_reach(n: int) -> float:
@@ -170,6 +150,7 @@ class Run:
     def __init__(self, problem: RowProblem, X: Matrix, tol: float, budget: Budget) -> None:
         rows, losses, self.goal = problem.rows, problem.losses, tol
         self._budget, self._free = budget, problem.free_intercept
+        self._y, self._unit = rows.y, rows.unit
         if sp.issparse(X):
             X = X.tocsr()
             table = X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(X.indices.dtype, copy=False)
@@ -185,33 +166,36 @@ class Run:
             square = max(float(np.vdot(self._table[0], self._table[0])) / max(rows.n, 1), np.finfo(np.float64).tiny)
         self._square, self._b = square, 0.0
         self._alpha, self._w = np.zeros(rows.n), np.zeros(rows.d)
-        rival = newton_seconds(rows.n, rows.d, numbers_of(X)) / NUMBER
+        rival = newton_seconds(rows.n, rows.d, numbers_of(X), losses.endless) / NUMBER
         self._pace = Pace(rival, tol)
 
     def descent(self) -> Descent:
         """Passes until the goal is met, or until Newton steps are foretold to be sooner."""
         budget, pace, made, done = self._budget, self._pace, 0, False
         pace.goal = self.goal
-        most, work = FIRST_PASSES, MOST_ITERATIONS
-        while budget.spent() is None:
-            most = min(most, MOST_PASSES - made if budget.most is None else budget.most - budget.steps)
+        clock, most, work = budget.clock, FIRST_PASSES, MOST_ITERATIONS
+        stopped = partial(
+            clock.stopped, 0.0 if clock.limit is None else SETTINGS.coordinate_share * max(clock.left, 0.0)
+        )
+        while budget.spent() is None and not stopped():
+            most = min(most, MOST_PASSES - made)
+            most = most if budget.most is None else min(most, budget.most - budget.steps)
             self._b, passes, worked, done, gap, dual = core.compiled.descend(
                 *self._table, *self._rows, self._alpha, self._w, self._square, self._free,
-                self._b if self._free else 0.0, most, work,
-                self.goal, budget.clock.stopped,
+                self._b if self._free else 0.0, most, work, self.goal, stopped,
             )  # fmt: skip
             made += passes
             budget.steps += passes
             size = max(abs(dual + gap), abs(dual))
-            if done or not pace.goes_on(worked, gap / size if size > 0.0 else math.inf):
+            if done or made >= MOST_PASSES or not pace.goes_on(worked, gap / size if size > 0.0 else math.inf):
                 break
-            if made >= MOST_PASSES:
-                break
-            most, work = MOST_PASSES - made, int(pace.rival / PARTS)
-        return Descent(self._w, self._b, self._alpha, made, done)
+            most, work = MOST_PASSES, int(pace.rival / PARTS)
+        gradient = np.append(self._w, self._unit * float(self._y @ self._alpha))
+        return Descent(self._w, self._b, self._alpha, made, done, gradient)
 
 
 def _numbers(value: PerRow) -> FloatArray:
+    """One number for all rows, or one a row, as the loop reads them: (1,) or (n,)."""
     return np.ascontiguousarray(value, dtype=np.float64).reshape(-1)
 
 
@@ -263,4 +247,4 @@ def _measured(problem: RowProblem, found: Descent) -> Point:
         moved = low if np.isinf(high) else low + (high - low) / 2
         W[-1] += moved
         r -= moved * rows.y
-    return separated(problem, Point(W, found.alpha, r, 0.0, 0.0, losses.warm_sigma))
+    return separated(problem, Point(W, found.alpha, r, 0.0, 0.0, losses.warm_sigma), found.gradient)

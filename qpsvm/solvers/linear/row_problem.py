@@ -293,13 +293,20 @@ class Point:
         return relative_gap(self.gap, self.dual + self.gap, self.dual)
 
 
-def certified(problem: RowProblem, pair: Point) -> Point:
-    """A pair with α made feasible for (ALM.1), and the gap (ALM.5) that it then has."""
+def certified(problem: RowProblem, pair: Point, gradient: FloatArray | None = None) -> Point:
+    """A pair with α made feasible for (ALM.1), and the gap (ALM.5) that it then has.
+
+    `gradient` is Zᵀα, (d + 1,), of the pair's α, where that is known.
+    """
     W, alpha = pair.W, pair.alpha
     if problem.free_intercept:
         alpha = balanced(alpha, problem.rows.y, problem.losses, float(problem.offset[-1]))
+    if gradient is None:
+        gradient = problem.rows.own_gradient(alpha)
+    elif len(moved := np.flatnonzero(alpha != pair.alpha)):
+        gradient = gradient + problem.rows.own_gradient(alpha[moved] - pair.alpha[moved], moved)
     reduced_gradient, mismatch, worth = problem.rows.comm.sums(
-        problem.rows.own_gradient(alpha), problem.losses.mismatch(alpha, pair.slack), problem.losses.worth(alpha)
+        gradient, problem.losses.mismatch(alpha, pair.slack), problem.losses.worth(alpha)
     )
     reduced_gradient = reduced_gradient + problem.offset
     residual, complementarity, half = problem.measures(
@@ -308,9 +315,9 @@ def certified(problem: RowProblem, pair: Point) -> Point:
     return Point(W, alpha, pair.slack, problem.dual(worth, half), residual + complementarity, pair.sigma)
 
 
-def separated(problem: RowProblem, pair: Point) -> Point:
+def separated(problem: RowProblem, pair: Point, gradient: FloatArray | None = None) -> Point:
     """`certified`, or where rows all but reach their margin the same with W stretched by (ALM.7)."""
-    found = certified(problem, pair)
+    found = certified(problem, pair, gradient)
     if not problem.losses.hinges or problem.offset[-1]:
         return found
     depth = problem.rows.comm.max(float(pair.slack.max(initial=-np.inf)))
@@ -318,7 +325,7 @@ def separated(problem: RowProblem, pair: Point) -> Point:
         return found
     growth = (1.0 + SETTINGS.separation) / (1.0 - depth)
     slack = 1.0 - growth * (1.0 - pair.slack)
-    stretched = certified(problem, replace(pair, W=growth * pair.W, slack=slack))
+    stretched = certified(problem, replace(pair, W=growth * pair.W, slack=slack), gradient)
     return stretched if stretched.gap < found.gap else found
 
 

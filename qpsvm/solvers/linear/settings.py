@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from qpsvm.program.costs import FACTORED_COLUMNS
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -54,8 +56,8 @@ class Settings:
     separation: float = 1e-13
 
     # --- newton_step: the Newton systems
-    # Most columns for which H is factored. Beyond, a factor costs more than some hundred products with the rows.
-    direct_columns: int = 1500
+    # Most columns for which H is factored.
+    direct_columns: int = FACTORED_COLUMNS
     # Most free rows for which (NEWTON.2) is factored, where H is not.
     direct_rows: int = 600
     # Most rows in the pool of `WideNewton`; beyond, it is begun anew.

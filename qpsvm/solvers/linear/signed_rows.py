@@ -192,8 +192,6 @@ def _middle(source: RowSource) -> tuple[FloatArray, FloatArray]:
         mean = source.means()
         return mean, np.sqrt(Centred(source, mean).column_squares() / source.n)
     sample = source.take(slice(None, None, stride))
-    if comm.serial:
-        return sample.mean(axis=0), sample.std(axis=0)
     sums, count = comm.sums(sample.sum(axis=0), len(sample))
     mean = sums / count
     away = sample - mean  # a new array: the sample may be a view of rows that somebody keeps

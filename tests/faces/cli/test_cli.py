@@ -522,10 +522,10 @@ sys.exit(main(sys.argv[2:]))
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="address space is read as on Linux")
-@pytest.mark.parametrize(("room", "named"), [(20, "more memory"), (200, "does not fit into the memory")])
+@pytest.mark.parametrize(("room", "named"), [(20, "more memory"), (170, "does not fit into the memory")])
 def test_a_limited_address_space_ends_in_a_sentence(tmp_path, room, named):
     path = tmp_path / "long.csv"
-    path.write_text("x,y\n" + "1,0\n" * 8_000_000)  # 32 MB of text, which become 64 MB of X beside 128 MB of columns
+    path.write_text("x,y\n" + "1,0\n" * 4_000_000)  # 16 MB of text, which become 32 MB of X beside 64 MB of columns
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(room), "solve", str(path), "--target", "y"], capture_output=True, text=True
     )

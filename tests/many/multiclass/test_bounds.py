@@ -112,9 +112,8 @@ def test_optimal_is_the_truth(machine):
         given = {"machine": machine, "parameters": own, "kernel": kernel, "sample_weight": weight}
         together = qpsvm.many.multiclass.solve_pairs(X, codes, np.arange(codes.max() + 1), **given)
         machines = together.results._make.split
-        stack = stacked(machines, C * machines.weight[machines.order])
-        if machine == "NuSVM":
-            stack = with_shares(stack, nu)
+        weights = machines.weight[machines.order]
+        stack = stacked(machines, C * weights) if machine == "CSVM" else with_shares(stacked(machines, weights), nu)
         alone, dense = set(together.results._known), np.abs(together.coef.toarray())
         alpha = np.concatenate([
             dense[p, machines.order[stack.places[stack.part(p)]]] for p in range(stack.machines)

@@ -9,13 +9,12 @@ import pytest
 
 from qpsvm import core
 from qpsvm.base.resources import progress
-from qpsvm.solvers.kernel import baseline as kernel_baseline
 from qpsvm.solvers.kernel.baseline import WholeLoop
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import Engines
 from qpsvm.solvers.kernel.floor import SHARE, Rival, race, within
-from qpsvm.solvers.kernel.kernel_rows import KernelRows
+from qpsvm.solvers.kernel.streamed import Streamed
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF
 
@@ -144,10 +143,7 @@ def noisy(n: int, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 300.0])
-@pytest.mark.parametrize("few", [0.0, 1.0])
-def test_the_baseline_solves(monkeypatch: pytest.MonkeyPatch, C: float, few: float) -> None:
-    """By whole rows of K, and by a working set; from the loop's points on, whatever Newton steps made of them."""
-    monkeypatch.setattr(kernel_baseline, "SETTINGS", kernel_baseline.Settings(few=few))
+def test_the_baseline_solves(C: float) -> None:
     X, y = noisy(700)
     engines = Engines(KernelBlocks(RBF(0.3), X), KernelDual.of_hinges(y, np.full(len(y), C)), 1e-6, Effort())
     loop = WholeLoop(engines)
@@ -165,16 +161,14 @@ def test_newton_steps_that_get_nowhere_leave_it_to_the_loop(monkeypatch: pytest.
     nowhere: Callable[[], bool] = lambda: False  # noqa: E731
     monkeypatch.setattr(loop, "newton", nowhere)
     race(loop, [Rival("newton", loop.newton_seconds, nowhere, again=True)], engines.effort)
-    assert engines.best.gap <= 1e-3
+    assert loop.point is not None
+    assert loop.point.gap <= 1e-3
 
 
-def test_rows_are_made_as_they_are_asked_for() -> None:
+def test_nothing_is_kept_of_what_newton_steps_read() -> None:
     X, _ = noisy(90)
-    rows, K = KernelRows(KernelBlocks(RBF(0.3), X), 1), RBF(0.3)(X, X)
-    x = np.where(np.arange(90) % 7, 0.0, 1.0)
-    for some in (np.array([5]), np.arange(40, 3, -1), np.array([5, 60, 5]), np.arange(90)):
-        np.testing.assert_allclose(rows.take(some), K[some], rtol=1e-12)
-        np.testing.assert_allclose(rows[some], K[some], rtol=1e-12)
-    assert rows.made == 90
-    assert len(rows) == rows.trace() == 90
-    np.testing.assert_allclose(rows @ x, K @ x, rtol=1e-12)
+    streamed, K = Streamed(KernelBlocks(RBF(0.3), X)), RBF(0.3)(X, X)
+    for some in (np.array([5]), np.arange(40, 3, -1), np.array([5, 60]), np.arange(90)):
+        np.testing.assert_allclose(streamed.square(some), K[np.ix_(some, some)], rtol=1e-12)
+        np.testing.assert_allclose(streamed.product(some, some + 1.0), (some + 1.0) @ K[some], atol=1e-5 * some.sum())
+    assert len(streamed) == streamed.trace() == 90
