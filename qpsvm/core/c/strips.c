@@ -8,7 +8,7 @@
 
 /* Tiles of rows in a strip, its columns, and its features, in bytes; features packed, and rows mirrored, at a time. */
 #define STRIP_TILES 40
-#define STRIP_COLUMNS 256
+#define STRIP_COLUMNS 512
 #define FEATURE_BYTES 2048
 #define PACKED 32
 #define MIRRORED 192

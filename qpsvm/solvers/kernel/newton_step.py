@@ -183,12 +183,14 @@ def product(K: FloatArray | Streamed, x: FloatArray, support: IntArray) -> Float
             rows = support[parts[k]][some]
             sums[k] += np.dot(x[rows], K[rows])
 
-    in_tiles(add, range(len(parts)), _seconds(K, support))
+    in_tiles(add, range(len(parts)), NUMBER_SECONDS * len(support) * len(K))
     return np.asarray(sums.sum(axis=0))
 
 
-def part_of(K: FloatArray, rows: IntArray) -> FloatArray:
+def part_of(K: FloatArray | Streamed, rows: IntArray) -> FloatArray:
     """K[rows][:, rows], (r, r): two takes, of rows and then of columns, are twice as fast as one of entries."""
+    if isinstance(K, Streamed):
+        return K.square(rows)
     if len(rows) == len(K):
         return K
     block = np.empty((len(rows), len(rows)))
@@ -196,13 +198,8 @@ def part_of(K: FloatArray, rows: IntArray) -> FloatArray:
     def fill(some: slice) -> None:
         block[some] = K[rows[some]].take(rows, axis=1)
 
-    in_tiles(fill, strips(len(rows), GATHERED), _seconds(K, rows))
+    in_tiles(fill, strips(len(rows), GATHERED), NUMBER_SECONDS * len(rows) * len(K))
     return block
-
-
-def _seconds(K: FloatArray, rows: IntArray) -> float:
-    """What one core takes to gather some rows, roughly; 0 where they are made one after another."""
-    return NUMBER_SECONDS * len(rows) * len(K) if isinstance(K, np.ndarray) else 0.0
 
 
 def _sides(low: FloatArray) -> FloatArray | None:
@@ -239,7 +236,7 @@ def _step(
     K: FloatArray | Streamed, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
 ) -> _Step | None:
     """One direction; None where it does not descend or K_FF has no factor."""
-    block = K.square(rows) if isinstance(K, Streamed) else part_of(K, rows)
+    block = part_of(K, rows)
     r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
