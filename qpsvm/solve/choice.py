@@ -242,7 +242,7 @@ def size_of(problem: Problem) -> Size:
         entries = round(entries / every * svm.mix.nnz) if sparse else n * d
     known = linear and entries <= MOST_REACHED and not is_wide(n, d)
     reach = _reach(problem) if known else float("inf")
-    stakes = _stakes(problem) if linear and n <= FEW_ROWS else 0.0
+    stakes = _stakes(problem) if linear and n <= FEW_ROWS and problem.comm.serial else 0.0
     smooth = svm.curved and not svm.bounded
     return Size(n, d, entries, sparse, linear, svm.all_hard, reach, stakes, svm.homogeneous, samples, smooth)
 
