@@ -292,7 +292,8 @@ def _solved(
     if file is not None:
         states = {"keep": file.keep, "begun": file.state}
         request = replace(request, options={**request.options, **states})
-    budgeted = backend == "auto" and problem.space.is_linear and problem.comm.serial and not request.asks
+    named = not isinstance(backend, str) or backend != "auto"
+    budgeted = not named and problem.space.is_linear and problem.comm.serial and not request.asks
     return _best(problem, _choices(problem, backend, form, request), request, budgeted)
 
 

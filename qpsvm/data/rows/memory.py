@@ -129,8 +129,13 @@ class ArrayRows(RowSource):
         return self._parts[0]
 
     def sum_of_squares(self) -> float:
-        stored = (part.data if self.is_sparse else part.ravel(order="K") for part in self._parts)
-        return self.comm.sum(sum(float(values @ values) for values in stored))
+        if self.is_sparse:
+            return self.comm.sum(float(sum(part.data @ part.data for part in self._parts)))
+        one = len(self._parts) == 1 and self.comm.serial
+        if not one or self._parts[0].dtype != np.float64:  # squares of other numbers overflow, or are rounded
+            return super().sum_of_squares()
+        values = self._parts[0].ravel(order="K")
+        return float(values @ values)
 
     @property
     def entries(self) -> int:

@@ -377,6 +377,8 @@ def _sides(beta: FloatArray, r: FloatArray) -> FloatArray:
 def _crossing(points: FloatArray, weights: FloatArray | None, level: float, common: float | None) -> float:
     """The middle of where the sum of the weights of smaller points reaches a level."""
     m = len(points)
+    if not m or not level < np.inf:
+        raise FloatingPointError("bounds that are 0 or infinite in the units of the problem")
     if common is not None:
         k = level / common
         whole = round(k)

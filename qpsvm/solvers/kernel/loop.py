@@ -124,11 +124,14 @@ def _compiled(
         beta, g, np.ascontiguousarray(problem.low), np.ascontiguousarray(problem.high), tube,
         1 if problem.mass is None else 2, known, tol, most, clock.stopped,
     )  # fmt: skip
-    if isinstance(data, Samples):
-        iterations, _, finished = core.compiled.loop_over_rows(data.rows, told)
-    else:
-        by_rows = data if data.flags.c_contiguous or data.strides[1] == data.itemsize else data.T  # K = Kᵀ
-        iterations, _, finished = core.compiled.loop_over_matrix(by_rows, told)
+    try:
+        if isinstance(data, Samples):
+            iterations, _, finished = core.compiled.loop_over_rows(data.rows, told)
+        else:
+            by_rows = data if data.flags.c_contiguous or data.strides[1] == data.itemsize else data.T  # K = Kᵀ
+            iterations, _, finished = core.compiled.loop_over_matrix(by_rows, told)
+    except ValueError as error:  # a start that is no number
+        raise FloatingPointError(str(error)) from error
     return LoopResult(problem.balanced(beta), iterations, bool(finished), problem.level - g)
 
 
