@@ -47,6 +47,8 @@ from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Budget
 FIRST_PASSES, PARTS, MOST_PASSES = 16, 4, 1000
 #: Goals that the compiled loop is given, one after the other: what it takes for the gap is not yet the gap.
 GOALS = 3
+#: Seconds of all Newton steps that nobody feels: from a pair that is good already, a few of them reach rounding.
+NEXT_TO_NOTHING = 5e-3
 
 
 @dataclass
@@ -126,6 +128,19 @@ def coordinate_point(problem: RowProblem, tol: float, budget: Budget) -> Point |
     return _judged(problem, _by_liblinear(problem, X, tol, budget), budget)
 
 
+def rival_seconds(problem: RowProblem, X: Matrix) -> float:
+    """What Newton steps would take."""
+    rows = problem.rows
+    return newton_seconds(rows.n, rows.d, numbers_of(X), problem.losses.endless, sp.issparse(X))
+
+
+def is_cheap(problem: RowProblem) -> bool:
+    """Whether Newton steps to rounding, from near, cost next to nothing: of a smooth loss, and small systems."""
+    X = problem.rows.source.whole
+    smooth = problem.losses.endless or bool(np.any(problem.losses.curvature))
+    return smooth and X is not None and rival_seconds(problem, X) <= NEXT_TO_NOTHING
+
+
 def _compiled_point(problem: RowProblem, X: Matrix, tol: float, budget: Budget) -> Point | None:
     """By the compiled loop; again for a smaller goal where what it takes for the gap is not yet the gap."""
     run, best = Run(problem, X, tol, budget), None
@@ -166,8 +181,7 @@ class Run:
             square = max(float(np.vdot(self._table[0], self._table[0])) / max(rows.n, 1), np.finfo(np.float64).tiny)
         self._square, self._b = square, 0.0
         self._alpha, self._w = np.zeros(rows.n), np.zeros(rows.d)
-        rival = newton_seconds(rows.n, rows.d, numbers_of(X), losses.endless, sp.issparse(X)) / NUMBER
-        self._pace = Pace(rival, tol)
+        self._pace = Pace(rival_seconds(problem, X) / NUMBER, tol)
 
     def descent(self) -> Descent:
         """Passes until the goal is met, or until Newton steps are foretold to be sooner."""

@@ -38,11 +38,15 @@ from qpsvm.base.resources.progress import say_progress
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.descent import as_start, coordinate_point, goes_first
+from qpsvm.solvers.linear.descent import as_start, coordinate_point, goes_first, is_cheap
 from qpsvm.solvers.linear.row_problem import SAMPLE, Point, RowLosses, RowProblem, Start, mean_over
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.working_set import Estimate, is_large, solve_large
 from qpsvm.solvers.shared.stopping import Budget, StopReason
+
+
+#: A pair that is good to the usual tolerance is made good to rounding where that is cheap, in so many steps.
+USUAL, FINE, FEW_STEPS = 1e-6, 1e-18, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,6 +277,8 @@ def _run(
     found = coordinate_point(problem, tol, budget) if by_coordinates else None
     if found is not None:
         reason = "converged" if found.relative_gap <= tol else budget.spent()
+        if reason == "converged" and tol <= USUAL and is_cheap(problem):
+            found = _finished(problem, found, budget)
         if reason is not None:
             return found, reason, "coordinate"
         first = as_start(problem, found)
@@ -281,6 +287,15 @@ def _run(
         return point, reason, used
     best = found if found.relative_gap < point.relative_gap else point
     return best, reason, "coordinate and newton"
+
+
+def _finished(problem: RowProblem, found: Point, budget: Budget) -> Point:
+    """A few Newton steps from a good pair towards rounding; the better one."""
+    most = budget.most
+    budget.most = budget.steps + FEW_STEPS if most is None else min(most, budget.steps + FEW_STEPS)
+    fine = _by_newton(problem, as_start(problem, found), FINE, budget)[0]
+    budget.most = most
+    return fine if fine.relative_gap < found.relative_gap else found
 
 
 def _by_newton(
