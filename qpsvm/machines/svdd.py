@@ -110,7 +110,7 @@ class SVDD(Enclosing):
     >>> import numpy as np
     >>> import qpsvm
     >>> result = qpsvm.solve(qpsvm.SVDD([[0.0, 0.0], [2.0, 0.0], [1.0, 0.5]], nu=0.1))
-    >>> print(result.centre.round(6), round(result.radius, 6), result.kkt["kind"])
+    >>> print(result.centre.round(6) + 0.0, round(result.radius, 6), result.kkt["kind"])
     [1. 0.] 1.0 ['boundary' 'boundary' 'inside']
     >>> X = np.random.default_rng(0).standard_normal((60, 2))
     >>> result = qpsvm.solve(qpsvm.SVDD(X + 1e6, nu=0.2))

@@ -44,7 +44,6 @@ from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.working_set import Estimate, is_large, solve_large
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 
-
 #: A pair that is good to the usual tolerance is made good to rounding where that is cheap, in so many steps.
 USUAL, FINE, FEW_STEPS = 1e-6, 1e-18, 5
 
