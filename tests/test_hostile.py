@@ -15,7 +15,7 @@ from proof import EPS, Task, verify
 import qpsvm
 from qpsvm import RBF, Linear
 from qpsvm.backends import get
-from qpsvm.solve.choice import machine_traits
+from qpsvm.backends.abilities import machine_traits
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::qpsvm.InaccurateWarning")
 

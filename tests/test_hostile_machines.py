@@ -11,7 +11,7 @@ from hostile import hostile_machine
 import qpsvm
 from qpsvm import RBF
 from qpsvm.backends import get
-from qpsvm.solve.choice import machine_traits
+from qpsvm.backends.abilities import machine_traits
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::qpsvm.InaccurateWarning")]
 

@@ -18,10 +18,10 @@ from sklearn.datasets import make_moons
 
 import qpsvm
 from qpsvm.backends import REGISTRY, everyone, get
-from qpsvm.backends.abilities import Abilities
+from qpsvm.backends.abilities import Abilities, machine_traits
 from qpsvm.derivation.registry import STEPS
 from qpsvm.machines.problem.machine import Machine
-from qpsvm.solve.choice import choices, machine_traits
+from qpsvm.solve.choice import choices
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CHOOSE = (DOCS / "choose.md").read_text(encoding="utf-8")
@@ -174,7 +174,7 @@ def problems_of_the_page() -> dict[str, tuple[str, qpsvm.Problem]]:
     few, many = samples(100, 5), samples(4200, 2)
     return {
         "with a hundred rows": ("kernel_newton", qpsvm.CSVM(*few)),
-        "with thousands": ("interior_point", qpsvm.CSVM(*samples(2000, 5))),
+        "with thousands": ("augmented_lagrangian", qpsvm.CSVM(*samples(2000, 5))),
         "with many more": ("augmented_lagrangian", qpsvm.CSVM(*samples(200_000, 10))),
         "with more features than rows": ("kernel_newton", qpsvm.CSVM(*samples(60, 200))),
         "with a kernel it is": ("kernel_newton", qpsvm.CSVM(*few, kernel="rbf")),

@@ -13,9 +13,8 @@ from benchmarks.solvers.base import Entrant, Point, Rung, Said, point_of
 from benchmarks.tasks import Machine, Task, Variant
 from benchmarks.threads import ALL
 from qpsvm import backends
-from qpsvm.backends.abilities import Form, Traits
+from qpsvm.backends.abilities import Form, Traits, machine_traits
 from qpsvm.program.solution import Solver, Status
-from qpsvm.solve.choice import machine_traits
 
 #: Rows of the machines whose traits are asked for: any will do.
 FEW_ROWS = 2

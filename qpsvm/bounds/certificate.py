@@ -29,7 +29,7 @@ from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.program.losses import block_terms, gap_term, largest_in_block, loss
-from qpsvm.program.svm_dual import SVMDual
+from qpsvm.program.svm_dual import Group, SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
@@ -352,3 +352,13 @@ def kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
     """w = Σ_j c_j φ(x_j) for c (n,), as w(α) where c = β, or what is left of β in a positive part."""
     u = space.centred @ coef  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
     return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # what is below 0 is rounding
+
+
+def multiplier(point: Certificate, group: Group) -> float:
+    """μ of a group: one of the margins, or else the intercept over the rows computed with."""
+    return point.multipliers.get(group.multiplier, point.level)
+
+
+def weighs(point: Certificate) -> bool:
+    """Whether w is anything but exactly 0."""
+    return bool((point.coef if point.w is None else point.w).any())

@@ -48,9 +48,9 @@ from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, length_above
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.bounds.certificate import BLOCK, Certificate, Gap
+from qpsvm.bounds.certificate import BLOCK, Certificate, Gap, multiplier, weighs
 from qpsvm.bounds.screening import entry_by_entry, row_radii
-from qpsvm.program.losses import block_sums, block_terms, gap_term, largest_in_block, loss
+from qpsvm.program.losses import block_sums, block_terms, gap_term, largest_in_block, loss, two_lines
 from qpsvm.program.svm_dual import Group, Part, SVMDual
 
 #: A few roundings, where it does not pay to count them.
@@ -86,7 +86,7 @@ class Bounds:
         common = common_value(point.margin)
         margin = point.margin[rows] if common is None else common
         t: FloatArray
-        if self.svm.mirrored and not self._weighs(point):  # f is b, and t is rounded once
+        if self.svm.mirrored and not weighs(point):  # f is b, and t is rounded once
             t = margin - self.svm.sign[rows] * point.level
             return t, UNIT * np.abs(t) + point.level_radius + self.svm.margin_radius(point.multipliers, rows)
         t = margin - point.yf[rows]
@@ -254,11 +254,6 @@ class Bounds:
         size = np.abs(column)
         return self.comm.all(bool(((size == 1.0) | (size == 0.0)).all()))
 
-    @staticmethod
-    def _weighs(point: Certificate) -> bool:
-        """Whether w is anything but exactly 0."""
-        return bool((point.coef if point.w is None else point.w).any())
-
     def _idle(self, point: Certificate, rows: IntArray) -> bool:
         """Whether w is exactly 0, and every product with α or its room is one with 0, so that none has underflowed.
 
@@ -266,7 +261,7 @@ class Bounds:
         """
         t, r = self.slack(point, rows)
         nothing = (t == 0.0) & (r == 0.0) | (point.alpha[rows] == 0.0) & (t + r <= 0.0)
-        return not self._weighs(point) and self.comm.all(bool(nothing.all()))
+        return not weighs(point) and self.comm.all(bool(nothing.all()))
 
     def _of_blocks(self, point: Certificate, rows: IntArray | slice, t: FloatArray, r: FloatArray) -> FloatArray:
         """(COUNT.3) of the blocks that some rows (r,) make up, (LOSS.5): (B,)."""
@@ -446,17 +441,3 @@ class Bounds:
             support = point.coef.nonzero()[0]
             error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(terms + 8)) - error, 0.0))
-
-
-def two_lines(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) -> FloatArray:
-    """(COUNT.3) of rows with δ = 0 and U < ∞: g is the larger of two lines, one rising in t and one falling. (r,).
-
-    Exactly 0 where α = 0 and t ≤ −r, or α = U and t ≥ r.
-    """
-    found: FloatArray = np.maximum((upper - a) * (t + r), a * (r - t))  # (CERT.1)
-    return found
-
-
-def multiplier(point: Certificate, group: Group) -> float:
-    """μ of a group: one of the margins, or else the intercept over the rows computed with."""
-    return point.multipliers.get(group.multiplier, point.level)

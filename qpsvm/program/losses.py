@@ -49,6 +49,15 @@ def loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
     return found
 
 
+def two_lines(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) -> FloatArray:
+    """(COUNT.3) of rows with δ = 0 and U < ∞: g is the larger of two lines, one rising in t and one falling. (r,).
+
+    Exactly 0 where α = 0 and t ≤ −r, or α = U and t ≥ r.
+    """
+    found: FloatArray = np.maximum((upper - a) * (t + r), a * (r - t))  # (CERT.1)
+    return found
+
+
 def gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
     """g of (LOSS.3): no term is negative, and none is a difference of large numbers."""
     room, hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)

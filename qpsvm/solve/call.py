@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm import backends
+from qpsvm.backends.abilities import machine_traits, size_of
 from qpsvm.backends.base import COMMON_OPTIONS, Backend
 from qpsvm.backends.contract import Compiled, Limits
 from qpsvm.base.arrays.checks import as_flag, as_tolerance
@@ -45,10 +46,8 @@ from qpsvm.solve.choice import (
     budget,
     choices,
     in_seconds,
-    machine_traits,
     not_started,
     patience,
-    size_of,
 )
 
 if TYPE_CHECKING:

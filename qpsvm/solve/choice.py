@@ -33,10 +33,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, cast
 
-import numpy as np
-
-from qpsvm import backends, core
-from qpsvm.backends.abilities import Traits, traits_of
+from qpsvm import backends
+from qpsvm.backends.abilities import Traits, machine_traits, size_of
 from qpsvm.backends.base import Backend, with_import
 from qpsvm.backends.contract import Limits, on_dual
 from qpsvm.base.arrays.types import FloatArray
@@ -47,14 +45,11 @@ from qpsvm.bounds.polish import FEW_ROWS as POLISHED_ROWS
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.machine import Machine, R
 from qpsvm.machines.problem.parameters import Form
-from qpsvm.program.costs import FEW_ROWS, Cost, Size, is_wide
+from qpsvm.program.costs import Cost, Size
 from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.space.kernels.feature_map import FeatureMap
 
-#: Numbers in X up to which the mean of ‖x_i‖² is asked for: where there are more, the first choice does not need it.
-MOST_REACHED = 1_000_000
 #: Rows up to which exact methods take the dense dual.
 DENSE_ROWS = 4000
 #: So many times as long as the first choice took may all its followers take together, and as the solver took its
@@ -229,47 +224,6 @@ def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choic
             yield waiting.popleft()
         yield choice
     yield from waiting
-
-
-def size_of(problem: Problem) -> Size:
-    """What the cost of a problem follows from."""
-    linear, mapped, svm = problem.space.is_linear, isinstance(problem.kernel, FeatureMap), problem.outlined
-    X = problem.space.samples if mapped else problem.samples
-    n, sparse, entries, samples = len(problem.labels), X.is_sparse, X.entries, 0
-    every, d = problem.space.samples.shape if mapped else problem.X.shape
-    if svm.mix is not None:  # a row has the entries of all its samples
-        n, samples = svm.mix.shape
-        entries = round(entries / every * svm.mix.nnz) if sparse else n * d
-    known = linear and entries <= MOST_REACHED and not is_wide(n, d)
-    reach = _reach(problem) if known else float("inf")
-    stakes = _stakes(problem) if linear and n <= FEW_ROWS and problem.comm.serial else 0.0
-    smooth = svm.curved and not svm.bounded
-    return Size(n, d, entries, sparse, linear, svm.all_hard, reach, stakes, svm.homogeneous, samples, smooth)
-
-
-def _reach(problem: Problem) -> float:
-    """`Size.reach`; infinite where α has no bound, or where the compiled core is missing, of all but plain hinges."""
-    svm = problem.outlined
-    free = any(not group.ridge for group in svm.groups)
-    if core.compiled is None and (free or svm.curved or not svm.plain or svm.common_level != 1.0):
-        return float("inf")
-    if not svm.bounded and not svm.curved:
-        return float("inf")
-    penalty = float(np.mean(svm.upper)) if svm.bounded else 1.0 / float(np.mean(svm.curvature))
-    return penalty * (problem.space.scale + (1.0 if svm.penalised else 0.0))
-
-
-def _stakes(problem: Problem) -> float:
-    """κ ΣC_i where α is bounded, κ Σ1/δ_i of curved losses, else 0."""
-    svm = problem.outlined
-    if not svm.bounded and not (svm.curved and bool((svm.curvature > 0.0).all())):
-        return 0.0
-    return float(np.add.reduce(svm.upper if svm.bounded else 1.0 / svm.curvature)) * problem.space.scale
-
-
-def machine_traits(problem: Problem) -> Traits:
-    """The traits of a problem's dual, without a look at its Gram matrix."""
-    return traits_of(problem.outlined, problem.space.is_linear)
 
 
 def patience(seconds: float) -> float:

@@ -13,9 +13,8 @@ from matrix import FORMS, SAMPLES
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge
 from qpsvm.backends import REGISTRY, everyone, get
-from qpsvm.backends.abilities import ALL, ANYTHING, IN_WORDS, Abilities, Machines, traits_of
+from qpsvm.backends.abilities import ALL, ANYTHING, IN_WORDS, Abilities, Machines, machine_traits, traits_of
 from qpsvm.program.svm_dual import Group, SVMDual
-from qpsvm.solve.choice import machine_traits
 from qpsvm.space.operators import Diagonal
 
 X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y

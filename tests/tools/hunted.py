@@ -13,7 +13,7 @@ from sklearn import datasets
 
 from qpsvm import RBF, Linear, Polynomial
 from qpsvm.backends import get
-from qpsvm.solve.choice import machine_traits
+from qpsvm.backends.abilities import machine_traits
 
 #: Scales, prices and weights are between 10^−DECADES and 10^DECADES.
 DECADES = 8.0

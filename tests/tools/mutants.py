@@ -69,7 +69,7 @@ MUTANTS = [
         ROUNDING,
     ),
     Mutant("bounds/gap_bounds.py", "float(ends.sum()) * (1.0 + gamma(len(a) + 16))", "float(ends.sum())", ROUNDING),
-    Mutant("bounds/gap_bounds.py", "(upper - a) * (t + r), a * (r - t))", "(upper - a) * t, -a * t)", ROUNDING),
+    Mutant("program/losses.py", "(upper - a) * (t + r), a * (r - t))", "(upper - a) * t, -a * t)", ROUNDING),
     Mutant(
         "bounds/gap_bounds.py", "gap_term(a, t + r, upper, curvature)", "gap_term(a, t, upper, curvature)", ROUNDING
     ),

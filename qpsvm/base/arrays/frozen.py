@@ -1,7 +1,7 @@
 """Arrays that nobody may write to: what is kept and handed out says so, and an order to change it in place is an error.
 
 An array of ours is frozen itself. A caller's is left as it is: what is kept of it is a view that is frozen. The same
-for whole objects: frozen dataclasses, and properties that are computed once.
+for whole objects: frozen dataclasses, and properties that are computed once; and their abstract classes.
 
 Vectors that are one number n times take the memory of one, and are known to be constant by their strides.
 """
@@ -9,6 +9,7 @@ Vectors that are one number n times take the memory of one, and are known to be 
 from __future__ import annotations
 
 import struct
+from abc import ABCMeta
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from typing import Any, TypeVar, overload
@@ -23,6 +24,15 @@ T = TypeVar("T")
 V = TypeVar("V", covariant=True)
 #: Types of values that hold no array: the usual ones, and those of this library that were met.
 PLAIN: set[type] = {float, int, bool, str, type(None), np.float64}
+
+
+class Abstract(ABCMeta):
+    """The type of abstract classes of this library, of which objects are told by their type, as others are.
+
+    `ABCMeta` looks into its registry, in Python, each time that somebody asks `isinstance`.
+    """
+
+    __instancecheck__ = type.__instancecheck__
 
 
 def parts_of_array(array: Matrix) -> list[Any]:

@@ -19,8 +19,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.abstract import Abstract
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import Abstract, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.limits import check_memory

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 from qpsvm import backends
+from qpsvm.backends.abilities import machine_traits
 from qpsvm.faces.play.machines import MACHINES, Parameter, toy
-from qpsvm.solve.choice import machine_traits
 from qpsvm.space.kernels.functions import FUNCTIONS, RBF, Kernel, Linear
 from qpsvm.space.kernels.functions import KERNELS as KERNEL_KINDS
 

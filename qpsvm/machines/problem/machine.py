@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.abstract import Abstract
-from qpsvm.base.arrays.frozen import PLAIN, freeze_all, read_only, remembered
+from qpsvm.base.arrays.frozen import PLAIN, Abstract, freeze_all, read_only, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
 from qpsvm.base.html import Cell, table
@@ -261,9 +260,7 @@ class Machine(Generic[R], metaclass=Abstract):
             kept: Intercept = "penalised" if self.intercept == "penalised" else None
             space = FeatureSpace(self.kernel, self.user_rows.behind(X), kept, self.psd)
             if kept and space.computed_intercept is None:
-                raise UnsupportedError(
-                    "constraints with a penalised intercept take a kernel that is positive semidefinite"
-                )
+                raise UnsupportedError("constraints and a penalised intercept take a positive semidefinite kernel")
             return space
         if self.mapped and isinstance(self.kernel, FeatureMap):
             X = Mapped(as_row_source(X), self.kernel)  # (MAP.1)
@@ -347,9 +344,7 @@ class Machine(Generic[R], metaclass=Abstract):
 
         Examples
         --------
-        Whatever the units of X, the mean diagonal of P is 1:
-
-        >>> import qpsvm
+        >>> import qpsvm  # whatever the units of X, the mean diagonal of P is 1
         >>> scaled = qpsvm.CSVM([[0.0], [2e6]], [0, 1], C=1e-12).solver_qp("dual")
         >>> print(round(scaled.qp.P.mean_diagonal(), 6))
         1.0
@@ -396,9 +391,7 @@ class Machine(Generic[R], metaclass=Abstract):
 
         Examples
         --------
-        The optimum of a neighbouring C is feasible here, but no answer yet:
-
-        >>> import qpsvm
+        >>> import qpsvm  # the optimum of a neighbouring C is feasible, but no answer yet
         >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
         >>> near = qpsvm.solve(qpsvm.CSVM(X, y, C=0.1))
         >>> candidate = qpsvm.CSVM(X, y, C=1).at(near.alpha)

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from qpsvm import backends
+from qpsvm.backends.abilities import machine_traits, size_of
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Limits
 from qpsvm.backends.own.sequential_dual_ import NAME as JOINT
@@ -35,7 +36,6 @@ from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.all_in_one_attempt import general_backends
 from qpsvm.solve.call import solve
-from qpsvm.solve.choice import machine_traits, size_of
 
 #: Seconds that a textbook method gets where no time limit is given.
 STUDY_SECONDS = 5.0

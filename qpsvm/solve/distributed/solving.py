@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.backends import RESUMABLE, get
+from qpsvm.backends.abilities import machine_traits
 from qpsvm.base.arrays.frozen import bare, made
 from qpsvm.base.errors import ClusterError
 from qpsvm.base.resources.progress import held, noted, say, say_progress
@@ -35,7 +36,7 @@ from qpsvm.machines import Problem
 from qpsvm.machines.problem.parameters import Form
 from qpsvm.machines.problem.replaced import outlined
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.solve.choice import Request, machine_traits
+from qpsvm.solve.choice import Request
 from qpsvm.solve.distributed.member import Order, SpreadResult, cut, in_order, solve_share
 from qpsvm.solve.distributed.placing import Placed, check_parts, chosen_client, place
 from qpsvm.solve.distributed.run import LOOK, Lost, Member, OnState, Settings, Spread, ask, wait_a_little, workers_of

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.abstract import Abstract
 from qpsvm.base.arrays.checks import FEW_VALUES
+from qpsvm.base.arrays.frozen import Abstract
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError, DataTypeError

@@ -16,9 +16,8 @@ from typing import Any, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.abstract import Abstract
 from qpsvm.base.arrays.checks import as_real_vector
-from qpsvm.base.arrays.frozen import freeze_parts, times
+from qpsvm.base.arrays.frozen import Abstract, freeze_parts, times
 from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown

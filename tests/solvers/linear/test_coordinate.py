@@ -13,9 +13,10 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm import core
 from qpsvm.backends import get
+from qpsvm.backends.abilities import size_of
 from qpsvm.base.resources.communicator import SERIAL, crossing
 from qpsvm.data.rows import as_row_source
-from qpsvm.solve.choice import choices, size_of
+from qpsvm.solve.choice import choices
 from qpsvm.solvers.linear import coordinate
 from qpsvm.solvers.linear import descent as coordinate_start
 from qpsvm.solvers.linear.coordinate import Descent, compiled_train, descend, lengthened, passes

@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from exact_dual import Stated, faults
 
 import qpsvm
-from qpsvm.backends.abilities import traits_of
+from qpsvm.backends.abilities import size_of, traits_of
 from qpsvm.backends.own.augmented_lagrangian_ import AugmentedLagrangianBackend
 from qpsvm.backends.own.views import linear_rows
 from qpsvm.base.arrays.frozen import repeated
 from qpsvm.data.rows import as_row_source
 from qpsvm.program.losses import per_row
-from qpsvm.solve.choice import choices, size_of
+from qpsvm.solve.choice import choices
 from qpsvm.solvers.linear import coordinate, working_set
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.coordinate import SQUARED_HINGE_DUAL, descend, passes, task_of
