@@ -13,6 +13,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.data.rows import RowSource
 from qpsvm.many.multiclass.bulk import solve_in_bulk, solves
+from qpsvm.many.multiclass.loops import FEW_ROWS
 from qpsvm.many.multiclass.one_by_one import TOLERANCE, solve_each
 from qpsvm.many.multiclass.split import Split, split
 from qpsvm.many.multiclass.squared_hinge import solve_squared, solves_squared
@@ -59,7 +60,8 @@ def solve_machines(
     starts = _starts(machines, start)
     if machines.is_stored:
         return solve_each(machines, starts, n_jobs, options)
-    if solves(machines, options):
+    alone = len(machines.pairs) == 1 and machines.n > FEW_ROWS  # as any other problem
+    if not alone and solves(machines, options):
         tol = as_tolerance(options.get("tol", TOLERANCE))
         limit = options.get("time_limit")
         together = solve_in_bulk(machines, tol, limit)
