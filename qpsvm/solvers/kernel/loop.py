@@ -130,8 +130,10 @@ def _compiled(
         else:
             by_rows = data if data.flags.c_contiguous or data.strides[1] == data.itemsize else data.T  # K = Kᵀ
             iterations, _, finished = core.compiled.loop_over_matrix(by_rows, told)
-    except ValueError as error:  # a start that is no number
-        raise FloatingPointError(str(error)) from error
+    except ValueError as error:
+        if np.isfinite(beta).all() and (tube is None or np.isfinite(tube).all()):
+            raise
+        raise FloatingPointError(str(error)) from error  # a start that is no number
     return LoopResult(problem.balanced(beta), iterations, bool(finished), problem.level - g)
 
 
