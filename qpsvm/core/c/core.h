@@ -25,6 +25,11 @@ extern PyMethodDef loop_parts_methods[];
 extern PyMethodDef moments_methods[];
 extern PyMethodDef strips_methods[];
 
+/* Whether a buffer holds whole numbers of so many bytes, at places where the processor may read them. */
+static inline int is_aligned(const Py_buffer *given, int size) {
+    return given->len % size == 0 && (!given->len || (uintptr_t)given->buf % (uintptr_t)size == 0);
+}
+
 /* A look at the clock and the interrupt key from within a long computation: `looked` calls the Python function at most
    once in some milliseconds. Returns 1 where the computation is to end, by what the function says or by an error that
    is set then. The interpreter's lock is not held by the caller. */

@@ -13,28 +13,20 @@ static const void *stored_row(Loop *loop, Py_ssize_t i) {
     return stored->first + i * stored->apart;
 }
 
-static int aligned(const void *first) { return !((uintptr_t)first & 7); }
-
 /* n doubles in a row; or none, where they may be absent. */
 static int are_doubles(const Py_buffer *view, Py_ssize_t n, int optional) {
-    return view->buf ? view->len == n * (Py_ssize_t)sizeof(double) && aligned(view->buf) : optional;
+    return view->buf ? view->len == n * (Py_ssize_t)sizeof(double) && is_aligned(view, 8) : optional;
 }
 
-/* A square matrix of floats or doubles whose rows are each in one piece. Leaves an error where it is none. */
-static int is_matrix(const Py_buffer *view, Loop *loop) {
+int is_matrix(const Py_buffer *view) {
     Py_ssize_t size = view->itemsize;
     int kind = view->format && view->format[0] && !view->format[1] ? view->format[0] : 0;
-    if (view->ndim != 2 || (kind != 'f' && kind != 'd') || view->shape[0] != view->shape[1] ||
-        (view->shape[0] > 1 && (view->strides[1] != size || view->strides[0] % size || view->strides[0] < size)) ||
-        ((uintptr_t)view->buf & (uintptr_t)(size - 1))) {
-        PyErr_SetString(PyExc_ValueError, "K has to be a square matrix of floats or doubles, stored by rows");
-        return 0;
-    }
-    loop->n = view->shape[0], loop->single = kind == 'f';
-    return 1;
+    return view->ndim == 2 && (kind == 'f' || kind == 'd') && view->shape[0] == view->shape[1] &&
+           (view->shape[0] < 2 || (view->strides[1] == size && !(view->strides[0] % size) && view->strides[0] >= size)) &&
+           !((uintptr_t)view->buf & (uintptr_t)(size - 1));
 }
 
-static int in_box(const Loop *loop) {
+int in_box(const Loop *loop) {
     for (Py_ssize_t t = 0; t < loop->n; t++)
         if (!(loop->beta[t] >= loop->low[t] && loop->beta[t] <= loop->high[t] && isfinite(loop->beta[t]))) return 0;
     for (Py_ssize_t t = 0; loop->tube && t < loop->n; t++)
@@ -42,19 +34,15 @@ static int in_box(const Loop *loop) {
     return 1;
 }
 
-/* The arrays of a loop, in one piece, with what is never chosen beyond n. */
-static double *arrays_of(Loop *loop, const double *g) {
-    Py_ssize_t n = loop->n, apart = (n + SPARE + 7) / 8 * 8, count = 2 + 2 * loop->sums;
-    double *memory = aligned_alloc(64, (size_t)(apart * count) * sizeof(double));
-    if (!memory) return NULL;
+void lay_out(Loop *loop, double *memory, const double *g) {
+    Py_ssize_t n = loop->n, apart = padded(n);
     loop->g = memory, loop->diagonal = memory + apart;
-    for (int sum = 0; sum < loop->sums; sum++)
-        loop->rise[sum] = memory + (2 + 2 * sum) * apart, loop->fall[sum] = memory + (3 + 2 * sum) * apart;
     memset(memory, 0, (size_t)(2 * apart) * sizeof(double));
     if (n) memcpy(loop->g, g, (size_t)n * sizeof(double));
-    for (int sum = 0; sum < loop->sums; sum++)
+    for (int sum = 0; sum < loop->sums; sum++) {
+        loop->rise[sum] = memory + (2 + 2 * sum) * apart, loop->fall[sum] = memory + (3 + 2 * sum) * apart;
         for (Py_ssize_t t = n; t < apart; t++) loop->rise[sum][t] = -INFINITY, loop->fall[sum][t] = INFINITY;
-    return memory;
+    }
 }
 
 static double stored_diagonal(Loop *loop, Py_ssize_t i) {
@@ -111,8 +99,9 @@ static int is_fine(const Told *told, const Loop *loop) {
 
 /* Run over the rows that the loop has, and say how it ended. */
 static PyObject *run(Loop *loop, const Told *told) {
-    double *memory = arrays_of(loop, told->g.buf);
+    double *memory = aligned_alloc(64, (size_t)(padded(loop->n) * (2 + 2 * loop->sums)) * sizeof(double));
     if (!memory) return PyErr_NoMemory();
+    lay_out(loop, memory, told->g.buf);
     int finished = 0;
     Look look;
     look_begins(&look, told->look);
@@ -161,7 +150,11 @@ static PyObject *over_matrix(PyObject *self, PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, "OO!", &matrix, &PyTuple_Type, &problem) || !are_told(problem, &told, &loop))
         return NULL;
     if (!PyObject_GetBuffer(matrix, &K, PyBUF_STRIDES | PyBUF_FORMAT)) {
-        if (is_matrix(&K, &loop) && is_fine(&told, &loop)) {
+        int stands = is_matrix(&K);
+        if (stands) loop.n = K.shape[0], loop.single = K.itemsize == sizeof(float);
+        if (!stands)
+            PyErr_SetString(PyExc_ValueError, "K has to be a square matrix of floats or doubles, stored by rows");
+        else if (is_fine(&told, &loop)) {
             Stored stored = {K.buf, loop.n > 1 ? K.strides[0] : 0};
             loop.row = stored_row, loop.rows = &stored, loop.diagonal_of = stored_diagonal;
             answer = run(&loop, &told);

@@ -49,6 +49,18 @@ typedef struct {
 
 extern const Passes loop_passes[3][2]; /* by level, and whether rows are floats */
 
+/* The doubles of one array of a loop over n rows. */
+static inline Py_ssize_t padded(Py_ssize_t n) { return (n + SPARE + 7) / 8 * 8; }
+
+/* Arrays of a loop in memory for 2 + 2·sums of them: g from its values, and what is never chosen beyond n. */
+void lay_out(Loop *loop, double *memory, const double *g);
+
+/* Whether a buffer is a square matrix of floats or doubles whose rows are each in one piece. */
+int is_matrix(const Py_buffer *view);
+
+/* Whether β is in its box, a number, and no tube is negative. */
+int in_box(const Loop *loop);
+
 /* Samples (n, d) in panels of so many: (panels, d, PANEL), in single precision, with zeros beyond n. */
 #define PANEL 64
 typedef struct {

@@ -48,20 +48,6 @@ static double diagonal_of(const Part *part, Py_ssize_t t, int single) {
     return single ? (double)*(const float *)entry : *(const double *)entry;
 }
 
-static Py_ssize_t padded(Py_ssize_t n) { return (n + SPARE + 7) / 8 * 8; }
-
-/* Arrays of a loop over n rows: g from ℓ, and what is never chosen beyond n. */
-static void lay_out(Loop *loop, double *memory, const double *level) {
-    Py_ssize_t n = loop->n, apart = padded(n);
-    loop->g = memory, loop->diagonal = memory + apart;
-    memset(memory, 0, (size_t)(2 * apart) * sizeof(double));
-    memcpy(loop->g, level, (size_t)n * sizeof(double));
-    for (int sum = 0; sum < loop->sums; sum++) {
-        loop->rise[sum] = memory + (2 + 2 * sum) * apart, loop->fall[sum] = memory + (3 + 2 * sum) * apart;
-        for (Py_ssize_t t = n; t < apart; t++) loop->rise[sum][t] = -INFINITY, loop->fall[sum][t] = INFINITY;
-    }
-}
-
 /* g += weight·Kβ. */
 static void add_product(Loop *loop, double weight) {
     for (Py_ssize_t t = 0; t < loop->n; t++)
@@ -135,38 +121,26 @@ static int run_parts(Loop *all, Part *part, Py_ssize_t problems, Py_ssize_t larg
     return enough;
 }
 
-static int aligned(const void *first) { return !((uintptr_t)first & 7); }
-
-/* A square matrix of floats or doubles whose rows are each in one piece. */
-static int is_matrix(const Py_buffer *view) {
-    Py_ssize_t size = view->itemsize;
-    int kind = view->format && view->format[0] && !view->format[1] ? view->format[0] : 0;
-    return view->ndim == 2 && (kind == 'f' || kind == 'd') && view->shape[0] == view->shape[1] &&
-           (view->shape[0] < 2 || (view->strides[1] == size && !(view->strides[0] % size) && view->strides[0] >= size)) &&
-           !((uintptr_t)view->buf & (uintptr_t)(size - 1));
-}
-
 /* Vectors over all rows, numbers of each problem and of its slices, all of eight bytes. */
 typedef struct {
     Py_buffer beta, g, low, high, begins, counts, tol, iterations;
     Py_ssize_t rows, problems, slices, largest;
 } Given;
 
-static int is_fine(Given *given, const Py_buffer *K, const Loop *all) {
-    const Py_ssize_t size = 8;
+static int is_fine(Given *given, const Py_buffer *K, Loop *all) {
+    const int size = 8;
     Py_buffer *each = &given->beta;
     for (int k = 0; k < 8; k++)
-        if (each[k].len % size || (each[k].len && !aligned(each[k].buf))) return 0;
+        if (!is_aligned(&each[k], size)) return 0;
     given->rows = given->beta.len / size, given->problems = given->iterations.len / size;
     given->slices = given->problems ? given->begins.len / size / given->problems : 1;
     if ((all->sums != 1 && all->sums != 2) || given->slices < 1 || given->tol.len != given->iterations.len ||
         given->begins.len != given->slices * given->problems * size || given->counts.len != given->begins.len ||
         given->g.len != given->beta.len || given->low.len != given->beta.len || given->high.len != given->beta.len)
         return 0;
-    for (Py_ssize_t t = 0; t < given->rows; t++)
-        if (!(all->beta[t] >= all->low[t] && all->beta[t] <= all->high[t] && isfinite(all->beta[t]))) return 0;
-    return slices_fit(given->begins.buf, given->counts.buf, given->problems, given->slices, K->shape[0], given->rows,
-                      &given->largest);
+    all->n = given->rows;
+    return in_box(all) && slices_fit(given->begins.buf, given->counts.buf, given->problems, given->slices, K->shape[0],
+                                     given->rows, &given->largest);
 }
 
 static PyObject *over_parts(PyObject *self, PyObject *arguments) {

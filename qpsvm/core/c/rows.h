@@ -30,9 +30,4 @@ static inline int within(const Table *X, int64_t i, int64_t entries) {
     return 1;
 }
 
-/* Whether a buffer holds whole numbers of so many bytes, at places where the processor may read them. */
-static inline int is_aligned(const Py_buffer *given, int size) {
-    return given->len % size == 0 && (!given->len || (uintptr_t)given->buf % (uintptr_t)size == 0);
-}
-
 #endif
