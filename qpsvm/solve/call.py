@@ -291,8 +291,8 @@ def _solved(
     if file is not None:
         states = {"keep": file.keep, "begun": file.state}
         request = replace(request, options={**request.options, **states})
-    named = not isinstance(backend, str) or backend != "auto"
-    budgeted = not named and problem.space.is_linear and problem.comm.serial and not request.asks
+    chosen = isinstance(backend, str) and backend == "auto"  # an array is refused later, by name
+    budgeted = chosen and problem.space.is_linear and problem.comm.serial and not request.asks
     return _best(problem, _choices(problem, backend, form, request), request, budgeted)
 
 

@@ -248,26 +248,24 @@ class Engines:
     def _raced(self, started: bool) -> None:
         """The loop over all rows, and what is quicker (`floor`)."""
         loop, problem, blocks, effort = WholeLoop(self), self.problem, self.blocks, self.effort
-        if loop.resumes:
-            race(loop, [Rival("newton", loop.newton_seconds, loop.newton, again=True)], effort)
-            if self.best.gap > self.target:
-                self.keep("libsvm", loop.point)
-            return
-        estimate = self._as_estimate(SETTINGS.trusted_gap) if started else None
-        estimate = estimate or self.estimate or nystrom_estimate(blocks, problem, effort)
-        if estimate is None:
-            self._libsvm()
-            return
-        costs = seconds(estimate, problem, blocks)
-        loop.left = loop.least = costs.pop("libsvm") if loop.able else np.inf
-        runs = {"band": self._band, "gram": lambda _: self._gram(), "dense": self._dense}
-
-        def rival(name: str) -> Rival:
-            return Rival(name, lambda: costs[name], lambda: bool(runs[name](estimate)) and self.best.gap <= self.target)
-
-        race(loop, [rival(name) for name in sorted(costs, key=lambda name: costs[name])], effort)
+        rivals = [Rival("newton", loop.newton_seconds, loop.newton, again=True)]
+        if not loop.resumes:
+            estimate = self._as_estimate(SETTINGS.trusted_gap) if started else None
+            estimate = estimate or self.estimate or nystrom_estimate(blocks, problem, effort)
+            if estimate is None:
+                self._libsvm()
+                return
+            costs = seconds(estimate, problem, blocks)
+            loop.left = loop.least = costs.pop("libsvm") if loop.able else np.inf
+            rivals = [self._rival(name, costs[name], estimate) for name in sorted(costs, key=lambda name: costs[name])]
+        race(loop, rivals, effort)
         if self.best.gap > self.target:
             self.keep("libsvm", loop.point)
+
+    def _rival(self, name: str, cost: float, estimate: Estimate) -> Rival:
+        """An engine that an estimate says the cost of."""
+        runs = {"band": self._band, "gram": lambda _: self._gram(), "dense": self._dense}
+        return Rival(name, lambda: cost, lambda: bool(runs[name](estimate)) and self.best.gap <= self.target)
 
     def whole_gram(self) -> None:
         """`gram`, where it ends in time."""

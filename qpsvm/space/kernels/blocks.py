@@ -191,14 +191,13 @@ class KernelBlocks:
             return None
         assert isinstance(kernel, Polynomial)
         gamma = float(kernel.gamma)
-        return (
-            np.ascontiguousarray(X, dtype=np.float64),
-            b"",
-            self.width,
-            int(kernel.degree),
-            gamma,
-            float(kernel.coef0),
-        )
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        return rows, b"", self.width, int(kernel.degree), gamma, float(kernel.coef0)
+
+    @property
+    def _by_strips(self) -> bool:
+        """Whether values are made in strips, by the core or from (KBLOCK.2), and not by the kernel object."""
+        return self.fast or self._strips is not None
 
     @remembered
     def _factors(self) -> tuple[Any, Any]:
@@ -228,7 +227,7 @@ class KernelBlocks:
         """K[rows][:, columns]: (r, c) float64; `rough` allows single precision, and float32."""
         if self.whole is not None:
             return self.whole[rows[:, None], columns]
-        if not self.fast and self._strips is None:
+        if not self._by_strips:
             return self.kernel(self.X[rows], self.X[columns])
         out = np.empty((len(rows), len(columns)), dtype=self._type(rough))
 
@@ -257,10 +256,10 @@ class KernelBlocks:
 
     def symmetric(self, rows: IntArray | None, rough: bool = False) -> NDArray[Any]:
         """K[rows][:, rows], a new matrix: (r, r); all rows where None. `rough` as for `block`."""
-        if self.whole is None and not self.fast and self._strips is None and rows is None:
+        if self.whole is None and not self._by_strips and rows is None:
             return self.kernel(self.X, self.X)
         index = np.arange(self.n) if rows is None else rows
-        if self.whole is not None or not (self.fast or self._strips is not None):
+        if self.whole is not None or not self._by_strips:
             return self.block(index, index)
         return self._grown(np.empty((len(index),) * 2, dtype=self._type(rough)), index, 0)
 
@@ -280,7 +279,7 @@ class KernelBlocks:
                 out[tile, :r] = K[tile]
 
             in_tiles(copy, strips(r, STRIP), COPY_SECONDS * r * r)
-        if self.whole is None and (self.fast or self._strips is not None):
+        if self.whole is None and self._by_strips:
             return self._grown(out, everything, r)[:m, :m]
         out[r:m, :m] = self.block(added, everything, rough)
         out[:r, r:m] = out[r:m, :r].T
@@ -310,7 +309,7 @@ class KernelBlocks:
             for strip in strips(len(support), STRIP):
                 out += np.dot(weights[strip], self.whole[support[strip]])
             return out[rows]
-        if self.whole is not None or not (self.fast or self._strips is not None):
+        if self.whole is not None or not self._by_strips:
 
             def multiply(tile: slice) -> None:
                 out[tile] = np.dot(self.block(rows[tile], support), weights)  # `@` lets no other thread run
