@@ -416,10 +416,7 @@ def room_of(svm: SVMDual, bounds: Bounds, rows: IntArray) -> Room:
 def infeasible(
     svm: SVMDual, bounds: Bounds, rows: IntArray, found: Room, scale: FloatArray
 ) -> InfeasibleConstraintsError:
-    """The error for rows that `interior.room` has a proof against.
-
-    Shapes: rows (k,), scale (p,).
-    """
+    """The error for rows that `interior.room` has a proof against. Shapes: rows (k,), scale (p,)."""
     assert found.farkas is not None
     assert svm.users is not None
     own, names = svm.users.own.m, svm.users.names

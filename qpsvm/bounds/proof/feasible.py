@@ -115,10 +115,7 @@ class Feasible:
 
 
 def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
-    """The nearest such α that is easily found; None where the rows have no room for an equality.
-
-    Shapes: alpha (m,).
-    """
+    """The nearest such α that is easily found; None where the rows have no room for an equality. Shapes: alpha (m,)."""
     sure, most = program.upper.bounds
     a = np.clip(alpha, 0.0, most)
     if not a.max(initial=0.0) < LARGEST_ALPHA:  # true for NaN too

@@ -127,10 +127,7 @@ def _text(value: Any) -> str:
 
 
 def _numbers(proof: Any) -> dict[str, Any]:
-    """α, or the convex weights that show why there is none.
-
-    Raises UnsupportedError.
-    """
+    """α, or the convex weights that show why there is none. Raises UnsupportedError."""
     known, proven = proof.record, {claim.kind for claim in proof.claims if claim.verdict == "proven"}
     if "stated" in known and "point" in known:
         return {"alpha": _alpha(known["point"])}
@@ -215,10 +212,7 @@ def _doubles(rows: sp.csr_array, target: FloatArray) -> bytes:
 
 
 def _bytes_of(name: str) -> dict[str, Any]:
-    """The name of a file and the SHA-256 of its bytes.
-
-    Raises FileFormatError.
-    """
+    """The name of a file and the SHA-256 of its bytes. Raises FileFormatError."""
     try:
         with open(name, "rb") as file:
             return {"name": os.path.basename(name), "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
@@ -227,10 +221,7 @@ def _bytes_of(name: str) -> dict[str, Any]:
 
 
 def _check_values(name: str, how: Mapping[str, Any], found: Recorded, values: str) -> None:
-    """Refuse a file with other values than the samples.
-
-    Raises FileFormatError, DataError.
-    """
+    """Refuse a file with other values than the samples. Raises FileFormatError, DataError."""
     try:
         rows, target, _ = checker.samples(checker.content_of(name), how, None, found.machine)
     except (checker.UnusableError, LookupError, TypeError, ValueError) as error:

@@ -111,10 +111,7 @@ class Space(ABC):
 
     @abstractmethod
     def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
-        """One look at all points, in floats.
-
-        Shapes: beta, beta_radius (n,).
-        """
+        """One look at all points, in floats. Shapes: beta, beta_radius (n,)."""
 
     @abstractmethod
     def sharpened(self, held: Primal, points: IntArray) -> Values | None:

@@ -89,10 +89,7 @@ def meet(problem: Any, weights: FloatArray) -> Mapping[int, Fraction] | bool | N
 
 
 def hulls(problem: Any, weights: FloatArray) -> Proof:
-    """What is proven of two classes, with samples that have weights, (n,).
-
-    Raises UnsupportedError.
-    """
+    """What is proven of two classes, with samples that have weights, (n,). Raises UnsupportedError."""
     if not problem.comm.serial:
         raise UnsupportedError("a proof needs all samples in one process: solve the problem in one")
     known = _meeting(problem, weights, exactly=True)
@@ -127,10 +124,7 @@ def _named(samples: Any) -> tuple[str, str]:
 
 
 def _excluding(problem: Any, weights: Mapping[str, float]) -> tuple[Rows, FloatArray]:
-    """The rows with weights, and these; a margin row is called "margin[i]".
-
-    Raises UnsupportedError.
-    """
+    """The rows with weights, and these; a margin row is called "margin[i]". Raises UnsupportedError."""
     kernel: Kernel = problem.kernel
     if problem.psd != "raise" and not kernel.is_psd:
         raise UnsupportedError(f"no proof for the kernel {kernel} with psd={problem.psd!r}, which makes another of it")

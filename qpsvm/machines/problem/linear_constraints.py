@@ -269,10 +269,7 @@ def _beside(formula: str) -> str:
 
 
 def as_list(constraints: Any) -> tuple[Rows, ...]:
-    """What `constraints=` was given as a tuple.
-
-    Raises ParameterError.
-    """
+    """What `constraints=` was given as a tuple. Raises ParameterError."""
     items = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for item in items:
         if not isinstance(item, Rows):

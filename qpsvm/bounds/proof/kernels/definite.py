@@ -54,10 +54,7 @@ class Definiteness:
 
 
 def definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Definiteness:
-    """The least σ that is easily found.
-
-    Shapes: K (n, n).
-    """
+    """The least σ that is easily found. Shapes: K (n, n)."""
     if not len(K):
         return Definiteness(0.0)
     with np.errstate(all="ignore"):

@@ -120,10 +120,7 @@ class KernelSpace(Space):
 
 
 def kernel_space(kernel: Kernel, X: Matrix) -> KernelSpace:
-    """The points X (n, d) of one of the library's kernels that is a function of them.
-
-    Raises UnsupportedError.
-    """
+    """The points X (n, d) of one of the library's kernels that is a function of them. Raises UnsupportedError."""
     if isinstance(kernel, RBF):
         return KernelSpace(RBFValues(kernel, X))
     if isinstance(kernel, (Polynomial, Sigmoid)):
