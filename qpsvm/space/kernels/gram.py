@@ -28,16 +28,13 @@ from scipy.linalg import eigh, lapack
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE
 from qpsvm.base.arrays.frozen import frozen, read_only, remembered, times
-from qpsvm.base.arrays.rounding import UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import OWN, RBF, Kernel
 from qpsvm.space.operators import Operator, largest_asymmetry, rowwise, two_sided
-
-#: A few roundings, where it does not pay to count them.
-FEW = 1.0 + 64 * UNIT
 
 
 class PositivePart:

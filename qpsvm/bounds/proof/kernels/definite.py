@@ -24,15 +24,14 @@ from scipy.linalg import lapack
 
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.bounds.gap_bounds import NEXT_TO_NOTHING
 
 #: Columns of a block of (DEF.2).
 BLOCK = 128
 #: Rows up to which a matrix is proven to be positive semidefinite: 5000 take some seconds.
 MOST_ROWS = 5000
-#: Length that numbers may have lost whose squares underflow, for each row of them.
-TINY_LENGTH = 2.0**-500
 #: σ in roundings of the trace from which on it is worth while to look whether only 1ᵀδ = 0 matters.
-NEXT_TO_NOTHING = 512.0
+ROUNDED = 512.0
 #: What is added to a diagonal grows by this until there is a factor, and in all up to this share of the mean diagonal.
 GROWTH, MOST_ADDED = 8.0, 1e-6
 
@@ -59,7 +58,7 @@ def definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Def
         return Definiteness(0.0)
     with np.errstate(all="ignore"):
         sigma = lacking(K, radius)
-        if not plane or sigma <= NEXT_TO_NOTHING * UNIT * float(np.abs(K.diagonal()).sum()):
+        if not plane or sigma <= ROUNDED * UNIT * float(np.abs(K.diagonal()).sum()):
             return Definiteness(sigma)
         a = _offset(K)
         moved = a[:, None] + a
@@ -134,7 +133,7 @@ def _left(K: FloatArray, added: float) -> float | None:
         left += _square(rest)
     off = UNIT * (float(np.linalg.norm(diagonal)) + float(np.sqrt(2.0 * rounded).sum()))
     off += gamma(min(n, BLOCK) + 1) * _square(G) + math.sqrt(2.0 * left)
-    found = off * (1.0 + gamma(n * n + 64)) + n * TINY_LENGTH
+    found = off * (1.0 + gamma(n * n + 64)) + n * NEXT_TO_NOTHING
     return found if math.isfinite(found) else None
 
 
@@ -145,4 +144,4 @@ def _square(A: FloatArray) -> float:
 
 def _norm(A: FloatArray) -> float:
     """‖A‖_F from above."""
-    return math.sqrt(_square(A)) * (1.0 + gamma(A.size + 8)) + len(A) * TINY_LENGTH
+    return math.sqrt(_square(A)) * (1.0 + gamma(A.size + 8)) + len(A) * NEXT_TO_NOTHING
