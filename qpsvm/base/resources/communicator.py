@@ -139,7 +139,7 @@ def _of_all(way: Way, column: tuple[Any, ...]) -> Any:
 
 
 #: So few points are told as they are; of more, a crossing is bracketed by a sample of SAMPLE, BRACKET to each side.
-JOINED, SAMPLE, BRACKET = 4096, 4096, 200
+SAMPLE, BRACKET = 4096, 200
 EPS = float(np.finfo(float).eps)
 
 
@@ -201,7 +201,7 @@ def crossing(
     reached, end = gt if strict else ge, math.inf
     while True:
         count, mass = comm.sums(len(points), float(weights.sum()))
-        if count <= JOINED:
+        if count <= SAMPLE:
             break
         low, high = _bracket(points, weights, level - before, ridge, (count, mass), comm)
         below, inside = points < low, (points > low) & (points < high)

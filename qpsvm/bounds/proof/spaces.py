@@ -48,6 +48,7 @@ from qpsvm.base.arrays.rounding import (
 )
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
+from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.data.rows import RowSource
@@ -235,8 +236,6 @@ def _power(exponent: int) -> Fraction:
     return Fraction(2) ** exponent
 
 
-#: Numbers that are worked on in double-double at a time, and in all.
-AT_A_TIME, AFFORDABLE = 1_000_000, 200_000_000
 #: Rows whose β_i x_i are added up before these sums are.
 PIECE = 512
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from qpsvm.base.arrays.exactly import FINITE, above, below, rounded
 from qpsvm.base.arrays.frozen import common_value
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma, two_product, two_sum
+from qpsvm.base.arrays.rounding import FEW, IN_CACHE, UNDERFLOW, UNIT, gamma, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.feasible import Feasible, missing
@@ -90,8 +90,6 @@ class GapBounds:
 
 #: The same from below.
 IN = 2.0 - FEW
-#: Rows whose vectors are worked on at a time: 64 kB each.
-AT_A_TIME = 8192
 #: Terms of a combination of points up to which these are added in double-double.
 FEW_TERMS = 32
 
@@ -209,7 +207,7 @@ def summed(program: ExactDual, held: Primal, point: Feasible, values: Values) ->
     rows = Rows(point.ends, program.upper.bounds, program.curvature.bounds)
     upper, width = np.empty(program.m), program.width
     parts = np.zeros((2, 2, 0))
-    step = max(AT_A_TIME // width, 1) * width
+    step = max(IN_CACHE // width, 1) * width
     for start in range(0, program.m, step):
         some = slice(start, start + step)
         row, t = rows.at(some), violations(program, held, values, some).ends

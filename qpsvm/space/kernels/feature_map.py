@@ -25,13 +25,14 @@ from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource, as_row_source
+from qpsvm.data.rows.blocks import PRODUCT_SECONDS
 from qpsvm.space.kernels.blocks import FixedVectors
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 
 #: Rows on which a fitted map is compared with its kernel, at most.
 COMPARED_ROWS = 300
-#: Seconds of a multiplication in a product of matrices, and of a kernel value besides: roughly.
-PRODUCT_SECONDS, VALUE_SECONDS = 5e-11, 1e-8
+#: Seconds of a kernel value beside the multiplications: roughly.
+VALUE_SECONDS = 1e-8
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,11 +25,11 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.exactly import as_integers
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.bounds.proof.infeasible.cancelling import Integers
+from qpsvm.bounds.proof.infeasible.cancelling import NUMBERS, Integers
 from qpsvm.space.kernels.functions import Kernel, Linear, Polynomial, Precomputed
 
-#: Numbers that are made whole, and products of two of them in a Gram matrix, that take about a second.
-NUMBERS, PRODUCTS = 4e6, 3e6
+#: Products of two numbers in a Gram matrix that take about a second.
+PRODUCTS = 3e6
 #: The largest whole exponent of a polynomial kernel whose values are made.
 LARGEST_DEGREE = 32
 

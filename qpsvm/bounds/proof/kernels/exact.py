@@ -30,8 +30,9 @@ from fractions import Fraction
 import numpy as np
 
 from qpsvm.base.arrays.exactly import as_integers, common
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, dots_in_two, gamma, two_product, two_sum
+from qpsvm.base.arrays.rounding import FEW, IN_CACHE, UNDERFLOW, UNIT, dots_in_two, gamma, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.bounds.accuracy import AFFORDABLE
 from qpsvm.bounds.proof.kernels.exponential import BITS, LOWEST_IN_TWO, RELATIVE_IN_TWO, exp_fixed, exp_in_two
 from qpsvm.bounds.proof.kernels.values import KernelValues, MatrixValues, ProductValues, RBFValues
 from qpsvm.bounds.proof.spaces import Between, ExactValues, Values
@@ -180,8 +181,6 @@ def _rooted(b: int, exponent: int, p: float) -> tuple[int, int]:
     return found[0], found[1]
 
 
-#: Numbers that are worked on at a time, and products x_k z_k in all: half a second.
-AT_A_TIME, AFFORDABLE = 20_000, 30_000_000.0
 #: A difference of √γ'x that is larger makes an exponent below −600, and its square is a number.
 FAR = 2.0**20
 #: More than 2e^−600.
@@ -199,7 +198,7 @@ def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weight
     high, low, radius = np.empty(r), np.empty(r), np.empty(r)
     sizes = np.abs(weights)
     with np.errstate(all="ignore"):
-        step = max(AT_A_TIME // max(s, 1), 1)
+        step = max(IN_CACHE // max(s, 1), 1)
         for start in range(0, r, step):
             some = slice(start, start + step)
             parts, radii = _block(values, points[some], columns)

@@ -37,7 +37,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.rounding import FEW, TINY, UNDERFLOW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
-from qpsvm.space.kernels.blocks import exponent_error
+from qpsvm.space.kernels.blocks import DENSE_BYTES, exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.kernel import squared_norms
 
@@ -45,8 +45,6 @@ from qpsvm.space.kernels.kernel import squared_norms
 Block = Callable[[slice, slice], tuple[FloatArray, FloatArray | None]]
 #: Rows and columns of a block: with its scratch memory it stays in the second-level cache.
 ROWS, COLUMNS = 128, 256
-#: Sparse samples are made dense up to so many bytes.
-DENSE_BYTES = 4e8
 
 
 class KernelValues(ABC):
