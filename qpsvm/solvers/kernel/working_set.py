@@ -183,7 +183,7 @@ class WorkingSet:
 
         Where it is good, but not to rounding, Newton steps go on from it: None, as where it is not good.
         """
-        if not self.whole or self.problem.n > EXACT_ROWS or self.problem.kinked:
+        if not self.whole or self.problem.n > EXACT_ROWS or self.effort.late():
             return None
         point = bordered_point(self.K, self.problem, self.beta)
         if point is None or not point.gap <= target:
