@@ -376,14 +376,15 @@ def unit_of(blocks: KernelBlocks, problem: KernelDual) -> float:
     if spread > NO_SPREAD * float(np.abs(target).max(initial=0.0)) and not problem.total:
         return spread
     if problem.total or problem.divided:
-        rows, total = slice(None), problem.mass or problem.total
-        shares = problem.sign if problem.divided else np.ones(problem.n)
+        total, shares = problem.mass or problem.total, problem.sign if problem.divided else np.ones(problem.n)
         if problem.n <= EXACT_ROWS:  # the engine makes the whole matrix anyhow
-            K, own = blocks.all(), blocks.all().diagonal()
+            K, level = blocks.all(), problem.level
+            own = K.diagonal()
         else:
             rows = _some(problem.n)
-            K, own, shares = blocks.block(rows, rows[:SAMPLED]), blocks.diagonal(rows), shares[rows[:SAMPLED]]
-        f = problem.level[rows] - total / len(shares) * (K @ shares)
+            K, level, own = blocks.block(rows, rows[:SAMPLED]), problem.level[rows], blocks.diagonal(rows)
+            shares = shares[rows[:SAMPLED]]
+        f = level - total / len(shares) * (K @ shares)
         spread, size = _spread(f), abs(total) * float(np.maximum.reduce(np.abs(own)))
         share = MARGIN if problem.divided else 1.0
         return share * (spread if spread > NO_SPREAD * size else size or 1.0)
