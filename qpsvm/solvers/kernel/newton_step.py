@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 from qpsvm.program.losses import at
 from qpsvm.solvers.kernel.box_step import ROUNDS, box_step
-from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, KernelDual
+from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.streamed import Streamed
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 
@@ -311,8 +312,8 @@ def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Dual
         solved = _solved(K, problem, beta, free, low, high, side)
         if solved is None:
             break
-        beta = problem.balanced(solved)
-        point = problem.point(beta, K @ beta)
+        beta, edges = solved
+        point = problem.point(beta, K @ beta, edges)
         if best is not None and not point.gap < best.gap:
             break
         best, low, high = point, point.low, point.high
@@ -329,10 +330,11 @@ def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Dual
 def _solved(
     K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[np.bool_], low: FloatArray, high: FloatArray,
     side: FloatArray | None,
-) -> FloatArray | None:  # fmt: skip
+) -> tuple[FloatArray, Edges | None] | None:  # fmt: skip
     """β (n,) moved to the solution of (KBORDER.1) in the rows of a mask, (n,), by steps that end at the first bound.
 
-    What is at that bound stays there. low, high (n,): Of the box on the side σ of (KDUAL.2), (n,).
+    What is at that bound stays there. Its edges come with it, where every sum has one of these rows.
+    low, high (n,): Of the box on the side σ of (KDUAL.2), (n,).
     """
     rows = free.nonzero()[0]
     m = len(rows)
@@ -350,27 +352,34 @@ def _solved(
         right[:m] -= side[rows] * at(problem.tube, rows)
     right[:m] -= strip @ found
     right[m:] = sums
-    here, low, high, inside = beta[rows], low[rows], high[rows], np.ones(k, dtype=bool)
-    for turn in range(HELD):
-        some = inside[:m]
-        solution, info = lapack.dgesv(*((A[inside][:, inside], right[inside]) if turn else (A, right)))[2:]
+    here, low, high, edges = beta[rows], low[rows], high[rows], None
+    some: Any = slice(m)
+    kept: Any = slice(k)
+    for _ in range(HELD):
+        solution, info = lapack.dgesv(A[kept][:, kept], right[kept])[2:]
         if info:
             return None
+        mu = solution[len(solution) - len(sums) :].tolist()
         step = solution[: len(solution) - len(sums)] - here[some]
         room = np.where(step < 0.0, low[some], high[some]) - here[some]
         out = np.abs(step) > np.abs(room)
         if not out.any():
             here[some] += step
+            if problem.mass is None:
+                edges = Edges(mu[0])
+            elif len(mu) == 2 and (problem.divided or mu[0] >= mu[1]):
+                edges = Edges(0.5 * (mu[0] + mu[1]), 0.5 * (mu[0] - mu[1]))
             break
         shares = np.divide(room, step, out=np.ones_like(step), where=out)
         length = float(shares.min())
         here[some] += length * step
-        stay = some.nonzero()[0][shares <= length]
+        rest, first = np.arange(m)[some], shares <= length
+        stay, some = rest[first], rest[~first]
         here[stay] = np.where(here[stay] - low[stay] < high[stay] - here[stay], low[stay], high[stay])
         right -= A[:, stay] @ here[stay]
-        inside[stay] = False
+        kept = np.concatenate([some, np.arange(m, k)])
     found[rows] = here
-    return found
+    return found, edges
 
 
 def _sums(
