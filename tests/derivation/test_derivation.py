@@ -474,20 +474,22 @@ def test_the_steps_are_the_equations_of_the_docstring_in_order(problem):
 def test_the_code_is_the_library_s_own_and_carries_the_tag(problem):
     derivation = qpsvm.derive(problem)
     for step in derivation:
-        if step.function is step.measure:  # the expression itself is the code
-            assert step.code == step.measure.python(step.tag)
-            assert len(step.lines) == len(step.code.splitlines()) > 0
-        else:
-            assert step.code.splitlines()[-1].strip() in inspect.getsource(step.function)
+        assert step.code == step.measure.python(step.tag)  # the expression itself is the code
+        assert len(step.lines) == len(step.code.splitlines()) > 0
+        library = step.shown().library
+        if library is not None:
+            assert library.lines
+            assert library.text.splitlines()[-1].strip() in inspect.getsource(step.function)
             assert step.function.__qualname__ in step.where
+            assert len(library.text.splitlines()) <= 50
         assert re.search(r"qpsvm/\S+\.py:\d+$", step.where)
-        assert len(step.code.splitlines()) <= 50
-        residual = code(step.measure, step.tag).text.splitlines()
-        assert len(residual) <= 22, "a residual is a few lines"
+        assert len(step.code.splitlines()) <= 22, "a residual is a few lines"
     stated = [step for step in derivation if getattr(step.function, "__name__", "") == "_record"]
     assert {"Primal", "Dual"} <= {step.title.removesuffix(" as a QP") for step in stated}
     for step in stated:
-        assert f"({step.tag})" in step.code
+        library = step.shown().library
+        assert library is not None
+        assert f"({step.tag})" in library.text
 
 
 def test_long_docstrings_are_cut_to_their_first_line():
@@ -682,7 +684,7 @@ def test_print_is_readable():
     for part in ("(CSVM.4)  Stationarity in w", "w = Σ α_i y_i φ(x_i)", "CSVM._record, qpsvm/machines/c_svm.py:"):
         assert part in text
     assert len(re.findall(r"residual (?:0|[1-9]\.\de[-+]\d\d)$", text, re.MULTILINE)) == 16
-    assert "def _record" in str(qpsvm.derive(problem)["CSVM.10"])
+    assert "0.5 * alpha @ Q @ alpha" in str(qpsvm.derive(problem)["CSVM.10"])
     assert repr(qpsvm.derive(problem)) == f"<Derivation of {problem.title}: 16 steps, not solved>"
 
 

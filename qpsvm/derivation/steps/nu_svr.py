@@ -40,7 +40,7 @@ def edge(value: Term, upper: bool) -> Term:
     where = "above" if upper else "below"
     return of.nearest(
         rf"\text{{a weight}}\ \tfrac{{\nu}}{{2}}\Sigma_C\ \text{{of the}}\ t_i-u_i\ \text{{lies {where}}}",
-        f"what a weight νΣ_C/2 of the t_i − u_i lies {where}", "quantile", value, ends,
+        f"what a weight νΣ_C/2 of the t_i − u_i lies {where}", f"edge_{where}", value, ends,
     )  # fmt: skip
 
 

@@ -251,7 +251,8 @@ class Argument(Formulas):
         b = None if self.intercept is None else of.B * self.pull
         norm = times(self.half, self.norm)
         product = replace(
-            of.PRODUCT, written=(rf"\langle {self.w},\varphi(x_i)\rangle", f"⟨{self.w}, φ(x_i)⟩", f"phi(X) @ {self.w}")
+            of.PRODUCT,
+            written=(rf"\langle {self.w},\varphi(x_i)\rangle", f"⟨{self.w}, φ(x_i)⟩", f"(phi(X) @ {self.w})"),
         )
         cross = times(self.twice, total(self.coef * product))
         rest = [*self.linear, self.bend and -self.bend]
