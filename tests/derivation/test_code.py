@@ -18,7 +18,8 @@ from qpsvm.program.solution import primal_residual
 #: What stands in code for functions of NumPy and of the library.
 FUNCTIONS: dict[str, Any] = {
     "norm": np.linalg.norm, "sum": np.sum, "abs": np.abs, "maximum": np.maximum, "minimum": np.minimum,
-    "sqrt": np.sqrt, "mean": np.mean, "diag": np.diag, "tile": np.tile, "primal_residual": primal_residual,
+    "sqrt": np.sqrt, "mean": np.mean, "diag": np.diag, "max": np.max, "tile": np.tile,
+    "primal_residual": primal_residual,
 }  # fmt: skip
 CASES = [
     *((machine, intercept, "linear", weighted, rows) for machine in MANY for intercept, weighted, rows in (

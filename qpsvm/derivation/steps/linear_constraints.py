@@ -17,6 +17,7 @@ from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import numbered, step, value_of
+from qpsvm.derivation.steps.sensitivity import price_of_bound, saddle
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, PRODUCT, Term, add, letter, size, term, times, total
 from qpsvm.machines import SVDD, Constraints, Problem, Ranking, ValueConstraints
@@ -312,6 +313,8 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             "number. The price of a row adds λ·(h − ⟨g, w⟩ − c b) to the gap, and nothing where (OWN.8) holds.",
             Equation("alone", (line(P, "=", D, scale="size", at=of.as_needed),)),
         ),
+        saddle(t.lagrangian, "w", "b" if t.group else ""),
+        price_of_bound(LAMBDA, t.value),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The steps of the SVDD, (SVDD.1) to (SVDD.20).
+"""The steps of the SVDD, (SVDD.1) to (SVDD.21).
 
 Where the samples of a linear kernel are centred inside, everything is measured there, by (SVDD.19): R² would be a small
 difference of large numbers elsewhere.
@@ -178,6 +178,15 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             )),
             absent=one_length_missing(problem),
         ),
+        step(
+            "No negative square",
+            "With −R² in place of R² every sample is outside, and pays for all of its distance and R² besides. As the "
+            "C_i add up to 1/ν ≥ 1, that is at least what −R² saves: it is never better than 0.",
+            Equation("alone", (
+                line(total(of.C * (FAR + SQUARE)) - SQUARE, "≥", total(of.C * FAR), scale=size_of_far),
+            )),
+        ),
+        *ball.sensitivity(),
     )  # fmt: skip
 
 
@@ -193,6 +202,11 @@ def one_length_missing(problem: SVDD) -> str:
 def diagonal_between(at: At) -> FloatArray:
     """K(x, x) at samples half way between neighbours: (k,)."""
     return np.asarray(at.kernel.diagonal(at.X if at.new_samples is None else at.new_samples))
+
+
+def size_of_far(at: At) -> float:
+    """What sums of squared distances are relative to."""
+    return float(at.C @ np.abs(FAR.value(at))) + abs(float(SQUARE.value(at)))
 
 
 def nobody_on_it(at: At) -> str:
