@@ -15,18 +15,20 @@ from qpsvm.derivation.latex import BETWEEN, SIGNS
 UNICODE = {
     **{sign: name for name, sign in (SIGNS | BETWEEN).items() if name[0] == "\\" and sign not in "{}|"},
     "φ": r"\varphi", "ε": r"\varepsilon", "−": "-", "½": r"\tfrac12", "¼": r"\tfrac14", "²": "^2", "⁺": "^+",
-    "⁻": "^-", "ᵀ": r"^{\top}", "√": r"\surd", "¹": "^1", "₁": "_1", "₂": "_2", "ȳ": r"\bar y", "x̄": r"\bar x",
+    "⁻": "^-", "ᵀ": r"^{\top}", "√": r"\surd", "¹": "^1", "₁": "_1", "₂": "_2", "₊": "_+", "₋": "_-", "\u0304": "",
     "ℓ": r"\ell", "Δ": r"\Delta", "\u0303": "", "\N{NO-BREAK SPACE}": "~", "⇔": r"\Leftrightarrow", "∪": r"\cup",
 }  # fmt: skip
 RESERVED = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "…": r"\dots{}"}
 RESERVED |= {sign: rf"\{sign}" for sign in "&%#_{}$"}
 #: A word that is mathematics: it has a sign or an index, or is one letter, alone or before a sign.
 SIGN = "[" + re.escape("".join(UNICODE)) + "]"
-WORD = rf"(?:[^\s;]*(?:{SIGN}|\w_\w)[^\s;]*|[b-zB-HJ-Z](?:[²'/(^=][^\s;]*)?(?![\w’-]|\.\w))"
+REST = r"(?:[^\s;,]|,(?=\S))*"
+WORD = rf"(?:{REST}(?:{SIGN}|\w_\w){REST}|[b-zB-HJ-Z](?:[²'/(^=]{REST})?(?![\w’-]|\.\w))"
 FORMULA = re.compile(rf"(?<![^\s(\[]){WORD}(?: (?:(?:[-+*/<>=|]|\d[\d.]*) )*{WORD})*")
-#: Scaled down where it is wider than the line, and what else the fragment needs.
-FITTED = r"""\providecommand{\fitted}[2]{\sbox0{$\displaystyle #2$}%
-  \ifdim\wd0>#1\resizebox{#1}{!}{\usebox0}\else\usebox0\fi}"""
+#: Scaled down where it is wider than the line or higher than a frame.
+FITTED = r"""\providecommand{\fitted}[1]{\sbox0{$\displaystyle #1$}%
+  \ifdim\wd0>0.8\linewidth\sbox0{\resizebox{0.8\linewidth}{!}{\usebox0}}\fi
+  \ifdim\dimexpr\ht0+\dp0>0.55\textheight\sbox0{$\vcenter{\hbox{\resizebox*{!}{0.55\textheight}{\usebox0}}}$}\fi\usebox0}"""
 ARTICLE = r"""\documentclass[11pt]{article}
 \usepackage[T1]{fontenc}
 \usepackage{lmodern}
@@ -57,7 +59,7 @@ def latex(derivation: ShownDerivation, beamer: bool, standalone: bool) -> str:
 def _section(derivation: ShownDerivation) -> Iterator[str]:
     yield "% needs \\usepackage{amsmath,amssymb,graphicx}"
     yield FITTED
-    yield rf"\section*{{{words(derivation.title)}}}"
+    yield rf"\section*{{\raggedright {words(derivation.title)}}}"
     yield words(f"{derivation.headline}.")
     for step in derivation.steps:
         yield rf"\paragraph{{{words(step.title)}.}}"
@@ -65,9 +67,7 @@ def _section(derivation: ShownDerivation) -> Iterator[str]:
             yield words(f"({step.tag}) {step.reason}.")
             continue
         yield words(" ".join(filter(None, [step.text, step.by_construction])))
-        yield rf"\begin{{equation}}\tag{{{step.tag}}}\label{{eq:{step.tag}}}"
-        yield rf"\fitted{{0.86\linewidth}}{{{_display(step.latex)}}}"
-        yield r"\end{equation}"
+        yield from _equation(step)
         yield from _numbers(step)
 
 
@@ -82,24 +82,27 @@ def _frames(derivation: ShownDerivation) -> Iterator[str]:
         if step.absent:
             continue
         yield r"\begin{frame}"
-        yield rf"\frametitle{{{words(step.title)}\hfill{{\small({step.tag})}}}}"
+        yield rf"\frametitle{{{words(step.title)}}}"
         yield rf"{{\small {words(step.text)}\par}}"
-        yield rf"\[\fitted{{0.98\linewidth}}{{{_display(step.latex)}}}\]"
+        yield from _equation(step)
         yield r"{\small"
         yield from _numbers(step)
         yield r"\par}"
         yield r"\end{frame}"
 
 
-def _display(equation: str) -> str:
-    """The equation as it stands within a display."""
-    return equation.replace("{align*}", "{aligned}")
+def _equation(step: ShownStep) -> Iterator[str]:
+    """The equation with its tag."""
+    yield rf"\begin{{equation}}\tag{{{step.tag}}}\label{{eq:{step.tag}}}"
+    yield rf"\fitted{{{step.latex.replace('{align*}', '{aligned}')}}}"
+    yield r"\end{equation}"
 
 
 def _numbers(step: ShownStep) -> Iterator[str]:
     """Both sides as numbers, and the residual."""
     if step.sides_text:
-        yield rf"\({_formula(step.sides_text)}\) \quad {words(step.of)}; {words(step.residual_text)}."
+        sides = re.sub(r"e([-+])0*(\d+)", lambda e: rf"\cdot10^{{{e[1].strip('+')}{e[2]}}}", step.sides_text)
+        yield rf"\({_formula(sides)}\) \quad {words(step.of)}; {words(step.residual_text)}."
     elif step.reason:
         yield words(f"{step.reason}.")
     if step.proven_of:
@@ -122,6 +125,7 @@ def words(text: str) -> str:
 
 
 def _formula(text: str) -> str:
+    text = re.sub(r"(?<=\w)\*", "^*", text)
     text = re.sub(r"([A-Za-z]{2,})(?![^_]*\})", lambda word: rf"\text{{{word[1]}}}", re.sub(
         r"_([A-Za-z0-9]{2,}|\([^()]*\))", lambda index: "_{" + index[1] + "}", text))  # fmt: skip
     text = re.sub(r"_\{\\text\{(\w+)\}\}", r"_{\1}", text)

@@ -354,7 +354,7 @@ class Derivation:
         >>> import qpsvm
         >>> print(qpsvm.derive(qpsvm.CSVM, steps=["CSVM.6"]).to_latex().split("equation}")[1])
         \tag{CSVM.6}\label{eq:CSVM.6}
-        \fitted{0.86\linewidth}{\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad \eta_i=C_i-\alpha_i}
+        \fitted{\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad \eta_i=C_i-\alpha_i}
         \end{
         """
         return _given(latex(self.shown(), beamer, standalone), path)
