@@ -80,7 +80,8 @@ if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Claim, Proof, Proofs
     from qpsvm.data.sources.opening import open_rows
     from qpsvm.data.sources.stored import StoredRows
-    from qpsvm.derivation.derive import Derivation, derive
+    from qpsvm.derivation.derive import derive
+    from qpsvm.derivation.derived import Derivation
     from qpsvm.estimators.patch.patching import patch_sklearn as patch_sklearn
     from qpsvm.estimators.patch.patching import unpatch_sklearn as unpatch_sklearn
     from qpsvm.faces import plotting
@@ -117,7 +118,8 @@ else:
             "qpsvm.backends": ("register_backend", "unregister_backend"),
             "qpsvm.many.comparison.compare": ("compare",),
             "qpsvm.many.comparison.table": ("Comparison", "ComparisonRow"),
-            "qpsvm.derivation.derive": ("Derivation", "derive"),
+            "qpsvm.derivation.derived": ("Derivation",),
+            "qpsvm.derivation.derive": ("derive",),
             "qpsvm.estimators.patch.patching": ("patch_sklearn", "unpatch_sklearn"),
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
