@@ -51,7 +51,7 @@ def half_of(sign: str) -> Term:
 def steps(problem: NuSVM) -> tuple[Step, ...]:
     """All steps, in order."""
     soft, s, t = argument(problem), of.RHO - of.B, of.RHO + of.B
-    one, other = (letter(name, each.value, name, name) for name, each in (("s", s), ("t", t)))
+    one, other = (letter(name, each.value, f"{name}_of_class", name) for name, each in (("s", s), ("t", t)))
     largest = letter(
         r"\nu_{\max}=\frac{2\min(S_+,S_-)}{S}", lambda at: float(at.problem.nu_max), "nu_max", "ν_max = 2·min(S₊, S₋)/S"
     )

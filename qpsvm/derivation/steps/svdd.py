@@ -73,8 +73,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         lambda at: tuple(at.square_of_w + 2.0 * end for end in of.ends_of_b(at)),
     )  # fmt: skip
     squared = as_qp()
-    moved = letter("", lambda at: at.problem.space.moved(at.w), "c + a", "c, moved back")
-    back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + a).T @ alpha",
+    moved = letter("", lambda at: at.problem.space.moved(at.w), "c + moved_by", "c, moved back")
+    back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + moved_by).T @ alpha",
                   "Σ α_i x_i")  # fmt: skip
     transposed = letter(r"X^{\top}\alpha", "w_of_alpha", "X.T @ alpha")
     return numbered(
