@@ -11,10 +11,10 @@ import numpy as np
 
 from qpsvm.derivation.constraint_quantities import letters_of
 from qpsvm.derivation.display import ShownStep
-from qpsvm.derivation.page import describe_with_code
 from qpsvm.derivation.proven import Proven
 from qpsvm.derivation.residual import BothSides, NotMeasurable, foremost
 from qpsvm.derivation.source import code
+from qpsvm.derivation.terminal import describe_with_code
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult

@@ -117,7 +117,7 @@ def test_the_column_is_printed_and_shown_and_data():
     problem = qpsvm.CSVM(X, y, C=C)
     result = qpsvm.solve(problem)
     without, derivation = qpsvm.derive(problem, result), qpsvm.derive(problem, result, proven=True)
-    text, page = str(derivation), derivation._repr_html_()
+    text, page = derivation.to_text(verbose=True), derivation._repr_html_()
     assert max(len(line) for line in text.splitlines()) <= 100
     column = re.findall(r"residual \S+ +(proven .*)$", text, re.MULTILINE)
     assert len(column) == 18
