@@ -140,7 +140,8 @@ FOUND = {
     "max", "maximum", "mean", "min", "minimum", "norm", "nu_max", "objective", "primal", "primal_residual",
     "projected_alpha", "projected_price", "psi", "qp", "quantile", "quantile_minus", "quantile_plus", "result",
     "scaled_price", "sqrt", "sum", "sum_over_rivals", "tile", "used", "value", "variables", "w_c", "w_y", "x",
-    "xi_of_row", "z", "half_gap", "moved_by", "s_of_class", "t_of_class", "L_of_half_the_weights", "L_of_other_multipliers", "L_of_the_solution",
+    "xi_of_row", "z", "half_gap", "moved_by", "s_of_class", "t_of_class", "L_of_half_the_weights",
+    "L_of_other_multipliers", "L_of_the_solution",
 }  # fmt: skip
 #: Names that are something else in code than in the key, or are functions.
 APART = {"f", "phi", "t", "A", "y"}

@@ -86,7 +86,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "weights.",
             Equation("below", (
                 line(half_of("+"), "=", of.NU / 2, scale=lambda at: at.problem.nu),
-                line(half_of("-"), "=", of.NU / 2, scale=lambda at: at.problem.nu),
+                line(half_of("-"), "=", of.NU / 2, before=r",\quad ", joined=True, scale=lambda at: at.problem.nu),
                 line(of.NU, "≤", largest, scale=lambda at: at.problem.nu),
             )),
             largest_nu,

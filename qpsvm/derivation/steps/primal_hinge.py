@@ -47,7 +47,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
         primal=soft.primal(
             "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
             "constraints.",
-            "Primal as a QP",
+            title="Primal as a QP",
         ),
         lagrangian=soft.lagrangian_step(
             first="The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM."

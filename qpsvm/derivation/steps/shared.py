@@ -108,10 +108,10 @@ class Argument(Formulas):
         lines = tuple(minimum(self.over, self.regulariser + loss, "norm and loss at w and b"))
         return step(title, text, Equation("alone", lines))
 
-    def primal(self, text: str, title: str = "Primal") -> Step:
+    def primal(self, text: str, *more: Line, title: str = "Primal") -> Step:
         """What is minimised, and what the minimum has to keep."""
         asked = [rows.asked for rows in self.rows] + [line(slack, "≥", 0, scale="level") for slack in self.slacks]
-        lines = (*minimum(self.variables, self.objective), *subject(*asked))
+        lines = (*minimum(self.variables, self.objective), *subject(*asked), *more)
         return step(title, text, Equation("below", lines), type(self.problem)._record)
 
     def lagrangian_step(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
@@ -236,7 +236,10 @@ class Argument(Formulas):
 
     def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
         """Where a constraint has room its multiplier is zero."""
-        shown = (line(each, "=", 0, measured=False) for each in self.products)
+        shown = (
+            line(each, "=", 0, measured=False, before=r",\quad " * (each is room), joined=each is room)
+            for rows in self.rows for room in (rows.room,) for each in (rows.product, room) if each is not None
+        )  # fmt: skip
         lines = (*shown, self.no_products())
         return step(
             "Complementary slackness",
@@ -432,7 +435,8 @@ class Argument(Formulas):
         own = written(r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef)
         matrix = letter(self.matrix, lambda at: at.combination(at.beta), "X.T @ beta", "Xᵀβ")
         f = line(of.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + (minus or self.intercept),
-                 scale=lambda at: size_of(at.values), place="sample", left="f(x)")  # fmt: skip
+                 scale=lambda at: size_of(at.values), place="sample", left="f(x)",
+                 before=r",\quad ", joined=True)  # fmt: skip
         first = self.weights(right=own)
         chain = replace(first, sides=(*first.sides, matrix), relations=("=", "="))
         return step(

@@ -1,4 +1,4 @@
-"""The steps of the SVDD, (SVDD.1) to (SVDD.21).
+"""The steps of the SVDD, (SVDD.1) to (SVDD.20).
 
 Where the samples of a linear kernel are centred inside, everything is measured there, by (SVDD.19): R² would be a small
 difference of large numbers elsewhere.
@@ -92,11 +92,12 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         step(
             "Primal",
             "The smallest ball, some samples left outside for a price. Without anybody outside this is the smallest "
-            "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that R² < 0 "
-            "would cost as much as it saves, or more, and R² ≥ 0 need not be asked for.",
+            "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that −R² in "
+            "place of R² would cost at least what it saves, as the last line says: R² ≥ 0 need not be asked for.",
             Equation("below", (
                 *minimum(r"c,R^2,\xi", SQUARE + ball.price),
                 *subject(line(FAR, "≤", SQUARE + XI, scale="level"), line(XI, "≥", 0, scale="level")),
+                line(total(of.C * (FAR + SQUARE)) - SQUARE, "≥", total(of.C * FAR), scale=size_of_far),
             )),
         ),
         step(
@@ -149,7 +150,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
                 line(letter("c", "w"), "=", of.combination(of.ALPHA), "=", transposed, scale="size_of_products",
                      place="entry"),
                 line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", by_differences, "norm(X - c, axis=1)**2",
-                     "‖x_i − c(α)‖²"), scale="level", left="f(x)", place="sample"),
+                     "‖x_i − c(α)‖²"), scale="level", left="f(x)", place="sample", before=r",\quad ",
+                     joined=True),
             )),
             Model._inside, "" if linear else
             f"c = Σ α_i φ(x_i) is a point in the feature space of {problem.kernel}, not among the samples; use "
@@ -177,14 +179,6 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
                      r"\qquad f=\frac{2}{\nu S}\,f_{\text{one-class}}"),
             )),
             absent=one_length_missing(problem),
-        ),
-        step(
-            "No negative square",
-            "With −R² in place of R² every sample is outside, and pays for all of its distance and R² besides. As the "
-            "C_i add up to 1/ν ≥ 1, that is at least what −R² saves: it is never better than 0.",
-            Equation("alone", (
-                line(total(of.C * (FAR + SQUARE)) - SQUARE, "≥", total(of.C * FAR), scale=size_of_far),
-            )),
         ),
         *ball.sensitivity(),
     )  # fmt: skip
