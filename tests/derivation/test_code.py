@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,6 @@ from test_displayed import MANY, ONE, SEVERAL, name, problem_of
 import qpsvm
 from qpsvm.derivation.expressions import Equation, Line
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.symbols import symbols_of
 from qpsvm.machines import JointProblem
 from qpsvm.program.solution import primal_residual
 
@@ -130,39 +128,3 @@ def test_code_is_what_is_evaluated(case):
             except Exception as error:
                 wrong.append(f"{step.tag}: {side.python()!r}: {error!r}")
     assert not wrong, "\n".join(wrong)
-
-
-#: Names in code that are not letters of the argument: functions, results, and values that are found at a point.
-FOUND = {
-    "A", "C_of_row", "F", "K", "L", "M", "T", "Z", "abs", "alpha_without_weight", "axis", "b_of_alpha",
-    "beta_of_row", "bound_of_row", "c_of_alpha", "c_svm", "constraints", "diag", "diagonal", "difference_above",
-    "difference_below", "distance", "dual", "edge_above", "edge_below", "f_c", "f_y", "gradient", "i", "implies", "j",
-    "max", "maximum", "mean", "min", "minimum", "norm", "nu_max", "objective", "primal", "primal_residual",
-    "projected_alpha", "projected_price", "psi", "qp", "quantile", "quantile_minus", "quantile_plus", "result",
-    "scaled_price", "sqrt", "sum", "sum_over_rivals", "tile", "used", "value", "variables", "w_c", "w_y", "x",
-    "xi_of_row", "z", "half_gap", "moved_by", "s_of_class", "t_of_class", "L_of_half_the_weights",
-    "L_of_other_multipliers", "L_of_the_solution",
-}  # fmt: skip
-#: Names that are something else in code than in the key, or are functions.
-APART = {"f", "phi", "t", "A", "y"}
-
-
-@pytest.mark.parametrize("case", CASES, ids=name)
-def test_the_key_has_every_symbol_and_its_shape(case):
-    problem = problem_of(*case)
-    derivation = qpsvm.derive(problem, qpsvm.solve(problem, check=False))
-    at, key = derivation._quantities, {each.code: each for each in symbols_of(problem, derivation)}
-    code = "\n".join(step.code for step in derivation if not step.absent)
-    code = re.sub(r"#.*|'\w+'", "", code)
-    assert set(re.findall(r"[A-Za-z_]\w*", code)) - FOUND <= set(key)
-    joint, names = isinstance(problem, JointProblem), Bound(problem, at, letters_in(derivation))
-    sizes: dict[str, Any] = {"n": len(np.asarray(at.X)), "d": np.asarray(at.X).shape[1]}
-    sizes |= {"k": at.dual.k, "m": len(at.dual.places)} if joint else {"m": at.svm.m}
-    sizes |= {"p": at.rows.p} if getattr(problem, "constraints", None) else {}
-    for each in key.values():
-        assert each.meaning
-        if each.code in APART or (joint and each.code in ("xi", "eta", "C")):
-            continue
-        shape = re.sub(r"(\d)n", r"\1*n", each.shape).replace("n(k − 1)", "m")
-        found = np.shape(names[each.code])
-        assert found == (eval(shape, sizes) if shape else ()), (each, found)

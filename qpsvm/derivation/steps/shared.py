@@ -345,7 +345,6 @@ class Argument(Formulas):
         lines = (
             value_of(D, "≤", P, at=of.as_needed), display(P - D), display(difference, r"\quad=", r"\ \ge\ 0"),
             value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.as_needed),
-            line(D, "≤", P, before=r"\Longrightarrow\quad ", measured=False)
         )  # fmt: skip
         return step(
             "Weak duality",
