@@ -9,7 +9,8 @@ from qpsvm.derivation.quantities import At, size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.steps.shared import Argument, two_class
+from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, Term, letter, most, total
 from qpsvm.machines import PrimalHinge
 from qpsvm.machines.problem.reading import read

@@ -30,10 +30,9 @@ from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line,
 from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import Formulas, Rows, case, minimum, numbered, step, value_of
+from qpsvm.derivation.steps.argument import Formulas, case, minimum, numbered, step, value_of
 from qpsvm.derivation.steps.sensitivity import price_of_slack, saddle
-from qpsvm.derivation.terms import HALF, Term, add, dot, indexed, letter, size, term, times, total, written
-from qpsvm.machines import Problem
+from qpsvm.derivation.terms import HALF, Term, add, indexed, letter, size, times, total, written
 from qpsvm.machines.problem import judge
 from qpsvm.program.svm_dual import intercept_group
 from qpsvm.result.model import DecisionFunctions
@@ -444,18 +443,3 @@ class Argument(Formulas):
             "predicting needs neither α nor the samples.", Equation("below", (chain, f)), FeatureSpace.weights,
             "" if self.problem.space.is_linear else absent, "DUAL.5"
         )  # fmt: skip
-
-
-def two_class(
-    problem: Problem, upper: Term | None, price: Term | None, level: Term | float = 1.0, slack: Term | None = of.XI,
-    priced: Term | None = of.XI, **more: Any,
-) -> Argument:  # fmt: skip
-    """A machine of which y f is to reach a level, less slack."""
-    reach, eta = of.Y * of.F, None if upper is None or priced is None else of.ETA
-    rows = Rows(of.ALPHA, slack, reach, term(level), eta, priced if eta else None, upper)
-    quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
-    given: dict[str, Any] = {"linear": (total(of.ALPHA),), "quadratic": quadratic} | more
-    return Argument(
-        problem, (rows,), price, coef=of.ALPHA * of.Y, pairs=r"\alpha_i\alpha_j y_i y_j",
-        pull=dot(of.Y, of.ALPHA), reach=reach, level=level, matrix=r"X^{\top}(\alpha\circ y)", **given,
-    )  # fmt: skip
