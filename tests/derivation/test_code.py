@@ -92,7 +92,8 @@ def one(problem: Any, at: Any) -> dict[str, Any]:
         i, j = problem.pairs.T
         found |= {"i": i, "j": j, "A": at.svm.mix, "z": X[i] - X[j]}
     if problem.constraints:
-        rows = at.rows
+        rows, pairs = at.rows, getattr(problem, "pairs", None)
+        found["rows"] = X[found["i"]] - X[found["j"]] if pairs is not None else np.tile(X, (at.svm.m // len(X), 1))
         found |= {"G": rows.Z if rows.mix is None else rows.mix @ rows.Z, "w": unit * at.w, "Z": rows.Z,
                   "A": rows.mix, "w_of_alpha": unit * at.w_of_alpha}  # fmt: skip
     return found

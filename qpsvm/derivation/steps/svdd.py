@@ -62,8 +62,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     """All steps, in order."""
     linear, ball = problem.space.is_linear, argument(problem)
     square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
-    own = letter("K(x,x)", diagonal_between, "K(x, x).diagonal()")
-    f = letter("f(x)", lambda at: 2.0 * at.f_between - diagonal_between(at))
+    own = letter("K(x,x)", of.diagonal_between, "K(x, x).diagonal()")
+    f = letter("f(x)", lambda at: 2.0 * at.f_between - of.diagonal_between(at))
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
     diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
     lengths = total(of.ALPHA * diagonal).named("Σ α_i K(x_i, x_i)", "K(x,x)")
@@ -191,11 +191,6 @@ def one_length_missing(problem: SVDD) -> str:
     except UnsupportedError:
         return f"K(x, x) differs between the samples with {problem.kernel}: the two machines differ"
     return ""
-
-
-def diagonal_between(at: At) -> FloatArray:
-    """K(x, x) at samples half way between neighbours: (k,)."""
-    return np.asarray(at.kernel.diagonal(at.X if at.new_samples is None else at.new_samples))
 
 
 def size_of_far(at: At) -> float:
