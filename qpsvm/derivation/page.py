@@ -111,10 +111,10 @@ BODY = """<div class="{{ scope }}">
 </div>
 <div class="source">
 {{ function(step.code) }}
-{% if step.measured_by %}
+{% if step.library %}
 <details>
-<summary>how it is measured</summary>
-{{ function(step.measured_by) }}
+<summary>where the library does it</summary>
+{{ function(step.library) }}
 </details>
 {% endif %}
 </div>
@@ -190,7 +190,7 @@ def _cells(step: ShownStep) -> dict[str, Any]:
         "tag": step.tag, "title": step.title, "statement": indexed(step.statement),
         "text": indexed(" ".join(filter(None, [step.text, step.by_construction]))),
         "absent": step.absent, "equation": mathml(step.latex), "code": _code(step.code),
-        "measured_by": None if step.measured_by is None else _code(step.measured_by),
+        "library": None if step.library is None else _code(step.library),
         "residual": step.residual_text, "reason": indexed(step.reason), "state": state,
         "sides": step.sides_text, "of": indexed(step.of),
         "proven": step.proven_text, "proven_of": indexed(step.proven_sentence),

@@ -20,7 +20,7 @@ def describe(derivation: ShownDerivation, verbose: bool = False) -> str:
     steps = [describe_step(step, verbose) for step in derivation.steps if verbose or not step.absent]
     left = ", ".join(f"({step.tag}) {step.title}" for step in derivation.steps if step.absent and not verbose)
     steps += ["\n".join(textwrap.wrap(f"not of this problem: {left}; verbose says why", WIDTH))] if left else []
-    return "\n".join([*head, "", "\n\n".join(steps)])
+    return "\n".join([*head, "", ("\n\n" if verbose else "\n").join(steps)])
 
 
 def describe_step(step: ShownStep, verbose: bool = True) -> str:
@@ -49,7 +49,7 @@ def _lines(step: ShownStep, verbose: bool) -> Iterator[str]:
     yield from _wrapped(f"[{step.reason}]" if step.reason else "", DEEPER)
     if verbose:
         yield from _wrapped(step.proven_sentence, DEEPER)
-        yield f"{INDENT}code: {step.code.where}"
+        yield f"{INDENT}code: {(step.library or step.code).where}"
 
 
 def _short(lines: list[str]) -> Iterator[str]:

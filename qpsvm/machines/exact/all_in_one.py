@@ -26,10 +26,7 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 
 
 def verified(problem: Any, result: JointResult, tol: float | None = None) -> Proof:
-    """What is proven of the numbers of a result.
-
-    Raises ParameterTypeError, DataError, UnsupportedError.
-    """
+    """What is proven of the numbers of a result. Raises ParameterTypeError, DataError, UnsupportedError."""
     if not isinstance(result, JointResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
     check_point(problem, result)
@@ -54,10 +51,7 @@ def stated(problem: Any) -> ExactDual:
 
 
 def held_numbers(problem: Any, result: JointResult) -> Primal:
-    """w or the coefficients of every class, and b, as a user has them.
-
-    Raises DataError.
-    """
+    """w or the coefficients of every class, and b, as a user has them. Raises DataError."""
     if problem.intercept is None and result.b.any():
         raise DataError(f"{problem.title} has no intercepts, and the result has b = {result.b.tolist()}")
     b = enumerate(result.b.tolist() if problem.intercept else ())

@@ -41,10 +41,7 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 
 def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof:
-    """What is proven of the numbers of a result.
-
-    Raises ParameterTypeError, DataError, UnsupportedError.
-    """
+    """What is proven of the numbers of a result. Raises ParameterTypeError, DataError, UnsupportedError."""
     check_result(problem.samples, result)
     if not problem.samples.comm.serial:
         raise UnsupportedError("a process knows its own samples only: verify(problem) where all of them are")
@@ -145,10 +142,7 @@ def held_numbers(problem: Any, result: SVMResult) -> Primal:
 
 
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
-    """As `exact_program`, of a machine of the library.
-
-    Raises UnsupportedError.
-    """
+    """As `exact_program`, of a machine of the library. Raises UnsupportedError."""
     if not is_registered(type(problem)):
         name = type(problem).__name__
         raise UnsupportedError(f"there is no exact program of {name} to prove; certify says what is measured")

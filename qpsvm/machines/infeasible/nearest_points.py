@@ -52,10 +52,7 @@ class NearestPoints:
 
 
 def nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str | None]) -> NearestPoints:
-    """Solve (NEAR.1).
-
-    Shapes: Z (n, r), y (n,).
-    """
+    """Solve (NEAR.1). Shapes: Z (n, r), y (n,)."""
     E = np.column_stack([y > 0, y < 0]).astype(np.float64)
     size = float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max()))
     uniform: FloatArray = E @ (1.0 / E.sum(axis=0))

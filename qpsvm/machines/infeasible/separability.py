@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.machines.infeasible.nearest_points import nearest_points
 from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
 
@@ -32,12 +33,8 @@ APART = 0.1
 NEARLY = 100.0
 #: Squared norms that centring brings down to this share of what they were are rounding.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
-#: Entries of rows that are compared at a time.
-KEYED = 1_000_000
 #: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
 WHOLE_ROWS, FEWEST_ADDED = 1500, 200
-#: Entries of sparse rows that are centred at a time: 80 MB.
-DENSE_ENTRIES = 10_000_000
 #: A margin over all rows that is this share of the margin over S is as good; and how often S may grow.
 AS_GOOD, ROUNDS = 1.0 - 1e-6, 100
 
@@ -88,7 +85,7 @@ def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
 
 def _keys(X: Matrix) -> Iterator[bytes]:
     """For each row the bytes of its numbers, the same for 0 and −0, of sparse rows with their places."""
-    step = max(KEYED // max(X.shape[1], 1), 1)
+    step = max(BLOCK_NUMBERS // max(X.shape[1], 1), 1)
     for start in range(0, X.shape[0], step):
         if not sp.issparse(X):
             yield from (row.tobytes() for row in X[start : start + step] + 0.0)
@@ -173,7 +170,7 @@ def _coordinates(space: FeatureSpace, rows: IntArray, finest: bool = False) -> F
     """Explicit coordinates of some rows, centred, in as few dimensions as they span: (s, r)."""
     if space.is_linear and space.rows.d <= len(rows):
         Z = as_dense(space.rows.take(rows))
-    elif space.is_linear and space.samples.is_sparse and space.rows.d * len(rows) <= DENSE_ENTRIES:
+    elif space.is_linear and space.samples.is_sparse and space.rows.d * len(rows) <= BLOCK_NUMBERS:
         part = as_dense(space.rows.take(rows))
         part -= part.mean(axis=0)
         Z = pivoted_cholesky(part @ part.T, finest)
@@ -217,7 +214,7 @@ def _measured(space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: fl
 def _by_parts(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Σβ_i (x_i − x̄), (d,), and ‖x_i − x̄‖², (n,), of sparse rows that are centred some at a time."""
     mean, squares = space.samples.means(), np.zeros(space.n)
-    w, step = np.zeros(len(mean)), max(DENSE_ENTRIES // (10 * len(mean)), 1)
+    w, step = np.zeros(len(mean)), max(BLOCK_NUMBERS // (10 * len(mean)), 1)
     for i in range(0, space.n, step):
         part = as_dense(space.samples.take(slice(i, i + step))) - mean
         squares[i : i + step] = np.einsum("ij,ij->i", part, part)

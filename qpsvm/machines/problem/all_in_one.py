@@ -26,7 +26,7 @@ from qpsvm.bounds.polish import polish
 from qpsvm.bounds.repair import feasible
 from qpsvm.data.samples import ClassWeight, several_classes
 from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp, read_alpha, scaling
-from qpsvm.machines.problem.judge import Judge, note, with_rounding_bound
+from qpsvm.machines.problem.judge import CLEAR, LEAST_CURVATURE, NOTHING, SMALL, Judge, note, with_rounding_bound
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form, active_penalties, as_intercept, penalty_in_words, prices
 from qpsvm.machines.problem.reading import concluded
@@ -42,11 +42,6 @@ from qpsvm.space.operators import Repeated, directions
 
 if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Proof
-
-#: A slack above this share of the level is clear, and there this share of C is nothing.
-CLEAR, NOTHING = 1e-6, 1e-9
-#: Nor is more than this share of C, or of the largest α, ever nothing.
-SMALL = 1e-3
 
 
 class JointProblem(Machine[JointResult]):
@@ -283,7 +278,7 @@ class JointProblem(Machine[JointResult]):
         """`JointResult.kind`, by comparing α with the slack, and not by a cut: as `reading.kinds`. (n, k) each."""
         dual = self.joint
         C = dual.upper[:, None]
-        way = 0.5 / np.maximum(self.space.centred.diagonal(), 1e-12 * self.space.scale)[:, None]
+        way = 0.5 / np.maximum(self.space.centred.diagonal(), LEAST_CURVATURE * self.space.scale)[:, None]
         worst = np.maximum(t.max(axis=1), 0.0)[:, None] if dual.shared else 0.0
         clear = np.where(np.abs(worst - t) > CLEAR * dual.level, NOTHING * C, 0.0)
         little = SMALL * np.minimum(C, float(alpha.max()))

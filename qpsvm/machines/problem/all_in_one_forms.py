@@ -37,10 +37,7 @@ def variables_of(dual: AllInOneDual) -> tuple[IntArray, IntArray]:
 
 
 def dual_qp(dual: AllInOneDual, gram: Operator, title: str, penalised: bool) -> QP:
-    """(JFORM.1).
-
-    Shapes: gram (n, n).
-    """
+    """(JFORM.1). Shapes: gram (n, n)."""
     sample, rival = variables_of(dual)
     label, m = dual.label[sample], len(sample)
     constraints: dict[str, Rows] = {}
@@ -68,10 +65,7 @@ def dual_qp(dual: AllInOneDual, gram: Operator, title: str, penalised: bool) -> 
 
 
 def primal_qp(dual: AllInOneDual, Z: Matrix, title: str) -> QP:
-    """(JFORM.2) for samples Z (n, r) in explicit coordinates.
-
-    Raises TooLargeError.
-    """
+    """(JFORM.2) for samples Z (n, r) in explicit coordinates. Raises TooLargeError."""
     sample, rival = variables_of(dual)
     label, m, r, k = dual.label[sample], len(sample), Z.shape[1], dual.k
     entries = 2 * (k - 1) * (Z.nnz if sp.issparse(Z) else Z.size)
