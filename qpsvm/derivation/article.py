@@ -134,7 +134,7 @@ def _formula(text: str) -> str:
     text = re.sub(r"(_\{[^}]*\})|(?<![\\A-Za-z])([A-Za-z]{2,})", lambda each: each[1] or rf"\text{{{each[2]}}}", text)
     text = "".join(apart if (apart := unicodedata.normalize("NFD", sign))[-1] in MARKS else sign for sign in text)
     for mark, name in MARKS.items():
-        text = re.sub(rf"(\w){mark}", lambda letter, name=name: rf"\{name}{{{letter[1]}}}", text)
+        text = re.sub(rf"(\w){mark}", rf"\\{name}{{\1}}", text)
     return "".join(map(_sign, text))
 
 
