@@ -60,8 +60,7 @@ from qpsvm.base.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
-from qpsvm.base.lazy_names import late_names
-from qpsvm.base.moved import follow
+from qpsvm.base.moved import follow, late_names
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines import CSVM, Constraints, Problem, ValueConstraints
 from qpsvm.machines.registry import LATE as _LATE

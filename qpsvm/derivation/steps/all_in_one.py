@@ -14,8 +14,7 @@ from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import numbered, step, value_of
 from qpsvm.derivation.terms import HALF, PRODUCT, SUM, Term, add, letter, size, total
 from qpsvm.machines import CrammerSinger
-from qpsvm.machines.problem.all_in_one import JointProblem
-from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp
+from qpsvm.machines.problem.all_in_one import JointProblem, dual_qp, primal_qp
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.result.model import DecisionFunctions
 

@@ -21,8 +21,7 @@ from qpsvm.bounds.proof.infeasible.coordinates import columns_of, coordinates
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.machines.exact.constraints import by_matrix, own_value, points_of
-from qpsvm.machines.exact.program import exact_program, space_of
-from qpsvm.machines.exact.record import recorded
+from qpsvm.machines.exact.program import exact_program, recorded, space_of
 from qpsvm.machines.infeasible.separability import shared_sample
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
