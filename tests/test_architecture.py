@@ -206,7 +206,7 @@ def test_derivations_are_listed_below_what_renders_them():
             continue
         here, inner = name.removeprefix(folder), {other for other, _ in inner_imports(path)}
         if here in drawn | {"display"}:
-            assert inner <= {f"{folder}display", f"{folder}latex", "qpsvm.base.errors"}, path
+            assert inner <= {f"{folder}display", f"{folder}latex", "qpsvm.base.errors", "qpsvm.base.arrays.types"}, path
         elif here not in ("step", "derived"):
             assert not inner & {f"{folder}{other}" for other in drawn}, path
         if here != "derive":

@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import qpsvm
-from qpsvm.derivation.display import HOLDS, Code, ShownStep
+from qpsvm.derivation.display import HOLDS, Code, ShownDerivation, ShownStep
 from qpsvm.derivation.page import INDEX
 
 
@@ -41,7 +41,7 @@ class DerivationDirective(SphinxDirective):
         output = [listing(printed, "text", "run-output")] if printed else []
         wanted = self.options.get("steps", "").split() or [step.tag for step in shown.steps]
         steps = [self._step(step) for step in shown.steps if step.tag in wanted and not step.absent]
-        return [listing(code, "python", "run-input"), *output, headline, *steps]
+        return [listing(code, "python", "run-input"), *output, headline, folded("symbols", key(shown)), *steps]
 
     def _step(self, step: ShownStep) -> nodes.section:
         anchor = identifier(step.tag)
@@ -55,6 +55,16 @@ class DerivationDirective(SphinxDirective):
         if step.library is not None:
             section += folded("where the library does it", listed(step.library))
         return section
+
+
+def key(shown: ShownDerivation) -> nodes.bullet_list:
+    """The symbols of its equations, each with its meaning, shape and number."""
+    found = nodes.bullet_list()
+    for symbol in shown.key:
+        said = [f": {symbol.meaning}", symbol.shape, symbol.number]
+        words = nodes.paragraph("", "", nodes.math(symbol.latex, symbol.latex), *indices(", ".join(filter(None, said))))
+        found += nodes.list_item("", words)
+    return found
 
 
 def worded(text: str) -> nodes.paragraph:

@@ -6,6 +6,7 @@ An equation is shown with its tag, made smaller where it is wider than the page.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
 from qpsvm.derivation.display import ShownDerivation, ShownStep
@@ -14,14 +15,17 @@ from qpsvm.derivation.latex import BETWEEN, SIGNS
 #: Mathematics of the sentences, in LaTeX.
 UNICODE = {
     **{sign: name for name, sign in (SIGNS | BETWEEN).items() if name[0] == "\\" and sign not in "{}|"},
-    "φ": r"\varphi", "ε": r"\varepsilon", "−": "-", "½": r"\tfrac12", "¼": r"\tfrac14", "²": "^2", "⁺": "^+",
-    "⁻": "^-", "ᵀ": r"^{\top}", "√": r"\surd", "¹": "^1", "₁": "_1", "₂": "_2", "₊": "_+", "₋": "_-", "\u0304": "",
-    "ℓ": r"\ell", "Δ": r"\Delta", "\u0303": "", "\N{NO-BREAK SPACE}": "~", "⇔": r"\Leftrightarrow", "∪": r"\cup",
+    "φ": r"\varphi", "ε": r"\varepsilon", "−": "-", "½": r"\tfrac12", "¼": r"\tfrac14", "²": "{}^2", "⁺": "{}^+",
+    "⁻": "{}^-", "ᵀ": r"{}^{\top}", "√": r"\surd", "¹": "{}^1", "₁": "{}_1", "₂": "{}_2", "₊": "{}_+", "₋": "{}_-", 
+    "ℓ": r"\ell", "Δ": r"\Delta", "\N{NO-BREAK SPACE}": "~", "⇔": r"\Leftrightarrow", "∪": r"\cup",
 }  # fmt: skip
 RESERVED = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "…": r"\dots{}"}
+#: Marks above a letter; what has no sign in LaTeX, as in a name of a user's; the end of what pdfLaTeX reads as it is.
+MARKS = {"\u0304": "bar", "\u0303": "tilde", "\u0302": "hat"}
+UNKNOWN, LATIN = "?", 0x180
 RESERVED |= {sign: rf"\{sign}" for sign in "&%#_{}$"}
 #: A word that is mathematics: it has a sign or an index, or is one letter, alone or before a sign.
-SIGN = "[" + re.escape("".join(UNICODE)) + "]"
+SIGN = r"[^\x00-\x7f\xa0\u00c0-\u024f‘’“”…]"
 REST = r"(?:[^\s;,]|,(?=\S))*"
 WORD = rf"(?:{REST}(?:{SIGN}|\w_\w){REST}|[b-zB-HJ-Z](?:[²'/(^=]{REST})?(?![\w’-]|\.\w))"
 FORMULA = re.compile(rf"(?<![^\s(\[]){WORD}(?: (?:(?:[-+*/<>=|]|\d[\d.]*) )*{WORD})*")
@@ -126,14 +130,19 @@ def words(text: str) -> str:
 
 def _formula(text: str) -> str:
     text = re.sub(r"(?<=\w)\*", "^*", text)
-    text = re.sub(r"([A-Za-z]{2,})(?![^_]*\})", lambda word: rf"\text{{{word[1]}}}", re.sub(
-        r"_([A-Za-z0-9]{2,}|\([^()]*\))", lambda index: "_{" + index[1] + "}", text))  # fmt: skip
-    text = re.sub(r"_\{\\text\{(\w+)\}\}", r"_{\1}", text)
-    return "".join(
-        f"{UNICODE[sign]} " if UNICODE.get(sign, "")[:1] == "\\" else UNICODE.get(sign, {"%": r"\%"}.get(sign, sign))
-        for sign in text
-    ).replace("'", "{\\text{'}}")
+    text = re.sub(r"_([A-Za-z0-9]{2,}|\([^()]*\))", r"_{\1}", text)
+    text = re.sub(r"(_\{[^}]*\})|(?<![\\A-Za-z])([A-Za-z]{2,})", lambda each: each[1] or rf"\text{{{each[2]}}}", text)
+    text = "".join(apart if (apart := unicodedata.normalize("NFD", sign))[-1] in MARKS else sign for sign in text)
+    for mark, name in MARKS.items():
+        text = re.sub(rf"(\w){mark}", rf"\\{name}{{\1}}", text)
+    return "".join(map(_sign, text))
+
+
+def _sign(sign: str) -> str:
+    """A sign within mathematics."""
+    found = UNICODE.get(sign) or (rf"\{sign}" if sign in "%#&$" else sign)
+    return f"{found} " if sign in UNICODE and found[0] == "\\" else found if found.isascii() else UNKNOWN
 
 
 def _escaped(text: str) -> str:
-    return "".join(RESERVED.get(sign, sign) for sign in text)
+    return "".join(RESERVED.get(sign, sign if ord(sign) < LATIN else UNKNOWN) for sign in text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,9 @@ from qpsvm.bounds.proof.proof import Proof
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities, all_in_one_headline
 from qpsvm.derivation.article import latex
 from qpsvm.derivation.constraint_quantities import letters_of
-from qpsvm.derivation.display import ShownDerivation
+from qpsvm.derivation.display import ShownDerivation, Symbol
 from qpsvm.derivation.headline import of_alpha, of_result
+from qpsvm.derivation.key import picture, symbols
 from qpsvm.derivation.proven import Proven, proven_of
 from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.residual import point_of
@@ -104,6 +105,11 @@ class Derivation:
         """What the residuals are worth: whether there are any, and whether they are at an optimum of this problem."""
         return self._said[0]
 
+    @property
+    def trusted(self) -> bool:
+        """Whether the residuals are those of an optimum of this problem."""
+        return self._said[1]
+
     @cached_property
     def measurements(self) -> dict[str, Measurement]:
         """By tag, each step's sides and residual, or the reason why it has none; empty where nothing is measured."""
@@ -136,7 +142,34 @@ class Derivation:
         said = [] if self.proof is None else [str(claim) for claim in self.proof.claims if claim.kind in SAID]
         said += [] if self.proof is None else [f"assumed: {text}" for text in self.proof.assumptions]
         proven = "; ".join(said)
-        return ShownDerivation(self.title, self.headline, self._said[1], steps, proven)
+        return ShownDerivation(self.title, self.headline, self.trusted, steps, proven, self.key())
+
+    def _seen(self) -> ShownDerivation:
+        """The same with the picture, which takes values of f over the plane."""
+        shown = self.shown()
+        seen = None if self._quantities is None else picture(self._quantities, shown.key)
+        return replace(shown, picture=seen)
+
+    def key(self) -> tuple[Symbol, ...]:
+        """The symbols of the equations that are shown, each with its meaning, shape, and number at the result.
+
+        Returns
+        -------
+        tuple of Symbol
+            With name, latex, meaning, shape, number in words, and value.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> for symbol in qpsvm.derive(qpsvm.CSVM, steps=["CSVM.6"]).key():
+        ...     print(symbol.name, symbol.shape, symbol.meaning)
+        ξ (m,) slack
+        α (m,) dual variables, multipliers of the margin
+        η (m,) multipliers of the slack
+        C (m,) penalty of a unit of slack
+        L  Lagrangian
+        """
+        return tuple(symbols((step.latex for step in self.steps if not step.absent), self._quantities))
 
     @cached_property
     def _measured(self) -> dict[str, Measurement]:
@@ -300,7 +333,7 @@ class Derivation:
         from qpsvm.derivation.page import fragment, preformatted
 
         try:
-            return fragment(self.shown())
+            return fragment(self._seen())
         except MissingExtraError as error:  # a notebook still shows the steps, and says what is missing
             return preformatted(f"{self}\n\n{error}")
 
@@ -390,7 +423,7 @@ class Derivation:
         """
         from qpsvm.derivation.page import document
 
-        return _given(document(self.shown()), path)
+        return _given(document(self._seen()), path)
 
 
 def _given(text: str, path: str | Path | None) -> str | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from qpsvm.base.arrays.types import FloatArray
 
 #: What a residual stays below at a polished optimum. What is shown marks those that are larger.
 HOLDS = 1e-8
@@ -105,6 +108,34 @@ class ShownStep:
         return f"Proven: {self.proven_of}." if self.proven_of else ""
 
 
+@dataclass(frozen=True, eq=False)
+class Symbol:
+    """A symbol of the equations: its name in text and in LaTeX, what it is, and its number or numbers at the point."""
+
+    name: str
+    latex: str
+    meaning: str
+    shape: str = ""
+    number: str = ""
+    value: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """The samples as points (k, 2), the side of each (k,), what is said of it, and the names of the symbols it has.
+
+    lines: Levels of f with the pieces of the line on which f has it.
+    axes: What is drawn to the right, and upwards.
+    """
+
+    points: FloatArray
+    side: Any
+    said: tuple[str, ...]
+    has: tuple[tuple[str, ...], ...]
+    lines: tuple[tuple[float, tuple[tuple[FloatArray, FloatArray], ...]], ...]
+    axes: tuple[str, str]
+
+
 @dataclass(frozen=True)
 class ShownDerivation:
     """All steps under a headline.
@@ -113,6 +144,7 @@ class ShownDerivation:
     headline: What the residuals are worth.
     trusted: Whether they are those of an optimum of this problem.
     proven: What is proven of the result as a whole, in sentences; empty without a proof.
+    key, picture: The symbols of its equations, and the samples that have them.
     """
 
     title: str
@@ -120,3 +152,5 @@ class ShownDerivation:
     trusted: bool
     steps: tuple[ShownStep, ...]
     proven: str = ""
+    key: tuple[Symbol, ...] = ()
+    picture: Picture | None = None

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from qpsvm.base.errors import MissingExtraError, install
-from qpsvm.derivation.display import HOLDS, Code, ShownDerivation, ShownStep
+from qpsvm.derivation.display import HOLDS, Code, Picture, ShownDerivation, ShownStep
 
 STYLE = """
 .SCOPE { background: #fff; color: #1b1f24; font: 15px/1.45 system-ui, sans-serif; padding: 0.5em 1em; }
@@ -62,11 +62,55 @@ STYLE = """
 .SCOPE .proven { color: #57606a; min-width: 8.5em; white-space: nowrap; }
 .SCOPE .figures .proven.bounded { color: #116329; }
 .SCOPE .sides.fails small { color: #57606a; }
+.SCOPE .all { display: grid; gap: 0 2em; grid-template-columns: minmax(0, 1fr) minmax(17em, 24em); }
+.SCOPE aside { align-self: start; background: #fff; font-size: 0.87em; max-height: 100vh;
+  overflow-y: auto; position: sticky; top: 0; }
+.SCOPE aside svg { background: inherit; display: block; max-width: 100%; position: sticky; top: 0; }
+.SCOPE aside table { border-collapse: collapse; margin: 0.4em 0; width: 100%; }
+.SCOPE aside td { background: none; border: 0; color: inherit; padding: 0.15em 0.4em 0.15em 0; text-align: left;
+  vertical-align: top; }
+.SCOPE aside td:last-child { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }
+.SCOPE aside tr:focus { outline: 2px solid #0969da; }
+.SCOPE aside small { color: #57606a; }
+.SCOPE circle { fill: #fff; stroke: #57606a; }
+.SCOPE circle.up { fill: #57606a; }
+.SCOPE svg path { fill: none; stroke: #57606a; stroke-dasharray: 3 3; }
+.SCOPE svg path.zero { stroke-dasharray: none; }
+.SCOPE svg text { fill: #57606a; font-size: 11px; }
+@media (max-width: 60em) {
+  .SCOPE .all { display: block; }
+  .SCOPE aside { border-top: 2px solid #d0d7de; bottom: 0; max-height: 38vh; scroll-padding: 23vh 0 0; top: auto; }
+  .SCOPE aside svg { max-height: 22vh; width: 100%; }
+}
 @media (max-width: 40em) {
   .SCOPE { padding: 0.2em; }
   .SCOPE math { font-size: 0.97em; }
   .SCOPE .code pre { font-size: 11px; }
 }
+"""
+#: In the dark, where the page is a file of its own: a notebook keeps its own light.
+DARK = """
+@media (prefers-color-scheme: dark) {
+  body { background: #0d1117; }
+  .SCOPE, .SCOPE aside { background: #0d1117; color: #e6edf3; }
+  .SCOPE .step, .SCOPE .sides, .SCOPE aside { border-color: #30363d; }
+  .SCOPE h2 .tag, .SCOPE small, .SCOPE .reason, .SCOPE .where, .SCOPE summary, .SCOPE .proven, .SCOPE aside small,
+  .SCOPE .sides small { color: #9198a1; }
+  .SCOPE .headline.warning { background: #3d2a00; }
+  .SCOPE .code pre { background: #161b22; }
+  .SCOPE .code pre, .SCOPE .code pre span { color: #e6edf3; }
+  .SCOPE .code .hll { background: #3b3000; }
+  .SCOPE .residual.fails, .SCOPE .sides.fails b { color: #ff7b72; }
+  .SCOPE .residual.holds::after, .SCOPE .figures .proven.bounded { color: #3fb950; }
+  .SCOPE circle { fill: #0d1117; stroke: #9198a1; }
+  .SCOPE circle.up { fill: #9198a1; }
+  .SCOPE svg path { stroke: #9198a1; }
+  .SCOPE svg text { fill: #9198a1; }
+}
+"""
+#: What lights up with a symbol that is pointed at, or has the focus: itself everywhere, its row, and its samples.
+LIT = """.SCOPE:has([data-s="NAME"]:is(:hover, :focus)) [data-s="NAME"] { background: #ffd33d; color: #1b1f24; }
+.SCOPE:has([data-s="NAME"]:is(:hover, :focus)) circle[data-has~="NAME"] { fill: #ffab1f; r: 6px; stroke: #b35900; }
 """
 
 BODY = """<div class="{{ scope }}">
@@ -76,6 +120,8 @@ BODY = """<div class="{{ scope }}">
 {% if proven %}
 <p class="headline">{{ proven }}</p>
 {% endif %}
+<div class="all">
+<div>
 {% for step in steps %}
 <section class="step" id="{{ step.tag }}">
 <div class="head">
@@ -94,7 +140,6 @@ BODY = """<div class="{{ scope }}">
 <div class="columns">
 <div class="equation">
 {{ step.equation|safe }}
-<p class="statement">{{ step.statement|safe }}</p>
 </div>
 <div class="words">
 <p>{{ step.text|safe }}</p>
@@ -121,6 +166,19 @@ BODY = """<div class="{{ scope }}">
 {% endif %}
 </section>
 {% endfor %}
+</div>
+{% if key %}
+<aside aria-label="symbols">
+{{ drawing|safe }}
+<table>
+{% for symbol in key %}
+<tr data-s="{{ symbol.name }}" tabindex="0"><td>{{ symbol.equation|safe }}</td>
+<td>{{ symbol.meaning|safe }} <small>{{ symbol.shape }}</small></td><td>{{ symbol.number }}</td></tr>
+{% endfor %}
+</table>
+</aside>
+{% endif %}
+</div>
 </div>
 """
 
@@ -157,7 +215,7 @@ SCOPE = "qpsvm-derivation"
 INDEX = re.compile(r"(?<=\w)_(max|[a-zA-Z0-9]{1,2})(?![a-zA-Z0-9_])")
 
 
-def fragment(derivation: ShownDerivation) -> str:
+def fragment(derivation: ShownDerivation, style: str = STYLE) -> str:
     """The page as one HTML element with its style, for a notebook.
 
     Raises MissingExtraError.
@@ -165,17 +223,23 @@ def fragment(derivation: ShownDerivation) -> str:
     templates = _extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = templates.from_string(FUNCTION + BODY)
     colours = _extra("pygments.formatters").HtmlFormatter().get_style_defs(f".{SCOPE} .code")
+    names = frozenset(symbol.name for symbol in derivation.key)
+    lit = "".join(LIT.replace("NAME", name) for name in sorted(names))
+    key = [{"name": each.name, "equation": named(mathml(each.latex), names), "meaning": indexed(each.meaning),
+            "shape": each.shape, "number": each.number} for each in derivation.key]  # fmt: skip
     content: str = template.render(
-        scope=SCOPE, style=STYLE.replace("SCOPE", SCOPE) + colours, title=derivation.title,
+        scope=SCOPE, style=colours + (style + lit).replace("SCOPE", SCOPE), key=key, title=derivation.title,
         headline=derivation.headline, trusted=derivation.trusted, proven=derivation.proven,
-        steps=[_cells(step) for step in derivation.steps]
+        drawing=drawn(derivation.picture), steps=[_cells(step, names) for step in derivation.steps],
     )  # fmt: skip
     return content
 
 
 def document(derivation: ShownDerivation) -> str:
     """The page as a file of its own; errors as `fragment`."""
-    return DOCUMENT.format(title=html.escape(f"Derivation: {derivation.title}"), body=fragment(derivation))
+    return DOCUMENT.format(
+        title=html.escape(f"Derivation: {derivation.title}"), body=fragment(derivation, STYLE + DARK)
+    )
 
 
 def preformatted(text: str) -> str:
@@ -183,13 +247,13 @@ def preformatted(text: str) -> str:
     return f"<pre>{html.escape(text)}</pre>"
 
 
-def _cells(step: ShownStep) -> dict[str, Any]:
+def _cells(step: ShownStep, names: frozenset[str] = frozenset()) -> dict[str, Any]:
     """What the template shows of a step."""
     state = "" if step.residual is None else "holds" if step.residual <= HOLDS else "fails"
     return {
-        "tag": step.tag, "title": step.title, "statement": indexed(step.statement),
+        "tag": step.tag, "title": step.title,
         "text": indexed(" ".join(filter(None, [step.text, step.by_construction]))),
-        "absent": step.absent, "equation": mathml(step.latex), "code": _code(step.code),
+        "absent": step.absent, "equation": named(mathml(step.latex), names), "code": _code(step.code),
         "library": None if step.library is None else _code(step.library),
         "residual": step.residual_text, "reason": indexed(step.reason), "state": state,
         "sides": step.sides_text, "of": indexed(step.of),
@@ -214,6 +278,49 @@ def mathml(latex: str) -> str:
     """An equation as MathML, which browsers draw themselves; a `MissingExtraError` without the extra `teach`."""
     equation: str = _extra("latex2mathml.converter").convert(latex, display="block")
     return equation
+
+
+#: A symbol of MathML: a letter.
+LETTER = re.compile(r"<mi>([^<]+)</mi>")
+
+
+def named(equation: str, names: frozenset[str]) -> str:
+    """MathML in which every symbol of the key has its name, so that all of them light up together."""
+    return LETTER.sub(
+        lambda found: f'<mi data-s="{html.unescape(found[1])}">{found[1]}</mi>'
+        if html.unescape(found[1]) in names else found[0], equation
+    )  # fmt: skip
+
+
+#: Sides of the picture, and the room around its points.
+WIDTH, HEIGHT, ROOM = 320, 230, 18
+
+
+def drawn(picture: Picture | None) -> str:
+    """The samples as SVG: filled above, open below, and what a sample has of each symbol when it is pointed at."""
+    if picture is None:
+        return ""
+    low = picture.points.min(axis=0)
+    spread = [float(each) or 1.0 for each in picture.points.max(axis=0) - low]
+
+    def at(point: Any) -> tuple[float, float]:
+        x, y = ((float(point[k]) - float(low[k])) / spread[k] for k in (0, 1))
+        return ROOM + x * (WIDTH - 2 * ROOM), HEIGHT - ROOM - y * (HEIGHT - 2 * ROOM)
+
+    lines, points = "", ""
+    for level, pieces in picture.lines:
+        ends = [(*at(one), *at(other)) for one, other in pieces]
+        drawn_through = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in ends)
+        lines += f'<path class="{"" if level else "zero"}" d="{drawn_through}"/>'
+    for point, side, said, has in zip(picture.points, picture.side, picture.said, picture.has, strict=True):
+        x, y = at(point)
+        points += f'<circle class="{"up" if side else ""}" data-has="{" ".join(has)}" cx="{x:.1f}" cy="{y:.1f}" r="4">'
+        points += f"<title>{html.escape(said)}</title></circle>"
+    across, up = map(html.escape, picture.axes)
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="the samples">{lines}{points}'
+        f'<text x="{WIDTH - 4}" y="{HEIGHT - 3}" text-anchor="end">{across}</text><text x="3" y="11">{up}</text></svg>'
+    )
 
 
 @cache

@@ -17,10 +17,12 @@ def describe(derivation: ShownDerivation, verbose: bool = False) -> str:
     """All steps under their headline: equations and numbers; with `verbose` also sentences, and where the code is."""
     said = (f"Derivation: {derivation.title}", derivation.headline, derivation.proven)
     head = [line for text in said for line in textwrap.wrap(text, WIDTH)]
+    named = "; ".join(f"{' '.join(filter(None, [each.name, each.shape]))} {each.meaning}" for each in derivation.key)
+    head += textwrap.wrap(f"symbols: {named}", WIDTH)
     steps = [describe_step(step, verbose) for step in derivation.steps if verbose or not step.absent]
     left = ", ".join(f"({step.tag}) {step.title}" for step in derivation.steps if step.absent and not verbose)
     steps += ["\n".join(textwrap.wrap(f"not of this problem: {left}; verbose says why", WIDTH))] if left else []
-    return "\n".join([*head, "", "\n\n".join(steps)])
+    return "\n".join([*head, "", ("\n\n" if verbose else "\n").join(steps)])
 
 
 def describe_step(step: ShownStep, verbose: bool = True) -> str:

@@ -25,7 +25,7 @@ MACROS = set(re.findall(r"\w+", """
     bigl bigr Bigl Bigr section paragraph raggedright small par textbackslash textasciitilde textasciicircum dots
     providecommand sbox displaystyle ifdim wd linewidth resizebox usebox fi dimexpr ht dp textheight vcenter hbox
     documentclass usepackage setlength parindent parskip frametitle setbeamertemplate cup lfloor rfloor times mid vert
-    perp"""))  # fmt: skip
+    perp overline underline mapsto iff pi sigma Lambda omega theta Phi"""))  # fmt: skip
 ENVIRONMENTS = {"document", "equation", "aligned", "frame"}
 
 

@@ -106,6 +106,47 @@ def test_derive_prints_every_step_and_writes_the_page(capsys, table, tmp_path, v
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+def test_derive_without_data_is_in_symbols(capsys, tmp_path):
+    code, out, _ = run(capsys, "derive", "epsilon-svr", "--intercept", "penalised", "--kernel", "rbf")
+    assert code == 0
+    assert out.splitlines()[0] == "Derivation: ε-SVR, intercept = 'penalised', kernel RBF"
+    assert "symbols only" in out
+    assert "residual" not in out
+    article = tmp_path / "derived.tex"
+    code, out, _ = run(capsys, "derive", "c", "--intercept", "none", "--steps", "CSVM.5,CSVM.9", "--latex", article)
+    assert code == 0
+    assert "(CSVM.9)  Substitution" in out
+    assert "(CSVM.4)" not in out
+    assert f"written: {article}" in out
+    assert article.read_text(encoding="utf-8").startswith("\\documentclass")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--steps", "CSVM.44"], "did you mean 'CSVM.4'"),
+        (["--proven"], "--proven is about data, and there are none: give --data FILE"),
+        (["--class-weight", "balanced"], "--class-weight is about data"),
+        (["--nu", "0.5"], "--nu belongs to the variant"),
+        (["--gamma", "1"], "--gamma belongs to the kernel"),
+        (["--C", "-1"], "C must be positive"),
+    ],
+)
+def test_derive_without_data_refuses_what_would_be_ignored(capsys, arguments, said):
+    code, _, err = run(capsys, "derive", "c", *arguments)
+    assert code == 2
+    assert said in err
+
+
+def test_derive_tells_more_when_it_is_asked_to(capsys, table):
+    arguments = ["c", "--data", table, "--target", "kind", "--drop", "id", "--steps", "CSVM.4"]
+    code, out, _ = run(capsys, "derive", *arguments)
+    assert code == 0
+    assert "residual" in out
+    assert "the Lagrangian is flat" not in out
+    assert "the Lagrangian is flat" in run(capsys, "derive", *arguments, "--verbose")[1]
+
+
 def test_derive_of_what_has_no_optimum_is_status_1(capsys, tmp_path):
     path = tmp_path / "crossed"
     path.write_text("1 1:0 2:0\n1 1:1 2:1\n-1 1:0 2:1\n-1 1:1 2:0\n")

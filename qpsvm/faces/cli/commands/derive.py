@@ -35,10 +35,12 @@ def run(options: argparse.Namespace) -> int:
         require_writable(path)
     derivation, code = _measured(options) if options.file is not None else (_in_symbols(options), 0)
     print(derivation.to_text(options.verbose))
-    for path, write in ((options.html, derivation.to_html), (options.latex, derivation.to_latex)):
-        if path is not None:
-            write(path, **({"standalone": True} if path == options.latex else {}))
-            print(f"\nwritten: {path}")
+    if options.html is not None:
+        derivation.to_html(options.html)
+    if options.latex is not None:
+        derivation.to_latex(options.latex, standalone=True)
+    for path in filter(None, (options.html, options.latex)):
+        print(f"\nwritten: {path}")
     return code
 
 

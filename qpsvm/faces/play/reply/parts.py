@@ -124,7 +124,7 @@ KEPT = 64
 def measured(problem: Problem, result: SVMResult, alpha: FloatArray | None = None) -> dict[str, Any]:
     """Both sides of each equation by its tag, at a result; or at an α (n,) as it stands, feasible or not."""
     derivation = derive(problem, result) if alpha is None else derive(problem, alpha=alpha)
-    return {"headline": derivation.headline, "trusted": derivation.shown().trusted, "steps": derivation.sides()}
+    return {"headline": derivation.headline, "trusted": derivation.trusted, "steps": derivation.sides()}
 
 
 def equations(state: State) -> dict[str, Any]:
