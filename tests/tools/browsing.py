@@ -131,6 +131,11 @@ class Visit:
         self.settle(0)
         return self
 
+    def leave(self) -> None:
+        """Go nowhere, and take the mouse along."""
+        self.page.goto("about:blank")
+        self.page.mouse.move(-1, -1)
+
     def settle(self, before: int) -> None:
         """Wait until more than so many answers are there, and nothing is asked."""
         self.until(SETTLED, before)
