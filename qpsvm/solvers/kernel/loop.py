@@ -78,8 +78,13 @@ def working_set_loop(
         return _by_libsvm(problem, data, tol, fixed, most, clock, verbose)
     level = problem.level if fixed is None else problem.level - fixed
     beta = _beginning(problem, data, start)
-    known = u is not None and start is not None and np.array_equal(beta, start)
+    known = u is not None and start is not None
     g = problem.level - u if known and u is not None else np.array(level)
+    moved = (beta - start).nonzero()[0] if known else []
+    if len(moved) and isinstance(data, Samples):
+        g, known = np.array(level), False
+    elif len(moved):  # by the rounding of its sum
+        g -= (beta - start)[moved] @ data[moved]
     result = _compiled(problem, data, beta, g, known, tol, most, clock)
     assert result.u is not None
     if problem.mass is None or not problem.kinked or problem.edges(result.u).tube > 0.0:
@@ -99,16 +104,19 @@ def _beginning(problem: KernelDual, data: FloatArray | Samples, start: FloatArra
     """A feasible point: the start; 0; or (KLOOP.4). (n,)."""
     if start is not None:
         return problem.balanced(start)
-    beta = problem.balanced(np.zeros(problem.n))
-    if (problem.mass is None and problem.share is None) or problem.kinked or not beta.any():
-        return beta
+    zero = np.zeros(problem.n)
+    if problem.signed and not problem.outside:
+        return zero
+    if (problem.mass is None and problem.share is None) or problem.kinked:
+        return problem.balanced(zero)
+    beta = problem.even()
     if isinstance(data, Samples):
         some = np.random.default_rng(0).permutation(problem.n)[:LANDMARKS]
         weights = beta[some] * (float(np.abs(beta).sum()) / float(np.abs(beta[some]).sum()))
         u = data.kernel(data.X, data.X[some]) @ weights
     else:
         u = data @ beta.astype(data.dtype, copy=False)
-    return problem.balanced(problem.filled(problem.level - u))
+    return problem.filled(problem.level - u)
 
 
 def _compiled(
