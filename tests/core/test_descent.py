@@ -166,23 +166,23 @@ def test_empty_rows_zeros_and_duplicate_columns():
 def test_what_is_not_finite_ends_it(bad):
     X, y = table()
     X[5, 2] = bad
-    began = time.perf_counter()
+    began = time.process_time()
     *_, (_, _, _, done, *_) = descend(X, y, Loss(1.0), tol=1e-12)
-    assert time.perf_counter() - began < 5.0
+    assert time.process_time() - began < 5.0
     assert not done or np.isfinite(bad)
 
 
 def test_the_clock_and_the_key_end_it():
     X, y = table(3000, 40)
     loss, asked = Loss(1e6), []
-    began = time.perf_counter()
+    began = time.process_time()
     alpha, w, (_, passes, _, done, *_) = descend(
         X, y, loss, tol=1e-15, passes=10**9, look=lambda: asked.append(1) or len(asked) > 3
     )
     assert not done
     assert len(asked) == 4
     assert passes >= 1
-    assert time.perf_counter() - began < 5.0
+    assert time.process_time() - began < 5.0
     np.testing.assert_allclose(w, X.T @ (y * alpha), rtol=1e-6, atol=1e-3)
 
     def pressed():

@@ -1,6 +1,7 @@
 """Compiled kernel values: those of NumPy to rounding, at every level; sizes are checked before memory is touched."""
 
 from fractions import Fraction
+from functools import cache
 from math import cos, exp, factorial, pi
 from pathlib import Path
 
@@ -262,24 +263,38 @@ def hostile(name, rng):
 @pytest.mark.usefixtures("level")
 def test_kernel_values_are_within_what_the_certificate_counts(name):
     mpmath = pytest.importorskip("mpmath")
-    X, gamma = hostile(name, np.random.default_rng(5))
+    X, gamma, exact = hostile_values(name)
     blocks, rows = KernelBlocks(RBF(gamma), X), np.arange(len(X))
     assert blocks.fast
     assert blocks._strips is not None
     K, lengths, w = blocks.block(rows, rows), blocks.lengths, np.cos(rows)
-    exact = np.empty(K.shape, dtype=object)
     for i in rows:
         for j in rows:
-            square = sum((Fraction(x) - Fraction(z)) ** 2 for x, z in zip(X[i], X[j], strict=True)) * Fraction(gamma)
-            with mpmath.workdps(40):
-                e = mpmath.exp(-mpmath.mpf(square.numerator) / square.denominator)
-            exact[i, j] = e
             off = float(np.expm1(exponent_error(blocks.terms) * (lengths[i] + lengths[j])))
-            assert abs(K[i, j] - e) <= max(e * (off + FUNCTION_ROUNDINGS * UNIT), FLOOR)
+            assert abs(K[i, j] - exact[i, j]) <= max(exact[i, j] * (off + FUNCTION_ROUNDINGS * UNIT), FLOOR)
     sums, m = blocks.product(rows, w, rows), len(rows)
     for i in rows:
         radius = (blocks_error(blocks) + (m + 6) * UNIT * 1.01) * np.abs(w).sum()
         assert abs(mpmath.mpf(sums[i]) - sum(mpmath.mpf(w[j]) * exact[i, j] for j in rows)) <= radius
+
+
+@cache
+def hostile_values(name):
+    """Hostile rows X (n, d), γ, and their kernel values in forty digits (n, n): the same at every level."""
+    mpmath = pytest.importorskip("mpmath")
+    X, gamma = hostile(name, np.random.default_rng(5))
+    parts = [[Fraction(x) for x in row] for row in X.tolist()]
+    unit = max(
+        part.denominator for row in parts for part in row
+    )  # a power of two: the rows are whole multiples of 1/unit
+    whole = [[part.numerator * (unit // part.denominator) for part in row] for row in parts]
+    exact = np.empty((len(X), len(X)), dtype=object)
+    for i, a in enumerate(whole):
+        for j, b in enumerate(whole[: i + 1]):
+            square = sum((x - z) ** 2 for x, z in zip(a, b, strict=True)) * Fraction(gamma) / unit**2
+            with mpmath.workdps(40):
+                exact[i, j] = exact[j, i] = mpmath.exp(-mpmath.mpf(square.numerator) / square.denominator)
+    return X, gamma, exact
 
 
 def blocks_error(blocks):

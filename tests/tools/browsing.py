@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +30,14 @@ SETTLED = """count => {
   const page = document.querySelector('.qpsvm-play');
   return page && Number(page.dataset.count) > count && page.dataset.asking === undefined;
 }"""
+#: Whether a function of the page came true within so many milliseconds.
+UNTIL = """([argument, patience]) => new Promise(answer => {
+  const there = FUNCTION, end = performance.now() + patience;
+  const look = () => there(argument) ? answer(true) : performance.now() < end ? setTimeout(look, 5) : answer(false);
+  look();
+})"""
+#: What of the server is no page. An address of another origin would take a new process, there and back.
+NOWHERE = "play.css"
 
 
 def find_chromium() -> str | None:
@@ -126,21 +133,24 @@ class Visit:
 
     def open(self, fragment: str = "") -> Visit:
         """Go to an address of the page and wait for its first answer."""
-        self.page.goto("about:blank")
+        self.page.goto(self.address + NOWHERE)
         self.page.goto(self.address + fragment)
         self.settle(0)
         return self
+
+    def leave(self) -> None:
+        """Go nowhere, and take the mouse along."""
+        self.page.goto(self.address + NOWHERE)
+        self.page.mouse.move(-1, -1)
 
     def settle(self, before: int) -> None:
         """Wait until more than so many answers are there, and nothing is asked."""
         self.until(SETTLED, before)
 
     def until(self, function: str, argument: Any = None) -> None:
-        """Ask the page again and again: `wait_for_function` would evaluate text there, which its policy forbids."""
-        end = time.monotonic() + PATIENCE
-        while not self.page.evaluate(function, argument):
-            assert time.monotonic() < end, f"the page is not there in {PATIENCE} s: {function}"
-            self.page.wait_for_timeout(10)
+        """Let the page look again and again. `wait_for_function` would evaluate text, which its policy forbids."""
+        there = self.page.evaluate(UNTIL.replace("FUNCTION", function), [argument, 1000 * PATIENCE])
+        assert there, f"the page is not there in {PATIENCE} s: {function}"
 
     def do(self, action: Callable[[], object]) -> None:
         """Do something that changes the state, and wait for its answer."""

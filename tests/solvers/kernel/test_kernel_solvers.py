@@ -100,7 +100,7 @@ def test_every_engine_is_certified(engine: str, kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["auto", "band", "dense"])
 def test_engines_for_many_rows(engine: str) -> None:
-    X, y = samples(4000, 6, "plain", 4)
+    X, y = samples(2400, 6, "plain", 4)
     solution = solve_kernel(RBF(0.02), X, y, 1.0, tol=TOL, engine=engine)
     assert certified(solution, X, y, 1.0, RBF(0.02)) <= TOL
     u = KernelBlocks(RBF(0.02), X).product(np.arange(len(y)), solution.beta, np.arange(len(y)))

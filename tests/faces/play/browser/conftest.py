@@ -1,11 +1,12 @@
 """What the tests in a browser share: a server, the browser itself, and pages in it."""
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
 from browsing import PATIENCE, Server, Visit, find_chromium, watch
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 Open = Callable[..., Visit]
 #: A container has no sandbox; drawn without a graphics card's imitation, pages come in half the time.
@@ -35,22 +36,42 @@ def browser() -> Iterator[Browser]:
         made.close()
 
 
+@pytest.fixture(scope="package")
+def left() -> Iterator[dict[str, list[Visit]]]:
+    """Pages that tests have left, by what their windows are: a new one takes three times as long as a new address."""
+    pages: dict[str, list[Visit]] = {}
+    yield pages
+    for visit in chain.from_iterable(pages.values()):
+        visit.page.context.close()
+
+
 @pytest.fixture
-def visit(browser: Browser, server: Server) -> Iterator[Open]:
+def visit(browser: Browser, server: Server, left: dict[str, list[Visit]]) -> Iterator[Open]:
     """Open pages: `visit("#scene=xor", width=390, has_touch=True)`. Any fault in any of them fails the test."""
-    opened = []
+    opened: list[tuple[str, Visit]] = []
 
     def opens(fragment: str = "", width: int = NARROW, height: int = 900, **options: Any) -> Visit:
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, permissions=["clipboard-read", "clipboard-write"],
-            reduced_motion="reduce", **options,
-        )  # fmt: skip
-        context.set_default_timeout(1000 * PATIENCE)
-        faults = watch(context, server.address)
-        opened.append((context, faults))
-        return Visit(context.new_page(), server.address, faults).open(fragment)
+        size, window = ViewportSize(width=width, height=height), repr((width, height, sorted(options.items())))
+        if left.setdefault(window, []):
+            found = left[window].pop()
+            found.page.set_viewport_size(size)  # a test may have changed it
+        else:
+            context = browser.new_context(
+                viewport=size, permissions=["clipboard-read", "clipboard-write"], reduced_motion="reduce", **options
+            )
+            context.set_default_timeout(1000 * PATIENCE)
+            faults = watch(context, server.address)
+            found = Visit(context.new_page(), server.address, faults)
+        opened.append((window, found))
+        return found.open(fragment)
 
     yield opens
-    for context, _ in opened:
-        context.close()
-    assert [fault for _, faults in opened for fault in faults] == []
+    faults = []
+    for window, each in opened:
+        each.leave()
+        faults += each.faults
+        if each.faults:
+            each.page.context.close()
+        else:
+            left[window].append(each)
+    assert faults == []
