@@ -22,6 +22,7 @@ import numpy as np
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import available_memory
+from qpsvm.solvers.kernel.block_loop import BlockLoop
 from qpsvm.solvers.kernel.dense import whole_matrix
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
@@ -95,6 +96,7 @@ class WholeLoop:
         self.spent, self.least, self.left, self._tol = 0.0, 0.0, float("inf"), SETTINGS.first
         self.point: DualPoint | None = engines.best if engines.used != "none" else None
         self._data: SingleArray | Samples | None = None
+        self._blocks: BlockLoop | None = None
         blocks, n = engines.blocks, engines.problem.n
         self._sampled = blocks.single and blocks.samples is not None and by_itself(engines.problem)
         stored = min(SETTINGS.stored, 0.5 * available_memory()) >= 4.0 * n * n
@@ -113,10 +115,7 @@ class WholeLoop:
             return True
         clock, before = effort.clock, self.spent
         began = clock.seconds
-        if self._data is None:
-            self._data = self._samples() if self._sampled or not self.resumes else self._matrix()
-            seconds += clock.seconds - began
-        while not effort.over() and self._data is not None:
+        while not effort.over():
             with within(effort, seconds - (clock.seconds - began)):
                 finished = self._loop()
             self.spent = before + clock.seconds - began
@@ -142,10 +141,24 @@ class WholeLoop:
         """The loop, to its tolerance; whether it got there, or as far as rounding and its own limit let it."""
         engines, point, problem = self._engines, self.point, self._engines.problem
         start, u = (None, None) if point is None or not self.resumes else (point.beta, point.u)
-        found = engines.effort.loop(problem, self._data, self._tol, start=start, u=u)  # type: ignore[arg-type]
+        if self._blocks is None and self.resumes and problem.mass is None and (start is not None or not problem.total):
+            zero = np.zeros(problem.n)
+            self._blocks = BlockLoop(engines.blocks, problem, engines.effort)
+            self.point = point or problem.point(zero, zero)
+        if self._blocks is not None and self._blocks.able:
+            assert self.point is not None
+            found = self._blocks.run(self._tol, self.point.beta, self.point.u)
+            goes_on = not self._blocks.able
+        else:
+            goes_on = False
+            if self._data is None:
+                self._data = self._samples() if self._sampled or not self.resumes else self._matrix()
+            if self._data is None:
+                return False
+            found = engines.effort.loop(problem, self._data, self._tol, start=start, u=u)
         self.point = engines.measured(found.beta) if found.u is None else problem.point(found.beta, found.u)
         engines.effort.report("loop", problem.n, self.point.gap)
-        return found.finished or not engines.effort.late()
+        return found.finished or not (goes_on or engines.effort.late())
 
     def _moving(self) -> int:
         assert self.point is not None
@@ -183,6 +196,7 @@ class WholeLoop:
             effort.newton_steps += polished.steps
             point = polished.point if polished.point.gap > target else self._exactly(polished.point)
             effort.report("Newton", polished.largest, point.gap)
+            K.rough = False  # what rounding leaves, rough products would leave again
             if polished.point.gap > target or point.gap <= target or effort.late():
                 break
         self.point = point

@@ -78,8 +78,13 @@ def working_set_loop(
         return _by_libsvm(problem, data, tol, fixed, most, clock, verbose)
     level = problem.level if fixed is None else problem.level - fixed
     beta = _beginning(problem, data, start)
-    known = u is not None and start is not None and np.array_equal(beta, start)
+    known = u is not None and start is not None
     g = problem.level - u if known and u is not None else np.array(level)
+    moved = (beta - start).nonzero()[0] if known else []
+    if len(moved) and isinstance(data, Samples):
+        g, known = np.array(level), False
+    elif len(moved):  # by the rounding of its sum
+        g -= (beta - start)[moved] @ data[moved]
     result = _compiled(problem, data, beta, g, known, tol, most, clock)
     assert result.u is not None
     if problem.mass is None or not problem.kinked or problem.edges(result.u).tube > 0.0:

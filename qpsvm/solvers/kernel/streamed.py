@@ -9,14 +9,14 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 
 
 class Streamed:
-    """K (n, n): K_FF in double precision, and products with rows of K in single precision.
+    """K (n, n): K_FF in double precision, and products with rows of K in single precision, if `rough`.
 
     To evaluate n values for each of F rows again takes no longer than to read them from memory, and memory that is
     touched for the first time takes several times as long.
     """
 
-    def __init__(self, blocks: KernelBlocks) -> None:
-        self._blocks, self._everything = blocks, np.arange(blocks.n)
+    def __init__(self, blocks: KernelBlocks, rough: bool = True) -> None:
+        self.rough, self._blocks, self._everything = rough, blocks, np.arange(blocks.n)
         self._rows, self._square = self._everything[:0], np.empty((0, 0))
 
     def __len__(self) -> int:
@@ -33,5 +33,5 @@ class Streamed:
         return self._square
 
     def product(self, rows: IntArray, x: FloatArray) -> FloatArray:
-        """Σ_i x_i K(x_i, ·) over some rows, with x (r,), to about seven digits: (n,)."""
-        return self._blocks.product(rows, x, self._everything, rough=True)
+        """Σ_i x_i K(x_i, ·) over some rows, with x (r,): (n,)."""
+        return self._blocks.product(rows, x, self._everything, self.rough)

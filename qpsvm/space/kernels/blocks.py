@@ -254,14 +254,18 @@ class KernelBlocks:
             for some in strips(top, STRIP):
                 out[some, top : top + len(rows)] = strip[:, some].T
 
-    def symmetric(self, rows: IntArray | None, rough: bool = False) -> NDArray[Any]:
-        """K[rows][:, rows], a new matrix: (r, r); all rows where None. `rough` as for `block`."""
+    def symmetric(self, rows: IntArray | None, rough: bool = False, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """K[rows][:, rows], in an array of that size and precision, or a new one: (r, r); all rows where None.
+
+        `rough` as for `block`.
+        """
         if self.whole is None and not self._by_strips and rows is None:
             return self.kernel(self.X, self.X)
         index = np.arange(self.n) if rows is None else rows
         if self.whole is not None or not self._by_strips:
             return self.block(index, index)
-        return self._grown(np.empty((len(index),) * 2, dtype=self._type(rough)), index, 0)
+        out = np.empty((len(index),) * 2, dtype=self._type(rough)) if out is None else out
+        return self._grown(out, index, 0)
 
     def grown(self, K: NDArray[Any], rows: IntArray, added: IntArray, rough: bool = False) -> NDArray[Any]:
         """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r).
