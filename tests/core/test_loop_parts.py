@@ -64,11 +64,11 @@ def test_every_problem_is_solved(dtype):
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e3])
 def test_the_last_digits_are_those_of_the_split(scale):
-    """(CLOOP.7): a tolerance a million times as small takes hardly any iterations more; doubled samples have no split."""
+    """(CLOOP.7): six digits more cost hardly any iterations; doubled samples have no split."""
     rng = np.random.default_rng(8)
     K, begins, counts, sign = problems(rng, [12, 9, 15, 11])
     rough = np.abs(run(K, begins, counts, sign, C=scale, tol=1e-3)[2])
-    beta, u, fine = run(K, begins, counts, sign, C=scale, tol=1e-9)
+    beta, _, fine = run(K, begins, counts, sign, C=scale, tol=1e-9)
     assert (fine >= 0).all()
     assert scale != 1.0 or fine.sum() <= 1.5 * rough.sum() + 20
     assert (np.minimum(scale * sign, 0.0) <= beta).all()
