@@ -62,6 +62,22 @@ def test_every_problem_is_solved(dtype):
             assert g[rises].max(initial=-np.inf) - g[falls].min(initial=np.inf) < 1e-8
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e3])
+def test_the_last_digits_are_those_of_the_split(scale):
+    """(CLOOP.7): six digits more cost hardly any iterations; doubled samples have no split."""
+    rng = np.random.default_rng(8)
+    K, begins, counts, sign = problems(rng, [12, 9, 15, 11])
+    rough = np.abs(run(K, begins, counts, sign, C=scale, tol=1e-3)[2])
+    beta, _, fine = run(K, begins, counts, sign, C=scale, tol=1e-9)
+    assert (fine >= 0).all()
+    assert scale != 1.0 or fine.sum() <= 1.5 * rough.sum() + 20
+    assert (np.minimum(scale * sign, 0.0) <= beta).all()
+    assert (beta <= np.maximum(scale * sign, 0.0)).all()
+    twice = np.repeat(np.arange(len(K)), 2)
+    _, _, again = run(K[np.ix_(twice, twice)], 2 * begins, 2 * counts, np.repeat(sign, 2), C=scale)
+    assert (again >= 0).all()
+
+
 def test_two_sums_are_kept():
     rng = np.random.default_rng(4)
     K, begins, counts, sign = problems(rng, [6, 8])

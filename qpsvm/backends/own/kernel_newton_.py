@@ -262,11 +262,12 @@ def interval_blocks(
     if isinstance(gram, KernelGram):
         if curvature is None:
             return gram.blocks
-        K = gram.blocks.all() + np.diag(curvature)
+        K = gram.blocks.all()
     else:
         K = inner(X, X) if whole is None else whole
-        if curvature is not None:
-            K = K + np.diag(curvature)
+    if curvature is not None:
+        K = np.array(K, order="C")
+        K.flat[:: len(K) + 1] += curvature
     return KernelBlocks(kernel, X, np.ascontiguousarray(K))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from abc import ABCMeta
 from collections.abc import Iterable, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -181,8 +181,9 @@ def _computed(kind: Any) -> frozenset[str]:
     return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
 
 
+@lru_cache(maxsize=256)
 def repeated(value: float, n: int) -> FloatArray:
-    """One number n times, (n,), read-only and in the memory of one."""
+    """One number n times, (n,), read-only and in the memory of one; 0 and −0 are one number to it."""
     return np.ndarray((n,), np.float64, struct.pack("d", value), 0, (0,))  # np.broadcast_to takes ten times as long
 
 

@@ -4,7 +4,12 @@
    it is first asked for, unless the columns are one slice. At the end,
 
    (CLOOP.6)  u_i = Σ_j β_j K_ij over β_j ≠ 0, one sum of products without a common start: off by γ_m Σ_j |β_j K_ij| at
-              most, in whatever order and with however many fused steps it is summed */
+              most, in whatever order and with however many fused steps it is summed
+
+   A loop over few rows gets its last digits from the solution of its split, as soon as that may be the right one:
+
+   (CLOOP.7)  K_FF d + Eμ = g_F,  Eᵀd = 0:  β_F + τd,  τ ≤ 1 as far as the box goes, maximises the dual over the rows F
+              that are strictly inside it;  E has a column for each sum */
 #include "loop.h"
 #include <string.h>
 
@@ -55,6 +60,74 @@ static void add_product(Loop *loop, double weight) {
             loop_passes[core_level][loop->single].add(loop, loop->row(loop, t), weight * loop->beta[t]);
 }
 
+/* Most rows of F, and the tolerances of the loop, in units of the last one, at which (CLOOP.7) is tried. */
+#define MOST_FREE 48
+#define TRIES 2
+static const double try_at[TRIES] = {1e6, 1e3};
+
+/* Solve k equations by elimination with row pivoting, the right side behind each row; whether no pivot is nearly 0. */
+static int solved(double (*A)[MOST_FREE + 3], int k) {
+    for (int c = 0; c < k; c++) {
+        int top = c;
+        for (int r = c + 1; r < k; r++)
+            if (fabs(A[r][c]) > fabs(A[top][c])) top = r;
+        if (!(fabs(A[top][c]) > SMALLEST)) return 0;
+        for (int j = c; top != c && j <= k; j++) {
+            double other = A[c][j];
+            A[c][j] = A[top][j], A[top][j] = other;
+        }
+        for (int r = c + 1; r < k; r++) {
+            double share = A[r][c] / A[c][c];
+            for (int j = c + 1; share != 0.0 && j <= k; j++) A[r][j] -= share * A[c][j];
+        }
+    }
+    for (int c = k - 1; c >= 0; c--) {
+        for (int j = c + 1; j < k; j++) A[c][k] -= A[c][j] * A[j][k];
+        A[c][k] /= A[c][c];
+    }
+    return 1;
+}
+
+/* (CLOOP.7), where few rows are inside and their system is regular. */
+static void step_to_split(Loop *loop) {
+    double A[MOST_FREE + 2][MOST_FREE + 3], length = 1.0;
+    Py_ssize_t at[MOST_FREE];
+    int f = 0, sums = 0;
+    for (Py_ssize_t t = 0; t < loop->n; t++)
+        if (loop->beta[t] > loop->low[t] && loop->beta[t] < loop->high[t]) {
+            if (f == MOST_FREE) return;
+            at[f++] = t;
+        }
+    for (int sum = 0; sum < loop->sums; sum++) {
+        int column = f + sums, some = 0;
+        for (int a = 0; a < f; a++) {
+            int own = loop->sums == 1 || (loop->beta[at[a]] > 0.0) == (sum == 0);
+            A[a][column] = A[column][a] = own, some |= own;
+        }
+        sums += some;
+    }
+    int k = f + sums;
+    for (int a = 0; a < k; a++) {
+        const void *row = a < f ? loop->row(loop, at[a]) : NULL;
+        for (int b = 0; row && b < f; b++)
+            A[a][b] = loop->single ? (double)((const float *)row)[at[b]] : ((const double *)row)[at[b]];
+        for (int b = f; a >= f && b < k; b++) A[a][b] = 0.0;
+        A[a][k] = a < f ? loop->g[at[a]] : 0.0;
+    }
+    if (!f || !solved(A, k)) return;
+    for (int a = 0; a < f; a++) {
+        double d = A[a][k], room = d > 0.0 ? loop->high[at[a]] - loop->beta[at[a]] : loop->low[at[a]] - loop->beta[at[a]];
+        if (!isfinite(d)) return;
+        if (fabs(d) > fabs(room)) length = fmin(length, room / d);
+    }
+    for (int a = 0; a < f; a++) {
+        Py_ssize_t t = at[a];
+        double before = loop->beta[t], after = before + length * A[a][k];
+        loop->beta[t] = fmin(fmax(after, loop->low[t]), loop->high[t]);
+        loop_passes[core_level][loop->single].add(loop, loop->row(loop, t), before - loop->beta[t]);
+    }
+}
+
 /* Problem p, whose vectors start at row `start` of all: as `loop_over_matrix`, and at the end u in place of ℓ.
 
    Rows, and vectors, are longer than n by zeros where rows are copied, so that vectors of any length fit: an empty
@@ -73,6 +146,8 @@ static int run_part(Loop *loop, const Loop *all, double *memory, double *g, Py_s
     lay_out(loop, memory + 4 * n, own[3]);
     for (Py_ssize_t t = 0; t < m; t++) loop->diagonal[t] = diagonal_of(part, t, loop->single);
     add_product(loop, -1.0);
+    for (int k = 0; k < TRIES; k++)
+        if (loop_run(loop, try_at[k] * tol, most, look) && !(loop->violation < tol)) step_to_split(loop);
     int finished = loop_run(loop, tol, most, look);
     memset(loop->g, 0, (size_t)n * sizeof(double));
     add_product(loop, 1.0); /* (CLOOP.6) */

@@ -26,7 +26,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.gap_bounds import NEXT_TO_NOTHING
 from qpsvm.bounds.screening import row_radii
 from qpsvm.many.multiclass.stack import Stack
-from qpsvm.program.losses import gap_term, loss
+from qpsvm.program.losses import gap_term, loss, two_lines
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Roundings of t = 1 − y(u + b), twice as many as there are.
@@ -62,17 +62,20 @@ def gaps(stack: Stack, points: Points, intercept: str | None = "free") -> FloatA
     alpha, upper, sign, curvature = points.alpha, stack.upper, stack.sign, stack.curvature
     most, nothing = float(stack.lengths.max()), np.zeros(stack.machines)
     t, r = known_slack(stack, points)
-    bent = curvature * alpha
-    high, low = t + r, t - r
+    bent, lines = curvature * alpha, not curvature.any() and bool(np.isfinite(upper).all())
     if bent.any():  # t − δα cancels where the row is at its optimum
         r = r + ROUNDINGS * UNIT * (np.abs(t) + r + bent)
+    if lines:
+        terms, least = two_lines(alpha, upper, t, r), upper * np.maximum(t - r, 0.0)
+    else:
         high, low = t + r, t - r
-    terms = np.maximum(gap_term(alpha, high, upper, curvature), gap_term(alpha, low, upper, curvature))  # (BULK.2)
+        terms = np.maximum(gap_term(alpha, high, upper, curvature), gap_term(alpha, low, upper, curvature))  # (BULK.2)
+        least = loss(low, upper, curvature)
     difference = stack.sums(terms) * (1.0 + gamma(most + 16))
     slack, room, largest = np.abs(t - bent) + r, np.minimum(alpha, upper - alpha), float(points.sizes.max())
     distance, size = points.offset * FEW, 0.5 * points.square
     if stack.nu is None:  # (BULK.3)
-        size = size + stack.sums(loss(low, upper, curvature)) * (1.0 - gamma(most + 8))
+        size = size + stack.sums(least) * (1.0 - gamma(most + 8))
     sums = [(alpha * sign, nothing, room)] if intercept == "free" else []
     if stack.nu is not None:  # (BULK.4)
         classes = (sign > 0.0, sign < 0.0)

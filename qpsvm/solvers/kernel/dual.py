@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import common_value, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.program.losses import Loss, at, is_zero
+from qpsvm.program.losses import Loss, at
 
 #: Features of a linear hard margin up to which few rows support.
 NARROW = 60
@@ -105,7 +105,7 @@ class KernelDual(Loss):
         """Whether β = 0 is a kink."""
         if self.mass is not None:
             return not self.divided
-        return not (is_zero(self.tube) or not np.any(self.tube))
+        return self.tube != 0.0 if isinstance(self.tube, float) else bool(np.any(self.tube))
 
     @remembered
     def divided(self) -> bool:
@@ -278,9 +278,11 @@ class KernelDual(Loss):
         plus, minus = (self.total - self.outside, 0.0) if self.mass is None else self.sums
         order = np.argsort(-score, kind="stable")
         found = np.empty(self.n)
-        high, low = self.high[order], -self.low[order][::-1]
-        found[order] = np.clip(plus - (np.cumsum(high) - high), 0.0, high)
-        found[order[::-1]] -= np.clip(-minus - (np.cumsum(low) - low), 0.0, low)
+        high = self.high[order]
+        found[order] = np.minimum(np.maximum(plus - (np.cumsum(high) - high), 0.0), high)
+        if minus:
+            low, order = -self.low[order][::-1], order[::-1]
+            found[order] -= np.minimum(np.maximum(-minus - (np.cumsum(low) - low), 0.0), low)
         return found
 
     def nothing(self) -> DualPoint:

@@ -126,7 +126,7 @@ def _compiled(
     """From a feasible β and its g, both of which are moved."""
     tube = None
     if problem.mass is None and problem.kinked:
-        tube = np.ascontiguousarray(np.broadcast_to(problem.tube, (problem.n,)), dtype=np.float64)
+        tube = np.full(problem.n, problem.tube, dtype=np.float64)
     most = 0 if clock.stopped() else MOST_ITERATIONS if most is None else most
     told = (
         beta, g, np.ascontiguousarray(problem.low), np.ascontiguousarray(problem.high), tube,

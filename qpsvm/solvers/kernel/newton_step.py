@@ -271,8 +271,10 @@ def unbounded(K: FloatArray, problem: KernelDual) -> FloatArray | None:
     products whether they converge and where to, and LIBSVM's loop would visit every row several times.
     """
     n, target = problem.n, problem.level
+    if problem.kinked or problem.total:
+        return None
     kappa = float(K.trace()) / n
-    if problem.kinked or problem.total or not problem.total_penalty * kappa > n * LARGE_PENALTY:
+    if not problem.total_penalty * kappa > n * LARGE_PENALTY:
         return None
     sample = K[:: n // SAMPLED_ROWS + 1]
     if float(np.add.reduce(sample * sample, axis=None)) > len(sample) * kappa * kappa / RANK_SHARE:

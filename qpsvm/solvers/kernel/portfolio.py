@@ -321,7 +321,8 @@ def _solve(
         return problem.with_tube(Edges(0.0)).nothing(), "none", None  # β = 0, and b is what all targets are
     unit = unit_of(blocks, problem)
     middle = problem.n // 2
-    shift = float(np.partition(problem.level, middle)[middle]) if problem.total == 0.0 else 0.0  # moves b alone
+    whole = problem.total != 0.0 or problem.divided
+    shift = 0.0 if whole else float(np.partition(problem.level, middle)[middle])  # moves b alone
     scaled = KernelDual(
         problem.high / unit, (problem.level - shift) / unit, problem.low / unit, problem.tube / unit,
         total=problem.total / unit, mass=None if problem.mass is None else problem.mass / unit,
