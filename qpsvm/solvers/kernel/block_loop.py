@@ -90,10 +90,11 @@ class BlockLoop:
         count = SETTINGS.room * np.count_nonzero(free)
         self._rounds = 0 if violation <= SETTINGS.gain * self._lowest else self._rounds + 1
         self._lowest = min(self._lowest, violation)
-        if self._rounds >= SETTINGS.patience:
+        stuck = self._rounds >= SETTINGS.patience
+        self.able = count <= self._most and self._values > 0.0 and not (stuck and self._rows >= self._most)
+        if stuck:
             self._rows, self._rounds = int(SETTINGS.wider * self._rows), 0
-        self.able = bool(count <= self._most and self._values > 0.0 and np.isfinite(violation))
-        if not self.able:
+        if not self.able or not np.isfinite(violation):
             return np.empty(0, dtype=np.intp), violation
         size = int(min(max(self._rows, count), self._most))
         if beta.any():
