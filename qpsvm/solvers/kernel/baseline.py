@@ -169,7 +169,7 @@ class WholeLoop:
             return SETTINGS.at_once
         problem, (least, most) = self._engines.problem, SETTINGS.steps
         F, n = len(moving_rows(problem, self.point, self._engines.target)), problem.n
-        held = max(F - np.count_nonzero(problem.free(self.point.beta)), 0) / max(F, 1)
+        held = max(F - int(np.count_nonzero(problem.free(self.point.beta))), 0) / max(F, 1)
         each = SETTINGS.streamed * n * F + SETTINGS.square * F * F + SETTINGS.cube * F**3
         return float(least + (most - least) * held) * each
 

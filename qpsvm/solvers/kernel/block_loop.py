@@ -4,7 +4,8 @@ A block holds the free rows and those that violate most. The compiled loop runs 
 cache: an iteration costs a tenth of one over all rows, and what it changed reaches the others in one product, which
 evaluates kernel values several times as fast as row by row, in tiles, and keeps none.
 
-    (KBLOCKS.1)  v_i = max(up_i − b, b − down_i),  b = ½(max up + min down):  by how much a row violates (CLOOP.1)
+    (KBLOCKS.1)  v_i = max(up_i − b, b − down_i),  b = ½(max up + min down):  by how much a row violates, with
+                 the rates up and down of core/c/loop.h
     (KBLOCKS.2)  W = the free rows, and of those with v_i ≥ −δ max v the largest;  on it until max up − min down is a
                  tenth of that over all rows
     (KBLOCKS.3)  u_R + K_RW Δβ_W for the rows R outside
@@ -91,7 +92,7 @@ class BlockLoop:
         self._rounds = 0 if violation <= SETTINGS.gain * self._lowest else self._rounds + 1
         self._lowest = min(self._lowest, violation)
         stuck = self._rounds >= SETTINGS.patience
-        self.able = count <= self._most and self._values > 0.0 and not (stuck and self._rows >= self._most)
+        self.able = bool(count <= self._most and self._values > 0.0) and not (stuck and self._rows >= self._most)
         if stuck:
             self._rows, self._rounds = int(SETTINGS.wider * self._rows), 0
         if not self.able or not np.isfinite(violation):
