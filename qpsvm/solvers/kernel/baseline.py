@@ -209,7 +209,11 @@ class WholeLoop:
         blocks, problem, margin = self._engines.blocks, self._engines.problem, rough_margin(point.beta)
         rest, capped = point.beta <= point.low, point.beta >= point.high
         away = np.where(rest, -point.gradient, np.where(capped, point.gradient, 0.0))
-        near, support = np.flatnonzero(away <= margin), np.flatnonzero(point.beta)
-        u = point.u.copy()
-        u[near] = blocks.product(support, point.beta[support], near)
-        return problem.point(point.beta, u)
+        support, u = np.flatnonzero(point.beta), point.u.copy()
+        while True:
+            near = np.flatnonzero(away <= margin)
+            u[near] = blocks.product(support, point.beta[support], near)
+            drift = float(np.abs(u - point.u).max())
+            if not drift > 0.5 * margin or len(near) == problem.n:
+                return problem.point(point.beta, u)
+            margin = 4.0 * drift  # what many steps have left of u is rougher than one product
