@@ -60,8 +60,7 @@ from qpsvm.base.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
-from qpsvm.base.lazy_names import late_names
-from qpsvm.base.moved import follow
+from qpsvm.base.moved import follow, late_names
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines import CSVM, Constraints, Problem, ValueConstraints
 from qpsvm.machines.registry import LATE as _LATE
@@ -81,7 +80,8 @@ if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Claim, Proof, Proofs
     from qpsvm.data.sources.opening import open_rows
     from qpsvm.data.sources.stored import StoredRows
-    from qpsvm.derivation.derive import Derivation, derive
+    from qpsvm.derivation.derive import derive
+    from qpsvm.derivation.derived import Derivation
     from qpsvm.estimators.patch.patching import patch_sklearn as patch_sklearn
     from qpsvm.estimators.patch.patching import unpatch_sklearn as unpatch_sklearn
     from qpsvm.faces import plotting
@@ -118,7 +118,8 @@ else:
             "qpsvm.backends": ("register_backend", "unregister_backend"),
             "qpsvm.many.comparison.compare": ("compare",),
             "qpsvm.many.comparison.table": ("Comparison", "ComparisonRow"),
-            "qpsvm.derivation.derive": ("Derivation", "derive"),
+            "qpsvm.derivation.derived": ("Derivation",),
+            "qpsvm.derivation.derive": ("derive",),
             "qpsvm.estimators.patch.patching": ("patch_sklearn", "unpatch_sklearn"),
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),

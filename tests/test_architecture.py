@@ -200,14 +200,14 @@ def test_only_backends_import_solvers():
 def test_derivations_are_listed_below_what_renders_them():
     """The steps of a machine know nothing of text, page and registry; text and page know what is shown only."""
     folder = "qpsvm.derivation."
-    drawn = {"page"}
+    drawn = {"page", "terminal", "article"}
     for name, path in MODULES.items():
         if not name.startswith(folder):
             continue
         here, inner = name.removeprefix(folder), {other for other, _ in inner_imports(path)}
         if here in drawn | {"display"}:
-            assert inner <= {f"{folder}display", "qpsvm.base.errors"}, path
-        elif here not in ("step", "derive"):
+            assert inner <= {f"{folder}display", f"{folder}latex", "qpsvm.base.errors"}, path
+        elif here not in ("step", "derived"):
             assert not inner & {f"{folder}{other}" for other in drawn}, path
         if here != "derive":
             assert f"{folder}registry" not in inner, path
@@ -226,7 +226,7 @@ def public(body: list[ast.stmt]) -> dict[str, str]:
         node
         for node in body
         if isinstance(node, ast.ImportFrom)
-        and node.module not in ("typing", "qpsvm.base.lazy_names", "qpsvm.base.moved", "qpsvm.machines.registry")
+        and node.module not in ("typing", "qpsvm.base.moved", "qpsvm.base.moved", "qpsvm.machines.registry")
     ]
     origins = [(alias, f"{node.module}.{alias.name}", node.module) for node in imports for alias in node.names]
     return {alias.asname or alias.name: full if full in MODULES else str(home) for alias, full, home in origins}

@@ -130,9 +130,8 @@ def test_a_team_makes_the_same_map():
 def test_members_train_on_the_features_as_they_are(name, members, monkeypatch):
     """What one process finds, whatever is estimated of a sample of the rows; and the features that are kept stay."""
     monkeypatch.setattr("qpsvm.solvers.linear.signed_rows.OFFSET_SAMPLE", 40)
-    monkeypatch.setattr(
-        "qpsvm.space.kernels.space.LARGE_SIZE", 0
-    )  # as of so many rows that they are not centred in a copy
+    monkeypatch.setattr("qpsvm.space.kernels.space.BLOCK_NUMBERS", 1)  # so many rows are not centred in a copy
+    monkeypatch.setattr("qpsvm.space.kernels.space.SMALL_OFFSET", np.inf)
     whole = CSVM(X, Y, C=2.0, kernel=MAPS[name])
     parts = np.array_split(np.arange(len(X)), members)
 

@@ -52,8 +52,8 @@ class DerivationDirective(SphinxDirective):
         section += verdict(step)
         section += worded(" ".join(filter(None, [step.text, step.by_construction])))
         section += stated_by(step.code)
-        if step.measured_by is not None:
-            section += folded("how the residual is measured", listed(step.measured_by))
+        if step.library is not None:
+            section += folded("where the library does it", listed(step.library))
         return section
 
 

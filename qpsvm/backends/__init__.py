@@ -181,10 +181,7 @@ def _keep(backend: Backend) -> None:
 
 
 def _checked(name: Any) -> str:
-    """The name of a backend.
-
-    Raises ParameterTypeError, ParameterError.
-    """
+    """The name of a backend. Raises ParameterTypeError, ParameterError."""
     if not isinstance(name, str):
         raise ParameterTypeError(f"the name of a backend must be text, got {shown(name)}")
     if not NAME.fullmatch(name):
@@ -360,10 +357,7 @@ def unregister_backend(name: str) -> None:
 
 
 def _remove(name: str, only: Backend | None = None) -> None:
-    """Take one away; or, where one is given, only if it is that one.
-
-    Raises UnknownOptionError.
-    """
+    """Take one away; or, where one is given, only if it is that one. Raises UnknownOptionError."""
     global OUTSIDE
     with LOCK:
         if only is not None and OUTSIDE.get(name) is not only:

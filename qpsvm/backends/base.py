@@ -384,10 +384,7 @@ COMMON_OPTIONS = frozenset({"tol", "max_iter", "time_limit", "verbose", "start",
 
 
 def refuse_unknown(solver: str, options: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Refuse settings that a solver does not have.
-
-    Raises UnknownOptionError.
-    """
+    """Refuse settings that a solver does not have. Raises UnknownOptionError."""
     for name in options:
         if name not in known:
             raise UnknownOptionError(f"{solver} has no option {name!r}; {nearest(name, known | COMMON_OPTIONS)}")

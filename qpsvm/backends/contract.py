@@ -377,10 +377,7 @@ class Compiled(ABC):
         """Call the solver with checked options and map its answer back."""
 
     def _answered(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        """What `_run` answers; where numbers break down in it, a status without a point.
-
-        Raises SolverError.
-        """
+        """What `_run` answers; where numbers break down in it, a status without a point. Raises SolverError."""
         if self.backend.outside:
             with boundary(self.backend.name, "while it solved"):
                 answer = self._run(limits, options)

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import dots
+from qpsvm.base.arrays.rounding import FEW, dots
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import AFFORDABLE, Accuracy
-from qpsvm.bounds.points import FEW
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.gram import Treated

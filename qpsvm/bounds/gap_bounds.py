@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import common_value, remembered
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, length_above, two_product
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, dot, gamma, length_above, two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
@@ -53,8 +53,6 @@ from qpsvm.bounds.screening import entry_by_entry, row_radii
 from qpsvm.program.losses import block_sums, block_terms, gap_term, largest_in_block, loss, two_lines
 from qpsvm.program.svm_dual import Group, Part, SVMDual
 
-#: A few roundings, where it does not pay to count them.
-FEW = 1.0 + 64 * UNIT
 #: An equality of a user's counts as kept up to so many times the rounding of its own evaluation.
 KEPT = 8.0
 #: Objectives below this are sums of products that may underflow.

@@ -120,10 +120,7 @@ class Room:
 
 
 def room(a: FloatArray, e: FloatArray, level: FloatArray) -> Room:
-    """Look for a point that keeps rows a·z + e b ≥ ℓ.
-
-    Shapes: a (k, r), e, level (k,). Raises SolverError.
-    """
+    """Look for a point that keeps rows a·z + e b ≥ ℓ. Shapes: a (k, r), e, level (k,). Raises SolverError."""
     k, r = a.shape
     unit = float(np.abs(level).max(initial=0.0)) or 1.0
     size = float(np.sqrt((a * a).sum(axis=1).mean())) or 1.0

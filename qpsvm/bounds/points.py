@@ -36,7 +36,7 @@ import scipy.sparse as sp
 from scipy.linalg import blas, lapack, solve_triangular
 
 from qpsvm.base.arrays.frozen import remembered
-from qpsvm.base.arrays.rounding import UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import FLOOR, FUNCTION_ROUNDINGS, Accuracy
 from qpsvm.bounds.certificate import PrimalPoint, kernel_point
@@ -49,8 +49,6 @@ STRIP, FEWEST_ROWS, MOST_ROWS = 200_000, 256, 2048
 NARROWEST, BLOCKS_A_WIDTH, WIDEST = 8, 8, 64
 #: Most pivots, and most as a share of the support vectors: otherwise the kernel values among those cost no more.
 MOST_PIVOTS, MOST_SHARE = 4000, 0.5
-#: A few roundings, where it does not pay to count them.
-FEW = 1.0 + 64 * UNIT
 
 
 class Span:

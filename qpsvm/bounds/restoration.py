@@ -29,13 +29,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import frozen, remembered
-from qpsvm.base.arrays.rounding import UNIT
+from qpsvm.base.arrays.rounding import FEW, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import InfeasibleConstraintsError
 from qpsvm.bounds import certify
 from qpsvm.bounds.certificate import Certificate, PrimalPoint, gap_sums
 from qpsvm.bounds.certify import Levels, Measured, best_levels, lowest_levels
-from qpsvm.bounds.gap_bounds import FEW, KEPT, Bounds
+from qpsvm.bounds.gap_bounds import KEPT, Bounds
 from qpsvm.bounds.hard_margin import Room, hard_intercept, room
 from qpsvm.bounds.repair import beside
 from qpsvm.program.svm_dual import SVMDual
@@ -416,10 +416,7 @@ def room_of(svm: SVMDual, bounds: Bounds, rows: IntArray) -> Room:
 def infeasible(
     svm: SVMDual, bounds: Bounds, rows: IntArray, found: Room, scale: FloatArray
 ) -> InfeasibleConstraintsError:
-    """The error for rows that `interior.room` has a proof against.
-
-    Shapes: rows (k,), scale (p,).
-    """
+    """The error for rows that `interior.room` has a proof against. Shapes: rows (k,), scale (p,)."""
     assert found.farkas is not None
     assert svm.users is not None
     own, names = svm.users.own.m, svm.users.names

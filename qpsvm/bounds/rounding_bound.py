@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import common_value
-from qpsvm.base.arrays.rounding import UNIT, dot, length_above
+from qpsvm.base.arrays.rounding import FEW, UNIT, dot, length_above
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate, multiplier
 from qpsvm.bounds.class_space import ClassAccuracy, placed
-from qpsvm.bounds.gap_bounds import FEW, Bounds
+from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.screening import combined_beta, combined_values
 from qpsvm.bounds.zero_optimum import Vanishing
 from qpsvm.program.svm_dual import SVMDual

@@ -82,10 +82,7 @@ def _places(indptr: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def combined_beta(svm: SVMDual, alpha: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """β = Aᵀ(s∘α) as a sum of two doubles, and how far that may be off.
-
-    Shapes: alpha (m,) → high, low, radii (n,).
-    """
+    """β = Aᵀ(s∘α) as a sum of two doubles, and how far that may be off. Shapes: alpha (m,) → high, low, radii (n,)."""
     assert svm.mix is not None
     kept = np.flatnonzero(alpha)
     part = svm.mix[kept]

@@ -293,10 +293,7 @@ def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
 
 
 def given(y: Any, name: str = "y") -> Any:
-    """The target of samples, which has to be there.
-
-    Raises ParameterTypeError.
-    """
+    """The target of samples, which has to be there. Raises ParameterTypeError."""
     if y is None:
         raise ParameterTypeError(
             f"{name} is missing: pass the target of each row of X, or, where X is a file, the name of its column"
@@ -352,10 +349,7 @@ def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None,
 
 
 def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
-    """Check samples with no target.
-
-    Shapes: X (n, d), sample_weight (n,). Raises DataError, DataTypeError.
-    """
+    """Check samples with no target. Shapes: X (n, d), sample_weight (n,). Raises DataError, DataTypeError."""
     X, _, sample_weight = stored(X, None, sample_weight)
     if is_dask(X):
         return _spread_numbers(X, None, sample_weight, "t")

@@ -18,7 +18,8 @@ argument that all machines share, and one file a machine (`c_svm`, `nu_svm`, …
 only what is shown: the text and numbers of `shown`.
 """
 
-from qpsvm.derivation.derive import Derivation, derive
+from qpsvm.derivation.derive import derive
+from qpsvm.derivation.derived import Derivation
 from qpsvm.derivation.step import Step
 
 __all__ = ["Derivation", "Step", "derive"]

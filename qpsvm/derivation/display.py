@@ -35,8 +35,8 @@ class ShownStep:
     """One step: its equation, its code and its residual.
 
     tag, title, text, latex, statement: As in `Step`.
-    code: The function that states the equation, with the lines that are it.
-    measured_by or None: The function that measures it, where that is another.
+    code: The equation as code, as it is evaluated.
+    library or None: The function of the library that does the same, with the lines that are the equation.
     solved: Whether there is a solution to measure.
     residual: The equation's violation, relative; None where it was not measured.
     reason: Why there is no residual, or "".
@@ -55,7 +55,7 @@ class ShownStep:
     latex: str
     statement: str
     code: Code
-    measured_by: Code | None = None
+    library: Code | None = None
     solved: bool = False
     residual: float | None = None
     reason: str = ""

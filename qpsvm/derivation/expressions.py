@@ -5,6 +5,7 @@ A `Line` compares terms, and an `Equation` is the lines of one step.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +19,8 @@ from qpsvm.derivation.terms import Term, term
 
 #: Columns of code, beyond which both sides stand below each other.
 WIDE = 100
+#: What a side is called in code that stands in several lines and is longer than this.
+NAME, SHORT = "value", 30
 #: Relations in LaTeX and in Python, and how they are measured: what is inside of its bounds may be next to them.
 RELATIONS: dict[str, tuple[str, str, Relation]] = {
     "=": ("=", "==", "="), "≤": (r"\le ", "<=", "≤"), "≥": (r"\ge ", ">=", "≥"), "<": ("<", "<", "≤"),
@@ -67,11 +70,11 @@ class Line:
         given = "" if self.premise is None else rf"{self.premise.latex()} &\;\Rightarrow\; "
         return self.before + given + chain + self.after
 
-    def python(self) -> str:
-        """As code."""
-        chain = self.sides[0].python()
+    def python(self, first: str = "") -> str:
+        """As code; `first` is a name for the first side."""
+        chain = first or unbracketed(self.sides[0].python())
         for relation, side in zip(self.relations, self.sides[1:], strict=True):
-            chain += f" {RELATIONS[relation][1]} {side.python()}"
+            chain += f" {RELATIONS[relation][1]} {unbracketed(side.python())}"
         return chain if self.premise is None else f"{self.premise.python()} implies {chain}"
 
     def found(self, at: Any) -> Iterator[BothSides]:
@@ -102,6 +105,13 @@ class Line:
             one, how, other, of.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
             lambda i: at.name(self.place, int(i if rows is None else rows[i]), count),
         )  # fmt: skip
+
+
+def unbracketed(code: str) -> str:
+    """Code without brackets around one name, or around all of it."""
+    code = re.sub(r"(?<![\w)\]])\((\w+)\)", r"\1", code)
+    opened = [code[: k + 1].count("(") - code[: k + 1].count(")") for k in range(len(code))]
+    return code[1:-1] if code.startswith("(") and 0 not in opened[:-1] else code
 
 
 def line(first: Term | float, *rest: Any, **more: Any) -> Line:
@@ -147,7 +157,10 @@ class Equation:
     def python(self, tag: str) -> str:
         """What is evaluated, line by line, as code."""
         stated = [each for each in self.lines if isinstance(each, Line) and each.measured]
-        lines = [f"{each.python()}  # ({tag})" for each in stated]
+        firsts = [unbracketed(each.sides[0].python()) for each in stated]
+        long = next((each for each in firsts if firsts.count(each) > 1 and len(each) > SHORT), "")
+        lines = [f"{NAME} = {long}  # ({tag})"] if long else []
+        lines += [f"{each.python(NAME * (one == long))}  # ({tag})" for each, one in zip(stated, firsts, strict=True)]
         return "\n".join(each if len(each) <= WIDE else each.replace(" == ", "\n    == ") for each in lines)
 
     def __call__(self, at: Any) -> tuple[BothSides, ...]:

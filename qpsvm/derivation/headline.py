@@ -112,8 +112,12 @@ def contradiction(at: Quantities[Any], measured: Mapping[str, Measurement]) -> s
 
 
 def values_agree(at: Quantities[Any]) -> bool:
-    """Whether P at the result's (w, b) is D at its α, both evaluated anew: of a feasible pair, that is the optimum."""
-    difference = abs(at.primal_value - at.dual_value)
+    """Whether P at the result's (w, b) is D at its α, both evaluated anew: of a feasible pair, that is the optimum.
+
+    Neither may differ from what the result says of it.
+    """
+    claimed = at.result.primal - at.primal_value, at.result.dual - at.dual_value
+    difference = max(abs(at.primal_value - at.dual_value), *map(abs, claimed))
     return (
         at.rows_agree and share(kkt.primal_residual(at.dual, at.dual_point),
         at.largest) <= SAME and difference <= SAME * at.size

@@ -5,8 +5,6 @@ Equations become MathML, which browsers draw themselves, and styles are written 
 The page of a derivation: its style, one element for a notebook, and the file around it.
 
 A step is its equation beside its words and numbers. Its code is below them over the whole width: 120 columns fit.
-
-A derivation in a terminal.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from __future__ import annotations
 import html
 import importlib
 import re
-import textwrap
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -114,10 +111,10 @@ BODY = """<div class="{{ scope }}">
 </div>
 <div class="source">
 {{ function(step.code) }}
-{% if step.measured_by %}
+{% if step.library %}
 <details>
-<summary>how it is measured</summary>
-{{ function(step.measured_by) }}
+<summary>where the library does it</summary>
+{{ function(step.library) }}
 </details>
 {% endif %}
 </div>
@@ -193,7 +190,7 @@ def _cells(step: ShownStep) -> dict[str, Any]:
         "tag": step.tag, "title": step.title, "statement": indexed(step.statement),
         "text": indexed(" ".join(filter(None, [step.text, step.by_construction]))),
         "absent": step.absent, "equation": mathml(step.latex), "code": _code(step.code),
-        "measured_by": None if step.measured_by is None else _code(step.measured_by),
+        "library": None if step.library is None else _code(step.library),
         "residual": step.residual_text, "reason": indexed(step.reason), "state": state,
         "sides": step.sides_text, "of": indexed(step.of),
         "proven": step.proven_text, "proven_of": indexed(step.proven_sentence),
@@ -237,42 +234,3 @@ def _extra(name: str) -> ModuleType:
             f"the page of a derivation needs the package {package!r}, which is not installed (print(derivation) works "
             f"without); run: {install('teach')}"
         ) from None
-
-
-#: Columns of a line, and of what is proven at its end.
-WIDTH, PROVEN = 100, 17
-INDENT = "    "
-
-
-def describe(derivation: ShownDerivation) -> str:
-    """All steps: equation, sentence, residual, and where the code is."""
-    said = [line for text in (derivation.headline, derivation.proven) for line in textwrap.wrap(text, WIDTH)]
-    head = [f"Derivation: {derivation.title}", *said, ""]
-    return "\n".join(head) + "\n" + "\n\n".join(map(describe_step, derivation.steps))
-
-
-def describe_step(step: ShownStep) -> str:
-    """One step in a few lines."""
-    title, residual = f"({step.tag})  {step.title}", step.residual_text
-    residual += f"{step.proven_text:>{PROVEN + 2}}" if step.proven_text and residual else ""
-    lines = [f"{title}{residual:>{max(WIDTH - len(title), len(residual) + 2)}}".rstrip()]
-    if step.absent:
-        return "\n".join([title, *_wrapped(f"[{step.reason}]", INDENT + "  ")])
-    lines += _wrapped(step.statement, INDENT)
-    lines += _wrapped(" ".join(filter(None, [step.text, step.by_construction])), INDENT + "  ")
-    lines += _wrapped(f"{step.sides_text}   {step.of}", INDENT + "  ") if step.sides_text else []
-    lines += _wrapped(f"[{step.reason}]", INDENT + "  ") if step.reason else []
-    lines += _wrapped(step.proven_sentence, INDENT + "  ")
-    lines.append(f"{INDENT}code: {step.code.where}")
-    return "\n".join(lines)
-
-
-def describe_with_code(step: ShownStep) -> str:
-    """One step with the source of its function; where it does not exist, why."""
-    if step.absent:
-        return describe_step(step)
-    return f"{describe_step(step)}\n\n{textwrap.indent(step.code.text, INDENT)}"
-
-
-def _wrapped(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)

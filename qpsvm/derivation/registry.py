@@ -13,7 +13,7 @@ from qpsvm.base.errors import UnsupportedError
 from qpsvm.derivation.expressions import Equation
 from qpsvm.derivation.source import statements
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import all_in_one
+from qpsvm.derivation.steps import all_in_one, sensitivity
 from qpsvm.derivation.steps import linear_constraints as user_rows
 from qpsvm.machines import CrammerSinger, JointProblem, Problem, WestonWatkins, registry
 from qpsvm.machines.problem import constraints
@@ -43,6 +43,7 @@ def steps_of(problem: Problem | JointProblem) -> tuple[Step, ...]:
         found, says = user_rows.steps(problem, own(problem)), statements(constraints)
     else:
         found, says = STEPS[kind](problem), statements(inspect.getmodule(kind))
+    says = says | statements(sensitivity)
     return tuple(_rooted(replace(step, statement=says.get(step.tag, step.statement)), problem) for step in found)
 
 

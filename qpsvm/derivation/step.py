@@ -11,10 +11,10 @@ import numpy as np
 
 from qpsvm.derivation.constraint_quantities import letters_of
 from qpsvm.derivation.display import ShownStep
-from qpsvm.derivation.page import describe_with_code
 from qpsvm.derivation.proven import Proven
 from qpsvm.derivation.residual import BothSides, NotMeasurable, foremost
 from qpsvm.derivation.source import code
+from qpsvm.derivation.terminal import describe_with_code
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
@@ -78,7 +78,7 @@ class Step:
     latex : str
         The equation.
     function : callable
-        The function of the library that states it.
+        The function of the library that does the same, or the equation itself.
     measure : callable
         The equation itself, in NumPy: from the letters at a point to its two sides.
     absent : str
@@ -185,11 +185,11 @@ class Step:
         ShownStep
             Text and numbers only.
         """
-        found = measurement or Measurement(NAN, self.absence)
+        found, library = measurement or Measurement(NAN, self.absence), code(self.function, self.tag, self.general)
         return ShownStep(
             self.tag, self.title, self.text, self.latex, self.statement,
-            code=code(self.function, self.tag, self.general), construction=self.construction, absent=bool(self.absent),
-            measured_by=None if self.measure is self.function else code(self.measure, self.tag, self.general),
+            code=code(self.measure, self.tag, self.general), construction=self.construction, absent=bool(self.absent),
+            library=library if library.lines and self.measure is not self.function else None,
             solved=measurement is not None, residual=None if np.isnan(found.residual) else found.residual,
             reason=found.reason, left=found.left, relation=found.relation, right=found.right, of=found.of,
             proven_text="" if proven is None else proven.text, proven_of="" if proven is None else proven.of,
@@ -197,13 +197,13 @@ class Step:
 
     @property
     def code(self) -> str:
-        """The source of `function`, as it is now, its docstring cut to the first line."""
-        return code(self.function, self.tag, self.general).text
+        """The equation as code: what is evaluated, line by line."""
+        return code(self.measure, self.tag, self.general).text
 
     @property
     def lines(self) -> tuple[int, ...]:
         """The numbers of the lines of `code`, from 0, that are the equation."""
-        return code(self.function, self.tag, self.general).lines
+        return code(self.measure, self.tag, self.general).lines
 
     @property
     def where(self) -> str:

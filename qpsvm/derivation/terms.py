@@ -8,7 +8,7 @@ is an object that has the letters as attributes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,6 +63,15 @@ class Term:
     def python(self) -> str:
         """As code."""
         return self._as(PYTHON)
+
+    def letters(self) -> Iterator[Term]:
+        """All that it is made of which has no parts, also what is called by another name."""
+        inside = getattr(self.function, "__self__", None)
+        inner = self.parts or ((inside,) if isinstance(inside, Term) else ())
+        for part in inner:
+            yield from part.letters()
+        if not self.parts:
+            yield self
 
     def named(self, text: str, latex: str = "") -> Term:
         """The same value with a name of its own in sentences, or in LaTeX too."""
@@ -212,6 +221,10 @@ def indexed(each: Term, index: str = "") -> Term:
 
 def dot(one: Term | float, other: Term) -> Term:
     """The product of a row and a column."""
+    if one == 1:
+        return Term(
+            (r"1^{\top}%s", "1ᵀ%s", "sum(%s)"), lambda _, a: float(np.sum(a)), (indexed(other),), (ATOM,), PRODUCT
+        )
     parts = (indexed(term(one)), indexed(other))
     return Term(
         (r"%s^{\top}%s", "%sᵀ%s", "%s @ %s"), lambda _, a, b: float(np.sum(a * b)), parts, (ATOM, ATOM), PRODUCT

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from qpsvm.base.lazy_names import late_names
+from qpsvm.base.moved import late_names
 from qpsvm.machines.c_svm import CSVM as CSVM
 from qpsvm.machines.problem.base import Problem as Problem
 from qpsvm.machines.problem.constraints import Constraints as Constraints

@@ -90,10 +90,7 @@ class PairOrder(NamedTuple):
 
 
 def pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
-    """The pairs of samples of the same group with different y (n,).
-
-    Raises DataError.
-    """
+    """The pairs of samples of the same group with different y (n,). Raises DataError."""
     names: NDArray[np.intp] = np.zeros(len(y), dtype=np.intp)
     if groups is not None:
         raw = raw_array(groups, "groups")
@@ -110,10 +107,7 @@ def pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
 
 
 def made_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
-    """All pairs (better, worse) within the groups: (m, 2).
-
-    Raises DataError, TooLargeError.
-    """
+    """All pairs (better, worse) within the groups: (m, 2). Raises DataError, TooLargeError."""
     order = pair_order(y, groups)
     if not order.total:
         where = "all samples are" if groups is None else "the samples of every group are"
@@ -145,10 +139,7 @@ def sampled_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int 
 
 
 def as_pairs(pairs: ArrayLike, n: int) -> IntArray:
-    """Check pairs of different samples: (m, 2).
-
-    Raises DataError, DataTypeError.
-    """
+    """Check pairs of different samples: (m, 2). Raises DataError, DataTypeError."""
     raw = raw_array(pairs, "pairs")
     if not raw.size:
         raise DataError("pairs is empty: there is nothing to put in order")

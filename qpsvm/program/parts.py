@@ -93,10 +93,7 @@ def as_bound(bound: Any, name: str, n: int) -> FloatArray | None:
 
 
 def as_constant(r: Any) -> float:
-    """The constant of the objective.
-
-    Raises DataTypeError, DataError.
-    """
+    """The constant of the objective. Raises DataTypeError, DataError."""
     try:
         return as_real(r, "r")
     except ParameterTypeError as error:
@@ -153,10 +150,7 @@ def check_texts(**texts: Any) -> None:
 
 
 def as_names(parts: Any, what: str, kind: type) -> dict[str, Any]:
-    """A mapping of names to values of one type.
-
-    Raises DataTypeError.
-    """
+    """A mapping of names to values of one type. Raises DataTypeError."""
     if not isinstance(parts, Mapping):
         raise DataTypeError(f"{what} must be a mapping of names to {kind.__name__}s, got {shown(parts)}")
     for name, value in parts.items():
@@ -166,10 +160,7 @@ def as_names(parts: Any, what: str, kind: type) -> dict[str, Any]:
 
 
 def as_extent(part: slice, count: int, what: str) -> slice:
-    """A slice with its two ends written out.
-
-    Raises DataTypeError, DataError.
-    """
+    """A slice with its two ends written out. Raises DataTypeError, DataError."""
     ends = (0 if part.start is None else part.start, count if part.stop is None else part.stop)
     if not all(isinstance(end, (int, np.integer)) and not isinstance(end, bool) for end in ends):
         raise DataTypeError(f"{what} must be a slice with whole numbers, got {part}")

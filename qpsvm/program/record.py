@@ -87,10 +87,7 @@ class Record:
         return repeated(values, len(self.sign)) if isinstance(values, float) else as_floats(self.vector(values))
 
     def dual(self, gram: Operator, kept: Intercept, comm: Communicator = SERIAL) -> SVMDual:
-        """(RECORD.3): the dual over a Gram matrix, with the intercept kept apart as said.
-
-        Raises ParameterError.
-        """
+        """(RECORD.3): the dual over a Gram matrix, with the intercept kept apart as said. Raises ParameterError."""
         level, upper, curvature = map(self.floats, (self.level, self.upper, self.curvature))
         if isinstance(self.curvature, Exactly) and not np.isfinite(curvature).all():
             raise ParameterError(
@@ -144,10 +141,7 @@ class Textbook(NamedTuple):
 
 
 def primal_qp(record: Record, Z: Matrix, kept: Intercept, book: Textbook) -> QP:
-    """(RECORD.4) with the slacks of (RECORD.5), for samples in explicit coordinates.
-
-    Shapes: Z (n, r).
-    """
+    """(RECORD.4) with the slacks of (RECORD.5), for samples in explicit coordinates. Shapes: Z (n, r)."""
     groups, m, r = record.columns(kept), len(record.sign), Z.shape[1]
     upper, curvature = record.vector(record.upper), record.vector(record.curvature)
     bounded, curved = ~upper.infinite, as_floats(curvature) > 0.0

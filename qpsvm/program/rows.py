@@ -243,10 +243,7 @@ def first_distinct(E: FloatArray, most: int) -> list[int]:
 
 
 def inverse(mixing: FloatArray, names: str) -> FloatArray:
-    """M⁻¹ of the distinct rows of E, (q, q), of the groups with these names.
-
-    Raises UnsupportedError.
-    """
+    """M⁻¹ of the distinct rows of E, (q, q), of the groups with these names. Raises UnsupportedError."""
     if len(mixing) == 2:
         (a, b), (c, d) = mixing.tolist()
         size = a * d - b * c

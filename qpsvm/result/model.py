@@ -15,14 +15,12 @@ from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource
 from qpsvm.result.votes import scores, winners
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.scores import Scores
-
-#: Kernel values that predicting evaluates at a time: 64 MB.
-BLOCK_VALUES = 8_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,7 +64,7 @@ class DecisionFunctions:
         m = samples.shape[0]
         if not len(self.coef):
             return np.zeros((m, *self.coef.shape[1:])) + self.b
-        step = max(1, BLOCK_VALUES // len(self.coef))
+        step = max(1, BLOCK_NUMBERS // len(self.coef))
         blocks = (samples[i : i + step] for i in range(0, m, step))
         values: FloatArray = np.concatenate([self.kernel(block, self.vectors) @ self.coef for block in blocks])
         return values + self.b  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11), (JOINT.1)
@@ -258,7 +256,7 @@ class Model(DecisionFunctions):
     def _of_features(self, samples: Matrix, row_map: FeatureMap) -> FloatArray:
         """The linear decision function over the features that a map makes of checked samples, a few at a time: (m,)."""
         linear = self.over_features
-        step = max(1, BLOCK_VALUES // row_map.learnt.factor.size)
+        step = max(1, BLOCK_NUMBERS // row_map.learnt.factor.size)
         rows = range(0, samples.shape[0], step)
         return np.concatenate([linear.decision_function(row_map.features(samples[i : i + step])) for i in rows])
 
@@ -274,7 +272,7 @@ class Model(DecisionFunctions):
     @staticmethod
     def _inside(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:
         """R² − ‖x − c‖² for checked samples (m, d), by differences, which do not cancel far from the origin: (m,)."""
-        step = max(1, BLOCK_VALUES // len(centre))
+        step = max(1, BLOCK_NUMBERS // len(centre))
         blocks = (as_dense(samples[i : i + step]) - centre for i in range(0, samples.shape[0], step))
         squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
         return np.asarray(radius * radius - squares)  # (SVDD.17)

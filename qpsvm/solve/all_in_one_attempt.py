@@ -109,10 +109,7 @@ def general_backends() -> tuple[str, ...]:
 
 
 def _able(name: str) -> Backend:
-    """A backend that takes any QP.
-
-    Raises UnknownOptionError, UnsupportedError, MissingExtraError.
-    """
+    """A backend that takes any QP. Raises UnknownOptionError, UnsupportedError, MissingExtraError."""
     if not isinstance(name, str) or name not in backends.names():
         raise UnknownOptionError(f"unknown backend {name!r}; {nearest(name, [*backends.names(), 'auto', NAME])}")
     backend = backends.get(name)

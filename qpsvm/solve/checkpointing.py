@@ -45,10 +45,7 @@ VECTOR = "state_"
 
 
 def backend_of(problem: Machine[Any], backend: str) -> str:
-    """The backend of a solve that keeps its state.
-
-    Raises UnsupportedError.
-    """
+    """The backend of a solve that keeps its state. Raises UnsupportedError."""
     if not isinstance(problem, Problem) or backend not in ("auto", RESUMABLE) or not problem.space.is_linear:
         raise UnsupportedError(
             f"checkpoint= is for linear machines that {RESUMABLE!r} solves: only its solves have a state of few numbers"

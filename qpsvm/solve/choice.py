@@ -39,7 +39,7 @@ from qpsvm.backends.base import Backend, with_import
 from qpsvm.backends.contract import Limits, on_dual
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import TooLargeError
-from qpsvm.base.resources.limits import address_space, available_memory, in_words
+from qpsvm.base.resources.limits import LITTLE, address_space, available_memory, in_words
 from qpsvm.base.resources.progress import EVERY, Clock, Pulse, heard, held, noted, say
 from qpsvm.bounds.polish import FEW_ROWS as POLISHED_ROWS
 from qpsvm.machines import Problem
@@ -68,8 +68,6 @@ SHORTEST = 1e-9
 CERTIFYING, POLISHING = 1.0, 0.1
 #: Seconds that the certificate may take where the user has pressed the interrupt key.
 HURRIED = 0.5
-#: Bytes up to which nobody asks whether they are there.
-LITTLE_MEMORY = 1e8
 #: Bytes of address space that anything takes: OpenBLAS waits for its buffers for ever where it cannot have them.
 LEAST_SPACE = 1.5e8
 
@@ -400,7 +398,7 @@ def check_room(problem: Machine[R], backend: Backend, form: Form, estimate: Cost
     Raises TooLargeError.
     """
     limited = address_space() < float("inf")
-    if estimate.bytes < LITTLE_MEMORY and not limited:
+    if estimate.bytes < LITTLE and not limited:
         return
     needed, there = estimate.bytes + (estimate.mapped if limited else 0.0), available_memory()
     needed = max(needed, LEAST_SPACE) if limited else needed

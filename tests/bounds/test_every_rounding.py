@@ -15,9 +15,10 @@ import pytest
 from exact_dual import Stated, dot, fractions, judge, loss, rows_of
 
 import qpsvm
+from qpsvm.base.arrays.rounding import FEW
 from qpsvm.bounds.certificate import PrimalPoint
 from qpsvm.bounds.certify import certify
-from qpsvm.bounds.gap_bounds import FEW, Bounds
+from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import feasible
 

@@ -104,6 +104,24 @@ def test_a_free_intercept_balances_alpha(name):
 
 
 @pytest.mark.usefixtures("_level")
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("name", LOSSES)
+def test_features_that_are_alike_take_no_more_passes(name, free):
+    X, y = table(d=12)
+    X = X + 6.0 * X[:, :1]  # one α after the other takes thousands
+    loss = LOSSES[name]
+    signs = y if loss.one_sided else np.ones(60)
+    alpha, w, (b, passes, work, done, _gap, dual) = descend(X, signs, loss, free=free, tol=1e-8)
+    assert done
+    assert passes <= 2000
+    assert work <= 2e6
+    assert (alpha >= loss.low).all()
+    assert (alpha <= loss.high).all()
+    np.testing.assert_allclose(w, X.T @ (signs * alpha), atol=1e-7)
+    assert gap_of(X, signs, loss, alpha, w, b) <= 1e-4 * abs(dual) if free else 1e-7 * abs(dual)
+
+
+@pytest.mark.usefixtures("_level")
 def test_all_levels_and_layouts_agree():
     answers = [descend(*table(53, 29, kind, seed=3), Loss(1.0))[0] for kind in ("dense", "short", "long")]
     for first, second in pairwise(answers):

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from qpsvm import core
-from qpsvm.data.rows.sparse_block import SparseBlock
+from qpsvm.data.rows.blocks import SparseBlock
 
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="the compiled core is not there")
 

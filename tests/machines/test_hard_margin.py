@@ -14,7 +14,7 @@ import qpsvm
 from qpsvm import RBF, HardMargin, NotSeparableError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.machines.infeasible import separability
-from qpsvm.machines.infeasible.nearest_points import nearest_points
+from qpsvm.machines.infeasible.separability import nearest_points
 from qpsvm.machines.problem.judge import Judge
 
 RNG = np.random.default_rng(0)

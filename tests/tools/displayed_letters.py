@@ -183,6 +183,21 @@ def primal(problem: Any, space: Space, at: Point) -> float:
     return norm + float(C @ (xi**2 if is_squared(problem) else xi))
 
 
+def lagrangian(problem: Any, space: Space, at: Point, said: str) -> float:
+    """L at a point, without a user's rows: with half of the weights, or with what α leaves of its bound."""
+    xi, zeta = slacks(problem, space, at)
+    C, alpha, kept = prices(problem) / unit(problem), at.alpha, xi
+    if isinstance(problem, qpsvm.HuberHinge):
+        kept = zeta
+    bound = np.full(len(alpha), alpha.max()) if is_squared(problem) or np.isinf(C).all() else C
+    half = 0.5 if r"\tfrac12" in said else 1.0
+    alpha = bound - alpha if r"\bar" in said else alpha
+    moved = Point(alpha, half * at.w, half * at.b, at.level, xi=xi, zeta=zeta)
+    off = alpha @ (xi + zeta - reached(problem, space, moved))
+    room = 0.0 if is_squared(problem) or np.isinf(C).all() else (C - alpha) @ kept
+    return float(primal(problem, space, moved) - unit(problem) * (off + room))
+
+
 def dual(problem: Any, at: Point) -> float:
     """D by the library's QP."""
     alpha = np.concatenate([np.asarray(at.alpha).ravel(), at.prices / (1.0 if not len(at.prices) else unit(problem))])
@@ -278,6 +293,7 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         "P": lambda text: Tensor(np.asarray(0.0 if text == "0,0,0" else P)),
         "D": lambda _: Tensor(np.asarray(D)),
     }
+    functions["L"] = lambda text: Tensor(np.asarray(lagrangian(problem, space, at, text)))
     functions["dist"] = lambda text: Tensor(  # the length of the step along w that changes f by 2
         np.asarray((at.level if isinstance(problem, qpsvm.NuSVM) else 1.0) * 2 if "0," not in text else at.level)
         / np.linalg.norm(at.w)
@@ -389,7 +405,7 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
         g, c, h = [*g, *(a @ Z)], [*c, *a.sum(axis=1)], [*h, *(item.h * np.ones(len(a)))]
     s, xi = signs(problem), slacks(problem, space, at)[0]
     C, ball = prices(problem), isinstance(problem, qpsvm.SVDD)
-    g, lam = np.array(g), at.prices
+    g, c, lam = np.array(g), np.array(c), at.prices
     pull = row_features(problem, space).T @ (s * at.alpha) - g.T @ lam / unit(problem)
     w_of_both = 2 * pull if ball else pull
     level = np.ones(len(s))
@@ -421,6 +437,14 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
         values |= {"w": 2 * at.w, "b": 2 * at.b}
     P, D = primal(problem, space, at), dual(problem, at)
     values |= {"L": D, "L_0": P, r"\xi": xi}
+    h = values["h"] + A @ np.square(space.rows).sum(axis=1) if ball and len(A) else values["h"]
+    w, b = (2 * at.w, 2 * at.b) if ball else (at.w, at.b)
+
+    def of_L(text: str) -> Tensor:
+        half = 0.5 if r"\tfrac12" in text else 1.0
+        return Tensor(np.asarray(lagrangian(problem, space, at, text) + lam @ (half * (g @ w + c * b) - h)))
+
+    names.functions["L"] = of_L
 
 
 def _joint(problem: Any, space: Space, at: Point) -> Names:

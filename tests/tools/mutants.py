@@ -37,7 +37,7 @@ COUNTED = "tests/bounds/test_counted.py"
 TERMS = "tests/bounds/test_certificate.py"
 CHECKER = "tests/bounds/proof/test_checker.py"
 MACHINES = "tests/bounds/proof/test_machines_proof.py::test_what_is_proven_of_a_kernel_machine_is_true"
-JOINT = "tests/bounds/test_joint_dual.py"
+BLOCKS = "tests/bounds/test_joint_dual.py"
 HOSTILE = "tests/bounds/proof/test_hostile_proof.py"
 JOINT = "tests/bounds/proof/test_joint_proof.py"
 JUDGED = "tests/bounds/proof/test_judged.py"
@@ -55,9 +55,9 @@ class Mutant(NamedTuple):
 MUTANTS = [
     # --- the counted gap
     Mutant(
-        "program/losses.py", "below, above = low.reshape(-1, block)", "below, above = high.reshape(-1, block)", JOINT
+        "program/losses.py", "below, above = low.reshape(-1, block)", "below, above = high.reshape(-1, block)", BLOCKS
     ),
-    Mutant("program/losses.py", "for t in (low, high)]", "for t in (low, low)]", JOINT),
+    Mutant("program/losses.py", "for t in (low, high)]", "for t in (low, low)]", BLOCKS),
     Mutant("bounds/gap_bounds.py", "self.losses(part, t - r)", "self.losses(part, t)", ROUNDING),
     Mutant("bounds/gap_bounds.py", "self.half_square(point) - point.level_radius", "self.half_square(point)", ROUNDING),
     Mutant("bounds/gap_bounds.py", "error / group.ridge + point.level_radius", "error / group.ridge", ROUNDING),

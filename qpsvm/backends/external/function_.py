@@ -131,10 +131,7 @@ def _sparse(P: Operator) -> Matrix:
 
 
 def as_vector(name: str, values: Any, part: str, size: int) -> FloatArray:
-    """A copy of what a solver returned, (size,): a row or a column is a vector too.
-
-    Raises SolverError.
-    """
+    """A copy of what a solver returned, (size,): a row or a column is a vector too. Raises SolverError."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:  # rows of different lengths; tensors of another device

@@ -187,10 +187,7 @@ class Intervals:
 
     @classmethod
     def of(cls, svm: SVMDual, name: str) -> Intervals:
-        """Of a machine's dual, for a backend of that name.
-
-        Raises UnsupportedError.
-        """
+        """Of a machine's dual, for a backend of that name. Raises UnsupportedError."""
         balance = _balance(svm)
         if svm.common_level == 1.0 and not balance.total and not svm.curved and not svm.mirrored:
             return cls(svm, KernelDual.of_hinges(svm.sign, svm.upper), None, balance)
@@ -286,10 +283,7 @@ def loop_cost(size: Size) -> Cost:
 
 
 def kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArray | None]:
-    """The kernel and the samples of a Gram matrix, and the matrix itself where it exists.
-
-    Raises UnsupportedError.
-    """
+    """The kernel and the samples of a Gram matrix, and the matrix itself where it exists. Raises UnsupportedError."""
     if isinstance(gram, KernelGram) and not gram.offset:
         return gram.kernel, gram.X, gram.kept
     if isinstance(gram, LowRank) and gram.d is None and gram.shape[0] <= LARGEST_GRAM:

@@ -49,14 +49,16 @@ def relative_gap(difference: float, primal: float, dual: float, floor: float = 0
 
 #: Unit roundoff u of a double.
 UNIT = 2.0**-53
+#: A few roundings, where it does not pay to count them.
+FEW = 1.0 + 64.0 * UNIT
 #: What an operation that underflows may lose.
 UNDERFLOW = 2.0**-1070
 #: Numbers whose square underflows.
 TINY_NORM = 2.0**-536
 #: Veltkamp's factor. It splits 53 bits into halves whose products are exact.
 SPLITTER = 2.0**27 + 1.0
-#: Numbers below this have room above them for a power of 2 that is larger by many times.
-HUGE = 2.0**900
+#: Numbers between these have room beside them for a power of 2 that is larger, or less, by many times.
+TINY, HUGE = 2.0**-900, 2.0**900
 #: Terms that are added in any order before the partial sums are added exactly.
 CHUNK = 256
 #: Of more numbers than this, those that are 0 are left out first.

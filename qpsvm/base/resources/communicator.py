@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.frozen import total as total_where
-from qpsvm.base.arrays.rounding import UNIT, exact_sum, total, total_in_two
+from qpsvm.base.arrays.rounding import FEW, UNIT, exact_sum, total, total_in_two
 from qpsvm.base.arrays.types import FloatArray
 
 T = TypeVar("T")
@@ -139,10 +139,8 @@ def _of_all(way: Way, column: tuple[Any, ...]) -> Any:
 
 
 #: So few points are told as they are; of more, a crossing is bracketed by a sample of SAMPLE, BRACKET to each side.
-JOINED, SAMPLE, BRACKET = 4096, 4096, 200
+SAMPLE, BRACKET = 4096, 200
 EPS = float(np.finfo(float).eps)
-#: A few roundings of a sum of sizes.
-FEW = 1.0 + 8.0 * UNIT
 
 
 def total_over(values: FloatArray, comm: Communicator, *added: float) -> tuple[float, float]:
@@ -203,7 +201,7 @@ def crossing(
     reached, end = gt if strict else ge, math.inf
     while True:
         count, mass = comm.sums(len(points), float(weights.sum()))
-        if count <= JOINED:
+        if count <= SAMPLE:
             break
         low, high = _bracket(points, weights, level - before, ridge, (count, mass), comm)
         below, inside = points < low, (points > low) & (points < high)

@@ -41,6 +41,8 @@ CONTAINER_LIMIT, CONTAINER_USE = Path("/sys/fs/cgroup/memory.max"), Path("/sys/f
 UNKNOWN = 16 * 2**30
 #: Share of the machine's memory that one dense matrix may take.
 MEMORY_SHARE = 0.4
+#: Numbers that pass through memory at a time, where there may be more than it holds: 32 MB.
+BLOCK_NUMBERS = 4_000_000
 #: Bytes up to which nobody asks whether they are there.
 LITTLE = 1e8
 #: What to do instead of a matrix that is too large.

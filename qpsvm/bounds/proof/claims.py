@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.exactly import above, below, sum_of
-from qpsvm.base.arrays.rounding import UNDERFLOW, gamma
+from qpsvm.base.arrays.rounding import FEW, TINY, UNDERFLOW, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import at_least, at_most
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
@@ -34,7 +34,7 @@ from qpsvm.bounds.proof.feasible import Feasible, feasible
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.proof import Claim, Proof, Verdict
 from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
-from qpsvm.bounds.proof.terms import IN, OUT, GapBounds, violations
+from qpsvm.bounds.proof.terms import IN, GapBounds, violations
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,14 +154,14 @@ def _lost_to_bends(
         return math.inf
     with np.errstate(all="ignore"):
         low, high = (np.maximum(end, 0.0) for end in violations(program, held, _values(found)).ends)
-        low, high = IN * (low / bend[1]), OUT * (high / bend[0]) + UNDERFLOW
+        low, high = IN * (low / bend[1]), FEW * (high / bend[0]) + UNDERFLOW
         own, spread = (np.bincount(rows, part, minlength=program.n) for part in (program.sign * low, high - low))
         coef, few = np.abs(_coef(held)), gamma(program.m + 8)
         sizes = np.bincount(rows, high, minlength=program.n)
-        rest = (np.abs(_coef(held) - own) + spread + few * (sizes + coef)) * OUT  # ρ
+        rest = (np.abs(_coef(held) - own) + spread + few * (sizes + coef)) * FEW  # ρ
         a = np.zeros(program.n) if known.offset is None else np.abs(known.offset)
         lost = known.sigma * float(rest @ rest) + off * float(a @ rest) + off * off * float(a @ a) / least
-    lost = lost * (1.0 + gamma(2 * program.n + 16)) * OUT + UNDERFLOW
+    lost = lost * (1.0 + gamma(2 * program.n + 16)) * FEW + UNDERFLOW
     return lost if math.isfinite(lost) else math.inf
 
 
@@ -170,11 +170,7 @@ def _values(found: ExactValues | Measured) -> Values:
     if isinstance(found, Measured):
         return found.values
     low, high = (np.array([end(pair[k]) for pair in found.values]) for k, end in ((0, below), (1, above)))
-    return Values(low, np.zeros(len(low)), (high - low) * OUT + UNDERFLOW)
-
-
-#: P of w = 0, b = 0, ρ = 0 is less, with what underflows counted.
-VANISHED = 2.0**-900
+    return Values(low, np.zeros(len(low)), (high - low) * FEW + UNDERFLOW)
 
 
 def concluded(
@@ -226,7 +222,7 @@ def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
     how = "is, rounded up," if found.exactly else "is at most"
     known: Verdict = "proven" if math.isfinite(found.gap) else "open"
     claims.append(Claim("gap", known, f"the relative gap of these numbers {how} {at_most(found.gap)}", found.gap))
-    vanished = dual < 0.0 and abs(primal) <= VANISHED
+    vanished = dual < 0.0 and abs(primal) <= TINY  # as that of w = 0, b = 0, ρ = 0 is, with what underflows counted
     if vanished:
         claims.append(Claim("nothing", "proven", f"the optimal value is between {dual!r} and {primal!r}: no gap "
                             "is relative to that", max(primal, -dual)))  # fmt: skip

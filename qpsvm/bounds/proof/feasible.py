@@ -25,14 +25,12 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.exactly import sum_of
 from qpsvm.base.arrays.frozen import remembered, repeated
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, two_product
+from qpsvm.base.arrays.rounding import HUGE, TINY, UNDERFLOW, UNIT, gamma, two_product
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
 
 #: An α beyond this is no point that a proof would be about: sums and products with it overflow.
-LARGEST_ALPHA = 2.0**900
-#: Products between these have an error that is a float as well, (ROUND.3).
-SMALLEST, LARGEST = 2.0**-900, 2.0**960
+LARGEST_ALPHA = HUGE
 #: The most rows of (FEAS.2), and those of (FEAS.3) that are asked for room before nothing is repaired.
 CARRIERS = 10_000
 
@@ -115,10 +113,7 @@ class Feasible:
 
 
 def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
-    """The nearest such α that is easily found; None where the rows have no room for an equality.
-
-    Shapes: alpha (m,).
-    """
+    """The nearest such α that is easily found; None where the rows have no room for an equality. Shapes: alpha (m,)."""
     sure, most = program.upper.bounds
     a = np.clip(alpha, 0.0, most)
     if not a.max(initial=0.0) < LARGEST_ALPHA:  # true for NaN too
@@ -154,7 +149,7 @@ def _dot(column: FloatArray, alpha: FloatArray) -> Fraction:
         return sum_of(column * alpha)
     with np.errstate(over="ignore", invalid="ignore"):
         high, low = two_product(np.ascontiguousarray(column), alpha)
-        safe = (np.abs(high) > SMALLEST) & (sizes < LARGEST) & np.isfinite(high)
+        safe = (np.abs(high) > TINY) & (sizes < HUGE) & np.isfinite(high)  # (ROUND.3)
     rest = np.flatnonzero(~safe & (column != 0.0) & (alpha != 0.0)).tolist()
     own = sum((Fraction(float(column[k])) * Fraction(float(alpha[k])) for k in rest), Fraction(0))
     return own + sum_of(np.where(safe, high, 0.0)) + sum_of(np.where(safe, low, 0.0))

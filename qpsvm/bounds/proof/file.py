@@ -40,6 +40,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.exactly import as_integers
+from qpsvm.base.arrays.rounding import IN_CACHE
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
@@ -53,8 +54,6 @@ ABOUT = (
     "What is claimed of alpha and of the plane is a theorem about these very numbers and the data. To check it: "
     "python -m qpsvm verify THIS --data DATA; or, with nothing but Python, qpsvm/bounds/proof/checker.py"
 )
-#: Samples that are made into bytes at a time.
-AT_A_TIME = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +126,7 @@ def _text(value: Any) -> str:
 
 
 def _numbers(proof: Any) -> dict[str, Any]:
-    """α, or the convex weights that show why there is none.
-
-    Raises UnsupportedError.
-    """
+    """α, or the convex weights that show why there is none. Raises UnsupportedError."""
     known, proven = proof.record, {claim.kind for claim in proof.claims if claim.verdict == "proven"}
     if "stated" in known and "point" in known:
         return {"alpha": _alpha(known["point"])}
@@ -191,7 +187,7 @@ def digest(X: RowSource, target: FloatArray) -> str:
 def _tiles(X: RowSource) -> Iterator[tuple[slice, sp.csr_array]]:
     """All rows in order, some at a time, without zeros."""
     for block in X.blocks():
-        step = max(AT_A_TIME // max(block.d, 1), 1) if not X.is_sparse else AT_A_TIME
+        step = max(IN_CACHE // max(block.d, 1), 1) if not X.is_sparse else IN_CACHE
         for start in range(0, block.n, step):
             at = slice(start, min(start + step, block.n))
             part: Matrix = block.take(at)
@@ -215,10 +211,7 @@ def _doubles(rows: sp.csr_array, target: FloatArray) -> bytes:
 
 
 def _bytes_of(name: str) -> dict[str, Any]:
-    """The name of a file and the SHA-256 of its bytes.
-
-    Raises FileFormatError.
-    """
+    """The name of a file and the SHA-256 of its bytes. Raises FileFormatError."""
     try:
         with open(name, "rb") as file:
             return {"name": os.path.basename(name), "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
@@ -227,10 +220,7 @@ def _bytes_of(name: str) -> dict[str, Any]:
 
 
 def _check_values(name: str, how: Mapping[str, Any], found: Recorded, values: str) -> None:
-    """Refuse a file with other values than the samples.
-
-    Raises FileFormatError, DataError.
-    """
+    """Refuse a file with other values than the samples. Raises FileFormatError, DataError."""
     try:
         rows, target, _ = checker.samples(checker.content_of(name), how, None, found.machine)
     except (checker.UnusableError, LookupError, TypeError, ValueError) as error:

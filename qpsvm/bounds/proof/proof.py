@@ -248,10 +248,7 @@ class Proofs:
 
 
 def proof_of(result: Any, problem: Any, tol: float | None) -> Proof:
-    """What `verify` of a result returns, whatever the machine.
-
-    Raises UnsupportedError.
-    """
+    """What `verify` of a result returns, whatever the machine. Raises UnsupportedError."""
     owner = result.problem if problem is None else problem
     owner = owner() if callable(owner) else owner
     if owner is None:

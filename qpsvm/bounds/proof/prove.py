@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from qpsvm.base.arrays.exactly import FINITE, above, rounded, sum_below
-from qpsvm.base.arrays.rounding import UNDERFLOW
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof import rational, terms
@@ -125,7 +125,7 @@ def in_floats(
 def _by_terms(program: ExactDual, held: Primal, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
     """(BOUND.4), P and D; and the terms from above, (m,)."""
     upper, g, psi = terms.summed(program, held, point, measured.values)
-    apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
+    apart = 0.5 * measured.apart * measured.apart * FEW + UNDERFLOW if measured.apart != 0.0 else 0.0
     cost, penalty, ridge = map(rounded, terms.group_parts(program, held, point))
     curved, gain = terms.half_curved(program, point), terms.linear_part(program, point)
     half_low, half_high = measured.own_half or _own_half_square(measured)
@@ -147,13 +147,13 @@ def _own_half_square(measured: Measured) -> Interval:
     """½‖w(α)‖² from below and from above."""
     low = max(terms.IN * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.apart, 0.0)
     high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
-    return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT + UNDERFLOW  # no power: that raises
+    return 0.5 * low * low * terms.IN, 0.5 * high * high * FEW + UNDERFLOW  # no power: that raises
 
 
 def _assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
     """P, D and P − D: each bounds the others, and P − D as a sum of terms, (GAP.1), is the sharp one."""
     low, high = min(difference[0], FINITE), math.inf if math.isnan(difference[1]) else difference[1]
-    high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
+    high = 0.0 if high == 0.0 else math.nextafter(high * FEW, math.inf)
     primal = max(primal[0], sum_below(dual[0], low)), min(primal[1], -sum_below(-dual[1], -high))
     dual = max(dual[0], sum_below(primal[0], -high)), min(dual[1], -sum_below(-primal[1], low))
     return GapBounds(primal, dual, (low, high))

@@ -30,7 +30,7 @@ import numpy as np
 
 from qpsvm.base.arrays.exactly import Exactly, above, constant, enclosed, nearest_float
 from qpsvm.base.arrays.frozen import repeated
-from qpsvm.base.arrays.rounding import UNIT
+from qpsvm.base.arrays.rounding import HUGE, UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
@@ -38,8 +38,6 @@ from qpsvm.bounds.proof.rational import violations
 from qpsvm.bounds.proof.spaces import ExactValues, Measured
 from qpsvm.bounds.proof.terms import violations as violations_in_floats
 
-#: A penalty that is as good as none.
-LARGEST = 2.0**900
 #: Rounds over the b of several classes.
 SWEEPS = 4
 
@@ -53,7 +51,7 @@ def free_intercepts(program: ExactDual) -> list[ExactGroup]:
 def costs_of_rounding(program: ExactDual, held: Primal) -> float:
     """(BESTB.3), about; 0 where no b is free, or where P is not piecewise linear in it."""
     with np.errstate(over="ignore", invalid="ignore"):
-        penalties = np.minimum(np.asarray(program.upper.bounds[1]), LARGEST)
+        penalties = np.minimum(np.asarray(program.upper.bounds[1]), HUGE)  # as good as none
         return sum(
             0.5 * math.ulp(float(held.multipliers[group.multiplier])) * float(np.abs(group.column) @ penalties)
             for group in free_intercepts(program)

@@ -47,6 +47,8 @@ from qpsvm.base.arrays.rounding import (
     two_sum,
 )
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
+from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.data.rows import RowSource
@@ -111,10 +113,7 @@ class Space(ABC):
 
     @abstractmethod
     def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
-        """One look at all points, in floats.
-
-        Shapes: beta, beta_radius (n,).
-        """
+        """One look at all points, in floats. Shapes: beta, beta_radius (n,)."""
 
     @abstractmethod
     def sharpened(self, held: Primal, points: IntArray) -> Values | None:
@@ -136,12 +135,6 @@ class Space(ABC):
         return Definiteness(0.0, built=True)
 
 
-#: Numbers of sparse rows up to which they are written out for (BALL.2).
-WRITTEN_OUT = 200_000_000
-#: Numbers that are kept where rational numbers are asked for.
-GATHERED = 10_000_000
-
-
 class BallSpace(Space):
     """The points of a linear SVDD, from the centre.
 
@@ -152,7 +145,7 @@ class BallSpace(Space):
     def __init__(self, rows: RowSource, centre: FloatArray) -> None:
         self.rows, self.centre = rows, centre
         self.n, self.d = rows.shape
-        self._written_out = not rows.is_sparse or self.n * self.d <= WRITTEN_OUT
+        self._written_out = not rows.is_sparse or self.n * self.d <= AFFORDABLE
         self._halves, self._radius = np.empty(self.n), np.empty(self.n)
         square, length = float(centre @ centre), length_above(centre)
         for block in rows.blocks():
@@ -188,7 +181,7 @@ class BallSpace(Space):
     @cached_property
     def _gathered(self) -> Matrix | None:
         """X, where it is small: it is asked for row by row."""
-        return self.rows.take(np.arange(self.n)) if self.n * self.d <= GATHERED else None
+        return self.rows.take(np.arange(self.n)) if self.n * self.d <= BLOCK_NUMBERS else None
 
     def _row(self, i: int) -> Matrix:
         return self.rows.take(np.array([i])) if self._gathered is None else self._gathered[i : i + 1]
@@ -243,8 +236,6 @@ def _power(exponent: int) -> Fraction:
     return Fraction(2) ** exponent
 
 
-#: Numbers that are worked on in double-double at a time, and in all.
-AT_A_TIME, AFFORDABLE = 1_000_000, 200_000_000
 #: Rows whose β_i x_i are added up before these sums are.
 PIECE = 512
 

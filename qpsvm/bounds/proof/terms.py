@@ -25,7 +25,7 @@ import numpy as np
 
 from qpsvm.base.arrays.exactly import FINITE, above, below, rounded
 from qpsvm.base.arrays.frozen import common_value
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, two_product, two_sum
+from qpsvm.base.arrays.rounding import FEW, IN_CACHE, UNDERFLOW, UNIT, gamma, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.feasible import Feasible, missing
@@ -88,13 +88,8 @@ class GapBounds:
         return replace(self, primal=(self.primal[0], primal), difference=(self.difference[0], difference), lost=lost)
 
 
-#: More than the roundings of one term.
-OUT = 1.0 + 16.0 * UNIT
-IN = 1.0 - 16.0 * UNIT
-#: More than those of a product of two numbers that are rounded once each.
-NEXT = 1.0 + 8.0 * UNIT
-#: Rows whose vectors are worked on at a time: 64 kB each.
-AT_A_TIME = 8192
+#: The same from below.
+IN = 2.0 - FEW
 #: Terms of a combination of points up to which these are added in double-double.
 FEW_TERMS = 32
 
@@ -133,7 +128,7 @@ class Violations:
     def added(self) -> Violations:
         """The same with the rounding of all sums in the radius."""
         high, low = two_sum(self.high, self.low)
-        radius = (self.radius + 8.0 * UNIT * self.steps * (np.abs(low) + self.size)) * OUT
+        radius = (self.radius + 8.0 * UNIT * self.steps * (np.abs(low) + self.size)) * FEW
         return Violations(high, low, radius, self.size)
 
 
@@ -212,7 +207,7 @@ def summed(program: ExactDual, held: Primal, point: Feasible, values: Values) ->
     rows = Rows(point.ends, program.upper.bounds, program.curvature.bounds)
     upper, width = np.empty(program.m), program.width
     parts = np.zeros((2, 2, 0))
-    step = max(AT_A_TIME // width, 1) * width
+    step = max(IN_CACHE // width, 1) * width
     for start in range(0, program.m, step):
         some = slice(start, start + step)
         row, t = rows.at(some), violations(program, held, values, some).ends
@@ -237,15 +232,15 @@ def terms(row: Rows, t: Ends, width: int = 1) -> Ends:
         room = U_low - a_high.sum(axis=1) * (1.0 + lost), U_high - a_low.sum(axis=1) * (1.0 - lost)
         beyond = _less(room[0], T_low - knee[1]), _more(room[1], T_high - knee[0])
         low = _less(a_low, _others(t_low) - t_high).sum(axis=1) * IN**width + beyond[0]
-        high = _more(a_high, _others(t_high) - t_low).sum(axis=1) * OUT**width
-        high = np.maximum(high, beyond[1]) if width == 1 else (high + beyond[1]) * OUT
+        high = _more(a_high, _others(t_high) - t_low).sum(axis=1) * FEW**width
+        high = np.maximum(high, beyond[1]) if width == 1 else (high + beyond[1]) * FEW
         if bend[1].any():  # then a block is one row
             middle = np.minimum(T_low, knee[0]), np.minimum(T_high, knee[1])
             there = _less(bend[0], row.alpha[0]), _more(bend[1], row.alpha[1])  # δα
             far = np.maximum(np.maximum(middle[1] - there[0], there[1] - middle[0]), 0.0)
             near = np.maximum(np.maximum(middle[0] - there[1], there[0] - middle[1]), 0.0)
             curved, some = 0.5 * far * (far / bend[0]), (bend[1] > 0.0) & ~(far <= 0.0)
-            high = np.where(some, (high + curved) * OUT + UNDERFLOW, high)
+            high = np.where(some, (high + curved) * FEW + UNDERFLOW, high)
             low = low + np.fmax(np.where(some, IN * 0.5 * near * (near / bend[1]), 0.0) - UNDERFLOW, 0.0)
         unknown = np.isnan(t_low).any(axis=1) | np.isnan(t_high).any(axis=1) | np.isnan(high)
     return np.fmax(low * IN, 0.0), np.where(unknown, np.inf, high)
@@ -253,12 +248,12 @@ def terms(row: Rows, t: Ends, width: int = 1) -> Ends:
 
 def _more(a: FloatArray, b: FloatArray) -> FloatArray:
     """a₊b₊ from above; a factor 0 is one without rounding, whatever the other is."""
-    return np.where((a > 0.0) & (b > 0.0), NEXT * (a * b) + UNDERFLOW, 0.0)
+    return np.where((a > 0.0) & (b > 0.0), FEW * (a * b) + UNDERFLOW, 0.0)
 
 
 def _less(a: FloatArray, b: FloatArray) -> FloatArray:
     """a₊b₊ from below."""
-    found: FloatArray = np.fmax(np.maximum(a, 0.0) * np.maximum(b, 0.0) / NEXT - UNDERFLOW, 0.0)
+    found: FloatArray = np.fmax(np.maximum(a, 0.0) * np.maximum(b, 0.0) / FEW - UNDERFLOW, 0.0)
     return found
 
 
@@ -279,7 +274,7 @@ def _others(t: FloatArray) -> FloatArray:
 def losses(row: Rows, t: Ends) -> Ends:
     """ψ of (LOSS.1) from below and from above, (k,) each: it grows with t and U, and falls with δ."""
     low = IN * loss(t[0], row.upper[0], row.curvature[1]) - UNDERFLOW
-    return np.maximum(low, 0.0), OUT * loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
+    return np.maximum(low, 0.0), FEW * loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
 
 
 def total(values: FloatArray, up: bool) -> float:
@@ -319,5 +314,5 @@ def half_curved(program: ExactDual, point: Feasible) -> tuple[float, float]:
         return 0.0, 0.0
     return (
         max(IN * total(0.5 * bend[0] * a[0] * a[0], False) - UNDERFLOW * program.m, 0.0),
-        OUT * total(0.5 * bend[1] * a[1] * a[1], True) + UNDERFLOW * program.m,
+        FEW * total(0.5 * bend[1] * a[1] * a[1], True) + UNDERFLOW * program.m,
     )

@@ -9,7 +9,14 @@
    multipliers: c ← c + e²s after every pass.
    Rows go in random order. A row whose α rests at a bound or at the kink, with a derivative beyond what any row of the
    pass before could gain, is set aside until the others are done (Hsieh et al. 2008, section 3.2). They are done when
-   the rows' shares of the gap (LOSSES.5), each at its turn, add up to less than tol times the objective. */
+   the rows' shares of the gap (LOSSES.5), each at its turn, add up to less than tol times the objective.
+
+   One α after the other finds soon which rows are free, and then their α slowly, as often as the condition number of
+   their Hessian says. Conjugate gradients over all of them take its root, and a turn of them costs what a pass over
+   these rows does: they follow on passes that leave most rows free that were free, or at a bound.
+
+       (DESCENT.3)  maximise D over a_F, F = {lo < a < hi, a ≠ 0}, as if unbounded, from r = −G − ε sign(a), scaled by
+                    H;  then a_F ← clip(a_F + t·moved), t = 1 or the first of its powers for which D is larger */
 #include "rows.h"
 #include <math.h>
 #include <string.h>
@@ -28,6 +35,15 @@ typedef struct {
 /* Bytes of a row that are called for before its turn. */
 #define AHEAD 512
 #define LINE 64
+/* Of (DESCENT.3): turns at first, and passes between; of the rows, one in so many may have changed in a pass, and in
+   the end leave the box; what t is made smaller by, and the least. */
+#define TURNS 5
+#define SHARE 50
+#define OUTSIDE 20
+#define SHORTER 0.3
+#define SHORTEST 0.005
+/* What the free rows' share of the gap is brought to, of what is asked for. */
+#define FINE 0.3
 
 /* Four sums side by side: an addition need not wait for the one before it. */
 #define SPARSE_LOOPS(NAME, INDEX)                                                                                      \
@@ -115,9 +131,12 @@ typedef struct {
     int64_t *order;              /* (n,): rows at work first */
     double unit, centre, sum;    /* e², c, s */
     double dual, gap;
-    int64_t active, passes, work;
+    int64_t active, passes, work, turned, looks; /* turned: rows that became free, or no longer are, in a pass */
+    int64_t *inner;                              /* (n,): F, and over it */
+    double *r, *p, *moved, *product;             /* (n,) each */
+    double *q, *kept;                            /* (d,): Σ y_i p_i x_i, and the w before */
     uint64_t random;
-    int free;
+    int free, ended;
     Look look;
 } Descent;
 
@@ -129,9 +148,19 @@ static uint64_t drawn(Descent *D) { /* xorshift (Marsaglia 2003) */
     return D->random = x;
 }
 
+/* Count the work of row i, or half of it; whether the clock or the key ends it all. */
+static int over(Descent *D, int64_t i, int half) {
+    D->work += (ROW + begin_of(&D->X, i + 1) - begin_of(&D->X, i)) >> half;
+    if (D->work <= D->looks) return 0;
+    D->looks = D->work + WORK;
+    return D->ended = looked(&D->look);
+}
+
 static double clipped(double t, double low, double high) { return t < low ? low : t > high ? high : t; }
 
 static double soft(double t, double k) { return t - clipped(t, -k, k); }
+
+static int is_inner(double a, double low, double high) { return a > low && a < high && a != 0; }
 
 /* The share of row i in the gap at residual r, (LOSSES.5). */
 static double share(double a, double r, double low, double high, double tube, double bend) {
@@ -173,6 +202,7 @@ static int step(Descent *D, int64_t i, double *below, double *above) {
     if (!isfinite(moved) || !isfinite(G)) return 0;
     if (moved == 0) return 1;
     D->alpha[i] = next;
+    D->turned += is_inner(a, low, high) != is_inner(next, low, high);
     D->dual -= moved * (G + 0.5 * H * moved) + tube * (fabs(next) - fabs(a));
     D->sum += y * moved;
     add(&D->X, i, y * moved, D->w);
@@ -183,8 +213,7 @@ static int step(Descent *D, int64_t i, double *below, double *above) {
    the pass before and then of this one. */
 static int pass(Descent *D, double most[2]) {
     double up = 0, down = 0;
-    int64_t looks = D->work + WORK;
-    D->gap = 0;
+    D->gap = 0, D->turned = 0;
     for (int64_t k = D->active - 1; k > 0; k--) {
         int64_t j = (int64_t)((drawn(D) >> 11) % (uint64_t)(k + 1)), i = D->order[k];
         D->order[k] = D->order[j], D->order[j] = i;
@@ -201,11 +230,7 @@ static int pass(Descent *D, double most[2]) {
         }
         if (below > down) down = below;
         if (above < -up) up = -above;
-        D->work += ROW + begin_of(&D->X, i + 1) - begin_of(&D->X, i);
-        if (D->work > looks) {
-            looks = D->work + WORK;
-            if (looked(&D->look)) return 0;
-        }
+        if (over(D, i, 0)) return 0;
     }
     most[0] = down > 0 ? down : INFINITY, most[1] = up > 0 ? up : INFINITY;
     if (D->free) {
@@ -217,18 +242,122 @@ static int pass(Descent *D, double most[2]) {
     return isfinite(D->gap) && !looked(&D->look);
 }
 
+static double scale_of(const Descent *D, int64_t i) { return D->squares[i] + D->unit + OF(D->curvature, i); }
+
+/* F and r at the beginning of (DESCENT.3); how many there are. */
+static int64_t gathered(Descent *D) {
+    int64_t count = 0;
+    for (int64_t k = 0; k < D->active; k++) {
+        int64_t i = D->order[k];
+        double a = D->alpha[i], slope = copysign(OF(D->tube, i), a) + OF(D->curvature, i) * a;
+        if (!is_inner(a, OF(D->low, i), OF(D->high, i))) continue;
+        if (over(D, i, 1)) return 0;
+        D->inner[count] = i;
+        D->r[count] = OF(D->level, i) - slope - OF(D->y, i) * (dot(&D->X, i, D->w) + b_of(D));
+        D->p[count] = D->moved[count] = 0;
+        count++;
+    }
+    return count;
+}
+
+/* One turn over the F of so many rows: p, r, `moved`, w and s. `worth` is rᵀH⁻¹r of the turn before, then of this one;
+   `gap` what the rows' shares are then. Returns how many are outside of the box, −1 where it ends before. */
+static int64_t turn(Descent *D, int64_t count, double *worth, double *gap) {
+    double now = 0, curved = 0, total = 0;
+    int64_t outside = 0;
+    for (int64_t k = 0; k < count; k++) now += D->r[k] * D->r[k] / scale_of(D, D->inner[k]);
+    if (!(now > 0)) return -1;
+    memset(D->q, 0, 8 * (size_t)D->X.d);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t i = D->inner[k];
+        D->p[k] = D->r[k] / scale_of(D, i) + (*worth > 0 ? now / *worth : 0) * D->p[k];
+        total += OF(D->y, i) * D->p[k];
+        add(&D->X, i, OF(D->y, i) * D->p[k], D->q);
+        if (over(D, i, 1)) return -1;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        int64_t i = D->inner[k];
+        D->product[k] = OF(D->y, i) * (dot(&D->X, i, D->q) + D->unit * total) + OF(D->curvature, i) * D->p[k];
+        curved += D->p[k] * D->product[k];
+        if (over(D, i, 1)) return -1;
+    }
+    double by = now / curved;
+    if (!isfinite(by) || !(by > 0)) return -1;
+    *worth = now, *gap = 0;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t i = D->inner[k];
+        D->moved[k] += by * D->p[k], D->r[k] -= by * D->product[k];
+        double low = OF(D->low, i), high = OF(D->high, i), tube = OF(D->tube, i), bend = OF(D->curvature, i);
+        double next = D->alpha[i] + D->moved[k], inside = clipped(next, low, high);
+        outside += inside != next;
+        *gap += share(inside, D->r[k] + copysign(tube, inside) + bend * inside, low, high, tube, bend);
+    }
+    for (int64_t j = 0; j < D->X.d; j++) D->w[j] += by * D->q[j];
+    D->sum += by * total;
+    return outside;
+}
+
+/* a_F, w, s and D at t = by, w being `kept` + by·q and s `sum` where nothing is clipped; whether D is larger by that. */
+static int taken(Descent *D, int64_t count, double by, double before) {
+    double worth = 0, length = 0;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t i = D->inner[k];
+        double a = D->alpha[i], next = a + by * D->moved[k], tube = OF(D->tube, i), y = OF(D->y, i);
+        double inside = tube > 0 && next * a < 0 ? 0 : clipped(next, OF(D->low, i), OF(D->high, i));
+        if (inside != next) add(&D->X, i, y * (inside - next), D->w), D->sum += y * (inside - next);
+        worth += (inside - a) * (OF(D->level, i) - 0.5 * OF(D->curvature, i) * (inside + a));
+        worth -= tube * (fabs(inside) - fabs(a));
+        D->product[k] = inside;
+    }
+    for (int64_t j = 0; j < D->X.d; j++) length += (D->w[j] - D->kept[j]) * (D->w[j] + D->kept[j]);
+    double gained = worth - 0.5 * length - (D->sum - before) * (D->centre + 0.5 * D->unit * (D->sum + before));
+    if (!(gained > 0)) return 0;
+    for (int64_t k = 0; k < count; k++) D->alpha[D->inner[k]] = D->product[k];
+    D->dual += gained;
+    return 1;
+}
+
+/* (DESCENT.3) in so many turns at most, until the rows' shares are `enough`, or many are outside. Returns t; 0 where D
+   would not be larger, and all stays as it was. */
+static double together(Descent *D, int64_t most, double enough) {
+    int64_t d = D->X.d, count = gathered(D);
+    double before = D->sum, worth = 0, gap = 0;
+    memcpy(D->kept, D->w, 8 * (size_t)d);
+    for (int64_t k = 0; k < most && count > 0; k++) {
+        int64_t outside = turn(D, count, &worth, &gap);
+        if (outside < 0 || outside > count / OUTSIDE || gap <= enough) break;
+    }
+    double aimed = D->sum - before;
+    for (int64_t j = 0; j < d; j++) D->q[j] = D->w[j] - D->kept[j];
+    for (double by = 1; by > SHORTEST && worth > 0; by *= SHORTER) {
+        for (int64_t j = 0; j < d; j++) D->w[j] = D->kept[j] + by * D->q[j];
+        D->sum = before + by * aimed;
+        if (taken(D, count, by, before)) return by;
+    }
+    memcpy(D->w, D->kept, 8 * (size_t)d);
+    D->sum = before;
+    return 0;
+}
+
 /* Passes until the gap is small over all rows, or so much work is done; whether it is. */
 static int descended(Descent *D, int64_t most_passes, int64_t most_work, double tol) {
     double most[2] = {INFINITY, INFINITY};
+    int64_t alone = 0, wait = TURNS, turns = TURNS; /* passes since (DESCENT.3), passes to come before it, its turns */
     D->active = D->X.n;
     while (D->passes < most_passes && D->work < most_work) {
         int all = D->active == D->X.n;
-        D->passes++;
+        D->passes++, alone++;
         if (!pass(D, most)) return 0;
-        if (!(D->gap <= tol * fmax(fabs(D->dual + D->gap), fabs(D->dual)))) continue;
-        if (all) return 1;
-        D->active = D->X.n;
-        most[0] = most[1] = INFINITY;
+        double enough = tol * fmax(fabs(D->dual + D->gap), fabs(D->dual));
+        if (D->gap <= enough) {
+            if (all) return 1;
+            D->active = D->X.n;
+            most[0] = most[1] = INFINITY;
+        } else if (alone >= wait && D->turned * SHARE <= D->active) {
+            double by = together(D, turns, FINE * enough);
+            if (D->ended) return 0;
+            wait = by > 0 ? TURNS : 2 * wait, turns = by == 1 ? 2 * turns : TURNS, alone = 0;
+        }
     }
     return 0;
 }
@@ -268,13 +397,16 @@ static const char *laid_out(Descent *D, Py_buffer *given, int bytes) {
 }
 
 static PyObject *run(Descent *D, Py_ssize_t most, Py_ssize_t work, double tol, PyObject *look) {
-    D->squares = PyMem_Malloc(8 * (size_t)(D->X.n + 1));
-    D->order = PyMem_Malloc(8 * (size_t)(D->X.n + 1));
+    size_t n = (size_t)D->X.n + 1, d = (size_t)D->X.d + 1;
+    double *room = PyMem_Malloc(8 * (5 * n + 2 * d));
+    int64_t *places = PyMem_Malloc(8 * 2 * n);
     PyObject *answer = NULL;
-    if (!D->squares || !D->order) PyErr_NoMemory();
+    if (!room || !places) PyErr_NoMemory();
     else {
         int finished;
-        D->random = 88172645463325252u;
+        D->squares = room, D->r = room + n, D->p = room + 2 * n, D->moved = room + 3 * n, D->product = room + 4 * n;
+        D->q = room + 5 * n, D->kept = D->q + d, D->order = places, D->inner = places + n;
+        D->random = 88172645463325252u, D->looks = WORK;
         memset(D->w, 0, 8 * (size_t)D->X.d);
         look_begins(&D->look, look);
         Py_BEGIN_ALLOW_THREADS;
@@ -285,7 +417,7 @@ static PyObject *run(Descent *D, Py_ssize_t most, Py_ssize_t work, double tol, P
             answer = Py_BuildValue("dLLOdd", D->free ? D->centre : b_of(D), (long long)D->passes, (long long)D->work,
                                    finished ? Py_True : Py_False, D->gap, D->dual);
     }
-    PyMem_Free(D->squares), PyMem_Free(D->order);
+    PyMem_Free(room), PyMem_Free(places);
     return answer;
 }
 

@@ -12,8 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from qpsvm.base.errors import DataError, FileFormatError
-from qpsvm.data.files.columns import column_of, encode, groups_of, labels_of, numbers_of, read_columns
-from qpsvm.data.files.encoding import Column, Encoding, Table, Target, moments, standardised
+from qpsvm.data.files.encoding import (
+    Column,
+    Encoding,
+    Table,
+    Target,
+    column_of,
+    encode,
+    groups_of,
+    labels_of,
+    moments,
+    numbers_of,
+    read_columns,
+    standardised,
+)
 from qpsvm.data.files.libsvm import read_libsvm, refuse_named
 from qpsvm.data.files.sheet import MISSING, UNNAMED, Sheet, feature_columns, format_of, no_target, parse
 from qpsvm.data.files.source import FilePath, StandardInput, read_bytes, text_of, within_memory

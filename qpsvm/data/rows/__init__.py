@@ -5,10 +5,9 @@ block; `Centred`, `Standardised`, `WithOnes`, `SomeRows` and `Tiled` make rows f
 copy of it.
 """
 
-from qpsvm.data.rows.blocks import Block, DenseBlock
+from qpsvm.data.rows.blocks import Block, DenseBlock, SparseBlock
 from qpsvm.data.rows.memory import ArrayRows, ChunkRows, as_block, as_row_source
 from qpsvm.data.rows.source import RowSource
-from qpsvm.data.rows.sparse_block import SparseBlock
 from qpsvm.data.rows.transformed import (
     Centred,
     Mapped,

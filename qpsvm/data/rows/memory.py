@@ -20,9 +20,8 @@ from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import ALL, Block, DenseBlock
+from qpsvm.data.rows.blocks import ALL, Block, DenseBlock, SparseBlock
 from qpsvm.data.rows.source import RowSource
-from qpsvm.data.rows.sparse_block import SparseBlock
 
 #: Bytes of a strip, a quarter of a megabyte, and the seconds that one takes.
 STRIP_BYTES, BYTE_SECONDS = 1 << 18, 3e-10

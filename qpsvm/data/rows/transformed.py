@@ -26,10 +26,9 @@ from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import available_memory
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock, Places, rows_at_a_time, with_ones
+from qpsvm.data.rows.blocks import Block, DenseBlock, Places, SparseBlock, rows_at_a_time, with_ones
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.rows.source import Found, RowSource
-from qpsvm.data.rows.sparse_block import SparseBlock
 
 #: Share of the memory that is there for features that are kept: a solver takes copies of some of the rows.
 KEPT_SHARE = 0.4

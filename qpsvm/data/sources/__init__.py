@@ -7,7 +7,7 @@ their own. Dask collections are in `dask_rows`.
 
 from typing import TYPE_CHECKING
 
-from qpsvm.base.lazy_names import late_names
+from qpsvm.base.moved import late_names
 
 if TYPE_CHECKING:
     from qpsvm.data.sources.opening import open_rows

@@ -23,12 +23,12 @@ from qpsvm.base.arrays.checks import as_real_vector, raw_array
 from qpsvm.base.arrays.frozen import read_only
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.kinds import is_mapped
-from qpsvm.data.rows.blocks import ALL, Block
+from qpsvm.data.rows.blocks import ALL, Block, SparseBlock
 from qpsvm.data.rows.memory import Seal, as_block
-from qpsvm.data.rows.sparse_block import SparseBlock
 from qpsvm.data.sources.batches import check_total, check_values
-from qpsvm.data.sources.stored import BLOCK_NUMBERS, Origin, StoredRows, Watch, chosen
+from qpsvm.data.sources.stored import Origin, StoredRows, Watch, chosen
 
 
 class SparseMap(StoredRows):

@@ -29,13 +29,12 @@ from qpsvm.base.errors import (
     QPSVMError,
     install,
 )
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.kinds import is_arrow
 from qpsvm.data.rows.memory import as_row_source
 from qpsvm.data.sources.batches import Batch, Decoder, as_labels
 from qpsvm.data.sources.stored import Chosen, Watch, at_row, check_names, chosen
 
-#: Numbers in a batch: 16 MB. pyarrow reads a few ahead of the one that is worked on.
-BATCH_NUMBERS = 2_000_000
 #: Columns of text that a message lists.
 SHOWN_TEXTS = 5
 #: Batches that pyarrow itself reads ahead within a file.
@@ -135,7 +134,7 @@ class ArrowRows(Decoder):
         return sum(fragment.count_rows() for _, fragment in self._fragments), len(self._columns.features)
 
     def batches(self) -> Iterator[Batch]:
-        rows = max(1, BATCH_NUMBERS // len(self._columns.used))
+        rows = max(1, BLOCK_NUMBERS // len(self._columns.used))
         counted = dict.fromkeys(self.names, 0)
         for (name, fragment), schema in zip(self._fragments, self._schemas, strict=True):
             if name:

@@ -190,10 +190,7 @@ def with_content(paths: Sequence[str]) -> list[str]:
 
 
 def one_format(paths: Sequence[str]) -> str:
-    """The format that all files have: "npy", "parquet", "feather", "csv" or "libsvm".
-
-    Raises FileFormatError.
-    """
+    """The format that all files have: "npy", "parquet", "feather", "csv" or "libsvm". Raises FileFormatError."""
     forms = [format_by_content(path) for path in paths]
     other = next((k for k, form in enumerate(forms) if form != forms[0]), None)
     if other is not None:

@@ -20,6 +20,7 @@ from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows.blocks import LEAST_ROWS
 from qpsvm.data.rows.source import RowSource
 
@@ -63,10 +64,6 @@ def _difference(before: State, now: State) -> str:
     if before[0] != now[0]:
         return f"from {before[0]} to {now[0]} bytes"
     return "it was written to" if before[2:] == now[2:] else "another file has its name"
-
-
-#: Numbers in a block: 32 MB. It is cut into tiles of the size of a cache; between two blocks a change is looked for.
-BLOCK_NUMBERS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,7 @@ from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import numbered, step, value_of
 from qpsvm.derivation.terms import HALF, PRODUCT, SUM, Term, add, letter, size, total
 from qpsvm.machines import CrammerSinger
-from qpsvm.machines.problem.all_in_one import JointProblem
-from qpsvm.machines.problem.all_in_one_forms import dual_qp, primal_qp
+from qpsvm.machines.problem.all_in_one import JointProblem, dual_qp, primal_qp
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.result.model import DecisionFunctions
 
@@ -42,7 +41,6 @@ def norm_apart(at: AllInOneQuantities) -> FloatArray:
 
 
 ALPHA = letter(r"\alpha_{ic}", flat("alpha"))
-BETA = letter(r"\beta_{ic}")
 NET = Term((r"\sum_i\beta_{ic}", "Σ_i β_ic", "beta.sum(axis=0)"), lambda at: at.net, rank=PRODUCT)
 B = letter("b_c", lambda at: at.net if at.absorbed else at.b)
 SQUARE = letter(r"\|w_c\|^2", "squares", "norm(w, axis=1)**2")
@@ -51,7 +49,7 @@ DIFFERENCE = letter(r"\|w_c-w_c(\alpha)\|^2", "squares_of_difference", "norm(w -
 #: f of a sample's own class less that of a rival.
 APART = letter(r"f_y(x_i)-f_c(x_i)", lambda at: at.dual.level - flat("missing")(at), "f_y - f_c", rank=SUM)
 SUM_OF_ALPHA = Term(
-    (r"\sum_c\alpha_{ic}", "Σ_c α_ic", "alpha.sum(axis=1)"), lambda at: at.alpha.sum(axis=1), rank=PRODUCT
+    (r"\sum_c\alpha_{ic}", "Σ_c α_ic", "sum_over_rivals(alpha)"), lambda at: at.alpha.sum(axis=1), rank=PRODUCT
 )
 
 
@@ -62,7 +60,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
     rows = "i" if one else "{ic}"
     xi, eta = (r"\xi_i", r"\eta_i") if one else (r"\xi_{ic}", r"\eta_{ic}")
     name, also = ("ξ_i", "η_i") if one else ("ξ_ic", "η_ic")
-    XI_ROW = letter(xi, flat("xi"), "xi", name)
+    XI_ROW = letter(xi, flat("xi"), "xi_of_row" if one else "xi", name)
     XI = letter(xi, lambda at: at.xi.max(axis=1), "xi", name) if one else XI_ROW
     C = letter("C_i", "C" if one else prices)
     USED = SUM_OF_ALPHA if one else ALPHA
@@ -96,7 +94,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
     of_beta = letter(
         r"\sum_i\beta_{ic}\,\varphi(x_i)",
         lambda at: np.asarray(at.X.T @ at.beta).T.ravel() if at.is_linear else at.values_of_alpha.ravel(),
-        "X.T @ beta", "Σ β_ic φ(x_i)"
+        "beta.T @ phi(X)", "Σ β_ic φ(x_i)"
     )  # fmt: skip
     return numbered(
         "CSMC" if one else "WWMC",
@@ -128,7 +126,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "rivals cost, and pushes each of these away by what it costs.",
             Equation("alone", (
                 line(w, "=", of_beta, place="entry", scale=lambda at: at.size_of_w if at.is_linear else at.size_of_f),
-                line(letter(r"\beta_{ic}", flat("beta")), "=", -ALPHA, before=r",\quad ",
+                line(letter(r"\beta_{ic}", flat("beta"), "beta_of_row"), "=", -ALPHA, before=r",\quad ",
                      after=r"\ (c\ne y)", scale="reach"),
                 line(own, "=", SUM_OF_ALPHA, before=r",\quad ", scale="reach"),
             )),
@@ -171,7 +169,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "Put w(α) and η into L: ξ drops out, and only kernel values are left. It is written as a minimisation.",
             Equation("below", (
                 display(add(quadratic, square, -total(ALPHA, "{ic}")), r"\min_{\alpha}\ "),
-                line(D, "=", letter("", "qp_value", "-qp.objective(alpha)", "minus the dual QP's objective at α"),
+                line(D, "=", letter("", "qp_value", "-qp.objective(variables)", "minus the dual QP's objective at α"),
                      scale="size", shown=False),
                 value_of(D, "=", of.CLAIMED_DUAL),
                 *subject(line(ALPHA, "≥", 0, **box[1]), line(USED, "≤", C, **box[0]), balance if free else None),
@@ -214,8 +212,8 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
 
 
 def _kinds(one: bool, XI: Term, C: Term) -> list[Line]:
-    used = letter(SUM_OF_ALPHA.latex(), flat("used"), "", SUM_OF_ALPHA.text()) if one else ALPHA
-    C = letter("C_i", prices)
+    used = letter(SUM_OF_ALPHA.latex(), flat("used"), "used", SUM_OF_ALPHA.text()) if one else ALPHA
+    C = letter("C_i", prices, "C_of_row")
     level: tuple[Term | float, ...] = (1 - XI, 1, 1 - XI) if one else (1, 1, 1)
     relations = ("≥", "=", "=") if one else ("≥", "=", "≤")
     premises = [line(ALPHA, "=", 0), line(0, "<", ALPHA, "<", C), line(ALPHA, "=", C)]
@@ -230,7 +228,7 @@ def _kinds(one: bool, XI: Term, C: Term) -> list[Line]:
 
 
 def _margin(problem: JointProblem, XI: Term) -> Step:
-    norm = letter(r"\|w_y-w_c\|", norm_apart, "norm(w_y - w_c)")
+    norm = letter(r"\|w_y-w_c\|", norm_apart, "norm(w_y - w_c, axis=1)")
     none = "no row is just on its margin"
     return step(
         "Margin",
@@ -245,7 +243,8 @@ def _margin(problem: JointProblem, XI: Term) -> Step:
 
 
 def _level(penalised: bool, XI: Term) -> Step:
-    w, b = (letter(r"\|2w_c\|^2", lambda at: 4.0 * at.squares, "norm(2 * w)**2"), (2 * B).named("(2b_c)", "(2b_c)"))
+    w = letter(r"\|2w_c\|^2", lambda at: 4.0 * at.squares, "norm(2 * w, axis=1)**2")
+    b = (2 * B).named("(2b_c)", "(2b_c)")
     C, twice = (letter("(2C_i)", lambda at: 2.0 * prices(at), "(2 * C)"), (2 * XI).named("(2ξ_ic)", r"(2\xi_{ic})"))
     return step(
         "Level",

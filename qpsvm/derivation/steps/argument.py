@@ -26,8 +26,8 @@ def step(
 
 
 def numbered(prefix: str, *steps: Step) -> tuple[Step, ...]:
-    """Steps with their tags, in order."""
-    return tuple(replace(step, tag=f"{prefix}.{k}") for k, step in enumerate(steps, 1))
+    """Steps with their tags, in order; those that all machines share have theirs, and stand last."""
+    return tuple(replace(step, tag=step.tag or f"{prefix}.{k}") for k, step in enumerate(steps, 1))
 
 
 def minimum(over: str, objective: Term, text: str = "the primal's value at w, b and ξ") -> Iterator[Line]:
@@ -145,6 +145,12 @@ class Formulas:
     row: str = "i"
     sides: str = "classes"
     matrix: str = ""
+
+    @property
+    def marginal(self) -> Term | None:
+        """What C_i multiplies in the objective, where all of it is in the price and a single C_i can be changed."""
+        alone = "C" in self.problem.own and self.row == "i" and self.reward is None and self.price is not None
+        return self.price.parts[0].parts[1] if alone and self.price else None
 
     # --- parts of formulas --------------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     squared, tube = problem.loss == "squared", argument(problem)
     beyond = most(0, two.MISSED - two.EPSILON)
     beyond_by = two.EPSILON + letter(
-        r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / (2 * C)", "α^±_i/(2C_i)"
+        r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / tile(2 * C, 2)", "α^±_i/(2C_i)"
     )  # fmt: skip
     return tube.steps(
         "ESVR",

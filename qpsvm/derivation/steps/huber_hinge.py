@@ -10,7 +10,6 @@ from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, two_class
 from qpsvm.derivation.steps.squared_hinge import BENT, D
 from qpsvm.derivation.terms import HALF, letter, most, total
 from qpsvm.machines import HuberHinge
-from qpsvm.program import losses
 
 H = letter("h", lambda at: float(at.problem.width))
 #: The part of the slack whose square is paid, and the rest.
@@ -33,7 +32,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     """All steps, in order."""
     soft = argument(problem)
     t = letter("t", lambda at: at.xi)
-    psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi))
+    psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi), "psi")
     cheaper = -most(-(of.C * t), -(of.C / (2 * H) * t**2))
     cheaper = letter(
         r"\min\Bigl(C_it,\ \tfrac{C_i}{2h}t^2\Bigr)", cheaper.value, "minimum(C * t, C * t**2 / (2 * h))",
@@ -83,6 +82,5 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             Equation("alone", (
                 line(of.C * (t - H / 2), "≤", psi, "≤", cheaper, scale="size"),
             ), lambda at: "" if at.xi.any() else "no sample has slack"),
-            losses.loss,
         ),
     )  # fmt: skip

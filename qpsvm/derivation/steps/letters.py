@@ -46,20 +46,20 @@ T = letter("t_i", lambda at: at.problem.labels)
 RHO = letter(r"\rho")
 NU = letter(r"\nu", lambda at: at.problem.nu)
 DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.margin, "K.diagonal()")
-PRODUCT = letter(r"\langle w,\varphi(x_i)\rangle", lambda at: at.values - at.b, "phi(X) @ w")
+PRODUCT = letter(r"\langle w,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ w)")
 ALPHA = letter(r"\alpha_i")
 XI = letter(r"\xi_i")
 C = letter("C_i")
 ETA = letter(r"\eta_i")
 CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
 CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
-QP_VALUE = letter("D", "dual_value", "-qp.objective(alpha)", "minus the objective of the dual QP")
+QP_VALUE = letter("D", "dual_value", "-qp.objective(variables)", "minus the objective of the dual QP")
 
 
 def combination(coef: Term) -> Term:
     """w(α): as a vector of a linear kernel, else by its products with every φ(x_i)."""
     return written(
-        r"\sum_i%s\,\varphi(x_i)", "Σ %s φ(x_i)", "sum(%s * phi(X))", lambda at, beta: at.combination(beta), coef
+        r"\sum_i%s\,\varphi(x_i)", "Σ %s φ(x_i)", "phi(X).T @ (%s)", lambda at, beta: at.combination(beta), coef
     )
 
 
@@ -205,15 +205,15 @@ def violation(at: At) -> float:
 
 #: A sample of weight 0 has no α.
 NOTHING = line(
-    letter("0", "alpha_without_weight", "abs(alpha[sample_weight == 0]).max()",
+    letter("0", "alpha_without_weight", "alpha_without_weight",
     "the largest |α| of a sample of weight 0"), "=", 0, scale=lambda at: at.box.max(), shown=False
 )  # fmt: skip
 #: A projected gradient step goes nowhere, and the dual QP finds α feasible.
 SOLVED = (
-    line(letter("", python="alpha", text="α"), "=", letter("", projected, "projected(alpha)",
+    line(letter("", python="alpha", text="α"), "=", letter("", projected, "projected_alpha",
     "after a projected gradient step"), scale="reach", shown=False),
-    line(letter("", violation, "qp.violation(alpha)", "by how much α violates a constraint of the dual QP"), "=", 0,
-    scale=lambda at: max(at.reach, float(np.abs(at.dual_point).max())), shown=False)
+    line(letter("", violation, "primal_residual(qp, variables)", "by how much α violates a constraint of the dual QP"),
+    "=", 0, scale=lambda at: max(at.reach, float(np.abs(at.dual_point).max())), shown=False)
 )  # fmt: skip
 
 

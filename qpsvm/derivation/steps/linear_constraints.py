@@ -17,6 +17,7 @@ from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import numbered, step, value_of
+from qpsvm.derivation.steps.sensitivity import price_of_bound, saddle
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, PRODUCT, Term, add, letter, size, term, times, total
 from qpsvm.machines import SVDD, Constraints, Problem, Ranking, ValueConstraints
@@ -72,12 +73,12 @@ def raised(at: At) -> FloatArray:
     return np.maximum(prices + at.reach / at.level * pull / at.problem._row_scale, 0.0)
 
 
-LAMBDA = letter(r"\lambda_j", "user_prices", "lam")
-C = letter("c_j", lambda at: at.rows.c)
+LAMBDA = letter(r"\lambda_j", "user_prices", "price")
+C = letter("c_j", lambda at: at.rows.c, "c_rows")
 G_W = letter(r"\langle g_j,w\rangle", lambda at: unit_of(at) * (at.left - at.rows.c * at.b), "G @ w")
 B = letter("b", lambda at: unit_of(at) * at.b)
 ALPHA = letter(r"\alpha_k")
-S = letter("s_k", "y")
+S = letter("s_k", "y", "sign")
 LEVEL = letter(r"\ell_k", lambda at: at.svm.level, "level")
 DELTA = letter(r"\delta_k", lambda at: at.svm.curvature)
 UPPER = letter("U_k", "C")
@@ -107,8 +108,12 @@ class Terms:
         self.over = ("w,b" if self.group else "w") + (own.others if machine in ("NuSVM", "NuSVR") else "") + r",\xi"
         self.row = G_W + C * B if self.group else G_W
         values = any(isinstance(item, ValueConstraints) for item in problem.constraints)
-        long = self.ball and values
-        self.bound = letter("h_j", lambda at: unit_of(at) * at.rows.h if not long else bounds_of(at))
+        long = self.long = self.ball and values
+        self.bound = (
+            letter("h_j", bounds_of, "bound_of_row")
+            if long
+            else letter("h_j", lambda at: unit_of(at) * at.rows.h, "bound")
+        )
         if long:
             lengths = letter(
                 r"\sum_l A_{jl}K(z_l,z_l)", lambda at: unit_of(at) * at.rows.h - bounds_of(at),
@@ -150,11 +155,12 @@ class Terms:
     @property
     def kept(self) -> tuple[Line, Line]:
         """The constraints hold, and have the left sides that the result says."""
-        values = letter("Gw+cb" if self.group else "Gw", values_of, "G @ w + c * b", "the left side")
+        python = "A @ f(Z)" if self.long else "G @ w + c_rows * b" if self.group else "G @ w"
+        values = letter("Gw+cb" if self.group else "Gw", values_of, python, "the left side")
         asked = line(
-            values, "≤", letter("h", bounds_of, text="its bound"), scale="row_sizes_of_user", place="constraint"
+            values, "≤", letter("h", bounds_of, "bound", "its bound"), scale="row_sizes_of_user", place="constraint"
         )
-        claimed = letter("", claimed_values, "result.constraints", "what the result says it is")
+        claimed = letter("", claimed_values, "result.constraints['value']", "what the result says it is")
         return asked, line(values, "=", claimed, scale="row_sizes_of_user", place="constraint", shown=False)
 
     @property
@@ -188,15 +194,15 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
     w = letter("w", lambda at: unit_of(at) * at.products)
     right = letter(t.w, lambda at: unit_of(at) * (
         at.w_of_alpha if at.is_linear else at.u), "w_of_alpha", "the sum of samples less that of the rows")  # fmt: skip
-    sides = (
-        letter("", "left", "G @ w + c * b", "the left side"), letter("", "left_of_alpha", text="that by the two sums")
-    )  # fmt: skip
+    of_b = " + c_rows * b" if t.group else ""
+    left = letter("", lambda at: unit_of(at) * at.left, f"G @ w{of_b}", "the left side")
+    by_sums = letter("", lambda at: unit_of(at) * at.left_of_alpha, f"G @ w_of_alpha{of_b}", "that by the two sums")
     shown_f = rf"f(x)={t.f}" + ("+b" if t.group else "") + ("-K(x,x)" if t.ball else "")
     f = letter("", lambda at: unit_of(at) * (at.f_between - at.b), "phi(x) @ w", "⟨w, φ(x)⟩")
-    sums = letter("", lambda at: unit_of(at) * at.sums_between(at.beta), text="the two sums")
-    after = letter("", raised, "projected(lam)", "after a projected gradient step")
-    moved = line(letter("", lambda at: at.whole[at.svm.m :], "lam", "λ"), "=", after, place="constraint", shown=False,
-                 scale=lambda at: max(at.reach, float(np.abs(at.whole[at.svm.m :]).max())))  # fmt: skip
+    sums = letter("", lambda at: unit_of(at) * at.sums_between(at.beta), "phi(x) @ w_of_alpha", "the two sums")
+    after = letter("", raised, "projected_price", "after a projected gradient step")
+    moved = line(letter("", lambda at: at.whole[at.svm.m :], "scaled_price", "λ"), "=", after, place="constraint",
+                 shown=False, scale=lambda at: max(at.reach, float(np.abs(at.whole[at.svm.m :]).max())))  # fmt: skip
     products = total(size(LAMBDA * (t.bound - t.row)), "j")
     return numbered(
         "OWN",
@@ -246,7 +252,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             Equation("alone", (
                 line(w, "=", right, before=flat_in("w"), place="entry" if problem.space.is_linear else "product",
                      scale=lambda at: unit_of(at) * at.size_of_products),
-                line(*sides[:1], "=", sides[1], scale="row_sizes", place="constraint", shown=False),
+                line(left, "=", by_sums, scale="row_sizes_of_user", place="constraint", shown=False),
             )),
             primal_points, general="DUAL.5",
         ),
@@ -307,6 +313,8 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             "number. The price of a row adds λ·(h − ⟨g, w⟩ − c b) to the gap, and nothing where (OWN.8) holds.",
             Equation("alone", (line(P, "=", D, scale="size", at=of.as_needed),)),
         ),
+        saddle(t.lagrangian, "w", "b" if t.group else ""),
+        price_of_bound(LAMBDA, t.value),
     )  # fmt: skip
 
 

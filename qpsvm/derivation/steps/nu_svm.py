@@ -36,7 +36,7 @@ def quantile(value: Term, sign: float) -> Term:
     minus, one = ("", "+1") if sign > 0 else ("-", "-1")
     return of.nearest(
         rf"\operatorname{{quantile}}_{{\nu/2}}({minus}u_i:y_i={one})", f"the quantile of {minus}u over the class {one}",
-        "quantile", value, ends,
+        f"quantile_{'plus' if sign > 0 else 'minus'}", value, ends,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The steps of the ν-SVR, (NUSVR.1) to (NUSVR.18)."""
+"""The steps of the ν-SVR, (NUSVR.1) to (NUSVR.19)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def edge(value: Term, upper: bool) -> Term:
     where = "above" if upper else "below"
     return of.nearest(
         rf"\text{{a weight}}\ \tfrac{{\nu}}{{2}}\Sigma_C\ \text{{of the}}\ t_i-u_i\ \text{{lies {where}}}",
-        f"what a weight νΣ_C/2 of the t_i − u_i lies {where}", "quantile", value, ends,
+        f"what a weight νΣ_C/2 of the t_i − u_i lies {where}", f"edge_{where}", value, ends,
     )  # fmt: skip
 
 
@@ -80,6 +80,15 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             levels._soft_interval, general="LEVEL.3",
         ),
         kinds=tube.kinds_of_samples(*two.KINDS),
+        last=step(
+            "No negative width",
+            "With −ε in place of ε every sample is outside, and its two slacks add up to |t − f| + ε or more. As "
+            "ν ≤ 1, Σ_C ε is at least what −ε saves: it is never better than 0.",
+            Equation("alone", (
+                line(total(two.C * (two.MISSED + two.EPSILON)) - SHARE * two.EPSILON, "≥", total(two.C * two.MISSED),
+                     scale=lambda at: float(total(two.C * (two.MISSED + two.EPSILON)).value(at)) or 1.0),
+            )),
+        ),
         besides=step(
             "What ν bounds",
             "A sample beyond the tube has α_i = C_i, so such samples weigh at most a share ν together. No sample "

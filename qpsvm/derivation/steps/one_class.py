@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from qpsvm.bounds import levels
-from qpsvm.bounds.zero_optimum import Vanishing
 from qpsvm.derivation.expressions import Equation, Line, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurable
@@ -57,7 +56,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     )  # fmt: skip
     highest = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
     nothing = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")
-    there = letter(r"P(w^*,\rho^*,\xi^*)", "primal_value", "P(w, rho, xi)", "the primal's value")
+    there = plane.objective.named("the primal's value", r"P(w^*,\rho^*,\xi^*)")
     return plane.steps(
         "ONE",
         first=step(
@@ -106,9 +105,9 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "reduced hull of the samples holds the origin, and no plane parts them.",
             Equation("alone", (
                 line(nothing, "=", 0, measured=False),
-                line(-(HALF * FORM), "≤", there, "≤", 0, scale="size", before=r"\quad\Longrightarrow\quad "),
+                line(-(HALF * FORM), "≤", there, "≤", 0, scale="size", at=of.as_needed,
+                     before=r"\quad\Longrightarrow\quad "),
             )),
-            Vanishing.nothing, general="VANISH.1",
         ),
             step(
             "All of the weight: ν = 1",

@@ -57,7 +57,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
     )  # fmt: skip
     f, stationary = letter("f(x)", "f_between"), flat_in("w")
     svm = letter(
-        "", svm_of_differences, "norm(w)**2 / 2 + C @ maximum(1 - y * (z @ w), 0)",
+        "", svm_of_differences, "norm(w)**2 / 2 + C @ maximum(1 - z @ w, 0)",
         "the value of the C-SVM over differences"
     )  # fmt: skip
     return order.steps(
@@ -86,7 +86,6 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
                 order.weights(rf"\phantom{{{stationary}w}}", left=""),
                 r"\beta=A^{\top}\alpha",
             )),
-            Ranking._record,
             construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
         ),
         b=None,
@@ -103,7 +102,6 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
                      left=r"f(x)=\langle w,\varphi(x)\rangle"),
                 line(total(BETA), "=", 0, scale=lambda at: at.total or 1.0),
             )),
-            Ranking._record,
             construction="" if problem.space.is_linear else "the decision function is this sum",
         ),
         strong=order.strong_duality("pairs"),
@@ -117,7 +115,6 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
                 r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
                 r"\text{subject to}\ y_k\langle w,z_k\rangle\ge 1-\xi_k",
             )),
-            Ranking._record,
         ),
     )  # fmt: skip
 

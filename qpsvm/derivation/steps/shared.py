@@ -16,7 +16,7 @@ of a curved loss ξ_k is δ_kα_k, and only what is beyond, ζ_k, has a linear p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import Formulas, Rows, case, minimum, numbered, step, value_of
+from qpsvm.derivation.steps.sensitivity import price_of_slack, saddle
 from qpsvm.derivation.terms import HALF, Term, add, dot, indexed, letter, size, term, times, total, written
 from qpsvm.machines import Problem
 from qpsvm.machines.problem import judge
@@ -68,7 +69,18 @@ class Argument(Formulas):
         for name in ORDER:
             each = own[name] if name in own else usual[name]() if name in usual else None
             found += [] if each is None else each if isinstance(each, tuple) else [each]
-        return numbered(prefix, *found)
+        return numbered(prefix, *found, *self.sensitivity())
+
+    def sensitivity(self) -> Iterator[Step]:
+        """The steps about changes of multipliers, weights and prices."""
+        if not self.problem.constraints:
+            yield saddle(
+                self.lagrangian(eta=False),
+                self.w,
+                {"μ": r"\mu", "ρ": r"\rho"}.get(self.b, "b" if self.intercept else ""),
+            )
+            if self.marginal is not None:
+                yield price_of_slack(self.marginal, self.objective)
 
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
 
@@ -251,7 +263,8 @@ class Argument(Formulas):
         b = None if self.intercept is None else of.B * self.pull
         norm = times(self.half, self.norm)
         product = replace(
-            of.PRODUCT, written=(rf"\langle {self.w},\varphi(x_i)\rangle", f"⟨{self.w}, φ(x_i)⟩", f"phi(X) @ {self.w}")
+            of.PRODUCT,
+            written=(rf"\langle {self.w},\varphi(x_i)\rangle", f"⟨{self.w}, φ(x_i)⟩", f"(phi(X) @ {self.w})"),
         )
         cross = times(self.twice, total(self.coef * product))
         rest = [*self.linear, self.bend and -self.bend]

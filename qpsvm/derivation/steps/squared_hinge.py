@@ -72,6 +72,5 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
                 value_of(HALF * BENT + (HALF * soft.pull**2 if soft.penalised else None), "=", of.QP_VALUE),
                 line(beyond, "≥", 1, scale=lambda at: size_of(beyond.value(at), at.terms)),
             )),
-            SquaredHinge._record,
         ),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The steps of the SVDD, (SVDD.1) to (SVDD.20).
+"""The steps of the SVDD, (SVDD.1) to (SVDD.21).
 
 Where the samples of a linear kernel are centred inside, everything is measured there, by (SVDD.19): R² would be a small
 difference of large numbers elsewhere.
@@ -24,18 +24,17 @@ from qpsvm.derivation.terms import HALF, dot, letter, term, total
 from qpsvm.machines import SVDD
 from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.result.model import Model
-from qpsvm.space.kernels.space import FeatureSpace
 
 # In the dual's units f, w and ξ are half of what they are here, and the level is K(x_i, x_i)/2.
 XI = letter(r"\xi_i", of.part("xi", factor=2.0))
 MU = letter(r"\mu", "b")
 F = letter("f(x_i)", lambda at: 2.0 * (at.values - at.svm.level), "f(X)")
-PRODUCT = letter(r"\langle c,\varphi(x_i)\rangle", lambda at: at.values - at.b, "phi(X) @ c")
+PRODUCT = letter(r"\langle c,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ c)")
 DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.svm.level, "K.diagonal()")
 C2 = letter(r"\|c\|^2", "square_of_w", "norm(c)**2")
 SQUARE = letter("R^2", lambda at: at.square_of_w + 2.0 * at.b, "R**2")
-DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: distances(at), "norm(phi(X) - c)")
-FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c)**2")
+DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: distances(at), "norm(phi(X) - c, axis=1)")
+FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c, axis=1)**2")
 RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
 MASS = dot(1, of.ALPHA)
 
@@ -63,9 +62,10 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     """All steps, in order."""
     linear, ball = problem.space.is_linear, argument(problem)
     square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
-    f = letter("f(x)", lambda at: 2.0 * at.f_between)
+    own = letter("K(x,x)", diagonal_between, "K(x, x).diagonal()")
+    f = letter("f(x)", lambda at: 2.0 * at.f_between - diagonal_between(at))
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
-    diagonal = letter("", lambda at: at.problem.space.gram.diagonal())
+    diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
     lengths = total(of.ALPHA * diagonal).named("Σ α_i K(x_i, x_i)", "K(x,x)")
     quantile = of.nearest(
         r"\operatorname{quantile}_{1-\nu}\bigl(\|\varphi(x_i)-c\|^2;\,s_i\bigr)",
@@ -74,7 +74,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     )  # fmt: skip
     squared = as_qp()
     moved = letter("", lambda at: at.problem.space.moved(at.w), "c + a", "c, moved back")
-    back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "X.T @ alpha", "Σ α_i x_i")
+    back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + a).T @ alpha",
+                  "Σ α_i x_i")  # fmt: skip
     transposed = letter(r"X^{\top}\alpha", "w_of_alpha", "X.T @ alpha")
     return numbered(
         "SVDD",
@@ -122,7 +123,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         ),
         ball.weights_recovered(
             r"f(x)=R^2-\|\varphi(x)-c\|^2",
-            line(f, "=", 2 * of.kernel_sum(of.ALPHA, "x") + 2 * MU, after="-K(x,x)", place="between",
+            line(f, "=", 2 * of.kernel_sum(of.ALPHA, "x") + 2 * MU - own, place="between",
                  scale=lambda at: 2.0 * of.size_between(at), left=r"\phantom{f(x)}"),
         ),
         step(
@@ -147,8 +148,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             Equation("below", (
                 line(letter("c", "w"), "=", of.combination(of.ALPHA), "=", transposed, scale="size_of_products",
                      place="entry"),
-                line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", by_differences, "norm(X - c)**2", "‖x_i − c(α)‖²"),
-                     scale="level", left="f(x)", place="sample"),
+                line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", by_differences, "norm(X - c, axis=1)**2",
+                     "‖x_i − c(α)‖²"), scale="level", left="f(x)", place="sample"),
             )),
             Model._inside, "" if linear else
             f"c = Σ α_i φ(x_i) is a point in the feature space of {problem.kernel}, not among the samples; use "
@@ -164,7 +165,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
                 line(moved, "=", back, place="entry", shown=False,
                      scale=lambda at: float(np.abs(back.value(at)).max()) or (at.terms_of_w or 1.0)),
             )),
-            FeatureSpace.representable, "" if linear else
+            absent="" if linear else
             "the samples are not moved: K(x, z) is all that is known of φ",
         ),
         step(
@@ -175,8 +176,17 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
                 line(lengths, "=", kappa, after=r"\quad\Longrightarrow\quad \min_\alpha\ \alpha^{\top}Q\alpha-\kappa,"
                      r"\qquad f=\frac{2}{\nu S}\,f_{\text{one-class}}"),
             )),
-            SVDD.equivalent_one_class, one_length_missing(problem),
+            absent=one_length_missing(problem),
         ),
+        step(
+            "No negative square",
+            "With −R² in place of R² every sample is outside, and pays for all of its distance and R² besides. As the "
+            "C_i add up to 1/ν ≥ 1, that is at least what −R² saves: it is never better than 0.",
+            Equation("alone", (
+                line(total(of.C * (FAR + SQUARE)) - SQUARE, "≥", total(of.C * FAR), scale=size_of_far),
+            )),
+        ),
+        *ball.sensitivity(),
     )  # fmt: skip
 
 
@@ -187,6 +197,16 @@ def one_length_missing(problem: SVDD) -> str:
     except UnsupportedError:
         return f"K(x, x) differs between the samples with {problem.kernel}: the two machines differ"
     return ""
+
+
+def diagonal_between(at: At) -> FloatArray:
+    """K(x, x) at samples half way between neighbours: (k,)."""
+    return np.asarray(at.kernel.diagonal(at.X if at.new_samples is None else at.new_samples))
+
+
+def size_of_far(at: At) -> float:
+    """What sums of squared distances are relative to."""
+    return float(at.C @ np.abs(FAR.value(at))) + abs(float(SQUARE.value(at)))
 
 
 def nobody_on_it(at: At) -> str:

@@ -32,7 +32,7 @@ EPSILON = letter(
 )  # fmt: skip
 #: |t_i − f(x_i)|, for each sample, and for each row.
 MISSED = size(of.T - of.F)
-EACH = letter("|t_i-f(x_i)|", lambda at: np.tile(MISSED.value(at), 2), "abs(t - f(X))")
+EACH = letter("|t_i-f(x_i)|", lambda at: np.tile(MISSED.value(at), 2), "tile(abs(t - f(X)), 2)")
 EITHER = letter(r"\alpha^\pm_i", python="alpha")
 
 
@@ -65,7 +65,7 @@ def neither(at: At) -> Any:
 
 
 #: Where a sample is that is inside of a tube, on its edge, or beyond it.
-UPPER = letter("C_i")
+UPPER = letter("C_i", "C", "tile(C, 2)")
 INSIDE: Line = case(
     neither, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
 )  # fmt: skip

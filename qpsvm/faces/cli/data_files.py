@@ -27,6 +27,7 @@ from qpsvm.data.files import Column, Encoding, StandardInput, Table
 from qpsvm.data.files.encoding import moments, standardised
 from qpsvm.data.files.libsvm import refuse_named
 from qpsvm.data.files.sheet import Sheet, feature_columns, no_target, whole
+from qpsvm.data.kinds import LARGE_MAP
 from qpsvm.data.rows import RowSource, Standardised
 from qpsvm.data.rows import standardised as by_blocks
 from qpsvm.data.sources.arrays import width_of
@@ -42,8 +43,6 @@ from qpsvm.faces.cli.terminal import Ticker
 #: Share of the memory that is available from which on a text file is read in blocks unasked: as cells and numbers it
 #: takes a few times its size.
 TEXT_SHARE = 0.25
-#: Numbers up to which samples are taken into memory, where nobody asks for blocks: 256 MB.
-HELD = 1 << 25
 #: Endings of files that are no text.
 ENDINGS = (".npy", ".parquet", ".feather", ".arrow")
 #: What is said of sparse rows that are read in blocks.
@@ -125,7 +124,7 @@ def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
         )
     source, encoding = _libsvm(found, options) if found.form == "libsvm" else _columns(found, options)
     y = _target(source.target, options, found.name)
-    held = not getattr(options, "stream", False) and source.entries <= HELD
+    held = not getattr(options, "stream", False) and source.entries <= LARGE_MAP
     X: Any = source.matrix().copy() if held else source  # a copy, of what may be a map of the file, is ours to change
     notes = () if held else ("the rows stay where they are stored, and are read in blocks",)
     table = Table(X, y, encoding, notes=notes, weights=source.weight)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.errors import DataError, DataTypeError, MissingExtraError, ParameterError, install
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.files import Table
 from qpsvm.data.sources.arrays import mapped
 from qpsvm.faces.cli.data import Sample, as_written, source
@@ -32,8 +33,6 @@ HERE = {
 LOCAL = re.compile(r"local:([1-9]\d{0,3})$")
 #: Seconds that a scheduler may take to answer.
 ANSWER = 20
-#: Rows of an array that a worker holds as one partition: 32 MB of ten columns.
-CHUNK_NUMBERS = 4_000_000
 
 
 @contextmanager
@@ -126,7 +125,7 @@ def _array(stored: Stored, used: list[str], beside: tuple[str | None, ...]) -> P
     read, parts = dask.delayed(_rows, pure=True), []
     for path in stored.paths:
         array = mapped(path)
-        step = max(1, CHUNK_NUMBERS // array.shape[1])
+        step = max(1, BLOCK_NUMBERS // array.shape[1])
         for start in range(0, len(array), step):
             stop = min(start + step, len(array))
             parts.append(arrays.from_delayed(read(path, start, stop), (stop - start, array.shape[1]), array.dtype))

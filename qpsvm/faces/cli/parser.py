@@ -26,6 +26,7 @@ examples:
   python -m qpsvm cross-validate heart_scale --kernel rbf --C 0.1,1,10 --gamma 0.01,0.1,1 --save model.npz
       the accuracy of nine machines on five folds, and the best of them
   python -m qpsvm derive c --data heart_scale --C 10 --html derivation.html
+  python -m qpsvm derive epsilon-svr --intercept penalised --steps ESVR.5,ESVR.9
       the derivation of the dual, each equation beside its code and measured on this data
   python -m qpsvm play --data heart_scale --C 10 --axes x1 x8
       a page in the browser on which samples are dragged and everything is solved again
@@ -170,14 +171,16 @@ def make_parser() -> Parser:
         gridding.set_defaults(run=action)
 
     deriving = commands.add_parser(
-        "derive", help="the derivation, equation by equation, measured on a file", epilog=EXAMPLES
+        "derive", help="the derivation, equation by equation, measured on a file or in symbols", epilog=EXAMPLES
     )
     add_variant(deriving.add_argument_group("machine"), "variant")
-    add_data(deriving, "--data", dest="file", required=True, metavar="FILE")
+    add_data(deriving, "--data", dest="file", metavar="FILE")
     add_parameters(deriving.add_argument_group("problem"))
     add_solver(deriving)
     add_backend(deriving)
     _file(deriving, "--html", "write a page that opens in a browser without a network", "PAGE")
+    _file(deriving, "--latex", "write an article that LaTeX compiles", "ARTICLE")
+    deriving.add_argument("--steps", type=names, metavar="TAGS", help="show these only, such as CSVM.4,CSVM.9")
     what = "beside each residual what is proven of it, whatever was rounded"
     deriving.add_argument("--proven", action="store_true", help=what)
     deriving.set_defaults(run=derive.run)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.faces.cli.data import Sample
 from qpsvm.faces.cli.options import Learnt
 
-#: Pairs that are compared at a time: 8 MB of answers.
-BLOCK_PAIRS = 8_000_000
 #: Letters before what is said of a result, as in its summary.
 INDENT = 14
 NO_PAIR = "no pair to compare"
@@ -56,7 +55,7 @@ def ordered_pairs(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> 
     right = pairs = 0
     for name in np.unique(names):
         members = np.flatnonzero(names == name)
-        step = max(1, BLOCK_PAIRS // len(members))
+        step = max(1, BLOCK_NUMBERS // len(members))
         for i in range(0, len(members), step):
             rows = members[i : i + step, None]
             better = y[rows] > y[members]

@@ -1,9 +1,14 @@
-"""What a page shows first: a scene, or the samples of a problem that the user has in Python or in a file."""
+"""What a page shows first: a scene, or the samples of a problem that the user has in Python or in a file.
+
+Ready-made scenes: samples that show one idea each, with three things to try. They are part of the page.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -16,7 +21,6 @@ from qpsvm.faces.play.catalogue import KERNELS
 from qpsvm.faces.play.machines import MACHINES
 from qpsvm.faces.play.reply.checks import RequestError
 from qpsvm.faces.play.request import MOST_POINTS, State, read_state
-from qpsvm.faces.play.scenes import SCENES
 from qpsvm.machines import Problem
 
 #: The name of a regression's target among the features.
@@ -169,3 +173,22 @@ def _value(problem: Problem, name: str) -> Any:
             raise UnsupportedError(f"the page has one {name} for all samples, this problem has one for each")
         return float(value[0])
     return value
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A state with what to try in it.
+
+    tries: Three lines.
+    """
+
+    title: str
+    tries: tuple[str, str, str]
+    state: State = field(repr=False)
+
+
+_TEXT = files("qpsvm.faces.play").joinpath("page", "scenes.json").read_text(encoding="utf-8")
+SCENES: dict[str, Scene] = {
+    name: Scene(each["title"], tuple(each["tries"]), read_state(each["state"]))
+    for name, each in json.loads(_TEXT).items()
+}

@@ -40,6 +40,7 @@ from qpsvm.faces.plotting.style import (
     plain,
     say_what,
 )
+from qpsvm.faces.plotting.view import ROOM
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
@@ -48,8 +49,6 @@ from qpsvm.result.svm_result import SVMResult
 POINTS = 25
 #: Primal values are drawn up to as many times further above the optimum as the least dual value lies below it.
 ABOVE = 3.0
-#: Free space above and below the curves, as a share of their range.
-ROOM = 0.06
 #: Where the gap is marked: the place on the way to the optimum where this share of the first gap is left.
 MARKED = 0.4
 
@@ -160,10 +159,6 @@ def _frame(ax: Axes, primal: FloatArray, dual: FloatArray) -> None:
     ax.set_ylabel("value of the objective")
 
 
-#: Free space above and below the samples, as a share of their range.
-MARGIN = 0.08
-
-
 @picture
 def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True, ax: Axes | None = None) -> Axes:
     """Draw y_i f(x_i) against α_i/C_i: α = 0 above the margin, α between 0 and C on it, α = C below.
@@ -201,7 +196,7 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
     bounded = bool(np.isfinite(upper).all())
     share = alpha / upper if bounded else alpha / (alpha.max() or 1.0)
     low, high = min(float(yf.min()), result.rho), max(float(yf.max()), result.rho)
-    room = MARGIN * (high - low) or 1.0
+    room = ROOM * (high - low) or 1.0
     corners = [(0.0, high + room), (0.0, result.rho), (1.0, result.rho), (1.0, low - room)]
     ax.plot(*zip(*(corners if bounded else corners[:3]), strict=True), color=SKY, linewidth=7, alpha=0.5, zorder=1,
             solid_joinstyle="miter")  # fmt: skip

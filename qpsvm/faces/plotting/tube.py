@@ -17,6 +17,7 @@ from qpsvm.faces.plotting.style import (
     EDGE,
     GREY,
     SAMPLE,
+    SHADES,
     Axes,
     draw_kinds,
     finished,
@@ -31,9 +32,6 @@ from qpsvm.machines import Problem, QuantileSVR
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
-
-#: Opacity of the tube, and of the band between two quantiles.
-SHADE = 0.15
 
 
 @picture
@@ -181,7 +179,7 @@ def quantiles(
         label = f"τ = {machines[k].quantile:g}, {100 * below / weight.sum():.0f} % below"
         curves.append((f, ax.plot(x, f, color=color, linestyle=style, linewidth=1.6, zorder=3, label=label)[0]))
     if len(curves) > 1:
-        ax.fill_between(x, curves[0][0], curves[-1][0], color=BLUE, alpha=SHADE, linewidth=0, zorder=1)
+        ax.fill_between(x, curves[0][0], curves[-1][0], color=BLUE, alpha=SHADES[1], linewidth=0, zorder=1)
     set_labels(ax, view.names[0], "target t")
     titles = {machine.title.split(", τ")[0] + f", kernel {machine.kernel}" for machine in machines}
     set_title(ax, *sorted(titles), view.note)
@@ -236,7 +234,7 @@ def _draw_tube(ax: Axes, x: FloatArray, f: FloatArray, epsilon: float, words: st
     """The curve, and the tube around it where it has a width: their handles for the legend."""
     handles: list[Any] = [*ax.plot(x, f, color=BLUE, linewidth=1.8, zorder=2, label=words)]
     if epsilon > 0.0:
-        band = ax.fill_between(x, f - epsilon, f + epsilon, color=BLUE, alpha=SHADE, linewidth=0, zorder=0)
+        band = ax.fill_between(x, f - epsilon, f + epsilon, color=BLUE, alpha=SHADES[1], linewidth=0, zorder=0)
         band.set_label(f"tube, ε = {epsilon:.3g}")
         for side in (f - epsilon, f + epsilon):
             ax.plot(x, side, color=BLACK, linestyle="--", linewidth=0.9, zorder=1)

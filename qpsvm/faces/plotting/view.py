@@ -10,6 +10,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.faces.plotting.style import Axes, plain, set_labels
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
@@ -27,8 +28,6 @@ WIDTH, PLANE, AROUND = 6.4, 5.4, 1.9
 HEIGHTS = (2.0, 4.6)
 #: Free space around the samples, as a share of their range.
 ROOM = 0.12
-#: Entries of X for which f is evaluated at a time: 32 MB.
-BLOCK_ENTRIES = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +87,7 @@ class View:
 
     def values(self, result: SVMResult, at: FloatArray) -> FloatArray:
         """f at k points of the view, `at` (k, len(columns)): (k,)."""
-        step = max(1, BLOCK_ENTRIES // len(self.base))
+        step = max(1, BLOCK_NUMBERS // len(self.base))
         return np.concatenate([self._values(result, at[i : i + step]) for i in range(0, len(at), step)])
 
     def _values(self, result: SVMResult, at: FloatArray) -> FloatArray:

@@ -2,22 +2,31 @@
 
 Levels, upper bounds, curvatures and totals are those of the machine's `Record`, unrounded. Linear constraints are as
 the user wrote them, and a linear ball is told from its own centre, (BALL.1).
+
+What a proof file has of a problem is what a third party needs to state the same machine over the same data.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from qpsvm.base.arrays.exactly import Exactly, constant, joined
-from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import DataError, UnsupportedError
+from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
+from qpsvm.bounds.proof.checker import SEVERAL
 from qpsvm.bounds.proof.claims import Asked
+from qpsvm.bounds.proof.classes import ClassesSpace, feasible_of_classes, of_classes
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
+from qpsvm.bounds.proof.file import Recorded
 from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.prove import prove
@@ -31,20 +40,103 @@ from qpsvm.machines.exact.constraints import (
     points_of,
     row_levels,
 )
-from qpsvm.machines.exact.record import recorded
 from qpsvm.machines.problem.reading import check_point, check_result, title_of
+from qpsvm.machines.problem.replaced import kernel_parameters, own_parameters
 from qpsvm.machines.registry import is_registered
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.saving.archive import as_json
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
-from qpsvm.space.kernels.functions import Linear, Precomputed
+from qpsvm.space.kernels.functions import NAMES, Linear, Precomputed
 from qpsvm.space.kernels.space import FeatureSpace
 
 
-def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof:
-    """What is proven of the numbers of a result.
+def recorded(problem: Any, result: SVMResult | JointResult | None = None) -> Recorded:
+    """What a file says of the machine and its samples."""
+    machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _parameters(problem)}
+    machine["kernel"], X, why = _kernel(problem)
+    if problem.samples.classes is not None:
+        machine["classes"] = as_json({"labels": problem.samples.classes.tolist()}, "the classes")["labels"]
+    weights = problem.sample_weight
+    if common_value(weights) != 1.0 and bool((np.asarray(weights) != 1.0).any()):
+        machine["weights"] = np.asarray(weights).tolist()
+    if problem.constraints:
+        machine["rows"] = _rows(problem)
+        why = why or ("rows of your own beside a ball are not in it" if problem.affine else "")
+    if hasattr(problem, "pairs"):
+        machine["pairs"] = np.asarray(problem.pairs).tolist()
+    target = np.zeros(X.n) if problem.learns == "none" else np.asarray(problem.samples.target)
+    return Recorded(machine, X, target, {} if result is None else _plane(problem, result), why)
 
-    Raises ParameterTypeError, DataError, UnsupportedError.
+
+def _plane(problem: Any, result: SVMResult | JointResult) -> dict[str, Any]:
+    """The numbers of a result, as its user has them."""
+    w = result.model.w
+    if isinstance(result, JointResult):
+        own = problem.samples.taking_part(result.coef).T if w is None else w
+        return {"coef" if w is None else "w": own.tolist(), "b": result.b.tolist()}
+    if result.model.radius is not None:
+        return {"centre": result.centre.tolist(), "radius": result.radius}
+    found: dict[str, Any] = {"coef": coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
+    found["multipliers"] = {
+        name: float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
+        for name in (group.multiplier for group in problem.outlined.groups)
+    }
+    return found
+
+
+def _rows(problem: Any) -> dict[str, Any]:
+    """The user's rows as the user wrote them: their points, and of each the factors, c (None is their sum) and h."""
+    rows = problem._textbook_rows
+    mix = sp.eye_array(rows.p, format="csr") if rows.mix is None else rows.mix
+    sums = np.concatenate([np.full(len(item.h), not item.over_w) for item in problem.constraints])
+    each = []
+    for k in range(rows.p):
+        row = mix[[k]]
+        factors = [[j, a] for j, a in zip(row.indices.tolist(), row.data.tolist(), strict=True)]
+        each.append([factors, None if sums[k] else float(rows.c[k]), float(rows.h[k])])
+    return {"names": list(rows.names), "points": as_dense(rows.Z).tolist(), "each": each}
+
+
+def _parameters(problem: Any) -> dict[str, Any]:
+    """The machine's own parameters, and whether b is free, penalised or absent."""
+    found = {name: each.tolist() if isinstance(each, np.ndarray) else each
+             for name, each in own_parameters(problem).items()}  # fmt: skip
+    if type(problem).__name__ in SEVERAL:
+        found["intercept"] = problem.intercept
+    elif problem.learns in ("labels", "numbers"):  # the others have an equality that is not that of an intercept
+        ridge = [group.ridge for group in problem.outlined.groups if group.multiplier == "b"]
+        found["intercept"] = None if not ridge else "penalised" if ridge[0] else "free"
+    checked: dict[str, Any] = as_json(found, "the parameters")
+    return checked
+
+
+def _kernel(problem: Any) -> tuple[dict[str, Any], RowSource, str]:
+    """The kernel with its parameters as numbers, the rows that it is of, and why a file cannot have it, or nothing.
+
+    Of a map of features these are the rows, and of a kernel that is repaired, or the user's own, its matrix.
     """
+    kernel, X = problem.kernel, as_row_source(problem.X)
+    if isinstance(kernel, FeatureMap) and type(problem).__name__ not in SEVERAL:
+        return {"name": "linear"}, Mapped(X, kernel), ""
+    name = NAMES.get(type(kernel))
+    if isinstance(kernel, Linear):
+        return {"name": name}, X, ""
+    if name is None or problem.space.shift or problem.space.clipped:
+        some = not problem.samples.takes_all or problem.constraints
+        why = (
+            f"the matrix of {kernel} goes into it only where all rows have a weight, and none is your own"
+            if some
+            else ""
+        )
+        return {"name": "precomputed"}, as_row_source(problem.space.gram.dense()), why
+    values = kernel_parameters(kernel)
+    odd = name == "polynomial" and not float(values["degree"]).is_integer()
+    return {"name": name, **values}, X, f"no checker computes the powers of {kernel}" if odd else ""
+
+
+def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof:
+    """What is proven of the numbers of a result. Raises ParameterTypeError, DataError, UnsupportedError."""
     check_result(problem.samples, result)
     if not problem.samples.comm.serial:
         raise UnsupportedError("a process knows its own samples only: verify(problem) where all of them are")
@@ -145,10 +237,7 @@ def held_numbers(problem: Any, result: SVMResult) -> Primal:
 
 
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
-    """As `exact_program`, of a machine of the library.
-
-    Raises UnsupportedError.
-    """
+    """As `exact_program`, of a machine of the library. Raises UnsupportedError."""
     if not is_registered(type(problem)):
         name = type(problem).__name__
         raise UnsupportedError(f"there is no exact program of {name} to prove; certify says what is measured")
@@ -176,3 +265,40 @@ def exact_program(problem: Any, levels: Exactly | None = None) -> ExactDual:
         for group in svm.groups
     )  # fmt: skip
     return ExactDual(svm.sign, level, upper, curvature, groups, svm.n, svm.rows, svm.mix, record.unit, behind)
+
+
+def verified_of_classes(problem: Any, result: JointResult, tol: float | None = None) -> Proof:
+    """As `verified`, of a machine of several classes. Raises ParameterTypeError, DataError, UnsupportedError."""
+    if not isinstance(result, JointResult):
+        raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
+    check_point(problem, result)
+    alpha = problem.samples.taking_part(result.alpha)
+    program, space = stated_of_classes(problem), ClassesSpace(_space(problem), alpha.shape[1])
+    held, record = numbers_of_classes(problem, result), {"stated": partial(recorded, problem, result)}
+    title = title_of(problem, result)
+    proof = prove(Asked(program, space, held, alpha.ravel(), result.gap, tol, title, record, feasible_of_classes))
+    return replace(proof, alpha=proof.alpha.reshape(alpha.shape))
+
+
+def _space(problem: Any) -> Space:
+    """The samples in feature space. Here a map of features is a kernel like others, and known by its matrix."""
+    if isinstance(problem.kernel, FeatureMap):
+        return matrix_space(problem.space.gram.dense())
+    return space_of(problem)
+
+
+def stated_of_classes(problem: Any) -> ExactDual:
+    """The exact program of a machine of several classes, of which there is one for both machines."""
+    label, C, weight = map(problem.samples.taking_part, (problem.label, problem.C, problem.sample_weight))
+    return of_classes(label, len(problem.classes), C, weight, problem.shared, problem.intercept)
+
+
+def numbers_of_classes(problem: Any, result: JointResult) -> Primal:
+    """w or the coefficients of every class, and b, as a user has them. Raises DataError."""
+    if problem.intercept is None and result.b.any():
+        raise DataError(f"{problem.title} has no intercepts, and the result has b = {result.b.tolist()}")
+    b = enumerate(result.b.tolist() if problem.intercept else ())
+    multipliers = {f"b_{c}": Fraction(value) for c, value in b if np.isfinite(value)}
+    if result.model.w is not None:
+        return Primal(result.model.w, None, multipliers)
+    return Primal(None, problem.samples.taking_part(result.coef), multipliers)

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import sum_of
+from qpsvm.base.arrays.exactly import above, sum_of
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.bounds.proof.infeasible import constraints
-from qpsvm.bounds.proof.infeasible import hulls as meeting
-from qpsvm.bounds.proof.infeasible.constraints import Rows, balance
+from qpsvm.bounds.proof.infeasible import claims
+from qpsvm.bounds.proof.infeasible.cancelling import cancel, decided, with_ones, without_factors
+from qpsvm.bounds.proof.infeasible.claims import Apart, Combination, Rows, balance, combination, meeting
 from qpsvm.bounds.proof.infeasible.coordinates import columns_of, coordinates
-from qpsvm.bounds.proof.infeasible.hulls import Apart, Meeting, compared
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.machines.exact.constraints import by_matrix, own_value, points_of
-from qpsvm.machines.exact.program import exact_program, space_of
-from qpsvm.machines.exact.record import recorded
+from qpsvm.machines.exact.program import exact_program, recorded, space_of
 from qpsvm.machines.infeasible.separability import shared_sample
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 
 __all__ = ["balance", "excluded", "hulls", "imbalance", "kept_by_none", "meet"]
 
-#: Numbers of X up to which all samples are looked at.
-LOOKED_AT = 1e5
+#: Numbers of X up to which all samples are looked at, and coordinates in which they are.
+LOOKED_AT, MOST_COORDINATES = 1e5, 40
 #: Coordinates in which points cancel where they do in feature space, and only there: what of them separates classes.
 SPANNING = {
     "features": "a rational combination of the monomials", "gram": "a rational combination of kernel functions",
@@ -39,42 +37,83 @@ SPANNING = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class _Meeting:
+    """What is known of two classes: λ = (u, v)/2 of some samples, those of the error where nothing was found."""
+
+    found: Combination | Apart | None
+    chosen: IntArray
+    halves: list[Fraction]
+    point: str
+    assumptions: tuple[str, ...]
+
+    def by_number(self, problem: Any, sign: float) -> dict[int, Fraction]:
+        """The weights of one class that are not 0, by the numbers of samples; they sum to 1."""
+        labels, numbers = problem.labels[self.chosen].tolist(), problem.rows[self.chosen].tolist()
+        every = zip(labels, numbers, self.halves, strict=True)
+        return {number: 2 * half for label, number, half in every if label == sign and half}
+
+
+def _meeting(problem: Any, weights: FloatArray, exactly: bool) -> _Meeting:
+    """Whether two classes meet: by weights near some floats, (n,), or else by what all samples say."""
+    chosen = np.flatnonzero(weights > 0.0)
+    matrix, signs = _matrix_only(problem), problem.labels[chosen]
+    rows, assumed = _rows(problem, chosen, list(map(str, chosen)), matrix)
+    given = [Fraction(value) for value in weights[chosen].tolist()]
+    sums = {sign: sum(w for w, s in zip(given, signs, strict=True) if s == sign) for sign in (1.0, -1.0)}
+    halves = [w / sums[s] / 2 for w, s in zip(given, signs, strict=True)]
+    point = "Σ u_i φ(x_i) = Σ v_j φ(x_j)"
+    if rows.points is not None and rows.points.kind == "matrix":
+        point = "Σ u_i f(x_i) = Σ v_j f(x_j) of every f(x) = Σ a_i K(x_i, x) + b,"
+    found: Combination | Apart | None = combination(rows, np.array([float(half) for half in halves]), exactly)
+    if isinstance(found, Combination) and found.share:  # of weights that add up to ½ in each class
+        off = (Fraction(found.share) * a + abs(a - half) for a, half in zip(found.weights, halves, strict=True))
+        found = replace(found, share=above(max(each / half for each, half in zip(off, halves, strict=True))))
+    elif found is None and isinstance(found := _decided(problem, weights), Combination):
+        chosen = np.arange(len(weights))
+    if isinstance(found, Combination) and not found.share:
+        halves = found.weights
+    return _Meeting(found, chosen, halves, point, assumed)
+
+
 def meet(problem: Any, weights: FloatArray) -> Mapping[int, Fraction] | bool | None:
-    """Whether the hulls of the classes meet: as `hulls.meet`."""
-    return meeting.meet(_asked(problem, weights))
+    """Whether the hulls of the classes meet, by what takes least time; None where that is not known.
+
+    Where they do by other weights than those asked about, (n,), these by the numbers of samples.
+    """
+    known = _meeting(problem, weights, exactly=False)
+    if not isinstance(known.found, Combination):
+        return None if known.found is None else False
+    return bool(known.found.share) or known.by_number(problem, 1.0) | known.by_number(problem, -1.0)
 
 
 def hulls(problem: Any, weights: FloatArray) -> Proof:
-    """What is proven of two classes, with samples that have weights, (n,).
-
-    Raises UnsupportedError.
-    """
+    """What is proven of two classes, with samples that have weights, (n,). Raises UnsupportedError."""
     if not problem.comm.serial:
         raise UnsupportedError("a proof needs all samples in one process: solve the problem in one")
-    proof = meeting.meeting(_asked(problem, weights))
+    known = _meeting(problem, weights, exactly=True)
+    u, v = (known.by_number(problem, sign) for sign in (1.0, -1.0))
+    proof = meeting(problem.title, (u, v), _named(problem.samples)[::-1], known.point, known.found, known.assumptions)
     return replace(proof, record={**proof.record, "stated": partial(recorded, problem)})
 
 
 def kept_by_none(problem: Any, weights: Mapping[str, float]) -> bool:
     """Whether it is proven that no (w, b) keeps rows with weights, by name."""
     try:
-        return constraints.kept_by_none(*_excluding(problem, weights))
+        return combination(*_excluding(problem, weights)) is not None
     except UnsupportedError:
         return False
 
 
 def excluded(problem: Any, weights: Mapping[str, float]) -> Proof:
-    """What is proven of rows with weights, by name.
-
-    Raises UnsupportedError.
-    """
-    return constraints.excluded(problem.title, *_excluding(problem, weights))
+    """What is proven of rows with weights, by name. Raises UnsupportedError."""
+    return claims.excluded(problem.title, *_excluding(problem, weights))
 
 
 def imbalance(nu: float, samples: Any) -> Proof:
     """What is proven of a ν for two classes of samples."""
-    above, below = (sum_of(samples.weight[samples.target * side > 0]) for side in (1, -1))
-    return balance(nu, above, below, _named(samples))
+    more, less = (sum_of(samples.weight[samples.target * side > 0]) for side in (1, -1))
+    return balance(nu, more, less, _named(samples))
 
 
 def _named(samples: Any) -> tuple[str, str]:
@@ -83,22 +122,8 @@ def _named(samples: Any) -> tuple[str, str]:
     return shown(first), shown(second)
 
 
-def _asked(problem: Any, weights: FloatArray) -> Meeting:
-    """The question whether two classes meet, and the samples with weights."""
-    chosen = np.flatnonzero(weights > 0.0)
-    signs, numbers = problem.labels[chosen].astype(int).tolist(), problem.rows[chosen].tolist()
-    rows, assumed = _rows(problem, chosen, list(map(str, numbers)), _matrix_only(problem))
-    return Meeting(
-        problem.title, rows, signs, weights[chosen], numbers, _named(problem.samples),
-        partial(_decided, problem, weights), (problem.labels.tolist(), problem.rows.tolist()), assumed,
-    )  # fmt: skip
-
-
 def _excluding(problem: Any, weights: Mapping[str, float]) -> tuple[Rows, FloatArray]:
-    """The rows with weights, and these; a margin row is called "margin[i]".
-
-    Raises UnsupportedError.
-    """
+    """The rows with weights, and these; a margin row is called "margin[i]". Raises UnsupportedError."""
     kernel: Kernel = problem.kernel
     if problem.psd != "raise" and not kernel.is_psd:
         raise UnsupportedError(f"no proof for the kernel {kernel} with psd={problem.psd!r}, which makes another of it")
@@ -140,8 +165,8 @@ def _matrix_only(problem: Any) -> bool:
     return not isinstance(problem.kernel, (Linear, FeatureMap)) and by_matrix(problem)
 
 
-def _decided(problem: Any, beta: FloatArray) -> list[Fraction] | Apart | None:
-    """Whether the classes meet, by other means than the weights of the error: exactly, or why they do not."""
+def _decided(problem: Any, weights: FloatArray) -> Combination | Apart | None:
+    """Whether the classes meet, asked of all samples: exactly, or why they do not; None where that takes long."""
     X, n = problem.samples.taken, len(problem.labels)
     if isinstance(problem.kernel, RBF) and not isinstance(X, RowSource):
         return None if shared_sample(X, problem.labels) else Apart([], (
@@ -154,15 +179,19 @@ def _decided(problem: Any, beta: FloatArray) -> list[Fraction] | Apart | None:
         return None
     kernel, points, _ = _points(problem, np.arange(n), matrix)
     known = coordinates(kernel, points)
-    if known is None or known.kind not in SPANNING:
+    if known is None or known.kind not in SPANNING or known.whole.size > LOOKED_AT:
         return None
-    signs = problem.labels.astype(np.int64)
-    found = compared(known.whole * signs.astype(object), signs, np.abs(beta))
-    if not isinstance(found, Apart):
-        return found
+    signs = problem.labels.astype(np.int64).astype(object)
+    reduced, divisors = without_factors(known.whole * signs)
+    found = decided(with_ones(np.vstack([reduced, signs])), weights) if len(divisors) <= MOST_COORDINATES else None
+    if found is None:
+        return None
+    if found.weights:
+        met = cancel(np.vstack([known.whole * signs, signs]), found.weights)
+        return Combination(found.weights, Fraction(-1)) if met else None
     if not isinstance(kernel, Linear):
         return Apart([], SPANNING[known.kind])
-    w = [Fraction(0)] * points.shape[1]
-    for place, exponent, value in zip(columns_of(points).tolist(), known.exponents, found.w, strict=True):
-        w[place] = value / Fraction(2) ** exponent
+    w, own = [Fraction(0)] * points.shape[1], iter(found.against[1:])
+    for place, exponent, divisor in zip(columns_of(points).tolist(), known.exponents, divisors, strict=True):
+        w[place] = Fraction(next(own), divisor) / Fraction(2) ** exponent if divisor else Fraction(0)
     return Apart(w)

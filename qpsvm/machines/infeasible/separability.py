@@ -7,6 +7,17 @@
              that w puts on the wrong side of its margin, until there are none
 
 Of very many rows only those that matter are looked at, by (SEP.2).
+
+The nearest points of two convex hulls, by an interior-point method: exact to rounding, and linear in the rows.
+
+    (NEAR.1)  minimise ½‖w‖²  over u, v ≥ 0  subject to  1ᵀu = 1, 1ᵀv = 1,  w = Σ u_i z_i − Σ v_j z_j
+    (NEAR.2)  for every w and all such u, v:  (min₊ wᵀz − max₋ wᵀz) / ‖w‖  ≤  distance  ≤  ‖Σ u_i z_i − Σ v_j z_j‖
+    (NEAR.3)  x = (u, v), D the rows y_i z_i, E the classes (n, 2):  Dw − Eλ = s ≥ 0,  Dᵀx = w,  Eᵀx = 1,  x_i s_i = 0
+    (NEAR.4)  a step, with θ = x/s and B = (D, −E):  (diag(1, …, 1, 0, 0) + BᵀΘB) (dw, dλ) = …,  r + 2 unknowns
+
+Both bounds of (NEAR.2) hold for any w, u, v, so whatever the iteration does, what it says of the distance is proven up
+to the rounding of these sums. Where the hulls meet, w and s go to 0 together and x to the middle of the solutions.
+Source: Mehrotra, *On the implementation of a primal-dual interior point method*, SIAM J. Optimization 2 (1992).
 """
 
 from __future__ import annotations
@@ -18,11 +29,152 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
-from qpsvm.machines.infeasible.nearest_points import nearest_points
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
+
+#: Iterations at most; about 15 decide where the hulls are apart or overlap, 40 where they touch to rounding.
+ITERATIONS = 100
+#: Iterations without better bounds, after which rounding is all that moves the point.
+STALLED = 6
+#: Bounds that agree to this are the distance; a distance below this share of the largest norm is none.
+AGREED, NOTHING = 1e-9, 1e-14
+#: Share of the way to the boundary that a step may go.
+STEP = 0.995
+#: Solves with the residual of a step, which takes the rounding of the factorisation away.
+REFINEMENTS = 2
+#: Added to the unit diagonal of (NEAR.4), where rounding made it singular.
+RIDGE = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class NearestPoints:
+    """What is known of the distance of the hulls.
+
+    x (n,): Convex weights within each class.
+    upper, lower: (NEAR.2) in units of the coordinates; a positive `lower` means that the hulls are apart.
+    w (r,): That of the lower bound.
+    stopped or None: Why the run was stopped before it ended.
+    """
+
+    x: FloatArray
+    upper: float
+    lower: float
+    w: FloatArray
+    stopped: str | None = None
+
+
+def nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str | None]) -> NearestPoints:
+    """Solve (NEAR.1). Shapes: Z (n, r), y (n,)."""
+    E = np.column_stack([y > 0, y < 0]).astype(np.float64)
+    size = float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max()))
+    uniform: FloatArray = E @ (1.0 / E.sum(axis=0))
+    if size == 0.0:
+        return NearestPoints(uniform, 0.0, 0.0, np.zeros(Z.shape[1]))
+    iterate = _Iterate(y[:, None] * Z / size, E, uniform)
+    best = NearestPoints(uniform, *iterate.bounds(uniform), iterate.w)
+    idle = 0
+    for _ in range(ITERATIONS):
+        why = stopped()
+        if why or not iterate.step():
+            best = replace(best, stopped=why)
+            break
+        x = iterate.normalised()
+        upper, lower = iterate.bounds(x)
+        idle += 1
+        if upper < best.upper:
+            best, idle = replace(best, x=x, upper=upper), 0
+        if lower > best.lower:
+            best, idle = replace(best, lower=lower, w=iterate.w), 0
+        if best.upper <= NOTHING or best.upper - best.lower <= AGREED * best.upper or idle >= STALLED:
+            break
+    return replace(best, upper=size * best.upper, lower=size * best.lower)
+
+
+class _Iterate:
+    """x, s (n,), w (r,) and λ (2,) of (NEAR.3), with s = Dw − Eλ from the start."""
+
+    def __init__(self, D: FloatArray, E: FloatArray, x: FloatArray) -> None:
+        self.D, self.E, self.B = D, E, np.hstack([D, -E])
+        self.x, self.w = x, D.T @ x
+        values = D @ self.w
+        inside = 0.1  # of the size of the coordinates, squared: neither near the boundary nor far from it
+        self.lam: FloatArray = np.array([values[column > 0].min() for column in E.T]) - inside
+        self.s: FloatArray = values - E @ self.lam
+
+    def normalised(self) -> FloatArray:
+        """x with weights that sum to 1 in each class."""
+        out: FloatArray = self.x / (self.E @ (self.E.T @ self.x))
+        return out
+
+    def bounds(self, x: FloatArray) -> tuple[float, float]:
+        """(NEAR.2): the upper bound at x, the lower one at w."""
+        values, length = self.D @ self.w, float(np.linalg.norm(self.w))
+        lower = sum(float(values[column > 0].min()) for column in self.E.T)
+        return float(np.linalg.norm(self.D.T @ x)), lower / length if length > 0 else -np.inf
+
+    def step(self) -> bool:
+        """Predictor and corrector; False where (NEAR.4) cannot be factorised or solved any more."""
+        x, s = self.x, self.s
+        system = self._factorised(x / s)
+        if system is None:
+            return False
+        factor, scale = system
+        dx, ds, *_ = self._direction(factor, scale, -x * s)
+        length = min(_length(x, dx), _length(s, ds))
+        mean = float(x @ s) / len(x)
+        centring = (float((x + length * dx) @ (s + length * ds)) / len(x) / mean) ** 3
+        dx, ds, dw, dlam = self._direction(factor, scale, centring * mean - x * s - dx * ds)
+        if not all(np.isfinite(part).all() for part in (dx, ds, dw, dlam)):
+            return False
+        length = min(1.0, STEP * min(_length(x, dx), _length(s, ds)))
+        self.x, self.s = x + length * dx, s + length * ds
+        self.w, self.lam = self.w + length * dw, self.lam + length * dlam
+        return bool((self.x > 0).all() and (self.s > 0).all())
+
+    def _factorised(self, theta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """The Cholesky factor of (NEAR.4), scaled to a unit diagonal, and the scale: (r + 2, r + 2) and (r + 2,)."""
+        half = np.sqrt(theta)[:, None] * self.B
+        M = half.T @ half
+        r = len(self.w)
+        M[np.arange(r), np.arange(r)] += 1.0
+        scale = 1.0 / np.sqrt(M.diagonal())
+        M *= scale
+        M *= scale[:, None]
+        for ridge in (0.0, RIDGE, 100.0 * RIDGE):
+            M[np.diag_indices_from(M)] += ridge
+            factor, info = lapack.dpotrf(M, lower=0, clean=0)
+            if info == 0:
+                return factor, scale
+        return None
+
+    def _direction(
+        self, factor: FloatArray, scale: FloatArray, target: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """dx, ds, dw, dλ with s dx + x ds = target, and the residuals of (NEAR.3) taken away."""
+        D, E, B, x, s, r = self.D, self.E, self.B, self.x, self.s, len(self.w)
+        theta = x / s
+        residual = np.concatenate([D.T @ x - self.w, 1.0 - E.T @ x])
+        right = target / x - (D @ self.w - E @ self.lam - s)
+        q, dx = np.zeros(r + 2), theta * right
+        for _ in range(1 + REFINEMENTS):
+            missing = B.T @ dx + residual
+            missing[:r] -= q[:r]
+            change = scale * lapack.dpotrs(factor, scale * missing, lower=0)[0]
+            q = q + change
+            dx = dx - theta * (B @ change)
+        ds: FloatArray = (target - s * dx) / x
+        return dx, ds, q[:r], q[r:]
+
+
+def _length(v: FloatArray, dv: FloatArray) -> float:
+    """The largest step, up to 1, that keeps v + step·dv ≥ 0."""
+    falling = dv < 0
+    return min(1.0, float((-v[falling] / dv[falling]).min())) if falling.any() else 1.0
+
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
 MEETING = 1e-8
@@ -32,12 +184,8 @@ APART = 0.1
 NEARLY = 100.0
 #: Squared norms that centring brings down to this share of what they were are rounding.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
-#: Entries of rows that are compared at a time.
-KEYED = 1_000_000
 #: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
 WHOLE_ROWS, FEWEST_ADDED = 1500, 200
-#: Entries of sparse rows that are centred at a time: 80 MB.
-DENSE_ENTRIES = 10_000_000
 #: A margin over all rows that is this share of the margin over S is as good; and how often S may grow.
 AS_GOOD, ROUNDS = 1.0 - 1e-6, 100
 
@@ -88,7 +236,7 @@ def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
 
 def _keys(X: Matrix) -> Iterator[bytes]:
     """For each row the bytes of its numbers, the same for 0 and −0, of sparse rows with their places."""
-    step = max(KEYED // max(X.shape[1], 1), 1)
+    step = max(BLOCK_NUMBERS // max(X.shape[1], 1), 1)
     for start in range(0, X.shape[0], step):
         if not sp.issparse(X):
             yield from (row.tobytes() for row in X[start : start + step] + 0.0)
@@ -173,7 +321,7 @@ def _coordinates(space: FeatureSpace, rows: IntArray, finest: bool = False) -> F
     """Explicit coordinates of some rows, centred, in as few dimensions as they span: (s, r)."""
     if space.is_linear and space.rows.d <= len(rows):
         Z = as_dense(space.rows.take(rows))
-    elif space.is_linear and space.samples.is_sparse and space.rows.d * len(rows) <= DENSE_ENTRIES:
+    elif space.is_linear and space.samples.is_sparse and space.rows.d * len(rows) <= BLOCK_NUMBERS:
         part = as_dense(space.rows.take(rows))
         part -= part.mean(axis=0)
         Z = pivoted_cholesky(part @ part.T, finest)
@@ -217,7 +365,7 @@ def _measured(space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: fl
 def _by_parts(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Σβ_i (x_i − x̄), (d,), and ‖x_i − x̄‖², (n,), of sparse rows that are centred some at a time."""
     mean, squares = space.samples.means(), np.zeros(space.n)
-    w, step = np.zeros(len(mean)), max(DENSE_ENTRIES // (10 * len(mean)), 1)
+    w, step = np.zeros(len(mean)), max(BLOCK_NUMBERS // (10 * len(mean)), 1)
     for i in range(0, space.n, step):
         part = as_dense(space.samples.take(slice(i, i + step))) - mean
         squares[i : i + step] = np.einsum("ij,ij->i", part, part)

@@ -85,10 +85,7 @@ def qp_with_rows(problem: Any, form: Form, textbook: bool) -> QP:
 
 
 def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool, letters: Mapping[str, str]) -> QP:
-    """A primal with the rows behind its margin rows.
-
-    Shapes: g (p, r).
-    """
+    """A primal with the rows behind its margin rows. Shapes: g (p, r)."""
     assert qp.G is not None
     assert qp.h is not None
     p, b = rows.p, letters.get("b", "b")

@@ -30,6 +30,7 @@ from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import AbsentError, DataError, ParameterError, UnsupportedError
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource, Stacked, as_row_source
 from qpsvm.program.svm_dual import Group, SVMDual, Users
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -40,8 +41,6 @@ from qpsvm.space.operators import Diagonal, Operator
 MOST_POINTS = 2000
 #: Below this share of what it would be without cancellation, the length of a row of values is rounding.
 NO_LENGTH = 1e-7
-#: Numbers up to which rows are compared with each other.
-COMPARED = 10_000_000
 #: The largest power of two that a row is multiplied or divided by.
 LARGEST_EXPONENT = 300
 #: Bits of the largest share of a group's covariance: so many rows can be added up without rounding besides.
@@ -222,7 +221,7 @@ class UserRows:
     def opposite(self) -> IntArray:
         """Pairs of rows that are the same with both sides turned, and do not exclude each other: (k, 2)."""
         rows = self.Z if self.mix is None else self.mix
-        if self.p * rows.shape[1] > COMPARED:
+        if self.p * rows.shape[1] > BLOCK_NUMBERS:
             return np.zeros((0, 2), dtype=np.intp)
         whole = np.column_stack([as_dense(rows), self.c]) + 0.0  # no −0
         places: dict[bytes, list[int]] = {}
@@ -269,10 +268,7 @@ def _beside(formula: str) -> str:
 
 
 def as_list(constraints: Any) -> tuple[Rows, ...]:
-    """What `constraints=` was given as a tuple.
-
-    Raises ParameterError.
-    """
+    """What `constraints=` was given as a tuple. Raises ParameterError."""
     items = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for item in items:
         if not isinstance(item, Rows):

@@ -22,10 +22,7 @@ def check_pair(problem: Problem, result: SVMResult) -> None:
 
 
 def check_joint_pair(problem: JointProblem, result: object) -> None:
-    """The same of a machine of several classes.
-
-    Raises ParameterTypeError, DataError.
-    """
+    """The same of a machine of several classes. Raises ParameterTypeError, DataError."""
     if not isinstance(result, JointResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {type(result).__name__}")
     check_point(problem, result)

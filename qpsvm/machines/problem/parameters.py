@@ -118,20 +118,14 @@ def penalty_in_words(C: FloatArray) -> str:
 
 
 def one_of(value: Any, name: str, known: tuple[Any, ...]) -> Any:
-    """Check a parameter that is one of a few words, or None where that is among them.
-
-    Raises UnknownOptionError.
-    """
+    """Check a parameter that is one of a few words, or None where that is among them. Raises UnknownOptionError."""
     if not (value is None or isinstance(value, str)) or value not in known:
         raise UnknownOptionError(f"unknown {name} {shown(value)}; {nearest(value, known)}")
     return value
 
 
 def check_form(form: str) -> Form:
-    """Check the name of a form.
-
-    Raises UnknownOptionError.
-    """
+    """Check the name of a form. Raises UnknownOptionError."""
     found: Form = one_of(form, "form", FORMS)
     return found
 
@@ -168,7 +162,7 @@ def as_share(nu: float, name: str = "nu", feasible: bool = False) -> float:
 
 
 def _proof_of_share(nu: float, feasible: bool) -> Proof:
-    from qpsvm.bounds.proof.infeasible.constraints import share  # proofs are loaded when somebody asks for one
+    from qpsvm.bounds.proof.infeasible.claims import share  # proofs are loaded when somebody asks for one
 
     return share(nu, feasible)
 
@@ -202,10 +196,7 @@ HYPERPARAMETERS = {
 
 
 def checked(name: str, value: Any, samples: Samples) -> Any:
-    """A machine's own parameter as it is kept.
-
-    Raises ParameterError, ParameterTypeError, UnknownOptionError.
-    """
+    """A machine's own parameter as it is kept. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
     if name == "C":
         return prices(value, samples)
     return HYPERPARAMETERS[name].check(value, name) if name in HYPERPARAMETERS else value  # one of a user's machine

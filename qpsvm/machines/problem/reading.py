@@ -385,10 +385,7 @@ def _model(problem: Any, certificate: Certificate) -> Model:
 
 
 def check_result(samples: Samples, result: SVMResult) -> None:
-    """That a result is over the samples of a problem.
-
-    Raises ParameterTypeError, DataError.
-    """
+    """That a result is over the samples of a problem. Raises ParameterTypeError, DataError."""
     if not isinstance(result, SVMResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
     if len(result.coef) != samples.n:

@@ -123,10 +123,7 @@ def restricted(problem: Any, rows: IntArray) -> Any:
 
 
 def _check_own(problem: Any) -> None:
-    """That a machine has no number of each sample but those that it names.
-
-    Raises UnsupportedError.
-    """
+    """That a machine has no number of each sample but those that it names. Raises UnsupportedError."""
     kept = vars(bare(problem)).items()
     stray = [name for name, value in kept if _one_each(value, problem.n) and name not in ("X", *problem.own)]
     if stray:
@@ -156,10 +153,7 @@ class Outline:
 
 
 def outlined(problem: Any) -> Outline:
-    """The outline of a machine.
-
-    Raises UnsupportedError.
-    """
+    """The outline of a machine. Raises UnsupportedError."""
     _check_own(problem)
     each = frozenset(name for name in problem.own if _one_each(getattr(problem, name), problem.n))
     for name in each:

@@ -123,10 +123,7 @@ class Found:
 
 
 def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> Together | None:
-    """Solve all machines.
-
-    Raises QPSVMError.
-    """
+    """Solve all machines. Raises QPSVMError."""
     deadline = None if time_limit is None else monotonic() + time_limit
     stack, upper = _stated(split)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is not certified
@@ -173,10 +170,7 @@ def _trusted(space: FeatureSpace) -> bool:
 
 
 def _stated(split: Split) -> tuple[Stack, FloatArray]:
-    """The rows of all machines with their bounds; and those of LIBSVM, (r,) over `Split.order`.
-
-    Raises QPSVMError.
-    """
+    """The rows of all machines with their bounds; and those of LIBSVM, (r,) over `Split.order`. Raises QPSVMError."""
     weight = split.weight[split.order]
     if split.machine == "CSVM":
         C = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))

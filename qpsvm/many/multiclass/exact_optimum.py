@@ -55,10 +55,7 @@ class Settled:
 def settle(
     values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray, nu: float | None = None
 ) -> Settled | None:
-    """The optimum by (SETTLE.1) to (SETTLE.3), or None.
-
-    Shapes: y, upper, alpha (m,).
-    """
+    """The optimum by (SETTLE.1) to (SETTLE.3), or None. Shapes: y, upper, alpha (m,)."""
     full = alpha >= upper
     free = (alpha > 0.0) & ~full
     bounded = upper * y

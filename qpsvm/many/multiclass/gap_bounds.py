@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, lengths_above, total
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma, lengths_above, total
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.gap_bounds import FEW, NEXT_TO_NOTHING
+from qpsvm.bounds.gap_bounds import NEXT_TO_NOTHING
 from qpsvm.bounds.screening import row_radii
 from qpsvm.many.multiclass.stack import Stack
 from qpsvm.program.losses import gap_term, loss

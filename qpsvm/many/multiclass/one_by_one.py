@@ -33,10 +33,7 @@ NOISE = float(np.finfo(np.float64).eps)
 def solve_each(
     split: Split, starts: Sequence[FloatArray | None], n_jobs: int | None, options: Mapping[str, Any]
 ) -> Together:
-    """Solve the machines one by one.
-
-    Shapes: starts (n,) or None.
-    """
+    """Solve the machines one by one. Shapes: starts (n,) or None."""
     problems = [split.problem(p) for p in range(len(split.pairs))]
     P = len(problems)
     verbose = P > 1 and bool(options.get("verbose"))  # then a bar says how far it is, in place of every solve

@@ -238,10 +238,7 @@ def split(
     intercept: str | None,
     constraints: Any,
 ) -> Split:
-    """The binary machines of some samples.
-
-    Raises DataError, ParameterError.
-    """
+    """The binary machines of some samples. Raises DataError, ParameterError."""
     codes, labels = np.asarray(codes), np.asarray(labels)
     n, k = X.shape[0], len(labels)
     if k < 2:

@@ -41,10 +41,7 @@ STEPS, HALVINGS = 40, 20
 
 
 def newton(Z: FloatArray, y: FloatArray, weight: FloatArray, penalty: FloatArray) -> tuple[FloatArray, int] | None:
-    """v of (SQNEWTON.2) and the number of steps, or None.
-
-    Shapes: Z (m, d), y, weight (m,), penalty (d,).
-    """
+    """v of (SQNEWTON.2) and the number of steps, or None. Shapes: Z (m, d), y, weight (m,), penalty (d,)."""
     v = np.zeros(Z.shape[1])
     t = np.ones(len(y))
     short, value = t > 0.0, _value(v, t, weight, penalty)
@@ -96,10 +93,7 @@ def solves_squared(split: Split, options: Mapping[str, Any]) -> bool:
 
 
 def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> Together:
-    """Solve all machines.
-
-    Raises QPSVMError.
-    """
+    """Solve all machines. Raises QPSVMError."""
     deadline = None if time_limit is None else monotonic() + time_limit
     as_intercept(split.intercept)
     C = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))

@@ -220,10 +220,7 @@ def mehrotra(
     time_limit: float | None = None,
     verbose: bool = False,
 ) -> InteriorPoint:
-    """Solve (IPM.4).
-
-    Shapes: P (n, n), q (n,), A (p, n) or None, lb, ub (n,) or None. Raises ParameterError.
-    """
+    """Solve (IPM.4). Shapes: P (n, n), q (n,), A (p, n) or None, lb, ub (n,) or None. Raises ParameterError."""
     budget = Budget(max_iter, time_limit, verbose)
     n = len(q)
     rows, right = dense_rows(A, b, n)

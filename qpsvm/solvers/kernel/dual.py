@@ -37,6 +37,7 @@ Where there is no kink, LIBSVM's loop and others count from the end that is 0, o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -266,6 +267,12 @@ class KernelDual(Loss):
                 return self.filled(self.level)
         return found
 
+    def even(self) -> FloatArray:
+        """Every entry at the same share of its interval, as the sums ask for, where one end of that is 0: (n,)."""
+        plus, minus = (self.total - self.outside, 0.0) if self.mass is None else self.sums
+        shares = [goal / (float(np.add.reduce(end)) or 1.0) for goal, end in ((plus, self.high), (minus, self.low))]
+        return shares[0] * self.high + shares[1] * self.low
+
     def filled(self, score: FloatArray) -> FloatArray:
         """The highest scores at their upper end, the lowest ones at their lower end, as far as the sums go: (n,)."""
         plus, minus = (self.total - self.outside, 0.0) if self.mass is None else self.sums
@@ -283,28 +290,41 @@ class KernelDual(Loss):
             return self.point(zero, zero)
         return self.at_edges(self.balanced(zero), zero, Edges(0.0), np.inf, 0.0)
 
-    def point(self, beta: FloatArray, u: FloatArray) -> DualPoint:
-        """Measure a feasible β with its u = Kβ, both (n,)."""
-        edges = self.edges(u)
-        given = self.with_tube(edges)
-        difference = given.mismatch(beta, given.level - u - edges.b)  # (KDUAL.3)
-        if self.mass is not None and self.kinked:  # (KDUAL.8)
-            difference += edges.tube * max(self.mass - self.outside_mass - float(np.abs(beta).sum()), 0.0)
-        value = self.worth(beta) - 0.5 * float(beta @ u)
+    def point(self, beta: FloatArray, u: FloatArray, edges: Edges | None = None) -> DualPoint:
+        """Measure a feasible β with its u = Kβ, both (n,), at the best edges or at some that are known."""
+        edges = edges or self.edges(u)
+        r = self.level - u
+        r -= edges.b
+        sided = self._sided(beta, r, edges.tube)
+        value = float(self.level @ beta) - 0.5 * float(beta @ u)
+        if self.kinked:
+            size, width = np.abs(beta), self.tube + edges.tube
+            inner = np.minimum(np.maximum(r, -width), width)
+            beyond = r - inner
+            difference = float(np.add.reduce(width * size - inner * beta))
+            value -= float(np.add.reduce(self.tube * size))
+            if self.mass is not None:  # (KDUAL.8)
+                difference += edges.tube * max(self.mass - self.outside_mass - float(np.add.reduce(size)), 0.0)
+        else:
+            difference, beyond = 0.0, sided[0]
+        difference += float((np.where(beyond > 0.0, self.high, self.low) - beta) @ beyond)  # (KDUAL.3)
         scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
-        return self.at_edges(beta, u, edges, float(gap) if np.isfinite(gap) else np.inf, scale)
+        return DualPoint(beta, u, edges.b, gap if math.isfinite(gap) else np.inf, scale, *sided, edges.tube)
 
     def at_edges(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
         """The point with an intercept, a gap and a scale that are known."""
-        r = self.level - u
-        r -= edges.b
+        sided = self._sided(beta, self.level - u - edges.b, edges.tube)
+        return DualPoint(beta, u, edges.b, gap, scale, *sided, edges.tube)
+
+    def _sided(self, beta: FloatArray, r: FloatArray, tube: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The reduced gradient, and as far as β may go on its side, for β and r of (KDUAL.2): (n,) each."""
         if not self.kinked:
-            r = r - self.sign * edges.tube if edges.tube else r
-            return DualPoint(beta, u, edges.b, gap, scale, r, self.low, self.high, edges.tube)
+            return r - self.sign * tube if tube else r, self.low, self.high
         side = _sides(beta, r)
-        low, high = np.where(side > 0.0, 0.0, self.low), np.where(side > 0.0, self.high, 0.0)
-        return DualPoint(beta, u, edges.b, gap, scale, r - side * (self.tube + edges.tube), low, high, edges.tube)
+        plus = side > 0.0
+        low, high = np.where(plus, 0.0, self.low), np.where(plus, self.high, 0.0)
+        return r - side * (self.tube + tube), low, high
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,7 +58,16 @@ from qpsvm.solvers.kernel.initial_sets import (
 from qpsvm.solvers.kernel.loop import Samples, by_itself
 from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, stalled_prices
-from qpsvm.solvers.kernel.newton_step import EXACT_ROWS, most_moving, moving_rows, newton_polish, product, unbounded
+from qpsvm.solvers.kernel.newton_step import (
+    EXACT_ROWS,
+    ROUNDED_GAP,
+    bordered_point,
+    most_moving,
+    moving_rows,
+    newton_polish,
+    product,
+    unbounded,
+)
 from qpsvm.solvers.kernel.nystrom import Estimate, nystrom_estimate
 from qpsvm.solvers.kernel.working_set import LARGEST, LOOP_TOL, STEPS, Plan, Stage, WorkingSet, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
@@ -275,10 +284,29 @@ class Engines:
     def _gram(self) -> None:
         """The whole Gram matrix in double precision, which is kept."""
         plan = Plan(GRAM.stages[:1]) if self.brief else GRAM
-        rows, zero = np.arange(self.problem.n), np.zeros(self.problem.n)
-        beta = unbounded(self.blocks.all(), self.problem)
+        K, problem = self.blocks.all(), self.problem
+        beta = unbounded(K, problem)
+        if beta is None and problem.n <= EXACT_ROWS:
+            beta = self._few_rows(K, plan.stages[0].tolerance)
+            if beta is None:
+                return
+        rows, zero = np.arange(problem.n), np.zeros(problem.n)
         initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)
         self.keep("gram", self._solve_from(initial, plan))
+
+    def _few_rows(self, K: FloatArray, tolerance: float) -> FloatArray | None:
+        """The point of the split that the loop finds, which is kept; the β to go on from, where it is not exact.
+
+        Where it is good, but not to rounding, Newton steps go on from it.
+        """
+        problem, effort = self.problem, self.effort
+        beta = effort.loop(problem, K, tolerance).beta
+        point = None if effort.over() else bordered_point(K, problem, beta)
+        if point is None or not point.gap <= self.target:
+            return beta
+        effort.newton_steps += 1
+        self.keep("gram", point)
+        return None if point.gap <= ROUNDED_GAP else point.beta
 
     def _solve_from(self, initial: InitialSet, plan: Plan) -> DualPoint | None:
         return solve_from(self.blocks, self.problem, initial, plan, self.target, self.effort)

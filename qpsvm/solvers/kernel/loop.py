@@ -105,16 +105,19 @@ def _beginning(problem: KernelDual, data: NDArray[Any] | Samples, start: FloatAr
     """A feasible point: the start; 0; or (KLOOP.4). (n,)."""
     if start is not None:
         return problem.balanced(start)
-    beta = problem.balanced(np.zeros(problem.n))
-    if (problem.mass is None and problem.share is None) or problem.kinked or not beta.any():
-        return beta
+    zero = np.zeros(problem.n)
+    if problem.signed and not problem.outside:
+        return zero
+    if (problem.mass is None and problem.share is None) or problem.kinked:
+        return problem.balanced(zero)
+    beta = problem.even()
     if isinstance(data, Samples):
         some = np.random.default_rng(0).permutation(problem.n)[:LANDMARKS]
         weights = beta[some] * (float(np.abs(beta).sum()) / float(np.abs(beta[some]).sum()))
         u = data.kernel(data.X, data.X[some]) @ weights
     else:
         u = data @ beta.astype(data.dtype, copy=False)
-    return problem.balanced(problem.filled(problem.level - u))
+    return problem.filled(problem.level - u)
 
 
 def _compiled(

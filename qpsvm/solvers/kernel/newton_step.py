@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +47,9 @@ from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
+from qpsvm.program.losses import at
 from qpsvm.solvers.kernel.box_step import ROUNDS, box_step
-from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, KernelDual
+from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.streamed import Streamed
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 
@@ -84,6 +86,8 @@ TINY = float(np.finfo(float).tiny)
 LARGEST_FREE_SET = 9000
 #: Rows up to which (KBORDER.1) is tried, and free ones: a factorisation then takes no longer than LIBSVM's loop.
 EXACT_ROWS, EXACT_FREE = 600, 200
+#: Entries that one of its solutions leaves at bounds, one after the other.
+HELD = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,52 +303,92 @@ def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Dual
     Shapes: K (n, n), beta (n,).
     """
     best: DualPoint | None = None
-    low, high = problem.low, problem.high
-    free = (beta > low) & (beta < high)
+    low, high, side = problem.low, problem.high, None
+    free = problem.free(beta)
+    if problem.kinked:
+        side = np.where(beta < 0.0, -1.0, 1.0)
+        low, high = np.where(side > 0.0, 0.0, low), np.where(side > 0.0, high, 0.0)
     for _ in range(ROUNDS):
-        solved = _solved(K, problem, beta, free)
+        solved = _solved(K, problem, beta, free, low, high, side)
         if solved is None:
             break
-        beta = problem.balanced(solved)
-        point = problem.point(beta, K @ beta)
+        beta, edges = solved
+        point = problem.point(beta, K @ beta, edges)
         if best is not None and not point.gap < best.gap:
             break
-        best = point
+        best, low, high = point, point.low, point.high
         if point.gap <= ROUNDED_GAP:
             break
-        rises, falls = beta < high, beta > low
+        rises, falls, before = beta < high, beta > low, free
         free = (rises & (falls | (point.gradient > ROUNDING))) | (falls & (point.gradient < -ROUNDING))
+        if (free == before).all():
+            break
+        side = None if side is None else np.where(low < 0.0, -1.0, 1.0)
     return best
 
 
-def _solved(K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[np.bool_]) -> FloatArray | None:
-    """β (n,) with the solution of (KBORDER.1) in the rows of a mask, (n,), wherever that lies."""
+def _solved(
+    K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[np.bool_], low: FloatArray, high: FloatArray,
+    side: FloatArray | None,
+) -> tuple[FloatArray, Edges | None] | None:  # fmt: skip
+    """β (n,) moved to the solution of (KBORDER.1) in the rows of a mask, (n,), by steps that end at the first bound.
+
+    What is at that bound stays there. Its edges come with it, where every sum has one of these rows.
+    low, high (n,): Of the box on the side σ of (KDUAL.2), (n,).
+    """
     rows = free.nonzero()[0]
     m = len(rows)
     if not 0 < m <= EXACT_FREE:
         return None
     found = np.where(free, 0.0, beta)
     strip = K[rows]
-    columns, sums = _sums(problem, rows, found)
+    columns, sums = _sums(problem, rows, found, side)
     k = m + len(sums)
     A, right = np.zeros((k, k)), np.empty(k)
     A[:m, :m] = strip[:, rows]
     A[m:, :m], A[:m, m:] = columns.T, columns
     right[:m] = problem.level[rows]
+    if side is not None and problem.mass is None:
+        right[:m] -= side[rows] * at(problem.tube, rows)
     right[:m] -= strip @ found
     right[m:] = sums
-    solution, info = lapack.dgesv(A, right, overwrite_a=1, overwrite_b=1)[2:]
-    if info:
-        return None
-    found[rows] = solution[:m]
-    return found
+    here, low, high, edges = beta[rows], low[rows], high[rows], None
+    some: Any = slice(m)
+    kept: Any = slice(k)
+    for _ in range(HELD):
+        solution, info = lapack.dgesv(A[kept][:, kept], right[kept])[2:]
+        if info:
+            return None
+        mu = solution[len(solution) - len(sums) :].tolist()
+        step = solution[: len(solution) - len(sums)] - here[some]
+        room = np.where(step < 0.0, low[some], high[some]) - here[some]
+        out = np.abs(step) > np.abs(room)
+        if not out.any():
+            here[some] += step
+            if problem.mass is None:
+                edges = Edges(mu[0])
+            elif len(mu) == 2 and (problem.divided or mu[0] >= mu[1]):
+                edges = Edges(0.5 * (mu[0] + mu[1]), 0.5 * (mu[0] - mu[1]))
+            break
+        shares = np.divide(room, step, out=np.ones_like(step), where=out)
+        length = float(shares.min())
+        here[some] += length * step
+        rest, first = np.arange(m)[some], shares <= length
+        stay, some = rest[first], rest[~first]
+        here[stay] = np.where(here[stay] - low[stay] < high[stay] - here[stay], low[stay], high[stay])
+        right -= A[:, stay] @ here[stay]
+        kept = np.concatenate([some, np.arange(m, k)])
+    found[rows] = here
+    return found, edges
 
 
-def _sums(problem: KernelDual, rows: IntArray, found: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _sums(
+    problem: KernelDual, rows: IntArray, found: FloatArray, side: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
     """The columns (m, q) of the sums in which some rows are, and what those rows are to add to them, (q,)."""
-    if not problem.divided:
+    if problem.mass is None:
         return np.ones((len(rows), 1)), np.array([problem.total - np.add.reduce(found)])
-    up = problem.sign > 0.0
+    up = (problem.sign if side is None else side) > 0.0
     sums = np.array(problem.sums) - (found[up].sum(), found[~up].sum())
     columns = np.column_stack([up[rows], ~up[rows]]).astype(np.float64)
     present = columns.any(axis=0)

@@ -376,12 +376,16 @@ def unit_of(blocks: KernelBlocks, problem: KernelDual) -> float:
     if spread > NO_SPREAD * float(np.abs(target).max(initial=0.0)) and not problem.total:
         return spread
     if problem.total or problem.divided:
-        rows, total = _some(problem.n), problem.mass or problem.total
+        total, shares = problem.mass or problem.total, problem.sign if problem.divided else np.ones(problem.n)
         if problem.n <= EXACT_ROWS:  # the engine makes the whole matrix anyhow
-            blocks.all()
-        values = blocks.block(rows, rows[:SAMPLED])
-        f = problem.level[rows] - total * (values * (problem.sign[rows[:SAMPLED]] if problem.divided else 1.0)).mean(1)
-        spread, size = _spread(f), abs(total) * float(np.abs(blocks.diagonal(rows)).max())
+            K, level = blocks.all(), problem.level
+            own = K.diagonal()
+        else:
+            rows = _some(problem.n)
+            K, level, own = blocks.block(rows, rows[:SAMPLED]), problem.level[rows], blocks.diagonal(rows)
+            shares = shares[rows[:SAMPLED]]
+        f = level - total / len(shares) * (K @ shares)
+        spread, size = _spread(f), abs(total) * float(np.maximum.reduce(np.abs(own)))
         share = MARGIN if problem.divided else 1.0
         return share * (spread if spread > NO_SPREAD * size else size or 1.0)
     return max(float(np.abs(target).max(initial=0.0)), float(np.max(problem.tube))) or 1.0

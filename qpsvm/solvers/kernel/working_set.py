@@ -30,7 +30,6 @@ from qpsvm.solvers.kernel.newton_step import (
     EXACT_ROWS,
     LARGEST_FREE_SET,
     ROUNDED_GAP,
-    bordered_point,
     most_moving,
     newton_polish,
     product,
@@ -178,20 +177,6 @@ class WorkingSet:
         """How many rows may join where so many have to."""
         return min(int((1.0 + SETTINGS.company) * count), max(len(self.rows), SETTINGS.growth))
 
-    def exact(self, target: float) -> DualPoint | None:
-        """The point of the split that the loop found, where W is all of few rows and that is the right one.
-
-        Where it is good, but not to rounding, Newton steps go on from it: None, as where it is not good.
-        """
-        if not self.whole or self.problem.n > EXACT_ROWS or self.problem.kinked:
-            return None
-        point = bordered_point(self.K, self.problem, self.beta)
-        if point is None or not point.gap <= target:
-            return None
-        self._move(point.beta, point.u)
-        self.effort.newton_steps += 1
-        return point if point.gap <= ROUNDED_GAP else None
-
     def near(self, target: float) -> DualPoint:
         """Newton steps on the rows that the loop may have left on the wrong side by its tolerance."""
         point = self.problem.point(self.beta, self.u)
@@ -318,10 +303,6 @@ def solve_from(
             continue
         if not W.run_loop(stage.tolerance, plan.again):
             break
-        point = (
-            W.near(target)
-            if plan.rough
-            else W.exact(target) or W.sharpen(target, max(most_moving(problem, W.beta), stage.crowd))
-        )
+        point = W.near(target) if plan.rough else W.sharpen(target, max(most_moving(problem, W.beta), stage.crowd))
         best = point if best is None or point.gap < best.gap else best
     return best

@@ -139,10 +139,7 @@ def run_sliced(
     *,
     hurries: bool = False,
 ) -> R:
-    """Run a loop with at most so many iterations, as long as the clock allows.
-
-    Raises FloatingPointError.
-    """
+    """Run a loop with at most so many iterations, as long as the clock allows. Raises FloatingPointError."""
     try:
         return _sliced(_Apart(loop, arguments, clock, verbose, hurries), n, most, within, nothing)
     except ValueError as error:

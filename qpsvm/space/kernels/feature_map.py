@@ -23,16 +23,16 @@ from qpsvm.base.arrays.frozen import freeze_parts, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterError, UnsupportedError
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource, as_row_source
+from qpsvm.data.rows.blocks import PRODUCT_SECONDS
 from qpsvm.space.kernels.blocks import FixedVectors
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 
 #: Rows on which a fitted map is compared with its kernel, at most.
 COMPARED_ROWS = 300
-#: Features that predicting and kernel values of a map make at a time: 64 MB.
-BLOCK_FEATURES = 8_000_000
-#: Seconds of a multiplication in a product of matrices, and of a kernel value besides: roughly.
-PRODUCT_SECONDS, VALUE_SECONDS = 5e-11, 1e-8
+#: Seconds of a kernel value beside the multiplications: roughly.
+VALUE_SECONDS = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ class FeatureMap(Kernel):
         (50, 40) True
         """
         fit = self.learnt
-        step = max(1, BLOCK_FEATURES // max(fit.points.shape[0], self.width))
+        step = max(1, BLOCK_NUMBERS // max(fit.points.shape[0], self.width))
         if X.shape[0] <= step:
             return self._features(X, fit)
         return np.concatenate([self._features(X[i : i + step], fit) for i in range(0, X.shape[0], step)])

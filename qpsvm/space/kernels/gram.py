@@ -28,16 +28,13 @@ from scipy.linalg import eigh, lapack
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE
 from qpsvm.base.arrays.frozen import frozen, read_only, remembered, times
-from qpsvm.base.arrays.rounding import UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError
-from qpsvm.base.resources.limits import check_memory
+from qpsvm.base.resources.limits import BLOCK_NUMBERS, check_memory
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import OWN, RBF, Kernel
 from qpsvm.space.operators import Operator, largest_asymmetry, rowwise, two_sided
-
-#: A few roundings, where it does not pay to count them.
-FEW = 1.0 + 64 * UNIT
 
 
 class PositivePart:
@@ -108,8 +105,6 @@ SMALL_ROWS = 600
 GATHER_SHARE = 0.3
 #: Relative difference of K and Kᵀ that may be rounding.
 ASYMMETRY = 1e-8
-#: Rows of a Gram matrix evaluated at a time where it is not kept.
-BLOCK_ROWS = 512
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -186,7 +181,8 @@ class KernelGram(Operator):
         if x.ndim == 1:
             return self.blocks.product(support, x[support], np.arange(n))
         columns = self.X[support]
-        parts = (self.X[i : i + BLOCK_ROWS] for i in range(0, n, BLOCK_ROWS))
+        step = max(BLOCK_NUMBERS // n, 1)
+        parts = (self.X[i : i + step] for i in range(0, n, step))
         return np.concatenate([self.kernel(block, columns) @ x[support] for block in parts])
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:

@@ -24,6 +24,7 @@ from qpsvm.base.arrays.frozen import frozen, remembered, times
 from qpsvm.base.arrays.rounding import UNIT, dot
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, IndefiniteKernelError
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import Centred, Mapped, RowSource, WithOnes, as_row_source
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -42,10 +43,8 @@ from qpsvm.space.kernels.gram import (
 from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.operators import Dense, LowRank, Operator
 
-#: Entries of X from which a centred copy is made only if some column's squared mean exceeds so many times its variance.
-LARGE_SIZE, SMALL_OFFSET = 2_000_000, 100.0
-#: Rows that this is measured on: it decides about digits, not about correctness.
-SAMPLED_ROWS = 20_000
+#: Of many samples a centred copy is made only if some column's squared mean exceeds so many times its variance.
+SMALL_OFFSET = 100.0
 
 #: A mean diagonal below this is no scale.
 LEAST_SCALE = 1e20 * float(np.finfo(float).tiny)
@@ -103,8 +102,8 @@ class FeatureSpace:
         if not self.is_linear or not (self.affine or self.intercept == "free") or samples.is_sparse:
             return None
         comm = samples.comm
-        if samples.total_entries > LARGE_SIZE:  # a second copy of many, only where an offset would cost digits
-            sample = samples.take(slice(None, None, samples.total_rows // SAMPLED_ROWS or 1))
+        if 2 * samples.total_entries > BLOCK_NUMBERS:  # a second copy of many, only where an offset would cost digits
+            sample = samples.take(slice(None, None, 1 + 8 * samples.total_entries // BLOCK_NUMBERS))
             count = comm.count(len(sample))
             offset = comm.sum(sample.sum(axis=0)) / count
             spread = comm.sum(np.square(sample - offset).sum(axis=0)) / count

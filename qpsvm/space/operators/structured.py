@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.frozen import times
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError
-from qpsvm.base.resources.limits import check_memory
+from qpsvm.base.resources.limits import BLOCK_NUMBERS, check_memory
 from qpsvm.data.rows import RowSource, Tiled, as_row_source
 from qpsvm.space.operators.base import Dense, Operator, as_coefficients, as_vector, rowwise
 
@@ -153,10 +153,6 @@ class LowRank(Operator):
         return Z, np.zeros(self.shape[0]) if self.d is None else self.d
 
 
-#: Rows of combinations whose diagonal is made at a time.
-DIAGONAL_ROWS = 500
-
-
 def gathered(operator: Operator, rows: IntArray | None) -> Operator:
     """B[rows][:, rows] of an operator B (n, n), for any rows, repeated ones too: (m, m); B itself for None."""
     if rows is None:
@@ -233,8 +229,8 @@ class Mixed(Operator):
             return np.asarray(self.base.diagonal()[self.mix.indices] * self.mix.data**2)
         if isinstance(self.base, Repeated):  # a row is of different copies
             return np.asarray(self.mix.multiply(self.mix) @ self.base.diagonal())
-        each = np.arange(self.shape[0])
-        return np.concatenate([self._own(each[i : i + DIAGONAL_ROWS]) for i in range(0, len(each), DIAGONAL_ROWS)])
+        each, step = np.arange(self.shape[0]), max(BLOCK_NUMBERS // self.mix.shape[1], 1)
+        return np.concatenate([self._own(each[i : i + step]) for i in range(0, len(each), step)])
 
     def _own(self, rows: IntArray) -> FloatArray:
         """a_kᵀ B a_k of some rows: (r,)."""

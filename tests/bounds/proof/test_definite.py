@@ -50,7 +50,7 @@ def matrices(n=9):
 
 
 def test_what_is_claimed_is_true_and_no_indefinite_matrix_passes(monkeypatch):
-    monkeypatch.setattr(definite, "BLOCK", 4)
+    monkeypatch.setattr(definite, "ROWS", 4)
     passed = 0
     for K in matrices():
         sigma = lacking(K)

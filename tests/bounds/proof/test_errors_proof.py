@@ -10,8 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import qpsvm
-from qpsvm.bounds.proof.infeasible import cancelling
-from qpsvm.bounds.proof.infeasible import constraints as impossible
+from qpsvm.bounds.proof.infeasible import cancelling, claims
 from qpsvm.bounds.proof.infeasible.cancelling import enclosed
 from qpsvm.estimators import NuSVC
 from qpsvm.machines.infeasible.evidence import with_hulls
@@ -115,7 +114,7 @@ def test_a_gaussian_separates_whatever_is_not_the_same():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_hulls_that_nearly_meet_are_not_said_to_meet(seed):
-    """A slab that is far too narrow for doubles: whatever is proven is true, and the distance bounds the slab."""
+    """A slab that is far too narrow for doubles: whatever is proven is true."""
     rng = np.random.default_rng(seed)
     width = 10.0 ** float(rng.integers(-300, -9))
     X = rng.standard_normal((12, 2))
@@ -125,12 +124,8 @@ def test_hulls_that_nearly_meet_are_not_said_to_meet(seed):
     hulls = problem.hulls()
     proof = with_hulls(qpsvm.NotSeparableError(hulls.u, hulls.v, hulls.distance), problem).verify()
     assert verdicts(proof)["separable"] == "refuted"
-    apart = difference(proof, features(X), y == 1)
-    distance = next(claim for claim in proof.claims if claim.kind == "hulls")
-    assert distance.verdict == "proven"
-    assert distance.value > 0
-    assert sum(v * v for v in apart) <= Fraction(distance.value) ** 2
-    assert distance.value >= width
+    assert verdicts(proof)["hulls"] == "open"
+    assert any(difference(proof, features(X), y == 1))
     f = [sum(a * b for a, b in zip(proof.record["w"].values(), row, strict=True)) for row in features(X)]
     assert min(v for v, label in zip(f, y, strict=True) if label) > max(v for v, c in zip(f, y, strict=True) if not c)
 
@@ -275,19 +270,15 @@ def test_rows_are_said_to_exclude_each_other_where_that_is_proven_only(machine, 
             assert not error.verify(), seed
 
 
-def test_rows_that_exclude_each_other_up_to_a_radius(monkeypatch):
-    """Without exact weights: no (w, b) in a ball, and a point outside of it that keeps the rows is not denied."""
+def test_rows_without_exact_weights_are_left_open(monkeypatch):
     rows = qpsvm.Constraints([[1.0], [-1.0]], [1.0, -2.0])
     error = raised(lambda: qpsvm.CSVM(*INSEPARABLE, constraints=rows).svm, qpsvm.InfeasibleConstraintsError)
     error._evidence.args[-1]["row 1"] += 2.0**-30
     monkeypatch.setattr(cancelling, "MOST_EQUATIONS", 0)
-    monkeypatch.setattr(impossible, "enclosed", lambda *_: None)
+    monkeypatch.setattr(claims, "enclosed", lambda *_: None)
     proof = error.verify()
     assert not proof
-    radius = next(claim.value for claim in proof.claims if claim.kind == "radius")
-    left, right = Fraction(1, 2) - Fraction(0.5 + 2.0**-30), Fraction(1, 2) - 2 * Fraction(0.5 + 2.0**-30)
-    assert 0 < Fraction(radius) <= right / left
-    assert radius > 1e8
+    assert verdicts(proof) == {"weights": "open", "feasible": "open"}
 
 
 # --- ν ---

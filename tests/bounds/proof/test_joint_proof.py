@@ -22,7 +22,7 @@ from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof import prove as proving
 from qpsvm.bounds.proof.classes import feasible_of_classes
-from qpsvm.machines.exact.all_in_one import stated
+from qpsvm.machines.exact.program import stated_of_classes
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
 NOTHING = checker.Looked([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))
@@ -150,7 +150,7 @@ def test_a_matrix_that_need_not_be_positive_semidefinite_is_told_of():
 def test_what_is_not_feasible_is_made_so_or_nothing_is_proven(monkeypatch):
     """Whoever repairs α is not believed: what is not feasible in integers is no α of a proof."""
     problem = qpsvm.CrammerSinger(np.arange(12.0).reshape(6, 2), [0, 0, 1, 1, 2, 2], C=0.1, sample_weight=[0.3] * 6)
-    program = stated(problem)
+    program = stated_of_classes(problem)
     assert program.upper[0] == Fraction(0.1) * Fraction(0.3) != Fraction(0.1 * 0.3)
     for wrong in (np.full((6, 3), -1.0), np.full((6, 3), np.nan), np.full((6, 3), 1e300), np.full((6, 3), 1.0)):
         found = feasible_of_classes(program, wrong.ravel())

@@ -615,8 +615,7 @@ def test_sparse_files_are_made_dense_only_where_they_fit(save: Save, monkeypatch
     assert isinstance(table.X, np.ndarray)
     np.testing.assert_allclose(table.X.std(axis=0), [1, 1, 0, 1])
     np.testing.assert_array_equal(read_like(path, table.encoding).X, table.X)
-    for module in ("columns", "encoding"):
-        monkeypatch.setattr(f"qpsvm.data.files.{module}.DENSE_LIMIT", 11)
+    monkeypatch.setattr("qpsvm.data.files.encoding.DENSE_LIMIT", 11)
     with pytest.raises(ParameterError, match=r"3 rows × 4 features cannot be standardised: .* leave out standardise"):
         read_table(path, standardise=True)
     with pytest.raises(ParameterError, match="cannot be standardised"):
@@ -626,8 +625,7 @@ def test_sparse_files_are_made_dense_only_where_they_fit(save: Save, monkeypatch
 def test_many_categories_in_many_rows_stay_sparse(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(PETS)
     expected = read_table(path, target="label")
-    for module in ("columns", "encoding"):
-        monkeypatch.setattr(f"qpsvm.data.files.{module}.DENSE_LIMIT", 11)
+    monkeypatch.setattr("qpsvm.data.files.encoding.DENSE_LIMIT", 11)
     table = read_table(path, target="label")
     assert sp.issparse(table.X)
     np.testing.assert_array_equal(table.X.toarray(), expected.X)

@@ -147,7 +147,7 @@ def small_blocks(monkeypatch):
     """Text in pieces of a few lines, so that there are several."""
     monkeypatch.setattr("qpsvm.data.sources.text.LIBSVM_BYTES", 500)
     monkeypatch.setattr("qpsvm.data.files.sheet.BLOCK_CELLS", 120)
-    monkeypatch.setattr("qpsvm.data.sources.arrow.BATCH_NUMBERS", 120)
+    monkeypatch.setattr("qpsvm.data.sources.arrow.BLOCK_NUMBERS", 120)
 
 
 @pytest.mark.parametrize("store", STORES)

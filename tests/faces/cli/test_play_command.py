@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from qpsvm.faces.cli import main
-from qpsvm.faces.play.scenes import SCENES
-from qpsvm.faces.play.start import Start
+from qpsvm.faces.play.start import SCENES, Start
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.reply import parts as runs
 from qpsvm.faces.play.reply.reply import SECONDS, TOL, reply
 from qpsvm.faces.play.request import read_state
-from qpsvm.faces.play.scenes import SCENES
+from qpsvm.faces.play.start import SCENES
 
 
 def solved(held: dict) -> qpsvm.SVMResult:

@@ -10,7 +10,7 @@ import pytest
 from asking import ask
 
 from qpsvm.faces.play.request import read_state
-from qpsvm.faces.play.scenes import SCENES
+from qpsvm.faces.play.start import SCENES
 
 
 def scene(name: str, **changed: Any) -> dict[str, Any]:

@@ -295,7 +295,7 @@ def test_limits_are_kept_and_leave_a_feasible_point(kind):
     late = solve_kernel(KernelBlocks(RBF(3.0), X), problem, tol=1e-12, time_limit=1e-9)
     assert late.reason == "time_limit"
     few = solve_kernel(KernelBlocks(RBF(3.0), X), problem, tol=0.0, max_iter=5)
-    assert few.reason in ("iteration_limit", "numerical_error")
+    assert few.reason in ("iteration_limit", "numerical_error") or few.gap == 0.0
     for beta in (late.beta, few.beta):
         assert (beta >= problem.low).all()
         assert (beta <= problem.high).all()

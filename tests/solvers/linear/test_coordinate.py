@@ -332,7 +332,7 @@ def test_a_penalised_intercept_of_many_rows_is_that_of_sorting_them(monkeypatch,
     for level in (1.0, 7_000.0, 29_000.0):
         found = crossing(points, mass, level, SERIAL, ridge=ridge)
         with monkeypatch.context() as patch:
-            patch.setattr("qpsvm.base.resources.communicator.JOINED", 10**9)
+            patch.setattr("qpsvm.base.resources.communicator.SAMPLE", 10**9)
             assert found == pytest.approx(crossing(points, mass, level, SERIAL, ridge=ridge), rel=1e-9, abs=1e-9)
         below = float(mass[points < found].sum())
         assert ridge * found + below <= level * (1 + 1e-9) + 1e-6

@@ -134,7 +134,7 @@ def test_a_gram_matrix_beyond_the_cache_is_multiplied_in_blocks(monkeypatch):
     from qpsvm.space.kernels import gram
 
     monkeypatch.setattr(gram, "CACHE_ROWS", 10)
-    monkeypatch.setattr(gram, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(gram, "BLOCK_NUMBERS", 7 * 30)
     rng = np.random.default_rng(9)
     X, x, s = rng.normal(size=(30, 2)), rng.normal(size=(30, 2)), rng.normal(size=30)
     P = KernelGram(qpsvm.RBF(0.5), X, 1.0, s)

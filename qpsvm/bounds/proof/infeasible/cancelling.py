@@ -70,10 +70,7 @@ class Decided:
 
 
 def cancelling(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
-    """(PCANCEL.1) near some floats.
-
-    Shapes: vectors (m, k), near (k,).
-    """
+    """(PCANCEL.1) near some floats: vectors (m, k), near (k,)."""
     rows = without_factors(vectors)[0]
     total = float(near.sum())
     if not 0.0 < total < math.inf:

@@ -24,15 +24,13 @@ from scipy.linalg import lapack
 
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.bounds.gap_bounds import NEXT_TO_NOTHING
+from qpsvm.bounds.proof.kernels.values import ROWS
 
-#: Columns of a block of (DEF.2).
-BLOCK = 128
 #: Rows up to which a matrix is proven to be positive semidefinite: 5000 take some seconds.
 MOST_ROWS = 5000
-#: Length that numbers may have lost whose squares underflow, for each row of them.
-TINY_LENGTH = 2.0**-500
 #: σ in roundings of the trace from which on it is worth while to look whether only 1ᵀδ = 0 matters.
-NEXT_TO_NOTHING = 512.0
+ROUNDED = 512.0
 #: What is added to a diagonal grows by this until there is a factor, and in all up to this share of the mean diagonal.
 GROWTH, MOST_ADDED = 8.0, 1e-6
 
@@ -54,15 +52,12 @@ class Definiteness:
 
 
 def definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Definiteness:
-    """The least σ that is easily found.
-
-    Shapes: K (n, n).
-    """
+    """The least σ that is easily found. Shapes: K (n, n)."""
     if not len(K):
         return Definiteness(0.0)
     with np.errstate(all="ignore"):
         sigma = lacking(K, radius)
-        if not plane or sigma <= NEXT_TO_NOTHING * UNIT * float(np.abs(K.diagonal()).sum()):
+        if not plane or sigma <= ROUNDED * UNIT * float(np.abs(K.diagonal()).sum()):
             return Definiteness(sigma)
         a = _offset(K)
         moved = a[:, None] + a
@@ -98,7 +93,7 @@ def _lacking(K: FloatArray, radius: float) -> float:
     size = UNIT * n * mean
     if not size > 0.0:
         return math.inf
-    taken = (2.0 * min(n, BLOCK) + n / 8.0) * size + 1.01 * radius
+    taken = (2.0 * min(n, ROWS) + n / 8.0) * size + 1.01 * radius
     for _ in range(2):  # of a matrix that is positive definite by more than rounding
         left = _left(K, -taken)
         if left is None:
@@ -124,20 +119,20 @@ def _left(K: FloatArray, added: float) -> float | None:
     G, failed = lapack.dpotrf(shifted.T, lower=1, clean=1, overwrite_a=1)  # K = Kᵀ, in LAPACK's order
     if failed:
         return None
-    rounded, left = np.zeros(-(-n // BLOCK)), 0.0  # squares of what is left after each block, and in the end
-    for top in range(0, n, BLOCK):
-        rows = slice(top, min(top + BLOCK, n))
+    rounded, left = np.zeros(-(-n // ROWS)), 0.0  # squares of what is left after each block, and in the end
+    for top in range(0, n, ROWS):
+        rows = slice(top, min(top + ROWS, n))
         rest = K[rows, : rows.stop].copy()  # E is symmetric
         rest[np.arange(len(rest)), np.arange(*rows.indices(n))] = diagonal[rows]
-        for k, start in enumerate(range(0, rows.stop, BLOCK)):
-            some = slice(start, start + BLOCK)
+        for k, start in enumerate(range(0, rows.stop, ROWS)):
+            some = slice(start, start + ROWS)
             part = rest[:, start:]
             part -= G[rows, some] @ G[start : rows.stop, some].T
             rounded[k] += _square(part)
         left += _square(rest)
     off = UNIT * (float(np.linalg.norm(diagonal)) + float(np.sqrt(2.0 * rounded).sum()))
-    off += gamma(min(n, BLOCK) + 1) * _square(G) + math.sqrt(2.0 * left)
-    found = off * (1.0 + gamma(n * n + 64)) + n * TINY_LENGTH
+    off += gamma(min(n, ROWS) + 1) * _square(G) + math.sqrt(2.0 * left)
+    found = off * (1.0 + gamma(n * n + 64)) + n * NEXT_TO_NOTHING
     return found if math.isfinite(found) else None
 
 
@@ -148,4 +143,4 @@ def _square(A: FloatArray) -> float:
 
 def _norm(A: FloatArray) -> float:
     """‖A‖_F from above."""
-    return math.sqrt(_square(A)) * (1.0 + gamma(A.size + 8)) + len(A) * TINY_LENGTH
+    return math.sqrt(_square(A)) * (1.0 + gamma(A.size + 8)) + len(A) * NEXT_TO_NOTHING

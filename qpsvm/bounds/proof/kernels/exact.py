@@ -30,10 +30,11 @@ from fractions import Fraction
 import numpy as np
 
 from qpsvm.base.arrays.exactly import as_integers, common
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma, two_product, two_sum
+from qpsvm.base.arrays.rounding import FEW, IN_CACHE, UNDERFLOW, UNIT, dots_in_two, gamma, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.bounds.accuracy import AFFORDABLE
 from qpsvm.bounds.proof.kernels.exponential import BITS, LOWEST_IN_TWO, RELATIVE_IN_TWO, exp_fixed, exp_in_two
-from qpsvm.bounds.proof.kernels.values import OUT, KernelValues, MatrixValues, ProductValues, RBFValues
+from qpsvm.bounds.proof.kernels.values import KernelValues, MatrixValues, ProductValues, RBFValues
 from qpsvm.bounds.proof.spaces import Between, ExactValues, Values
 from qpsvm.space.kernels.functions import Sigmoid
 
@@ -180,8 +181,6 @@ def _rooted(b: int, exponent: int, p: float) -> tuple[int, int]:
     return found[0], found[1]
 
 
-#: Numbers that are worked on at a time, and products x_k z_k in all: half a second.
-AT_A_TIME, AFFORDABLE = 20_000, 30_000_000.0
 #: A difference of √γ'x that is larger makes an exponent below −600, and its square is a number.
 FAR = 2.0**20
 #: More than 2e^−600.
@@ -199,12 +198,12 @@ def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weight
     high, low, radius = np.empty(r), np.empty(r), np.empty(r)
     sizes = np.abs(weights)
     with np.errstate(all="ignore"):
-        step = max(AT_A_TIME // max(s, 1), 1)
+        step = max(IN_CACHE // max(s, 1), 1)
         for start in range(0, r, step):
             some = slice(start, start + step)
             parts, radii = _block(values, points[some], columns)
             high[some], low[some], off = dots_in_two(np.hstack(parts), np.concatenate([weights] * len(parts)))
-            radius[some] = (off + (radii @ sizes) * (1.0 + gamma(s + 2))) * OUT
+            radius[some] = (off + (radii @ sizes) * (1.0 + gamma(s + 2))) * FEW
     radius += s * UNDERFLOW
     return Values(high, low, np.where(np.isfinite(high + low + radius), radius, np.inf))
 
@@ -244,7 +243,7 @@ def _rbf(factor: float, x: FloatArray, z: FloatArray) -> tuple[FloatArray, Float
     exponent, error = two_sum(-exponent, -(error + factor * low))
     first, second = exp_in_two(exponent, error)
     spread = (2.0 * d * d + 8.0 * d + 32.0) * UNIT * UNIT * np.minimum(np.abs(exponent), -LOWEST_IN_TWO)
-    return first, second, first * (RELATIVE_IN_TWO + spread) * OUT + NOTHING_IN_TWO
+    return first, second, first * (RELATIVE_IN_TWO + spread) * FEW + NOTHING_IN_TWO
 
 
 def _power(values: ProductValues, x: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray, float]:
@@ -264,7 +263,7 @@ def _power(values: ProductValues, x: FloatArray, z: FloatArray) -> tuple[FloatAr
         high, low = _times(high, low, high, low)
         if bit == "1":
             high, low = _times(high, low, base, rest)
-    return high, low, p * (2.0 * d * d + 8.0 * d + 41.0) * UNIT * UNIT * OUT
+    return high, low, p * (2.0 * d * d + 8.0 * d + 41.0) * UNIT * UNIT * FEW
 
 
 def _times(a: FloatArray, a_low: FloatArray, b: FloatArray, b_low: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -18,13 +18,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, two_sum
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, dot, gamma, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import MOST_ROWS, Definiteness, definiteness
 from qpsvm.bounds.proof.kernels.exact import exact_values, sharp_sums
-from qpsvm.bounds.proof.kernels.values import COLUMNS, OUT, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
+from qpsvm.bounds.proof.kernels.values import COLUMNS, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
 from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial, Sigmoid
 
@@ -63,18 +63,18 @@ class KernelSpace(Space):
         square, spread = _form(coef, u, radius)
         cross, cross_spread = _form(off, u, radius)
         cross_spread += float(lost @ (np.abs(u) + radius)) * (1.0 + gamma(self.n + 2))
-        far = size * size * OUT
+        far = size * size * FEW
         low = -far
         if real:
             own, own_spread = _form(off, sums[:, 1], radii[:, 1])
-            far, low = min(far, (own + own_spread) * OUT), max(low, own - own_spread * OUT)
-        extra = (2.0 * size + rest) * rest * OUT  # of δ ± lost
+            far, low = min(far, (own + own_spread) * FEW), max(low, own - own_spread * FEW)
+        extra = (2.0 * size + rest) * rest * FEW  # of δ ± lost
         extra += UNDERFLOW if size or rest else 0.0
         far, low = max(far, 0.0) + extra, min(low, 0.0) - extra
-        low = 0.0 if values.definite or not (size or rest) else low * OUT
+        low = 0.0 if values.definite or not (size or rest) else low * FEW
         half = _around(0.5 * square, 0.5 * spread)
         own_half = _around(0.5 * square - cross, 0.5 * spread + cross_spread, (low * 0.5, far * 0.5))
-        apart = math.sqrt(far) * OUT if far >= 0.0 else math.inf
+        apart = math.sqrt(far) * FEW if far >= 0.0 else math.inf
         floor = 0.0 if values.definite else -math.inf
         return Measured(
             Values(u, np.zeros(self.n), radius), apart,
@@ -102,8 +102,8 @@ class KernelSpace(Space):
         square, spread = dot(np.tile(off[support], 2), np.concatenate([found.high, found.low]))
         spread += float(np.abs(off[support]) @ found.radius) * (1.0 + gamma(len(support) + 2))
         lost = self._norm(beta_radius + np.abs(low))
-        far = max(square + spread * OUT, 0.0) * OUT + (2.0 * self._norm(off) + lost) * lost * OUT + UNDERFLOW
-        return math.sqrt(far) * OUT
+        far = max(square + spread * FEW, 0.0) * FEW + (2.0 * self._norm(off) + lost) * lost * FEW + UNDERFLOW
+        return math.sqrt(far) * FEW
 
     def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
         """By (KRAT.1) to (KRAT.4)."""
@@ -120,10 +120,7 @@ class KernelSpace(Space):
 
 
 def kernel_space(kernel: Kernel, X: Matrix) -> KernelSpace:
-    """The points X (n, d) of one of the library's kernels that is a function of them.
-
-    Raises UnsupportedError.
-    """
+    """The points X (n, d) of one of the library's kernels that is a function of them. Raises UnsupportedError."""
     if isinstance(kernel, RBF):
         return KernelSpace(RBFValues(kernel, X))
     if isinstance(kernel, (Polynomial, Sigmoid)):
@@ -167,7 +164,7 @@ def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple
     radii = added[:, :q] * (gamma(terms + 2) + (values.relative + values.exponent[order])[:, None]) + added[:, q:]
     floors = (values.floor[support] @ sizes) * (1.0 + gamma(s + 2))
     radii += values.floor[order, None] * floors + more + s * UNDERFLOW
-    radii *= (1.0 + gamma(terms + 8)) * OUT
+    radii *= (1.0 + gamma(terms + 8)) * FEW
     back = np.argsort(order)
     return found[back], np.where(np.isnan(radii), np.inf, radii)[back]
 
@@ -177,7 +174,7 @@ def _form(v: FloatArray, u: FloatArray, radius: FloatArray) -> tuple[float, floa
     support = np.flatnonzero(v)
     found, spread = dot(v[support], u[support])
     inherited = float(np.abs(v[support]) @ radius[support]) * (1.0 + gamma(len(support) + 2))
-    return found, (spread + inherited) * OUT
+    return found, (spread + inherited) * FEW
 
 
 def _around(middle: float, spread: float, more: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:

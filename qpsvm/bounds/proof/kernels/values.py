@@ -34,10 +34,10 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW, TINY, UNDERFLOW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
-from qpsvm.space.kernels.blocks import exponent_error
+from qpsvm.space.kernels.blocks import DENSE_BYTES, exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.kernel import squared_norms
 
@@ -45,12 +45,6 @@ from qpsvm.space.kernels.kernel import squared_norms
 Block = Callable[[slice, slice], tuple[FloatArray, FloatArray | None]]
 #: Rows and columns of a block: with its scratch memory it stays in the second-level cache.
 ROWS, COLUMNS = 128, 256
-#: Sparse samples are made dense up to so many bytes.
-DENSE_BYTES = 4e8
-#: More than a few roundings.
-OUT = 1.0 + 64.0 * UNIT
-#: What sums of products that underflow may lose, whatever they are multiplied by.
-TINY = 2.0**-900
 
 
 class KernelValues(ABC):
@@ -123,7 +117,7 @@ class MatrixValues(KernelValues):
         self.n = len(K)
         self.exponent = self.floor = np.zeros(self.n)
         largest: FloatArray = np.abs(self.K).max(axis=0, initial=0.0)
-        self.sizes = np.sqrt(largest) * OUT
+        self.sizes = np.sqrt(largest) * FEW
 
     def whole(self) -> tuple[FloatArray, float]:
         """The matrix itself."""
@@ -162,20 +156,20 @@ class ProductValues(KernelValues):
         self.exponent = np.zeros(self.n)
         with np.errstate(over="ignore", invalid="ignore"):
             longest = squared_norms(self.X) * ((1.0 + gamma(d + 4)) * self.gamma)
-            self.m = (longest + abs(self.shift)) * OUT + (d + 1) * (self.gamma + 1.0) * TINY
+            self.m = (longest + abs(self.shift)) * FEW + (d + 1) * (self.gamma + 1.0) * TINY
             self._bounds(isinstance(kernel, Sigmoid), d)
 
     def _bounds(self, sigmoid: bool, d: int) -> None:
         if sigmoid:
             self.sizes = np.ones(self.n)
-            self.floor = np.sqrt(self.base_error * self.m + 9.0 * UNIT) * OUT
+            self.floor = np.sqrt(self.base_error * self.m + 9.0 * UNIT) * FEW
             return
         power, roundings = power_of(self.m, self.degree)
-        self.sizes = np.sqrt(power * (1.0 + gamma(roundings + 8))) * OUT + TINY
+        self.sizes = np.sqrt(power * (1.0 + gamma(roundings + 8))) * FEW + TINY
         self.power_is_whole = self.degree.is_integer()
         self.definite = self.power_is_whole and self.shift >= 0.0
         spread = gamma(self.degree * (d + 3)) if self.power_is_whole else 0.0
-        self.floor = math.sqrt(spread) * OUT * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
+        self.floor = math.sqrt(spread) * FEW * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
 
     def arranged(self, order: IntArray, width: int) -> Block:
         """By one product, and what is made of it."""
@@ -191,11 +185,11 @@ class ProductValues(KernelValues):
                 return np.copysign((1.0 - q) / (1.0 + q), b), None
             if self.power_is_whole:
                 return power_of(b, self.degree)[0], None
-            error = (self.base_error * OUT) * np.sqrt(m[rows, None] * m[columns]) * OUT  # (KVAL.5)
+            error = (self.base_error * FEW) * np.sqrt(m[rows, None] * m[columns]) * FEW  # (KVAL.5)
             high = b + error
-            ends = [power_of(np.maximum(part, 0.0), self.degree) for part in (b - error, b, high * OUT)]
+            ends = [power_of(np.maximum(part, 0.0), self.degree) for part in (b - error, b, high * FEW)]
             spread = ends[2][0] - ends[0][0] + 2.0 * gamma(ends[2][1] + 8) * ends[2][0]
-            return ends[1][0], np.where(high < 0.0, np.inf, spread * OUT + UNDERFLOW)
+            return ends[1][0], np.where(high < 0.0, np.inf, spread * FEW + UNDERFLOW)
 
         return block
 
@@ -258,7 +252,7 @@ class RBFValues(KernelValues):
         self.left = np.ldexp(self.X, power) if possible else self.X
         self.exponent = np.zeros(self.n)
         if possible and np.isfinite(self.left).all():
-            self.floor = np.full(self.n, math.sqrt(gamma(d + 6) / math.e * OUT + NOTHING) * OUT)
+            self.floor = np.full(self.n, math.sqrt(gamma(d + 6) / math.e * FEW + NOTHING) * FEW)
         else:
             self.floor = np.full(self.n, math.inf)
 

@@ -1,16 +1,17 @@
-"""`derive`: the derivation of the dual, measured on a file."""
+"""`derive`: the derivation of the dual, measured on a file, or in symbols."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import replace
 
-from qpsvm.derivation import derive
+from qpsvm.base.errors import ParameterError
+from qpsvm.derivation import Derivation, derive
 from qpsvm.faces.cli.commands.solve import CODES
 from qpsvm.faces.cli.data import read
-from qpsvm.faces.cli.options import settings, settle
+from qpsvm.faces.cli.options import VARIANTS, settings, settle
 from qpsvm.faces.cli.terminal import require_writable
-from qpsvm.machines import Problem
+from qpsvm.machines import Problem, registry
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
@@ -19,18 +20,48 @@ from qpsvm.solve.call import solve
 TO_THE_LAST_DIGIT = 1e-15
 
 
+#: Options that are about a file, or about a result on it.
+OF_DATA = (
+    "target", "positive", "groups", "weights", "class_weight", "drop", "drop_missing", "standardise", "proven", "form",
+)  # fmt: skip
+
+
 def run(options: argparse.Namespace) -> int:
-    """Print every step with its residual, and write the page."""
+    """Print every step with its residual, or without data in symbols, and write the page or the article.
+
+    Raises ParameterError, UnknownOptionError.
+    """
+    for path in (options.html, options.latex):
+        require_writable(path)
+    derivation, code = _measured(options) if options.file is not None else (_in_symbols(options), 0)
+    print(derivation.to_text(options.verbose))
+    for path, write in ((options.html, derivation.to_html), (options.latex, derivation.to_latex)):
+        if path is not None:
+            write(path, **({"standalone": True} if path == options.latex else {}))
+            print(f"\nwritten: {path}")
+    return code
+
+
+def _measured(options: argparse.Namespace) -> tuple[Derivation, int]:
+    """The derivation on a file, and what the command ends with."""
     settle(options)
-    require_writable(options.html)
     problem = read(options).problem(options)
     result = _solved_to_the_last_digit(problem, options)
-    derivation = derive(problem, result, proven=options.proven)
-    print(derivation)
-    if options.html is not None:
-        derivation.to_html(options.html)
-        print(f"\nwritten: {options.html}")
-    return CODES.get(result.status, 1)
+    found = derive(problem, result, proven=options.proven, steps=options.steps)
+    return found, CODES.get(result.status, 1)
+
+
+def _in_symbols(options: argparse.Namespace) -> Derivation:
+    """The derivation of a machine without data. Raises ParameterError."""
+    for name in OF_DATA:
+        if getattr(options, name):
+            raise ParameterError(f"--{name.replace('_', '-')} is about data, and there are none: give --data FILE")
+    known = ("kernel", *registry.options(VARIANTS[options.variant]))
+    given = {name: getattr(options, name) for name in known if getattr(options, name) is not None}
+    settle(options)
+    if given.get("intercept") == "none":
+        given["intercept"] = None
+    return derive(VARIANTS[options.variant], steps=options.steps, **given)
 
 
 def _solved_to_the_last_digit(problem: Problem, options: argparse.Namespace) -> SVMResult:

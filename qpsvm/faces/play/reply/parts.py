@@ -38,7 +38,7 @@ from qpsvm.faces.play.reply.explanations import verdicts
 from qpsvm.faces.play.request import Request, State
 from qpsvm.faces.plotting.hulls import reduced_hull, shares_of
 from qpsvm.faces.plotting.tube import half_width
-from qpsvm.faces.plotting.view import View
+from qpsvm.faces.plotting.view import CURVE_POINTS, ROOM, View
 from qpsvm.machines import Problem
 from qpsvm.program.losses import gap_term
 from qpsvm.program.solution import Status
@@ -216,14 +216,14 @@ def _shares(result: SVMResult) -> FloatArray:
     return shares
 
 
-#: Free space around the points, as a share of their range; and half of what is shown where they have none.
-ROOM, ALONE = 0.15, 1.0
+#: Half of what is shown where the points have no range.
+ALONE = 1.0
 #: Digits of f, below the larger of its level and its typical size.
 DIGITS = 6
 #: A hull is drawn to this share of its range: less than a pixel.
 PIXEL = 1e-4
-#: Points of a curve; and levels of f inside and outside, as shares of its largest value at a sample.
-TICKS_OF_CURVE, CONTOURS = 241, (-1.0, -0.5, 0.25, 0.5, 0.75)
+#: Levels of f inside and outside, as shares of its largest value at a sample.
+CONTOURS = (-1.0, -0.5, 0.25, 0.5, 0.75)
 #: The classes in the order in which a page lists them.
 LABELS = (1, -1)
 
@@ -243,7 +243,7 @@ def plane(request: Request, state: State, problem: Problem, result: SVMResult) -
 
 def _curve(state: State, problem: Problem, result: SVMResult, box: tuple[float, float, float, float]) -> dict[str, Any]:
     """f along the horizontal axis, the other features at their medians, with half the width of the tube."""
-    x = np.linspace(box[0], box[1], TICKS_OF_CURVE)
+    x = np.linspace(box[0], box[1], CURVE_POINTS)
     f = _seen(state.axes[:1], state.points[:, :-1]).values(result, x[:, None])
     return {"f": None, "levels": [], "curve": numbers(f), "epsilon": half_width(problem, result), **_nothing("")}
 

@@ -43,8 +43,7 @@ from qpsvm.faces.play.reply.parts import (
     width,
 )
 from qpsvm.faces.play.request import Request, State, id_of, program, read_request
-from qpsvm.faces.play.scenes import SCENES
-from qpsvm.faces.play.start import Start, default_start
+from qpsvm.faces.play.start import SCENES, Start, default_start
 from qpsvm.faces.plotting.tube import half_width
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult

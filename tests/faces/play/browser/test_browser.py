@@ -17,7 +17,7 @@ from asking import samples
 from browsing import Visit
 
 from qpsvm.faces.play.catalogue import KERNELS, MACHINES
-from qpsvm.faces.play.scenes import SCENES
+from qpsvm.faces.play.start import SCENES
 
 Open = Callable[..., Visit]
 #: Scenes without a solution, and how the page calls that.

@@ -11,7 +11,7 @@ from browsing import Visit, watch
 from playwright.sync_api import Browser
 
 import qpsvm
-from qpsvm.faces.play.scenes import SCENES
+from qpsvm.faces.play.start import SCENES
 
 Open = Callable[..., Visit]
 pytestmark = pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qpsvm.faces.play.scenes import SCENES
+from qpsvm.faces.play.start import SCENES
 
 
 def test_a_target_is_dragged_and_only_beyond_the_tube_does_the_curve_move(visit):

@@ -1,0 +1,427 @@
+"""A derivation: its steps, what is measured of them at a point, and the faces that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import (
+    FileAccessError,
+    FileFormatError,
+    MissingExtraError,
+    ParameterTypeError,
+    UnknownOptionError,
+    nearest,
+)
+from qpsvm.base.writing import write_text
+from qpsvm.bounds.proof.proof import Proof
+from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities, all_in_one_headline
+from qpsvm.derivation.article import latex
+from qpsvm.derivation.constraint_quantities import letters_of
+from qpsvm.derivation.display import ShownDerivation
+from qpsvm.derivation.headline import of_alpha, of_result
+from qpsvm.derivation.proven import Proven, proven_of
+from qpsvm.derivation.quantities import Quantities
+from qpsvm.derivation.residual import point_of
+from qpsvm.derivation.step import Measurement, Step
+from qpsvm.derivation.symbolic import title_of_class
+from qpsvm.derivation.terminal import describe
+from qpsvm.machines import JointProblem, Problem
+from qpsvm.machines.problem.reading import title_of
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.svm_result import SVMResult
+
+#: Claims of a proof that are told above the steps.
+SAID = ("feasible", "gap", "kernel")
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """The steps from margin to dual and back, each with its residual at a solution.
+
+    `derivation["CSVM.4"]` is one step, and iteration gives all in order. `print` shows them in a terminal. A notebook
+    shows them as a page, and `to_html` writes that page.
+
+    Attributes
+    ----------
+    problem : Problem or JointProblem
+        Of a class without data, one over a few samples that say nothing.
+    steps : tuple of Step
+        All of them, or those that were chosen.
+    result : SVMResult, JointResult or None
+        What the residuals are measured at; where α was given, what it was certified as.
+    alpha : ndarray, shape (n,), or (2n,) of a regression, or None
+        The α that was given instead of a result: the residuals are measured at it as it stands, with w = w(α) and the
+        best b and ρ for that.
+    proof : Proof or None
+        What is proven of the result, where that was asked for.
+    every : tuple of Step
+        The whole argument, of which the headline judges the result even if only some steps are shown.
+    options : dict or None
+        Of a class without data what it was given, and None of a problem.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> derivation = qpsvm.derive(qpsvm.NuSVM([[0.0], [2.0]], [0, 1]))
+    >>> print(derivation.variant, derivation.result, "NUSVM.6" in derivation)
+    NuSVM None True
+    >>> print(derivation["NUSVM.6"].statement)
+    ∂L/∂ρ = 0:  1ᵀα = ν
+    >>> [step.tag for step in derivation][:3]
+    ['NUSVM.1', 'NUSVM.2', 'NUSVM.3']
+    """
+
+    problem: Problem | JointProblem
+    steps: tuple[Step, ...]
+    result: SVMResult | JointResult | None = None
+    alpha: FloatArray | None = None
+    proof: Proof | None = None
+    every: tuple[Step, ...] = field(default=(), repr=False)
+    options: Mapping[str, Any] | None = None
+
+    @property
+    def title(self) -> str:
+        """The problem with its parameters; of a result of another machine also which."""
+        if self.options is not None:
+            return title_of_class(self.problem, self.options)
+        return self.problem.title if self.result is None else title_of(self.problem, self.result)
+
+    @property
+    def variant(self) -> str:
+        """The name of the problem's class."""
+        return type(self.problem).__name__
+
+    @property
+    def headline(self) -> str:
+        """What the residuals are worth: whether there are any, and whether they are at an optimum of this problem."""
+        return self._said[0]
+
+    @cached_property
+    def measurements(self) -> dict[str, Measurement]:
+        """By tag, each step's sides and residual, or the reason why it has none; empty where nothing is measured."""
+        return {step.tag: self._measured[step.tag] for step in self.steps} if self._measured else {}
+
+    @cached_property
+    def bounds(self) -> dict[str, Proven]:
+        """By tag, what is proven of each step, with a bound or without; empty where no proof was asked for."""
+        if self.proof is None or self.result is None:
+            return {}
+        claimed = float(self.result.primal)
+        return {step.tag: proven_of(step.title, self.proof, claimed) for step in self.steps}
+
+    def shown(self) -> ShownDerivation:
+        """The derivation as text and numbers: what `print` and the page are made from.
+
+        Returns
+        -------
+        ShownDerivation
+            Title, headline, and the steps as text and numbers.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> shown = qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).shown()
+        >>> print(shown.title, "|", shown.steps[0].tag)
+        C-SVM, C = 1, kernel Linear() | CSVM.1
+        """
+        steps = tuple(step.shown(self.measurements.get(step.tag), self.bounds.get(step.tag)) for step in self.steps)
+        said = [] if self.proof is None else [str(claim) for claim in self.proof.claims if claim.kind in SAID]
+        said += [] if self.proof is None else [f"assumed: {text}" for text in self.proof.assumptions]
+        proven = "; ".join(said)
+        return ShownDerivation(self.title, self.headline, self._said[1], steps, proven)
+
+    @cached_property
+    def _measured(self) -> dict[str, Measurement]:
+        """The measurements of the whole argument."""
+        if self._quantities is None:
+            return {}
+        return {step.tag: step.measured(self._quantities) for step in self.every or self.steps}
+
+    @cached_property
+    def _quantities(self) -> Quantities[Any] | AllInOneQuantities | None:
+        """The letters at the point that is measured: the α given as it stands, else the result."""
+        if self.result is None:
+            return None
+        if isinstance(self.problem, JointProblem):
+            assert isinstance(self.result, JointResult)
+            return AllInOneQuantities(self.problem, self.result)
+        assert isinstance(self.result, SVMResult)
+        point = self.result if self.alpha is None else point_of(self.problem, self.alpha, self.result)
+        return letters_of(self.problem, point)
+
+    @cached_property
+    def _said(self) -> tuple[str, bool]:
+        """The headline, and whether the point is an optimum of this problem."""
+        if self.options is not None:
+            return f"symbols only: derive({self.variant}(X, …), result) measures every step", False
+        if self.result is None or self._quantities is None:
+            return "not solved: derive(problem, solve(problem)) measures every step on this data", False
+        if isinstance(self._quantities, AllInOneQuantities):
+            return all_in_one_headline(self._quantities, self._measured)
+        assert isinstance(self.result, SVMResult)
+        with np.errstate(all="ignore"):  # an α may be so large that its products overflow
+            if self.alpha is not None:
+                return of_alpha(self._quantities, self.result, self._measured)
+            return of_result(self._quantities, self._measured)
+
+    def residuals(self) -> dict[str, float]:
+        """The violation of each equation at the result, relative, by tag; empty without a result.
+
+        It is NaN where a step does not exist for this problem, or cannot be measured on this data. `reasons` says why.
+
+        Returns
+        -------
+        dict of str to float
+            In the order of the steps.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.HardMargin([[0.0], [1.0], [3.0]], [0, 0, 1])
+        >>> derivation = qpsvm.derive(problem, qpsvm.solve(problem))
+        >>> residuals = derivation.residuals()
+        >>> len(residuals) == len(derivation), max(residuals.values()) < 1e-12
+        (True, True)
+        """
+        return {tag: measurement.residual for tag, measurement in self.measurements.items()}
+
+    def proven(self) -> dict[str, float]:
+        """A bound of each equation's violation by tag, relative, that is proven; empty where no proof was asked for.
+
+        It is true of the very numbers: of w and b as they are, and of the proof's α, which is next to the result's. It
+        is 0 where an equation holds exactly, and NaN where a proof says nothing of it.
+
+        Returns
+        -------
+        dict of str to float
+            In the order of the steps.
+
+        See Also
+        --------
+        SVMResult.verify : The proof.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> proven = qpsvm.derive(problem, qpsvm.solve(problem), proven=True).proven()
+        >>> proven["CSVM.5"], proven["CSVM.14"] < 1e-14
+        (0.0, True)
+        """
+        return {tag: float("nan") if found.bound is None else found.bound for tag, found in self.bounds.items()}
+
+    def sides(self) -> dict[str, dict[str, Any]]:
+        """Both sides of each equation at the point, by tag, as data for JSON; empty where nothing was measured.
+
+        Each has the keys left, relation, right, of, residual and reason, as in `Measurement`, and with a proof the key
+        proven. None stands for a number that is not there, or not finite.
+
+        Returns
+        -------
+        dict of str to dict
+            In the order of the steps.
+
+        Examples
+        --------
+        Strong duality at the optimum, ½ = ½:
+
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> sides = qpsvm.derive(problem, qpsvm.solve(problem)).sides()
+        >>> print(round(sides["CSVM.14"]["left"], 6), sides["CSVM.14"]["relation"], round(sides["CSVM.14"]["right"], 6))
+        0.5 = 0.5
+        """
+        found = {tag: measurement.as_dict() for tag, measurement in self.measurements.items()}
+        for tag, proven in self.bounds.items():
+            found[tag]["proven"] = proven.bound
+        return found
+
+    def reasons(self) -> dict[str, str]:
+        """Why a step has no residual, by tag, for those that have none.
+
+        Returns
+        -------
+        dict of str to str
+            Sentences.
+
+        Examples
+        --------
+        In the feature space of a kernel, w has no entries to show:
+
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1], kernel=qpsvm.RBF(gamma=0.5))
+        >>> for reason in qpsvm.derive(problem).reasons().values():
+        ...     print(reason.split(" is ")[0])
+        does not exist here: w = Σ α_i y_i φ(x_i)
+        """
+        if self.result is None:
+            return {step.tag: step.absence for step in self.steps if step.absent}
+        return {tag: measurement.reason for tag, measurement in self.measurements.items() if measurement.reason}
+
+    def __getitem__(self, tag: str) -> Step:
+        """The step with this tag.
+
+        Raises UnknownOptionError, ParameterTypeError.
+        """
+        if not isinstance(tag, str):
+            raise ParameterTypeError(
+                f"a step is chosen by its tag, such as derivation[{self.steps[0].tag!r}], got {shown(tag)} of type "
+                f"{type(tag).__name__}; derivation.steps is a tuple, for numbers and slices"
+            )
+        return chosen(self.steps, [tag], f"in the derivation of {self.variant}")[0]
+
+    def __contains__(self, tag: object) -> bool:
+        """Whether there is a step with this tag."""
+        return any(step.tag == str(tag).strip("()") for step in self.steps)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        unsolved = "not solved" if self.options is None else "in symbols"
+        state = unsolved if self.result is None else "measured"
+        return f"<Derivation of {self.title}: {len(self)} steps, {state}>"
+
+    def _repr_html_(self) -> str:
+        from qpsvm.derivation.page import fragment, preformatted
+
+        try:
+            return fragment(self.shown())
+        except MissingExtraError as error:  # a notebook still shows the steps, and says what is missing
+            return preformatted(f"{self}\n\n{error}")
+
+    def to_text(self, verbose: bool = False) -> str:
+        """What `print` shows: each equation with both its sides as numbers, on two screens at most.
+
+        Parameters
+        ----------
+        verbose : bool
+            Also the sentences about each step, where its code is, and why steps do not exist here.
+
+        Returns
+        -------
+        str
+            Lines of at most 80 columns.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> print(qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).to_text().splitlines()[4].strip())
+        dist({f = −1}, {f = +1}) = 2/‖w‖
+        """
+        return describe(self.shown(), verbose)
+
+    def to_latex(self, path: str | Path | None = None, *, beamer: bool = False, standalone: bool = False) -> str | None:
+        r"""The derivation as LaTeX: a section of an article, or frames of a talk.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            A file to write it to; without one it is returned.
+        beamer : bool
+            Frames of Beamer, one a step, instead of a section.
+        standalone : bool
+            A document that compiles as it is. Otherwise what stands in one, which needs amsmath, amssymb and graphicx.
+
+        Returns
+        -------
+        str or None
+            The text, or None where it was written.
+
+        Raises
+        ------
+        FileFormatError
+            The file cannot be written.
+        ParameterTypeError
+            Not a path.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> print(qpsvm.derive(qpsvm.CSVM, steps=["CSVM.6"]).to_latex().split("equation}")[1])
+        \tag{CSVM.6}\label{eq:CSVM.6}
+        \fitted{\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad \eta_i=C_i-\alpha_i}
+        \end{
+        """
+        return _given(latex(self.shown(), beamer, standalone), path)
+
+    def to_html(self, path: str | Path | None = None) -> str | None:
+        """The page as one file that needs no network: written whole, or not at all.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            What is there is replaced once the page is complete; until then it stays as it was. Without a path the page
+            is returned.
+
+        Returns
+        -------
+        str or None
+            The page, or None where it was written.
+
+        Raises
+        ------
+        MissingExtraError
+            The packages of the extra `teach` are not installed.
+        FileFormatError
+            The file cannot be written.
+        ParameterTypeError
+            Not a path.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> "<math" in qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).to_html()
+        True
+        """
+        from qpsvm.derivation.page import document
+
+        return _given(document(self.shown()), path)
+
+
+def _given(text: str, path: str | Path | None) -> str | None:
+    """A text, or None where it is written to a path.
+
+    Raises FileFormatError, ParameterTypeError.
+    """
+    if path is None:
+        return text
+    if not isinstance(path, (str, Path)):
+        raise ParameterTypeError(f"path must be text or a Path, got {shown(path)}")
+    try:
+        write_text(path, text)
+    except FileAccessError as error:
+        raise FileFormatError(str(error)) from error
+    return None
+
+
+def chosen(steps: tuple[Step, ...], tags: Sequence[str], where: str) -> tuple[Step, ...]:
+    """The steps with these tags, in the order of the argument.
+
+    Raises UnknownOptionError, ParameterTypeError.
+    """
+    known = {step.tag: step for step in steps}
+    for tag in tags:
+        if not isinstance(tag, str):
+            raise ParameterTypeError(
+                f"a step is chosen by its tag, such as {steps[0].tag!r}, got {shown(tag)} of type "
+                f"{type(tag).__name__}; derivation.steps is a tuple, for numbers and slices"
+            )
+        if tag.strip("()") not in known:
+            raise UnknownOptionError(f"no step {tag.strip('()')!r} {where}; {nearest(tag.strip('()'), known)}")
+    wanted = {tag.strip("()") for tag in tags}
+    return tuple(step for tag, step in known.items() if tag in wanted)

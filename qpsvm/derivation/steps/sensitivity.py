@@ -1,0 +1,167 @@
+"""What multipliers are worth, of every machine: the saddle of L, and prices measured by a difference.
+
+    (SADDLE.1)  saddle:  L(w, b, ξ, ᾱ) ≤ L(w, b, ξ, α) ≤ L(w̄, b̄, ξ, α) at the optimum, for all multipliers ᾱ ≥ 0 and
+                all w̄, b̄
+    (PRICE.1)  a unit of C_i costs what it multiplies, ∂P*/∂C_i = ∂P/∂C_i, such as ξ_i:  (P*(C_i + t) − P)/t ≤ ∂P/∂C_i
+               ≤ (P − P*(C_i − t))/t
+    (PRICE.2)  a unit of h_j saves its multiplier, ∂P*/∂h_j = −λ_j:  (D − P*(h_j + t))/t ≤ λ_j ≤ (P*(h_j − t) − D)/t
+
+P is linear in C_i, D in h_j, so both differences enclose what stands between them at every feasible point, optimal or
+not; at the optimum they enclose the derivative. The other optima P* are solved for, and stand for the end of their
+certificate that keeps the inequality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.frozen import bare
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.derivation.expressions import Equation, line
+from qpsvm.derivation.quantities import At
+from qpsvm.derivation.step import Step
+from qpsvm.derivation.steps.argument import step
+from qpsvm.derivation.terms import Term, letter, plain, written
+from qpsvm.machines import Problem
+from qpsvm.solve.call import solve
+
+#: By what share C_i or h_j is changed, and rows up to which the changed problems are solved.
+SHARE, MOST_ROWS = 0.01, 1000
+
+
+def halved(at: At) -> At:
+    """Half of all weights, and what depends on them."""
+    left = {"left": 0.5 * at.left} if hasattr(at, "left") else {}
+    changed: At = at.changed(values=0.5 * at.values, square_of_w=0.25 * at.square_of_w, b=0.5 * at.b, **left)
+    return changed
+
+
+def turned(at: At) -> At:
+    """α and what it leaves of its bound, exchanged; where nothing bounds it, of the largest one."""
+    changed: At = at.changed(alpha=np.where(np.isfinite(at.C), at.C, at.largest) - at.alpha)
+    return changed
+
+
+def saddle(L: Term, w: str, b: str) -> Step:
+    """L at three points: with other multipliers, at the solution, and with other weights."""
+
+    def value(latex: str, name: str, at: Callable[[At], At]) -> Term:
+        return letter(
+            latex,
+            lambda point: L.value(at(point)),
+            name,
+            plain(latex.replace(r"\tfrac12 ", "½").replace(r"\bar\alpha", "ᾱ")),
+        )
+
+    over, half = (",".join(front + each for each in (w, b) if each) for front in ("", r"\tfrac12 "))
+    points = (
+        value(rf"L({over},\bar\alpha)", "L_of_other_multipliers", turned),
+        value(rf"L({over},\alpha)", "L_of_the_solution", lambda at: at),
+        value(rf"L({half},\alpha)", "L_of_half_the_weights", halved),
+    )
+    chain = line(points[0], "≤", points[1], "≤", points[2], scale="size", told=lambda at: "L at three points: " + (
+        " ≤ ".join(f"{each.value(at):.6g}" for each in points)))  # fmt: skip
+    found = step(
+        "Saddle",
+        "Other multipliers charge less for what the solution violates, here ᾱ: what α leaves of its bound, or of the "
+        "largest α where it has none. Other weights, here half of each, cost more at the prices of the solution. So "
+        "the greatest of the least values of L is the least of its greatest ones.", Equation("alone", (chain,)),
+    )  # fmt: skip
+    return replace(found, tag="SADDLE.1")
+
+
+# --- prices -----------------------------------------------------------------------------------------------------------
+
+
+def changed(problem: Problem, name: str, k: int, by: float) -> Problem:
+    """The problem with another C_i of the row k that takes part, or another bound of the row k of a user's."""
+    if name == "C":
+        C: FloatArray = np.full(problem.n, getattr(problem, "C"))  # noqa: B009
+        C[problem.rows[k]] += by / problem.sample_weight[problem.rows[k]]
+        return problem.replace(C=C)
+    twin = bare(problem)
+    twin.constraints = tuple(map(copy, problem.constraints))
+    for item in twin.constraints:
+        item.h = np.where(np.arange(len(item.h)) == k, item.h + by, item.h)
+        k -= len(item.h)
+    found: Problem = twin
+    return found
+
+
+def step_of(at: At, name: str, k: int) -> float:
+    """t: a share of C_i, or of the largest bound."""
+    if name == "C":
+        rows = at.problem.rows[k]
+        return SHARE * float(np.full(at.problem.n, at.problem.C)[rows] * at.problem.sample_weight[rows])
+    return SHARE * (max(float(np.abs(item.h).max()) for item in at.problem.constraints) or 1.0)
+
+
+def optimum(at: At, name: str, k: int, sign: int) -> tuple[float, float]:
+    """D and P of the changed problem: the first is no larger than its optimum, the second no smaller."""
+    known: dict[Any, tuple[float, float]] = at.__dict__.setdefault("changed_optima", {})
+    if (name, k, sign) not in known:
+        result = solve(changed(at.problem, name, k, sign * step_of(at, name, k)), check=False)
+        known[name, k, sign] = float(result.dual), float(result.primal)
+    return known[name, k, sign]
+
+
+def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -> Step:
+    """What a unit of C_i or of h_j is worth, where it is worth most, between two differences.
+
+    each: What it is worth: an entry for every i, or j.
+    value: P, or D.
+    """
+    index, rising = ("i", 1) if name == "C" else ("j", -1)
+
+    def dearest(at: At) -> int:
+        return int(np.argmax(each.value(at)))
+
+    def difference(sign: int) -> Term:
+        """(P* − P)/t to one side, turned to the other; the lower end of P* is no larger, the upper no smaller."""
+
+        def find(at: At) -> float:
+            k = dearest(at)
+            apart = optimum(at, name, k, sign)[name != "C"] - value.value(at)
+            return float(sign * rising * apart / step_of(at, name, k))
+
+        far, near = rf"P^*({name}_{index}{'+' if sign > 0 else '-'}t)", value.latex()
+        first, last = (far, near) if sign * rising > 0 else (near, far)
+        latex = rf"\tfrac{{{first}-{last}}}{{t}}"
+        return letter(latex, find, "difference_" + ("above" if sign > 0 else "below"), "a difference of optima")
+
+    def told(at: Any) -> str:
+        where = at.sample(dearest(at)) if name == "C" else repr(at.rows.names[dearest(at)])
+        return f"of {where}: " + " ≤ ".join(f"{side.value(at):.6g}" for side in sides)
+
+    one = written("%s", "%s", "max(%s)", lambda at, values: float(values[dearest(at)]), each)
+    sides = (difference(1), one, difference(-1))
+    chain = line(sides[0], "≤", one, "≤", sides[2], told=told, scale=lambda at: float(abs(one.value(at))) or 1.0)
+    text += f" It is measured where that is most, by two more solves with a t of a hundredth of {name}_{index}."
+    return replace(step(title, text, Equation("alone", (chain,), too_many)), tag=tag)
+
+
+def too_many(at: At) -> str:
+    """Why the changed problems are not solved, or ""."""
+    return f"it takes two more solves, which are made up to {MOST_ROWS} rows" if at.svm.m > MOST_ROWS else ""
+
+
+def price_of_slack(marginal: Term, objective: Term) -> Step:
+    """What a unit of C_i costs."""
+    return price(
+        "Price of slack", "PRICE.1",
+        f"The optimum P* rises with C_i as fast as what C_i multiplies, {marginal.text()}: all else has its best value "
+        "and is flat.", "C", marginal, objective.named("P", "P"),
+    )  # fmt: skip
+
+
+def price_of_bound(multiplier: Term, dual: Term) -> Step:
+    """What a unit of h_j saves."""
+    return price(
+        "Price of a bound", "PRICE.2", "The optimum P* falls with a bound h_j as fast as its multiplier says.", "h",
+        multiplier, dual.named("D", "D"),
+    )  # fmt: skip

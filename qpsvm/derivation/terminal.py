@@ -1,0 +1,74 @@
+"""A derivation in a terminal: each equation with both its sides as numbers; the words and the code when asked for."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from qpsvm.derivation.display import ShownDerivation, ShownStep
+from qpsvm.derivation.latex import STICKY, lines_of
+
+#: Columns of a line, and of what is proven at its end.
+WIDTH, PROVEN = 80, 17
+INDENT, DEEPER = "    ", "      "
+
+
+def describe(derivation: ShownDerivation, verbose: bool = False) -> str:
+    """All steps under their headline: equations and numbers; with `verbose` also sentences, and where the code is."""
+    said = (f"Derivation: {derivation.title}", derivation.headline, derivation.proven)
+    head = [line for text in said for line in textwrap.wrap(text, WIDTH)]
+    steps = [describe_step(step, verbose) for step in derivation.steps if verbose or not step.absent]
+    left = ", ".join(f"({step.tag}) {step.title}" for step in derivation.steps if step.absent and not verbose)
+    steps += ["\n".join(textwrap.wrap(f"not of this problem: {left}; verbose says why", WIDTH))] if left else []
+    return "\n".join([*head, "", "\n\n".join(steps)])
+
+
+def describe_step(step: ShownStep, verbose: bool = True) -> str:
+    """One step in a few lines."""
+    return "\n".join(_lines(step, verbose))
+
+
+def describe_with_code(step: ShownStep) -> str:
+    """One step with the source of its function; where it does not exist, why."""
+    return describe_step(step) + ("" if step.absent else f"\n\n{textwrap.indent(step.code.text, INDENT)}")
+
+
+def _lines(step: ShownStep, verbose: bool) -> Iterator[str]:
+    title, residual = f"({step.tag})  {step.title}", step.residual_text
+    shown = _wrapped if verbose else _cut
+    if step.absent:
+        yield from [title, *_wrapped(f"[{step.reason}]", DEEPER)]
+        return
+    residual += f"{step.proven_text:>{PROVEN + 2}}" if step.proven_text and residual else ""
+    yield f"{title}{residual:>{max(WIDTH - len(title), len(residual) + 2)}}".rstrip()
+    for line in _short(lines_of(step.latex)):
+        yield from _wrapped(line, INDENT)
+    if verbose:
+        yield from _wrapped(" ".join(filter(None, [step.text, step.by_construction])), DEEPER)
+    yield from shown(f"{step.sides_text}   {step.of}" if step.sides_text else "", DEEPER)
+    yield from _wrapped(f"[{step.reason}]" if step.reason else "", DEEPER)
+    if verbose:
+        yield from _wrapped(step.proven_sentence, DEEPER)
+        yield f"{INDENT}code: {(step.library or step.code).where}"
+
+
+def _short(lines: list[str]) -> Iterator[str]:
+    """Lines, of which two that belong together are one where there is room."""
+    lines = lines[::-1]
+    while lines:
+        line = lines.pop()
+        if lines and lines[-1][0] in "=⟹" and line[0] not in "=⟹" and len(line + lines[-1]) < WIDTH - len(INDENT):
+            line += f" {lines.pop()}"
+        yield line
+
+
+def _cut(text: str, indent: str) -> list[str]:
+    """One line of it."""
+    whole = f"{indent}{text}" if text else ""
+    return [whole if len(whole) <= WIDTH else f"{whole[: WIDTH - 2].rstrip()} …"] if text else []
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    further = indent + "  "
+    lines = textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=further, break_on_hyphens=False)
+    return [line.replace(STICKY, " ") for line in lines]
