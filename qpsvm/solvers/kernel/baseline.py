@@ -1,11 +1,12 @@
 """The baseline of a kernel solve: the working-set loop over all rows, and Newton steps from where it ends.
 
-The loop runs to SVC's own tolerance. Newton steps on the rows that can still move then get the last digits. Where they
-stall the loop goes on to the next tolerance, from where they have come to, until they do not. They need no end of the
-loop, though: from any of its points they converge, the sooner the fewer rows can move. So while it runs they are the
-first of its rivals (`floor`), by
+The loop runs on blocks of rows (`block_loop`) and where those are given up over all rows, to a loose tolerance. Newton
+steps on the rows that can still move then get the last digits, if they are forecast to take no longer than the loop
+has. If not, or where they stall, the loop goes on to the next tolerance. They need no end of the loop, though: from any
+of its points they converge, the sooner the fewer rows can move. So while it runs they are the first of its rivals
+(`floor`), by
 
-    (BASE.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows
+    (BASE.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows, the more the fewer of these are free
 
 The u of the loop and of the steps is rough, but on F. It is made anew in double precision where that matters, before
 the steps and after them, and more steps follow if the target was not reached. The compiled loop goes on from any point,
@@ -46,7 +47,7 @@ class Settings:
     finer: float = 0.3
     last: float = 1e-7
     only: float = 1e-3
-    #: e_s, e_r and e_F of (BASE.1), in seconds; and m, least and where no row that can move is free.
+    #: e_s, e_r and e_F of (BASE.1), in seconds; and m, where all of the F rows are free, and where none is.
     streamed: float = 0.8e-9
     square: float = 10e-9
     cube: float = 1.2e-11

@@ -33,12 +33,13 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 class Settings:
     """Constants of the blocks."""
 
-    #: Rows at first, and a free one; and the most, or this share of all, up to a last most.
+    #: Rows at first, and a free one; and the most, or this share of all, up to a last most; and never more than half.
     rows: int = 1000
     room: float = 1.5
     most: int = 2000
     share: float = 0.25
     largest: int = 4000
+    half: float = 0.5
     #: δ, and what is left of the violation, of (KBLOCKS.2).
     near: float = 0.1
     left: float = 0.1
@@ -46,8 +47,9 @@ class Settings:
     patience: int = 5
     gain: float = 0.5
     wider: float = 1.5
-    #: Values that may be evaluated, in units of n².
+    #: Values that may be evaluated, in units of n²: where the whole matrix is the other choice only so many.
     values: float = 3.0
+    values_of_few: float = 1.0
 
 
 SETTINGS = Settings()
@@ -59,12 +61,14 @@ class BlockLoop:
     able: Whether blocks are worth going on with.
     """
 
-    def __init__(self, blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> None:
+    def __init__(
+        self, blocks: KernelBlocks, problem: KernelDual, effort: Effort, values: float = SETTINGS.values
+    ) -> None:
         self.blocks, self.problem, self.effort, self.able = blocks, problem, effort, True
         self.beta = self.u = np.zeros(problem.n)
         n = problem.n
-        self._most = int(max(SETTINGS.most, min(SETTINGS.share * n, SETTINGS.largest)))
-        self._rows, self._values, self._lowest, self._rounds = SETTINGS.rows, SETTINGS.values * n * n, np.inf, 0
+        self._most = int(min(max(SETTINGS.most, min(SETTINGS.share * n, SETTINGS.largest)), SETTINGS.half * n))
+        self._rows, self._values, self._lowest, self._rounds = SETTINGS.rows, values * n * n, np.inf, 0
         self._memory: NDArray[np.floating] | None = None
 
     def run(self, tol: float, beta: FloatArray, u: FloatArray) -> LoopResult:
