@@ -1,11 +1,12 @@
 """The baseline of a kernel solve: the working-set loop over all rows, and Newton steps from where it ends.
 
-The loop runs to SVC's own tolerance. Newton steps on the rows that can still move then get the last digits. Where they
-stall the loop goes on to the next tolerance, from where they have come to, until they do not. They need no end of the
-loop, though: from any of its points they converge, the sooner the fewer rows can move. So while it runs they are the
-first of its rivals (`floor`), by
+The loop runs on blocks of rows (`block_loop`) and where those are given up over all rows, to a loose tolerance. Newton
+steps on the rows that can still move then get the last digits, if they are forecast to take no longer than the loop
+has. If not, or where they stall, the loop goes on to the next tolerance. They need no end of the loop, though: from any
+of its points they converge, the sooner the fewer rows can move. So while it runs they are the first of its rivals
+(`floor`), by
 
-    (BASE.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows
+    (BASE.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows, the more the fewer of these are free
 
 The u of the loop and of the steps is rough, but on F. It is made anew in double precision where that matters, before
 the steps and after them, and more steps follow if the target was not reached. The compiled loop goes on from any point,
@@ -40,15 +41,17 @@ from qpsvm.space.kernels.functions import RBF
 class Settings:
     """Constants of the baseline."""
 
-    #: The tolerances of the loop: SVC's own, each time this share of the one before, and the last.
-    first: float = 1e-3
-    finer: float = 0.1
+    #: The tolerances of the loop: at first, each time this share of the one before, and the last; and one that begins
+    #: anew has SVC's own.
+    first: float = 1e-2
+    finer: float = 0.3
     last: float = 1e-7
-    #: e_s, e_r and e_F of (BASE.1), in seconds, and m.
-    streamed: float = 1.5e-9
-    square: float = 30e-9
-    cube: float = 2e-11
-    steps: int = 4
+    only: float = 1e-3
+    #: e_s, e_r and e_F of (BASE.1), in seconds; and m, where all of the F rows are free, and where none is.
+    streamed: float = 0.8e-9
+    square: float = 10e-9
+    cube: float = 1.2e-11
+    steps: tuple[float, float] = (2.0, 10.0)
     #: Bytes of K in single precision, where the loop cannot evaluate its rows itself.
     stored: float = 4e8
     #: Newton steps after the loop may take so many times their forecast, or what the loop has taken; and these seconds.
@@ -93,7 +96,7 @@ class WholeLoop:
 
     def __init__(self, engines: Search) -> None:
         self._engines = engines
-        self.spent, self.least, self.left, self._tol = 0.0, 0.0, float("inf"), SETTINGS.first
+        self.spent, self.least, self.left = 0.0, 0.0, float("inf")
         self.point: DualPoint | None = engines.best if engines.used != "none" else None
         self._data: SingleArray | Samples | None = None
         self._blocks: BlockLoop | None = None
@@ -101,6 +104,7 @@ class WholeLoop:
         self._sampled = blocks.single and blocks.samples is not None and by_itself(engines.problem)
         stored = min(SETTINGS.stored, 0.5 * available_memory()) >= 4.0 * n * n
         self.resumes = core.compiled is not None and (self._sampled or stored)
+        self._tol = SETTINGS.first if self.resumes else SETTINGS.only
 
     @property
     def able(self) -> bool:
@@ -160,23 +164,21 @@ class WholeLoop:
         engines.effort.report("loop", problem.n, self.point.gap)
         return found.finished or not (goes_on or engines.effort.late())
 
-    def _moving(self) -> int:
-        assert self.point is not None
-        return len(moving_rows(self._engines.problem, self.point, self._engines.target))
-
     def newton_seconds(self) -> float:
         """(BASE.1)."""
         if self.point is None:
             return SETTINGS.at_once
-        F, n = self._moving(), self._engines.problem.n
+        problem, (least, most) = self._engines.problem, SETTINGS.steps
+        F, n = len(moving_rows(problem, self.point, self._engines.target)), problem.n
+        held = max(F - int(np.count_nonzero(problem.free(self.point.beta))), 0) / max(F, 1)
         each = SETTINGS.streamed * n * F + SETTINGS.square * F * F + SETTINGS.cube * F**3
-        return SETTINGS.steps * each
+        return float(least + (most - least) * held) * each
 
     def _ended(self) -> bool:
         """Newton steps after the loop has ended, or none where it is sooner at its next end; whether they solved."""
         if self._tol <= SETTINGS.last or not self.resumes:
             return self.newton()
-        if self.newton_seconds() > SETTINGS.steps * self.spent:
+        if self.newton_seconds() > self.spent:
             engines, point = self._engines, self.point
             if point is not None and point.gap <= engines.target:
                 self.point = self._exactly(point)
@@ -208,7 +210,11 @@ class WholeLoop:
         blocks, problem, margin = self._engines.blocks, self._engines.problem, rough_margin(point.beta)
         rest, capped = point.beta <= point.low, point.beta >= point.high
         away = np.where(rest, -point.gradient, np.where(capped, point.gradient, 0.0))
-        near, support = np.flatnonzero(away <= margin), np.flatnonzero(point.beta)
-        u = point.u.copy()
-        u[near] = blocks.product(support, point.beta[support], near)
-        return problem.point(point.beta, u)
+        support, u = np.flatnonzero(point.beta), point.u.copy()
+        while True:
+            near = np.flatnonzero(away <= margin)
+            u[near] = blocks.product(support, point.beta[support], near)
+            drift = float(np.abs(u - point.u).max())
+            if not drift > 0.5 * margin or len(near) == problem.n:
+                return problem.point(point.beta, u)
+            margin = 4.0 * drift  # what many steps have left of u is rougher than one product

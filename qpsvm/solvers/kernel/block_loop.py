@@ -4,7 +4,8 @@ A block holds the free rows and those that violate most. The compiled loop runs 
 cache: an iteration costs a tenth of one over all rows, and what it changed reaches the others in one product, which
 evaluates kernel values several times as fast as row by row, in tiles, and keeps none.
 
-    (KBLOCKS.1)  v_i = max(up_i − b, b − down_i),  b = ½(max up + min down):  by how much a row violates (CLOOP.1)
+    (KBLOCKS.1)  v_i = max(up_i − b, b − down_i),  b = ½(max up + min down):  by how much a row violates, with
+                 the rates up and down of core/c/loop.h
     (KBLOCKS.2)  W = the free rows, and of those with v_i ≥ −δ max v the largest;  on it until max up − min down is a
                  tenth of that over all rows
     (KBLOCKS.3)  u_R + K_RW Δβ_W for the rows R outside
@@ -32,12 +33,13 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 class Settings:
     """Constants of the blocks."""
 
-    #: Rows at first, and a free one; and the most, or this share of all, up to a last most.
+    #: Rows at first, and a free one; and the most, or this share of all, up to a last most; and never more than half.
     rows: int = 1000
     room: float = 1.5
     most: int = 2000
     share: float = 0.25
     largest: int = 4000
+    half: float = 0.5
     #: δ, and what is left of the violation, of (KBLOCKS.2).
     near: float = 0.1
     left: float = 0.1
@@ -45,8 +47,9 @@ class Settings:
     patience: int = 5
     gain: float = 0.5
     wider: float = 1.5
-    #: Values that may be evaluated, in units of n².
+    #: Values that may be evaluated, in units of n²: where the whole matrix is the other choice only so many.
     values: float = 3.0
+    values_of_few: float = 1.0
 
 
 SETTINGS = Settings()
@@ -58,12 +61,14 @@ class BlockLoop:
     able: Whether blocks are worth going on with.
     """
 
-    def __init__(self, blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> None:
+    def __init__(
+        self, blocks: KernelBlocks, problem: KernelDual, effort: Effort, values: float = SETTINGS.values
+    ) -> None:
         self.blocks, self.problem, self.effort, self.able = blocks, problem, effort, True
         self.beta = self.u = np.zeros(problem.n)
         n = problem.n
-        self._most = int(max(SETTINGS.most, min(SETTINGS.share * n, SETTINGS.largest)))
-        self._rows, self._values, self._lowest, self._rounds = SETTINGS.rows, SETTINGS.values * n * n, np.inf, 0
+        self._most = int(min(max(SETTINGS.most, min(SETTINGS.share * n, SETTINGS.largest)), SETTINGS.half * n))
+        self._rows, self._values, self._lowest, self._rounds = SETTINGS.rows, values * n * n, np.inf, 0
         self._memory: NDArray[np.floating] | None = None
 
     def run(self, tol: float, beta: FloatArray, u: FloatArray) -> LoopResult:
@@ -90,10 +95,11 @@ class BlockLoop:
         count = SETTINGS.room * np.count_nonzero(free)
         self._rounds = 0 if violation <= SETTINGS.gain * self._lowest else self._rounds + 1
         self._lowest = min(self._lowest, violation)
-        if self._rounds >= SETTINGS.patience:
+        stuck = self._rounds >= SETTINGS.patience
+        self.able = bool(count <= self._most and self._values > 0.0) and not (stuck and self._rows >= self._most)
+        if stuck:
             self._rows, self._rounds = int(SETTINGS.wider * self._rows), 0
-        self.able = bool(count <= self._most and self._values > 0.0 and np.isfinite(violation))
-        if not self.able:
+        if not self.able or not np.isfinite(violation):
             return np.empty(0, dtype=np.intp), violation
         size = int(min(max(self._rows, count), self._most))
         if beta.any():

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.progress import Clock, heard, say_step
@@ -68,7 +71,7 @@ class Effort:
     def loop(
         self,
         problem: KernelDual,
-        data: FloatArray | Samples,
+        data: NDArray[Any] | Samples,
         tol: float,
         start: FloatArray | None = None,
         u: FloatArray | None = None,

@@ -2,7 +2,8 @@
 
 What an engine leaves above the tolerance is where the next begins. At last Newton steps go on from the best point
 with more patience. Beyond `gram_rows` the baseline (`baseline`) sets what others may cost (`floor`). With the compiled
-core it needs no rivals but its own Newton steps, and nothing is estimated first.
+core it needs no rivals but its own Newton steps, and nothing is estimated first. From `FEW_FROM` rows on it begins on
+blocks of rows (`block_loop`), which up to `gram_rows` the whole matrix follows where they are given up.
 
 What each part is worth without the core: the processor time without it, as a multiple of that with it, on tables that
 it solves. Where it gives up it costs little; `few` costs most, 8 % on fourteen tables.
@@ -39,8 +40,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.kernel.baseline import WholeLoop
+from qpsvm.solvers.kernel.block_loop import SETTINGS as BLOCKS
+from qpsvm.solvers.kernel.block_loop import BlockLoop
 from qpsvm.solvers.kernel.dense import dense_point
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
@@ -81,7 +85,7 @@ FEW = Plan((Stage(3e-3, 300),))
 #: A band: loose until the rows are the right ones.
 BAND = Plan((Stage(1e-2), Stage(LOOP_TOL)), rough=True, again=LOOP_TOL)
 
-#: Rows from which on a subsample may save the making of the whole matrix: the compiled loop over it is done before.
+#: Rows from which on a subsample may save the making of the whole matrix, or with the compiled core blocks.
 FEW_FROM = 1200
 
 
@@ -206,7 +210,8 @@ class Engines:
             elif engine == "auto" and self._outlying():
                 pass
             elif engine in ("auto", "gram") and there:
-                self._small()
+                if engine == "gram" or not self._blocked(start):
+                    self._small()
             elif self.problem.mass is not None and engine == "auto":
                 self._libsvm()  # no band with a tube of its own
             elif engine == "auto":
@@ -228,9 +233,20 @@ class Engines:
             self._best, self.used, self.coef = point, engine, coef
         return self.best.gap <= self.target or self.effort.late()
 
+    def _blocked(self, start: FloatArray | None) -> bool:
+        """Blocks of not so few rows, where few are free, and Newton steps on those; whether that solved."""
+        new = start is None and self.blocks.whole is None and self.blocks.single and self.problem.signed
+        if not new or self.problem.n <= FEW_FROM or core.compiled is None:
+            return False
+        zero, loop = np.zeros(self.problem.n), BlockLoop(self.blocks, self.problem, self.effort, BLOCKS.values_of_few)
+        found = loop.run(LOOP_TOL, zero, zero)
+        if not found.finished or found.u is None:
+            return False
+        return self.newton("libsvm", self.problem.point(found.beta, found.u), LOOP_TOL, self.problem.n)
+
     def _small(self) -> None:
-        few = self.problem.n > FEW_FROM and self.blocks.whole is None and self.blocks.single
-        worth = few and self.problem.signed
+        few = core.compiled is None and self.problem.n > FEW_FROM and self.blocks.whole is None
+        worth = few and self.blocks.single and self.problem.signed
         initial = subsample(self.blocks, self.problem, self.effort) if worth else None
         if initial is None or not self.keep("few", self._solve_from(initial, FEW)):
             self._gram()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm import core
 from qpsvm.base.arrays.frozen import remembered
@@ -58,7 +59,7 @@ class Samples:
 
 def working_set_loop(
     problem: KernelDual,
-    data: FloatArray | Samples,
+    data: NDArray[Any] | Samples,
     tol: float = 1e-3,
     *,
     start: FloatArray | None = None,
@@ -78,13 +79,13 @@ def working_set_loop(
         return _by_libsvm(problem, data, tol, fixed, most, clock, verbose)
     level = problem.level if fixed is None else problem.level - fixed
     beta = _beginning(problem, data, start)
-    known = u is not None and start is not None
-    g = problem.level - u if known and u is not None else np.array(level)
-    moved = (beta - start).nonzero()[0] if known else []
-    if len(moved) and isinstance(data, Samples):
-        g, known = np.array(level), False
-    elif len(moved):  # by the rounding of its sum
-        g -= (beta - start)[moved] @ data[moved]
+    known, g = False, np.array(level)
+    if u is not None and start is not None:
+        moved = (beta - start).nonzero()[0]  # by the rounding of its sum
+        if not len(moved) or not isinstance(data, Samples):
+            known, g = True, problem.level - u
+        if len(moved) and not isinstance(data, Samples):
+            g -= (beta - start)[moved] @ data[moved]
     result = _compiled(problem, data, beta, g, known, tol, most, clock)
     assert result.u is not None
     if problem.mass is None or not problem.kinked or problem.edges(result.u).tube > 0.0:
@@ -100,7 +101,7 @@ def by_itself(problem: KernelDual) -> bool:
     return core.compiled is not None or plain(problem)
 
 
-def _beginning(problem: KernelDual, data: FloatArray | Samples, start: FloatArray | None) -> FloatArray:
+def _beginning(problem: KernelDual, data: NDArray[Any] | Samples, start: FloatArray | None) -> FloatArray:
     """A feasible point: the start; 0; or (KLOOP.4). (n,)."""
     if start is not None:
         return problem.balanced(start)
@@ -120,7 +121,7 @@ def _beginning(problem: KernelDual, data: FloatArray | Samples, start: FloatArra
 
 
 def _compiled(
-    problem: KernelDual, data: FloatArray | Samples, beta: FloatArray, g: FloatArray, known: bool, tol: float,
+    problem: KernelDual, data: NDArray[Any] | Samples, beta: FloatArray, g: FloatArray, known: bool, tol: float,
     most: int | None, clock: Clock,
 ) -> LoopResult:  # fmt: skip
     """From a feasible β and its g, both of which are moved."""
@@ -146,7 +147,7 @@ def _compiled(
 
 
 def _by_libsvm(
-    problem: KernelDual, data: FloatArray | Samples, tol: float, fixed: FloatArray | None, most: int | None,
+    problem: KernelDual, data: NDArray[Any] | Samples, tol: float, fixed: FloatArray | None, most: int | None,
     clock: Clock, verbose: bool,
 ) -> LoopResult:  # fmt: skip
     if isinstance(data, Samples):

@@ -3,11 +3,11 @@
 | engine   | its initial working set                                               | when                   |
 |----------|-----------------------------------------------------------------------|------------------------|
 | `start`  | those not at a bound in a point that is given                         | few are not            |
-| `few`    | those that a subsample does not see far on their right side           | few support            |
 | `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 2000               |
-| `band`   | a band around an estimated margin, all else at a bound                | without the core       |
+| `few`    | those that a subsample does not see far on their right side           | without the core       |
+| `band`   | a band around an estimated margin, all else at a bound                | the same               |
 | `dense`  | all: conjugate gradients on the Gram matrix in single precision       | the same, all free     |
-| `libsvm` | all: the working-set loop, which evaluates the kernel itself          | the baseline           |
+| `libsvm` | all: the working-set loop, with the core on blocks of rows first      | the baseline           |
 | low_rank | all: a linear machine over the rows of a pivoted factor of K          | where others stall     |
 
 `dense` takes problems without a kink, `low_rank` hinges. A novelty machine that may leave few rows outside begins with
