@@ -19,7 +19,7 @@ from qpsvm.many.multiclass.descent import solve_by_descent, solves_by_descent
 from qpsvm.many.multiclass.loops import FEW_ROWS
 from qpsvm.many.multiclass.one_by_one import TOLERANCE, solve_each
 from qpsvm.many.multiclass.split import Split, split
-from qpsvm.many.multiclass.squared_hinge import solve_squared, solves_squared
+from qpsvm.many.multiclass.squared_hinge import FEW_FEATURES, solve_squared, solves_squared
 from qpsvm.many.multiclass.together import Together
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import PSDRule
@@ -63,8 +63,8 @@ def solve_machines(
     starts = _starts(machines, start)
     if machines.is_stored:
         return solve_each(machines, starts, n_jobs, options)
-    sparse = sp.issparse(X)
-    if sparse and solves_by_descent(machines, options):
+    wide = sp.issparse(X) and X.shape[1] > FEW_FEATURES
+    if wide and solves_by_descent(machines, options):
         return solve_by_descent(replace(machines, sorted=False), as_tolerance(options.get("tol", TOLERANCE)))
     alone = len(machines.pairs) == 1 and machines.n > FEW_ROWS  # as any other problem
     if not alone and solves(machines, options):
