@@ -41,6 +41,8 @@ FLOATS = (np.float64, np.float32)
 LEAST_GAMMA = 1e-150
 #: Sparse samples of no more values, 8 MB, are computed with as dense ones: faster, and the same to the last bit.
 DENSE_VALUES = 1_000_000
+#: The same for a linear machine: so few, or so many for each that is not 0.
+FEW_VALUES, DENSE_ENOUGH = 10_000, 4
 
 
 @contextmanager
@@ -134,9 +136,13 @@ def _computed_with(X: Any) -> Matrix:
     return matrix
 
 
-def dense_if_small(X: Any) -> Any:
-    """Samples as they are computed with: dense where that costs nothing, so that the answer is that of dense ones."""
-    small = sp.issparse(X) and X.shape[0] * X.shape[1] <= DENSE_VALUES
+def dense_if_small(X: Any, linear: bool = False) -> Any:
+    """Samples as they are computed with: dense where that costs nothing, so that the answer is that of dense ones.
+
+    For a loop over the entries of rows, `linear`, it costs nothing where few of them are 0.
+    """
+    most = max(FEW_VALUES, DENSE_ENOUGH * X.nnz) if linear and sp.issparse(X) else DENSE_VALUES
+    small = sp.issparse(X) and X.shape[0] * X.shape[1] <= min(most, DENSE_VALUES)
     return X.toarray() if small else X
 
 

@@ -181,7 +181,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         if is_dask(X):
             self._fit_spread(X, y, sample_weight)
             return
-        matrix = inputs.dense_if_small(inputs.training_samples(self, X))
+        matrix = inputs.dense_if_small(inputs.training_samples(self, X), linear=True)
         codes, weight = self._labelled(y, matrix.shape[0], sample_weight, True)
         posed, intercept, s = self._posed(matrix)
         together = self._together(posed, codes, weight, LOSSES[self.loss], {"C": self.C}, Linear(), intercept)
@@ -286,7 +286,7 @@ class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[mis
             inputs.rows_of(self, X, y, sample_weight)
             matrix, target, weight = X, y, sample_weight
         else:
-            matrix = inputs.dense_if_small(inputs.training_samples(self, X))
+            matrix = inputs.dense_if_small(inputs.training_samples(self, X), linear=True)
             n = matrix.shape[0]
             target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
         posed, intercept, s = self._posed(matrix)

@@ -111,7 +111,7 @@ def test_features_that_are_alike_take_no_more_passes(name, free):
     X = X + 6.0 * X[:, :1]  # one α after the other takes thousands
     loss = LOSSES[name]
     signs = y if loss.one_sided else np.ones(60)
-    alpha, w, (b, passes, work, done, _gap, dual) = descend(X, signs, loss, free=free, tol=1e-8)
+    alpha, w, (b, passes, work, done, _, dual) = descend(X, signs, loss, free=free, tol=1e-8)
     assert done
     assert passes <= 2000
     assert work <= 2e6

@@ -1,6 +1,7 @@
 """How samples of several classes become binary machines: which rows each has, which of them are +1, and its problem.
 
-The rows that take part are kept in the order of their classes, so that those of a class are one slice.
+The rows that take part are kept in the order of their classes, so that those of a class are one slice; those that no
+machine copies are left as they are.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Split:
     parameters: Its own.
     kernel: Every parameter of it is a number.
     weight (n,): A sample of weight 0 takes no part.
+    sorted: Whether rows are in the order of their classes; those of a source never are.
     """
 
     X: Matrix | RowSource
@@ -60,6 +62,7 @@ class Split:
     psd: PSDRule = "raise"
     intercept: str | None = "free"
     constraints: Any = None
+    sorted: bool = True
     spaces: dict[str, FeatureSpace] = field(default_factory=dict, repr=False)
 
     @property
@@ -72,11 +75,11 @@ class Split:
         """Whether the samples are not in memory, so that machines share them and copy none."""
         return isinstance(self.X, RowSource)
 
-    def _stored_rows(self, rows: IntArray) -> RowSource:
-        """Some of the samples, or all, where they are."""
-        source = self.X
-        assert isinstance(source, RowSource)
-        return source if len(rows) == source.n else SomeRows(source, rows)
+    def _some(self, rows: IntArray) -> Matrix | RowSource:
+        """Some of the samples, or all as they are."""
+        if len(rows) == self.n and not self.sorted:
+            return self.X
+        return SomeRows(self.X, rows) if isinstance(self.X, RowSource) else self.X[rows]
 
     @property
     def k(self) -> int:
@@ -85,18 +88,22 @@ class Split:
 
     @cached_property
     def order(self) -> IntArray:
-        """The rows that take part, class after class: (r,)."""
+        """The rows that take part, class after class where they are sorted: (r,)."""
         taking = np.flatnonzero(self.weight > 0.0)
-        return taking[np.argsort(self.codes[taking], kind="stable")]
+        return taking[np.argsort(self.codes[taking], kind="stable")] if self.sorted else taking
 
     @cached_property
     def ends(self) -> IntArray:
         """Where the rows of each class begin in `order`, and where the last ones end: (k + 1,)."""
-        return np.searchsorted(self.codes[self.order], np.arange(self.k + 1))
+        return np.append(0, np.bincount(self.codes[self.order], minlength=self.k).cumsum())
 
     def places(self, p: int) -> tuple[IntArray, FloatArray]:
         """The rows of a machine as places in `order`, and their signs: (m,) each."""
         i, j = (int(c) for c in self.pairs[p])
+        if not self.sorted:
+            codes = self.codes[self.order]
+            places = np.arange(len(codes)) if j == REST else np.flatnonzero((codes == i) | (codes == j))
+            return places, np.where((codes[places] == i) == (j == REST), 1.0, -1.0)
         if j == REST:
             signs = np.full(len(self.order), -1.0)
             signs[self.ends[i] : self.ends[i + 1]] = 1.0
@@ -105,9 +112,6 @@ class Split:
             first, second = (np.arange(self.ends[c], self.ends[c + 1]) for c in (i, j))
             places = np.concatenate([first, second])
             signs = np.repeat([-1.0, 1.0], [len(first), len(second)])
-        if self.is_stored:  # rows are taken in the order in which they are stored
-            by_row = np.argsort(self.order[places])
-            places, signs = places[by_row], signs[by_row]
         return places, signs
 
     def labels_of(self, p: int, rows: IntArray) -> NDArray[Any]:
@@ -126,7 +130,7 @@ class Split:
         """The same with a Gram matrix of its own, which need not be made."""
         places, _ = self.places(p)
         rows = self.order[places]
-        X: Any = self._stored_rows(rows) if isinstance(self.X, RowSource) else self.X[rows]
+        X: Any = self._some(rows)
         if isinstance(self.kernel, Precomputed):
             X = X[:, rows]
         given: dict[str, Any] = {"kernel": self.kernel, "psd": self.psd, "constraints": self.constraints}
@@ -173,6 +177,11 @@ class Split:
         return len(self.pairs) * len(self.order) if self.pairs[0, 1] == REST else (self.k - 1) * len(self.order)
 
     @property
+    def over_all(self) -> bool:
+        """Whether each machine has all rows that take part."""
+        return len(self.pairs) == 1 or bool(self.pairs[0, 1] == REST)
+
+    @property
     def kernel_is_linear(self) -> bool:
         """Whether w is a vector in the space of the samples."""
         return isinstance(self.kernel, Linear)
@@ -181,7 +190,7 @@ class Split:
     def own_space(self) -> FeatureSpace:
         """The rows that take part, in `order`, in feature space."""
         if "whole" not in self.spaces:
-            X = self.X[self.order]
+            X: Any = self._some(self.order)
             X = X[:, self.order] if isinstance(self.kernel, Precomputed) else X
             self.spaces["whole"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
         return self.spaces["whole"]
@@ -255,4 +264,5 @@ def split(
     return Split(
         X=X, codes=codes, labels=labels, pairs=np.array(pairs), machine=machine, parameters=dict(parameters),
         kernel=kernel.resolve(X), weight=weight, psd=psd, intercept=intercept, constraints=constraints,
+        sorted=not isinstance(X, RowSource),
     )  # fmt: skip

@@ -87,10 +87,13 @@ class Stack:
 
 
 def stacked(split: Split, prices: FloatArray) -> Stack:
-    """The rows of the machines of a split, for U (r,) over its `order`."""
+    """The rows of the machines of a split, for U (r,) over its `order`; where that is not sorted, all rows for each."""
     ends = split.ends
     first = split.pairs[:, 0]
-    if split.pairs[0, 1] == REST:
+    if not split.sorted:
+        begins, counts = np.zeros((len(first), 1), dtype=np.intp), np.full((len(first), 1), ends[-1])
+        sign = np.concatenate([split.places(p)[1] for p in range(len(first))])
+    elif split.pairs[0, 1] == REST:
         begins, counts = np.zeros((split.k, 1), dtype=np.intp), np.full((split.k, 1), ends[-1])
         parts = np.column_stack([ends[first], ends[first + 1] - ends[first], ends[-1] - ends[first + 1]])
         sign = np.repeat(np.tile([-1.0, 1.0, -1.0], split.k), parts.ravel())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_tolerance
@@ -13,10 +15,11 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.data.rows import RowSource
 from qpsvm.many.multiclass.bulk import solve_in_bulk, solves
+from qpsvm.many.multiclass.descent import solve_by_descent, solves_by_descent
 from qpsvm.many.multiclass.loops import FEW_ROWS
 from qpsvm.many.multiclass.one_by_one import TOLERANCE, solve_each
 from qpsvm.many.multiclass.split import Split, split
-from qpsvm.many.multiclass.squared_hinge import solve_squared, solves_squared
+from qpsvm.many.multiclass.squared_hinge import FEW_FEATURES, solve_squared, solves_squared
 from qpsvm.many.multiclass.together import Together
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import PSDRule
@@ -60,6 +63,9 @@ def solve_machines(
     starts = _starts(machines, start)
     if machines.is_stored:
         return solve_each(machines, starts, n_jobs, options)
+    wide = sp.issparse(X) and X.shape[1] > FEW_FEATURES
+    if wide and solves_by_descent(machines, options):
+        return solve_by_descent(replace(machines, sorted=False), as_tolerance(options.get("tol", TOLERANCE)))
     alone = len(machines.pairs) == 1 and machines.n > FEW_ROWS  # as any other problem
     if not alone and solves(machines, options):
         tol = as_tolerance(options.get("tol", TOLERANCE))
@@ -70,7 +76,9 @@ def solve_machines(
     elif solves_squared(machines, options):
         tol = as_tolerance(options.get("tol", TOLERANCE))
         return solve_squared(machines, tol, options.get("time_limit"))
-    return solve_each(machines, starts, n_jobs, options)
+    if solves_by_descent(machines, options):
+        return solve_by_descent(replace(machines, sorted=False), as_tolerance(options.get("tol", TOLERANCE)))
+    return solve_each(replace(machines, sorted=not machines.kernel_is_linear), starts, n_jobs, options)
 
 
 def _starts(machines: Split, start: Together | None) -> Sequence[FloatArray | None]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +29,7 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import NUMBER, descent_seconds, is_wide, newton_seconds
-from qpsvm.program.losses import PerRow
+from qpsvm.program.losses import Loss, PerRow
 from qpsvm.solvers.linear.coordinate import (
     Descent,
     compiled_train,
@@ -143,7 +144,9 @@ def is_cheap(problem: RowProblem) -> bool:
 
 def _compiled_point(problem: RowProblem, X: Matrix, tol: float, budget: Budget) -> Point | None:
     """By the compiled loop; again for a smaller goal where what it takes for the gap is not yet the gap."""
-    run, best = Run(problem, X, tol, budget), None
+    rows, intercept = problem.rows, (problem.rows.unit, problem.free_intercept)
+    table, rival, best = table_of(X, rows.mean), rival_seconds(problem, X), None
+    run = Run(table, rows.d, rows.y, problem.losses, intercept, rival, tol, budget)
     for _ in range(GOALS):
         found = run.descent()
         point = _judged(problem, found, budget)
@@ -156,32 +159,41 @@ def _compiled_point(problem: RowProblem, X: Matrix, tol: float, budget: Budget) 
     return best
 
 
+Table: TypeAlias = tuple[Any, Any, Any, int]
+
+
+def table_of(X: Matrix, mean: FloatArray | None = None) -> Table:
+    """The rows X (n, d), less their mean where dense ones have one, as the loop reads them."""
+    if not sp.issparse(X):
+        return np.ascontiguousarray(X if mean is None else X - mean, dtype=np.float64), b"", b"", 0
+    X = X.tocsr()
+    table = X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(X.indices.dtype, copy=False)
+    values, columns, starts = (np.ascontiguousarray(part) for part in table)
+    return values, columns, starts, X.indices.itemsize
+
+
 class Run:
-    """The compiled loop on a problem, which goes on where it ended.
+    """The compiled loop on rows (n, d), which goes on where it ended.
 
     goal: The relative gap that it is to end at.
+    rival: The seconds that Newton steps would take.
     """
 
-    def __init__(self, problem: RowProblem, X: Matrix, tol: float, budget: Budget) -> None:
-        rows, losses, self.goal = problem.rows, problem.losses, tol
-        self._budget, self._free = budget, problem.free_intercept
-        self._y, self._unit = rows.y, rows.unit
-        if sp.issparse(X):
-            X = X.tocsr()
-            table = X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(X.indices.dtype, copy=False)
-            self._table = (*(np.ascontiguousarray(part) for part in table), X.indices.itemsize)
-        else:
-            values = X if rows.mean is None else X - rows.mean
-            self._table = np.ascontiguousarray(values, dtype=np.float64), b"", b"", 0
+    def __init__(
+        self, table: Table, d: int, y: FloatArray, losses: Loss, intercept: tuple[float, bool], rival: float,
+        tol: float, budget: Budget,
+    ) -> None:  # fmt: skip
+        self.goal, self._budget, self._table, self._y = tol, budget, table, y
+        self._unit, self._free = intercept
         self._rows = tuple(
-            _numbers(value) for value in (rows.y, losses.level, losses.low, losses.high, losses.tube, losses.curvature)
+            _numbers(value) for value in (y, losses.level, losses.low, losses.high, losses.tube, losses.curvature)
         )
-        square = rows.unit
+        square = self._unit
         if self._free:  # as if a feature as long as the others were: what it is weighed by changes the path alone
-            square = max(float(np.vdot(self._table[0], self._table[0])) / max(rows.n, 1), np.finfo(np.float64).tiny)
+            square = max(float(np.vdot(table[0], table[0])) / max(len(y), 1), np.finfo(np.float64).tiny)
         self._square, self._b = square, 0.0
-        self._alpha, self._w = np.zeros(rows.n), np.zeros(rows.d)
-        self._pace = Pace(rival_seconds(problem, X) / NUMBER, tol)
+        self._alpha, self._w = np.zeros(len(y)), np.zeros(d)
+        self._pace = Pace(rival / NUMBER, tol)
 
     def descent(self) -> Descent:
         """Passes until the goal is met, or until Newton steps are foretold to be sooner."""

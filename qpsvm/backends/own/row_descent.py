@@ -1,0 +1,62 @@
+"""Coordinate descent over the rows of hinges and squared hinges, for many machines over one table of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm import core
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.program.costs import newton_seconds
+from qpsvm.program.losses import PerRow
+from qpsvm.solvers.linear.coordinate import numbers_of
+from qpsvm.solvers.linear.descent import GOALS, Run, table_of
+from qpsvm.solvers.linear.row_problem import RowLosses, balanced
+from qpsvm.solvers.linear.working_set import is_large
+from qpsvm.solvers.shared.stopping import Budget
+
+
+def descends(n: int, d: int) -> bool:
+    """Whether there is a loop for so many rows and columns, and nothing that is better for certain."""
+    return core.compiled is not None and not is_large(n, d)
+
+
+class Rows:
+    """Rows (n, d) as the loop reads them.
+
+    GOALS: How many goals a machine is worth.
+    """
+
+    GOALS = GOALS
+
+    def __init__(self, X: Matrix) -> None:
+        self.table, self.shape = table_of(X), X.shape
+        self.entries, self.sparse = numbers_of(X), sp.issparse(X)
+
+    def rival(self, smooth: bool) -> float:
+        """Seconds that Newton steps would take."""
+        n, d = self.shape
+        return newton_seconds(n, d, self.entries, smooth, self.sparse)
+
+
+class RowDescent:
+    """A machine over the rows, its α (n,) and b as far as they are, and whether the goal was met.
+
+    Shapes: y (n,). `high` and `curvature` are U and δ of its rows.
+    """
+
+    def __init__(
+        self, rows: Rows, y: FloatArray, high: PerRow, curvature: PerRow, intercept: str | None, tol: float
+    ) -> None:
+        self._y, self._losses = np.ascontiguousarray(y), RowLosses(high, curvature=curvature)
+        self._free, self._budget = intercept == "free", Budget()
+        form, rival = (1.0 if intercept else 0.0, self._free), rows.rival(not self._losses.flat)
+        self._run = Run(rows.table, rows.shape[1], self._y, self._losses, form, rival, tol, self._budget)
+        self.go_on(1.0)
+
+    def go_on(self, factor: float) -> None:
+        """Passes to a goal that is so much smaller."""
+        self._run.goal *= factor
+        found = self._run.descent()
+        self.alpha = balanced(found.alpha, self._y, self._losses) if self._free else found.alpha
+        self.b, self.done, self.iterations = found.b, found.finished, self._budget.steps

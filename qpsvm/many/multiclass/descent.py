@@ -1,0 +1,110 @@
+"""The fast road of hinges and squared hinges with a linear kernel: coordinate descent for each, all bounds at once.
+
+The machines share the table of the rows; w(α) of all is one product with it, and f another. Those that descent gives up
+(`Pace`), and those that the bounds do not certify, go the way of any machine, from where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from qpsvm.backends.contract import built_in_version
+from qpsvm.backends.own.row_descent import RowDescent, Rows, descends
+from qpsvm.base.arrays.frozen import times
+from qpsvm.base.arrays.rounding import dots, lengths_above
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.resources.limits import one_thread
+from qpsvm.data.samples import Samples
+from qpsvm.machines.problem.parameters import as_intercept, prices
+from qpsvm.many.multiclass.bulk import Found, gathered_in_bulk, usual
+from qpsvm.many.multiclass.exact_optimum import best_intercept
+from qpsvm.many.multiclass.gap_bounds import gaps, linear_points
+from qpsvm.many.multiclass.split import Split
+from qpsvm.many.multiclass.stack import Stack, stacked, with_squares
+from qpsvm.many.multiclass.together import Together
+from qpsvm.program.losses import per_row
+from qpsvm.program.solution import Solver
+from qpsvm.space.kernels.space import FeatureSpace
+
+#: The machines of this road.
+OWN = ("CSVM", "SquaredHinge")
+#: Rows of all machines up to which their vectors are kept side by side.
+MOST_ROWS = 2_000_000
+
+
+def solves_by_descent(split: Split, options: Mapping[str, Any]) -> bool:
+    """Whether this road takes these machines: one, or several over the same rows."""
+    own = split.machine in OWN and set(split.parameters) <= {"C"} and not split.constraints
+    fits = split.rows_in_all <= MOST_ROWS and descends(*split.X.shape)
+    in_time = options.get("time_limit") is None
+    takes = own and split.kernel_is_linear and split.over_all
+    return takes and fits and in_time and usual(options)
+
+
+def solve_by_descent(split: Split, tol: float) -> Together:
+    """Solve all machines.
+
+    Raises QPSVMError.
+    """
+    as_intercept(split.intercept)
+    C = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
+    stack = stacked(split, times(C, split.weight)[split.order])
+    stack = with_squares(stack) if split.machine == "SquaredHinge" else stack
+    with np.errstate(all="ignore"), one_thread():  # what is not finite is not certified
+        space = split.own_space
+        Z = space.rows.matrix()
+        rows = Rows(Z)
+        machines = [
+            RowDescent(
+                rows, stack.sign[part], per_row(stack.upper[part]), per_row(stack.curvature[part]), split.intercept, tol
+            )
+            for part in map(stack.part, range(stack.machines))
+        ]
+        sizes = lengths_above(space.rows.squared_norms(), space.samples.longest_row)
+        found, own, certified = _points(split, stack, space, machines, sizes)
+        for _ in range(rows.GOALS - 1):
+            again = [p for p in range(stack.machines) if machines[p].done and tol < certified[p] < np.inf]
+            for p in again:
+                machines[p].go_on(0.5 * tol / float(certified[p]))
+            if again:
+                found, own, certified = _points(split, stack, space, machines, sizes)
+    solver = Solver("coordinate descent", built_in_version(), "converged")
+    iterations = np.array([machine.iterations for machine in machines])
+    return gathered_in_bulk(split, stack, found, own, certified, iterations, (tol, None), solver)
+
+
+def _points(
+    split: Split, stack: Stack, space: FeatureSpace, machines: list[RowDescent], sizes: FloatArray
+) -> tuple[Found, FloatArray, FloatArray]:
+    """The points of all machines, the caller's intercepts, and the certified gaps: (P,) each."""
+    Z, P, places = space.rows.matrix(), stack.machines, stack.places
+    alpha = np.concatenate([machine.alpha for machine in machines])
+    beta = (alpha * stack.sign).reshape(P, -1)
+    if P == 1:  # SciPy's products with a vector are the faster ones
+        W = np.asarray(Z.T @ beta[0])[None]
+        u = np.asarray(Z @ W[0])
+    else:
+        W = np.ascontiguousarray(np.asarray(Z.T @ beta.T).T)
+        u = np.ascontiguousarray(np.asarray(Z @ W.T).T).ravel()
+    b = np.zeros(P)
+    for p, machine in enumerate(machines):
+        part = stack.part(p)
+        if split.intercept == "penalised":
+            b[p] = np.add.reduce(alpha[part] * stack.sign[part])
+        elif split.intercept == "free":
+            b[p] = (
+                machine.b
+                if stack.curvature[part].any()
+                else best_intercept(u[part], stack.sign[part], stack.upper[part])
+            )
+    own, levels = b, (b, np.zeros(P))
+    if space.origin is not None:  # as `FeatureSpace.plane`
+        own = -dots(np.column_stack([W, b]), np.append(space.origin, -1.0))[0]
+        levels = dots(np.column_stack([W, own]), np.append(space.origin, 1.0))
+    found = Found(alpha, u, b, np.ones(P), W)
+    width = space.samples.longest_row
+    points = linear_points(stack, alpha, u, levels, found.rho, W, sizes[places], width)
+    return found, own, gaps(stack, points, split.intercept)
