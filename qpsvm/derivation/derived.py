@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,6 @@ from qpsvm.base.errors import (
     FileFormatError,
     MissingExtraError,
     ParameterTypeError,
-    UnknownOptionError,
-    nearest,
 )
 from qpsvm.base.writing import write_text
 from qpsvm.bounds.proof.proof import Proof
@@ -30,9 +28,9 @@ from qpsvm.derivation.headline import of_alpha, of_result
 from qpsvm.derivation.key import picture, symbols
 from qpsvm.derivation.proven import Proven, proven_of
 from qpsvm.derivation.quantities import Quantities
+from qpsvm.derivation.registry import chosen
 from qpsvm.derivation.residual import point_of
 from qpsvm.derivation.step import Measurement, Step
-from qpsvm.derivation.symbolic import title_of_class
 from qpsvm.derivation.terminal import describe
 from qpsvm.machines import JointProblem, Problem
 from qpsvm.machines.problem.reading import title_of
@@ -65,8 +63,8 @@ class Derivation:
         What is proven of the result, where that was asked for.
     every : tuple of Step
         The whole argument, of which the headline judges the result even if only some steps are shown.
-    options : dict or None
-        Of a class without data what it was given, and None of a problem.
+    called : str
+        Of a class without data its name with its options, and "" of a problem.
 
     Examples
     --------
@@ -86,13 +84,13 @@ class Derivation:
     alpha: FloatArray | None = None
     proof: Proof | None = None
     every: tuple[Step, ...] = field(default=(), repr=False)
-    options: Mapping[str, Any] | None = None
+    called: str = ""
 
     @property
     def title(self) -> str:
         """The problem with its parameters; of a result of another machine also which."""
-        if self.options is not None:
-            return title_of_class(self.problem, self.options)
+        if self.called:
+            return self.called
         return self.problem.title if self.result is None else title_of(self.problem, self.result)
 
     @property
@@ -193,7 +191,7 @@ class Derivation:
     @cached_property
     def _said(self) -> tuple[str, bool]:
         """The headline, and whether the point is an optimum of this problem."""
-        if self.options is not None:
+        if self.called:
             return f"symbols only: derive({self.variant}(X, …), result) measures every step", False
         if self.result is None or self._quantities is None:
             return "not solved: derive(problem, solve(problem)) measures every step on this data", False
@@ -325,7 +323,7 @@ class Derivation:
         return self.to_text()
 
     def __repr__(self) -> str:
-        unsolved = "not solved" if self.options is None else "in symbols"
+        unsolved = "in symbols" if self.called else "not solved"
         state = unsolved if self.result is None else "measured"
         return f"<Derivation of {self.title}: {len(self)} steps, {state}>"
 
@@ -440,21 +438,3 @@ def _given(text: str, path: str | Path | None) -> str | None:
     except FileAccessError as error:
         raise FileFormatError(str(error)) from error
     return None
-
-
-def chosen(steps: tuple[Step, ...], tags: Sequence[str], where: str) -> tuple[Step, ...]:
-    """The steps with these tags, in the order of the argument.
-
-    Raises UnknownOptionError, ParameterTypeError.
-    """
-    known = {step.tag: step for step in steps}
-    for tag in tags:
-        if not isinstance(tag, str):
-            raise ParameterTypeError(
-                f"a step is chosen by its tag, such as {steps[0].tag!r}, got {shown(tag)} of type "
-                f"{type(tag).__name__}; derivation.steps is a tuple, for numbers and slices"
-            )
-        if tag.strip("()") not in known:
-            raise UnknownOptionError(f"no step {tag.strip('()')!r} {where}; {nearest(tag.strip('()'), known)}")
-    wanted = {tag.strip("()") for tag in tags}
-    return tuple(step for tag, step in known.items() if tag in wanted)

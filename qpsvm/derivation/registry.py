@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-from qpsvm.base.errors import UnsupportedError
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.derivation.expressions import Equation
 from qpsvm.derivation.source import statements
 from qpsvm.derivation.step import Step
@@ -58,3 +59,21 @@ def _rooted(step: Step, problem: Problem | JointProblem) -> Step:
 def equation_of(problem: Problem | JointProblem, tag: str) -> Any:
     """The equation of a step."""
     return next(step.measure for step in steps_of(problem) if step.tag == tag)
+
+
+def chosen(steps: tuple[Step, ...], tags: Sequence[str], where: str) -> tuple[Step, ...]:
+    """The steps with these tags, in the order of the argument.
+
+    Raises UnknownOptionError, ParameterTypeError.
+    """
+    known = {step.tag: step for step in steps}
+    for tag in tags:
+        if not isinstance(tag, str):
+            raise ParameterTypeError(
+                f"a step is chosen by its tag, such as {steps[0].tag!r}, got {shown(tag)} of type "
+                f"{type(tag).__name__}; derivation.steps is a tuple, for numbers and slices"
+            )
+        if tag.strip("()") not in known:
+            raise UnknownOptionError(f"no step {tag.strip('()')!r} {where}; {nearest(tag.strip('()'), known)}")
+    wanted = {tag.strip("()") for tag in tags}
+    return tuple(step for tag, step in known.items() if tag in wanted)
