@@ -317,7 +317,10 @@ class Engines:
         """
         problem, effort = self.problem, self.effort
         beta = effort.loop(problem, K, tolerance).beta
-        point = None if effort.over() else bordered_point(K, problem, beta)
+        if effort.over():
+            self.keep("gram", problem.point(beta, K @ beta))
+            return None
+        point = bordered_point(K, problem, beta)
         if point is None or not point.gap <= self.target:
             return beta
         effort.newton_steps += 1
