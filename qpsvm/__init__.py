@@ -105,8 +105,8 @@ if TYPE_CHECKING:
     from qpsvm.many.grid.path import Path, path, solve_path
     from qpsvm.program.dualise import dualise
     from qpsvm.result.all_in_one_result import JointResult
+    from qpsvm.space.kernels.feature_map import Nystroem, RandomFourier
     from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
-    from qpsvm.space.kernels.sampled_maps import Nystroem, RandomFourier
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -124,7 +124,7 @@ else:
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
             "qpsvm.result.all_in_one_result": ("JointResult",),
-            "qpsvm.space.kernels.sampled_maps": ("Nystroem", "RandomFourier"),
+            "qpsvm.space.kernels.feature_map": ("Nystroem", "RandomFourier"),
             "qpsvm.space.kernels.pivoted_cholesky": ("PivotedCholesky",),
             "qpsvm.faces.play.widget": ("Playground",),
             "qpsvm.bounds.proof.proof": ("Claim", "Proof", "Proofs"),

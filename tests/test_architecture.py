@@ -226,7 +226,7 @@ def public(body: list[ast.stmt]) -> dict[str, str]:
         node
         for node in body
         if isinstance(node, ast.ImportFrom)
-        and node.module not in ("typing", "qpsvm.base.moved", "qpsvm.base.moved", "qpsvm.machines.registry")
+        and node.module not in ("typing", "qpsvm.base.moved", "qpsvm.machines.registry")
     ]
     origins = [(alias, f"{node.module}.{alias.name}", node.module) for node in imports for alias in node.names]
     return {alias.asname or alias.name: full if full in MODULES else str(home) for alias, full, home in origins}

@@ -97,7 +97,7 @@ def test_features_made_in_each_pass_are_the_same_numbers(name, monkeypatch):
     w, beta = RNG.normal(size=kept.d), RNG.normal(size=len(rows))
     np.testing.assert_allclose(made.margins(w), kept.margins(w), atol=1e-12)
     np.testing.assert_allclose(made.weights(beta, rows), kept.weights(beta, rows), atol=1e-12)
-    monkeypatch.setattr(mapped, "KEPT_SHARE", 0.0)
+    monkeypatch.setattr(mapped, "MEMORY_SHARE", 0.0)
     streamed = qpsvm.solve(CSVM(in_pieces(), Y, C=2.0, kernel=row_map))
     assert not CSVM(in_pieces(), Y, kernel=row_map).space.samples.is_kept
     whole = qpsvm.solve(CSVM(X, Y, C=2.0, kernel=row_map))

@@ -14,15 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.frozen import common_value, repeated, times
+from qpsvm.base.arrays.rounding import ROUNDED
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.qp import QP
 from qpsvm.program.svm_dual import Group, Statement, SVMDual, intercept_group
 from qpsvm.space.kernels.gram import KernelGram
 from qpsvm.space.operators import Dense, LowRank, Operator
-
-#: How far what should be one number in every row may vary, relatively: scaling rounds.
-UNIFORM = 1e-12
 
 
 def statement_of(qp: QP, name: str) -> Statement:
@@ -101,7 +99,7 @@ def _labels(row: FloatArray | None, scale: FloatArray | None, name: str) -> tupl
 
 def _same(values: FloatArray, value: float) -> bool:
     """Whether all values are one number: (n,)."""
-    slack = UNIFORM * abs(value)
+    slack = ROUNDED * abs(value)
     if common_value(values) == value:
         return True
     least, most = np.minimum.reduce(values), np.maximum.reduce(values)

@@ -27,6 +27,7 @@ MOVED = {
     "qpsvm.proof": "qpsvm.bounds.proof",
     "qpsvm.qp": "qpsvm.program",
     "qpsvm.result.decision_functions": "qpsvm.result.model",
+    "qpsvm.space.kernels.sampled_maps": "qpsvm.space.kernels.feature_map",
 }
 #: Those that stay public under their short names; the others are warned of.
 SHORT = ("qpsvm.errors", "qpsvm.play", "qpsvm.plotting")

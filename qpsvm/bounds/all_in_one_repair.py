@@ -216,7 +216,7 @@ def _along(dual: AllInOneDual, u: FloatArray, b: FloatArray, together: NDArray[n
 SAMPLE_BITS, ALL_BITS = 52, 61
 #: What a few roundings keep away from a bound goes there.
 NEAR = 8 * float(np.finfo(float).eps)
-#: Numbers of an α beyond this count as this one.
+#: Larger numbers count as this one: the sum of as many of them as there may be rows is still a number.
 LARGEST = 1e290
 #: All floats are multiples of 2 to this.
 LEAST_EXPONENT = -1074

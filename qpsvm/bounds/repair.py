@@ -33,13 +33,12 @@ from qpsvm.base.arrays.frozen import common_value, times
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.communicator import SERIAL, Communicator, total_over
 from qpsvm.bounds import all_in_one_repair
+from qpsvm.bounds.all_in_one_repair import LARGEST
 from qpsvm.program.svm_dual import Part, SVMDual, Users
 
 EPS = float(np.finfo(float).eps)
 #: What a few operations may cost, in units of EPS.
 ROUNDINGS = 8
-#: Larger numbers count as this one: the sum of as many of them as there may be rows is still a number.
-LARGEST = 1e290
 #: How often a bracket of τ is halved at most: of floats of one sign and any size, seven times as often would do.
 HALVINGS = 300
 #: The largest share of an α that may be taken from it for the sake of the last bit, and from how many.

@@ -96,6 +96,23 @@ class ConstraintQuantities(Quantities[P]):
         found: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ self.all_beta
         return found
 
+    def combination_of(self, coef: FloatArray, users: bool, between: bool = False) -> FloatArray:
+        """Σ coef_k s φ(x_k) over the machine's rows, coef (m,), or Σ coef_j g_j over the user's, coef (p,).
+
+        As `products` have it, or its products with φ at samples half way between neighbours.
+        """
+        n, rows = self.svm.n, self.rows
+        own = rows.mix.T @ coef if users and rows.mix is not None else coef if users else self.svm.beta(coef * self.y)
+        if self.is_linear:
+            w = np.asarray((rows.Z if users else self.X).T @ own)
+            return w if not between else np.asarray((self.X if self.new_samples is None else self.new_samples) @ w)
+        padded = np.zeros(len(self.all_beta))
+        padded[slice(n, None) if users else slice(n)] = own
+        if not between:
+            return np.asarray((self.problem.space.gram @ padded)[:n])
+        X = self.X if self.new_samples is None else self.new_samples
+        return np.asarray(self.problem.kernel(X, self.problem.space.X) @ padded)
+
     @cached_property
     def row_sizes(self) -> FloatArray:
         """What differences in a row are relative to: its bound, the length of g by that of w, and its part of b."""

@@ -30,8 +30,6 @@ f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻, as in an ε-SVR; C is scale
     (NUSVR.17)  linear kernel only:  w = Σ β_i x_i has one weight a feature, and f(x) = wᵀx + b
     (NUSVR.18)  weak duality:  for every α of (NUSVR.11) and every w, b, ε, ξ, ξ* of (NUSVR.2),  P − D =
                 ½‖w − w(α)‖² + Σ [(C_i − α⁺_i) ξ_i + α⁺_i (ε + ξ_i − t_i + f(x_i))] + the same below f  ≥ 0
-    (NUSVR.19)  why ε ≥ 0 may be dropped:  Σ C_i (|t_i − f(x_i)| + ε) − ν ΣC_i ε ≥ Σ C_i |t_i − f(x_i)|, so that −ε is
-                never better than 0
 
 ε ≥ 0 is not asked for: ε < 0 would save ν ΣC_i a unit and cost ΣC_i or more, so that for ν < 1 it never pays. For ν = 1
 it may cost the same, and no negative ε is given. Beyond 1, ε would pay itself, and the best tube would have none: such

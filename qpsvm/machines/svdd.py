@@ -34,8 +34,6 @@ With C_i = s_i/(νΣs), which is 1/(νn) without weights, and f(x) = R² − ‖
     (SVDD.19)  translation:  with φ(x) − a in place of φ(x), α and R stay, by (SVDD.5), and c becomes c − a
     (SVDD.20)  where all K(x, x) are one number κ, Σ α_i K(x_i, x_i) = κ:  (SVDD.11) is then (ONE.10) in other units,
                νΣs times these α, and f is 2/(νΣs) times that of the one-class SVM
-    (SVDD.21)  why R² ≥ 0 may be dropped:  Σ C_i (‖φ(x_i) − c‖² + R²) − R² ≥ Σ C_i ‖φ(x_i) − c‖², so that −R² is never
-               better than 0
 
 Dense samples of a linear kernel are centred inside, (SVDD.19), so that a cloud far from the origin costs no digits.
 R² ≥ 0 is not asked for: ΣC_i ≥ 1, so that R² < 0 is never better than R² = 0, unless rows of a user's ask for it:

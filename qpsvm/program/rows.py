@@ -14,15 +14,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import common_value, freeze_each, remembered, repeated
-from qpsvm.base.arrays.rounding import UNIT
+from qpsvm.base.arrays.rounding import ROUNDED, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.communicator import Communicator
 from qpsvm.space.operators import Operator
-
-#: Two products that differ by less than this share of their sum may be the same number.
-ALIKE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +244,7 @@ def inverse(mixing: FloatArray, names: str) -> FloatArray:
     if len(mixing) == 2:
         (a, b), (c, d) = mixing.tolist()
         size = a * d - b * c
-        if abs(size) > ALIKE * (abs(a * d) + abs(b * c)):
+        if abs(size) > ROUNDED * (abs(a * d) + abs(b * c)):
             return np.array([[d / size, -b / size], [-c / size, a / size]])
     if np.linalg.matrix_rank(mixing) < len(mixing):
         raise UnsupportedError(f"the groups {names} are not independent")

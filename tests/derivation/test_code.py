@@ -85,14 +85,15 @@ def one(problem: Any, at: Any) -> dict[str, Any]:
     if isinstance(problem, qpsvm.PrimalHinge):
         found["c_svm"] = problem.equivalent_c_svm().qp("dual")
     if ball and problem.space.origin is not None:
-        found["a"] = problem.space.origin
+        found["moved_by"] = problem.space.origin
     if ball:
         found["f"] = lambda X: 2 * (X @ at.w + at.b) - np.square(X).sum(axis=1)
     if isinstance(problem, qpsvm.Ranking):
         i, j = problem.pairs.T
         found |= {"i": i, "j": j, "A": at.svm.mix, "z": X[i] - X[j]}
     if problem.constraints:
-        rows = at.rows
+        rows, pairs = at.rows, getattr(problem, "pairs", None)
+        found["rows"] = X[found["i"]] - X[found["j"]] if pairs is not None else np.tile(X, (at.svm.m // len(X), 1))
         found |= {"G": rows.Z if rows.mix is None else rows.mix @ rows.Z, "w": unit * at.w, "Z": rows.Z,
                   "A": rows.mix, "w_of_alpha": unit * at.w_of_alpha}  # fmt: skip
     return found

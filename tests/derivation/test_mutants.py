@@ -30,13 +30,16 @@ HIDDEN = ("Lagrangian", "Complementary slackness")
 SAID = {"OWN.3", "OWN.4"}
 CASES = [
     ("c", "free", "linear", True, False), ("c", "penalised", "rbf", True, True),
-    ("hinge", "free", "linear", True, True), ("squared", "penalised", "linear", False, False), ("huber", "penalised", "linear", False, True),
-    ("svr", "free", "rbf", False, False), ("svr", "penalised", "linear", True, True),
-    ("svr2", None, "linear", True, False), ("quantile", "free", "linear", False, True),
-    ("nu", "", "linear", True, False), ("nusvr", "", "linear", True, False), ("nusvr", "", "linear", False, True), ("one", "", "linear", True, True),
-    ("ball", "", "linear", True, False), ("ball", "", "rbf", False, True), ("rank", "", "linear", True, False),
-    ("cs", "free", "linear", True, False), ("cs", "penalised", "rbf", False, False), ("ww", "free", "rbf", True, False),
-    ("ww", "penalised", "linear", False, False), ("cs2", "free", "linear", True, False),
+    ("hinge", "free", "linear", True, True), ("squared", "penalised", "linear", False, False),
+    ("huber", "penalised", "linear", False, True), ("svr", "free", "rbf", False, False),
+    ("svr", "penalised", "linear", True, True), ("svr2", None, "linear", True, False),
+    ("quantile", "free", "linear", False, True), ("nu", "", "linear", True, False),
+    ("nusvr", "", "linear", True, False), ("nusvr", "", "linear", False, True),
+    ("one", "", "linear", True, True), ("ball", "", "linear", True, False),
+    ("ball", "", "rbf", False, True), ("rank", "", "linear", True, False),
+    ("cs", "free", "linear", True, False), ("cs", "penalised", "rbf", False, False),
+    ("ww", "free", "rbf", True, False), ("ww", "penalised", "linear", False, False),
+    ("cs2", "free", "linear", True, False),
 ]  # fmt: skip
 
 

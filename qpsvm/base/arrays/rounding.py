@@ -49,6 +49,8 @@ def relative_gap(difference: float, primal: float, dual: float, floor: float = 0
 
 #: Unit roundoff u of a double.
 UNIT = 2.0**-53
+#: A sum below this share of its terms is 0 but for rounding, and numbers that differ by less are one.
+ROUNDED = 1e-12
 #: A few roundings, where it does not pay to count them.
 FEW = 1.0 + 64.0 * UNIT
 #: What an operation that underflows may lose.

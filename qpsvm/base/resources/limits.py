@@ -39,7 +39,7 @@ MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
 CONTAINER_LIMIT, CONTAINER_USE = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
 #: Bytes that a machine is assumed to have where its system does not say.
 UNKNOWN = 16 * 2**30
-#: Share of the machine's memory that one dense matrix may take.
+#: Share of the memory that one dense matrix may take, or features, or a collection, that are kept.
 MEMORY_SHARE = 0.4
 #: Numbers that pass through memory at a time, where there may be more than it holds: 32 MB.
 BLOCK_NUMBERS = 4_000_000

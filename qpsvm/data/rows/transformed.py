@@ -24,14 +24,12 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.resources.limits import available_memory
+from qpsvm.base.resources.limits import MEMORY_SHARE, available_memory
 from qpsvm.base.resources.workers import in_tiles, strips
 from qpsvm.data.rows.blocks import Block, DenseBlock, Places, SparseBlock, rows_at_a_time, with_ones
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.rows.source import Found, RowSource
 
-#: Share of the memory that is there for features that are kept: a solver takes copies of some of the rows.
-KEPT_SHARE = 0.4
 #: Tiles that are made at a time, where the features are not kept: enough for several threads.
 TILES_AT_A_TIME = 16
 
@@ -228,7 +226,7 @@ class Mapped(RowSource):
     @remembered
     def is_kept(self) -> bool:
         """Whether the features are kept in memory."""
-        return 8.0 * self.entries <= KEPT_SHARE * available_memory() if self._keep is None else self._keep
+        return 8.0 * self.entries <= MEMORY_SHARE * available_memory() if self._keep is None else self._keep
 
     @remembered
     def whole(self) -> Matrix | None:

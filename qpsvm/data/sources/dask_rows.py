@@ -23,7 +23,7 @@ from qpsvm.base.arrays.checks import LARGEST_VALUE
 from qpsvm.base.arrays.rounding import first_rounded
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import ClusterError, DataError, DataTypeError
-from qpsvm.base.resources.limits import available_memory
+from qpsvm.base.resources.limits import MEMORY_SHARE, available_memory
 from qpsvm.data.kinds import is_dask
 from qpsvm.data.labels import places_of, sorted_labels
 from qpsvm.data.rows.blocks import Block
@@ -82,8 +82,6 @@ def _kinds() -> tuple[type[BaseException], ...]:
     return concurrent.futures.CancelledError, CancelledError, CommClosedError, KilledWorker, closed
 
 
-#: Share of the memory that is available which a collection may take in this process.
-PERSISTED_SHARE = 0.5
 #: Different values of a target in one partition that are counted: with more, it is a number and no label.
 LABELS = 1000
 
@@ -210,7 +208,7 @@ class DaskRows(RowSource):
         if on_cluster():
             return True
         size = float(X.nbytes)  # NaN where the number of rows is not known
-        return not np.isfinite(size) or size < PERSISTED_SHARE * available_memory()
+        return not np.isfinite(size) or size < MEMORY_SHARE * available_memory()
 
     @property
     def starts(self) -> list[int]:

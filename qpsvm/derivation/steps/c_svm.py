@@ -1,12 +1,30 @@
-"""The steps of the C-SVM, (CSVM.1) to (CSVM.16)."""
+"""The steps of the C-SVM, (CSVM.1) to (CSVM.16), and what all machines of two classes share."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.shared import Argument, two_class
-from qpsvm.derivation.terms import total
-from qpsvm.machines import CSVM
+from qpsvm.derivation.steps.argument import Rows
+from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.terms import HALF, Term, dot, letter, term, total
+from qpsvm.machines import CSVM, Problem
+
+
+def two_class(
+    problem: Problem, upper: Term | None, price: Term | None, level: Term | float = 1.0, slack: Term | None = of.XI,
+    priced: Term | None = of.XI, **more: Any,
+) -> Argument:  # fmt: skip
+    """A machine of which y f is to reach a level, less slack."""
+    reach, eta = of.Y * of.F, None if upper is None or priced is None else of.ETA
+    rows = Rows(of.ALPHA, slack, reach, term(level), eta, priced if eta else None, upper)
+    quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
+    given: dict[str, Any] = {"linear": (total(of.ALPHA),), "quadratic": quadratic} | more
+    return Argument(
+        problem, (rows,), price, coef=of.ALPHA * of.Y, pairs=r"\alpha_i\alpha_j y_i y_j",
+        pull=dot(of.Y, of.ALPHA), reach=reach, level=level, matrix=r"X^{\top}(\alpha\circ y)", **given,
+    )  # fmt: skip
 
 
 def argument(problem: CSVM) -> Argument:

@@ -10,7 +10,8 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.shared import Argument, two_class
+from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, Term, dot, letter, total, written
 from qpsvm.machines import HardMargin
 from qpsvm.program.losses import gap_term
@@ -30,7 +31,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
     hull = argument(problem)
     middle = -(HALF * (LEAST + MOST))
     mean = of.mean_over("M", of.Y - of.kernel_sum(hull.coef), lambda at: at.on_margin)
-    delta = letter(r"\delta", lambda at: (HALF * (LEAST - MOST)).value(at))
+    delta = letter(r"\delta", lambda at: (HALF * (LEAST - MOST)).value(at), "half_gap")
     norm2 = letter(r"\|w(\alpha)\|^2", "quadratic", "norm(w_of_alpha)**2")
     above, lower = norm2 / (2 * delta**2), dot(1, of.ALPHA) ** 2 / (2 * norm2)
     optimum = HALF * letter(r"\|w^*\|^2", "square_of_w", "norm(w)**2")

@@ -6,7 +6,8 @@ from qpsvm.derivation.expressions import Equation, flat_in, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, two_class
+from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
 from qpsvm.derivation.steps.squared_hinge import BENT, D
 from qpsvm.derivation.terms import HALF, letter, most, total
 from qpsvm.machines import HuberHinge

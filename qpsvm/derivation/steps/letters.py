@@ -220,3 +220,8 @@ SOLVED = (
 def size_between(at: At) -> float:
     """What differences of f are relative to at samples between those trained on."""
     return size_of(at.sums_between(at.beta), at.terms_of_u)
+
+
+def diagonal_between(at: At) -> FloatArray:
+    """K(x, x) at samples half way between neighbours: (k,)."""
+    return np.asarray(at.kernel.diagonal(at.X if at.new_samples is None else at.new_samples))

@@ -19,7 +19,7 @@ from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import numbered, step, value_of
 from qpsvm.derivation.steps.sensitivity import price_of_bound, saddle
 from qpsvm.derivation.steps.shared import Argument
-from qpsvm.derivation.terms import HALF, PRODUCT, Term, add, letter, size, term, times, total
+from qpsvm.derivation.terms import HALF, PRODUCT, Term, add, letter, plain, size, term, times, total, written
 from qpsvm.machines import SVDD, Constraints, Problem, Ranking, ValueConstraints
 from qpsvm.machines.problem.forms import primal_with_rows, qp_with_rows
 from qpsvm.machines.problem.linear_constraints import UserRows, textbook_rows
@@ -86,6 +86,15 @@ LENGTH = letter("K(x_k,x_k)", lambda at: 2.0 * at.svm.level, "K.diagonal()")
 SQUARE = letter(r"\bigl\|w(\alpha,\lambda)\bigr\|^2", lambda at: unit_of(at) ** 2 * at.quadratic, "norm(w_of_alpha)**2")
 
 
+def part_of(coef: Term, index: str, each: str, python: str, between: bool = False) -> Term:
+    """The part of w(α, λ), or of f, that the rows of the machine have, or those of the user."""
+    text = plain(rf"\sum_{index}") + " %s " + plain(each)
+    return written(
+        rf"\sum_{index}%s{'' if each.startswith(' ') else chr(92) + ','}{each}", text, python,
+        lambda at, values: at.combination_of(values, index == "j", between), coef,
+    )  # fmt: skip
+
+
 class Terms:
     """The terms of a machine beside its constraints: each is there, or it is not.
 
@@ -120,12 +129,14 @@ class Terms:
                 "A @ K(Z, Z).diagonal()", "Σ A_jl K(z_l, z_l)", PRODUCT,
             )  # fmt: skip
             self.bound = self.bound + lengths
-        at_row, product = (r"z_k", r"\langle z_k,\varphi(x)\rangle") if isinstance(problem, Ranking) else (
-            r"s_k\,\varphi(x_k)", "s_k K(x_k,x)"
-        )  # fmt: skip
-        price = self.price.latex()
-        self.w = self._twice(rf"\sum_k\alpha_k {at_row}-\sum_j{price}\,g_j")
-        self.f = self._twice(rf"\sum_k\alpha_k {product}-\sum_j{price}\langle g_j,\varphi(x)\rangle")
+        pairs = isinstance(problem, Ranking)
+        coef, z = (ALPHA, "z_k") if pairs else (ALPHA * S, r"\varphi(x_k)")
+        self.w = self._twice(
+            part_of(coef, "k", z, "phi(rows).T @ (%s)") - part_of(self.price, "j", "g_j", "G.T @ (%s)")
+        )
+        z = r"\langle z_k,\varphi(x)\rangle" if pairs else " K(x_k,x)"
+        self.f = self._twice(part_of(coef, "k", z, "K(x, rows) @ (%s)", between=True) - part_of(
+            self.price, "j", r"\langle g_j,\varphi(x)\rangle", "phi(x) @ (G.T @ (%s))", between=True))  # fmt: skip
         self.pull = total(ALPHA * S, "k") - total(C * self.price, "j")
         self.total: Term = term(0)
         if self.penalised:
@@ -149,8 +160,8 @@ class Terms:
         if self.ball:
             self.words = "w stands for 2c and b for 2μ here, so that f(x) = ⟨w, φ(x)⟩ + b − K(x, x). "
 
-    def _twice(self, latex: str) -> str:
-        return rf"2\Bigl({latex}\Bigr)" if self.ball else latex
+    def _twice(self, whole: Term) -> Term:
+        return 2 * whole if self.ball else whole
 
     @property
     def kept(self) -> tuple[Line, Line]:
@@ -192,14 +203,11 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
     hidden = [value_of(P, "=", of.CLAIMED),
               *(line(*_of(each.asked), scale="level", shown=False) for each in own.rows)]  # fmt: skip
     w = letter("w", lambda at: unit_of(at) * at.products)
-    right = letter(t.w, lambda at: unit_of(at) * (
-        at.w_of_alpha if at.is_linear else at.u), "w_of_alpha", "the sum of samples less that of the rows")  # fmt: skip
     of_b = " + c_rows * b" if t.group else ""
     left = letter("", lambda at: unit_of(at) * at.left, f"G @ w{of_b}", "the left side")
     by_sums = letter("", lambda at: unit_of(at) * at.left_of_alpha, f"G @ w_of_alpha{of_b}", "that by the two sums")
-    shown_f = rf"f(x)={t.f}" + ("+b" if t.group else "") + ("-K(x,x)" if t.ball else "")
-    f = letter("", lambda at: unit_of(at) * (at.f_between - at.b), "phi(x) @ w", "⟨w, φ(x)⟩")
-    sums = letter("", lambda at: unit_of(at) * at.sums_between(at.beta), "phi(x) @ w_of_alpha", "the two sums")
+    length = letter("K(x,x)", of.diagonal_between, "K(x, x).diagonal()") if t.ball else None
+    f = letter("f(x)", lambda at: unit_of(at) * at.f_between - (of.diagonal_between(at) if t.ball else 0.0))
     after = letter("", raised, "projected_price", "after a projected gradient step")
     moved = line(letter("", lambda at: at.whole[at.svm.m :], "scaled_price", "λ"), "=", after, place="constraint",
                  shown=False, scale=lambda at: max(at.reach, float(np.abs(at.whole[at.svm.m :]).max())))  # fmt: skip
@@ -250,7 +258,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             + ("Both sides are vectors with one entry a feature." if isinstance(problem.kernel, Linear) else
                "The products of both sides with every φ(x_i) and every g_j are compared."),
             Equation("alone", (
-                line(w, "=", right, before=flat_in("w"), place="entry" if problem.space.is_linear else "product",
+                line(w, "=", t.w, before=flat_in("w"), place="entry" if problem.space.is_linear else "product",
                      scale=lambda at: unit_of(at) * at.size_of_products),
                 line(left, "=", by_sums, scale="row_sizes_of_user", place="constraint", shown=False),
             )),
@@ -303,8 +311,9 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
         step(
             "Recovering f",
             "Put the stationarity in w into f: α, λ and the points of the rows are all that a prediction needs.",
-            Equation("alone", (shown_f, line(f, "=", sums, place="between", shown=False, scale=lambda at: size_of(
-                unit_of(at) * at.sums_between(at.beta), unit_of(at) * at.terms_of_u)))),
+            Equation("alone", (line(
+                f, "=", t.f + (B if t.group else None) - length, place="between", scale=lambda at: size_of(
+                unit_of(at) * at.sums_between(at.beta), unit_of(at) * at.terms_of_u)),)),
             DecisionFunctions._values, general="DUAL.4",
         ),
         step(

@@ -9,7 +9,8 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.steps.shared import Argument, two_class
+from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, Term, dot, letter, total
 from qpsvm.machines import NuSVM
 from qpsvm.machines.nu_svm import largest_nu
@@ -51,7 +52,7 @@ def half_of(sign: str) -> Term:
 def steps(problem: NuSVM) -> tuple[Step, ...]:
     """All steps, in order."""
     soft, s, t = argument(problem), of.RHO - of.B, of.RHO + of.B
-    one, other = (letter(name, each.value, name, name) for name, each in (("s", s), ("t", t)))
+    one, other = (letter(name, each.value, f"{name}_of_class", name) for name, each in (("s", s), ("t", t)))
     largest = letter(
         r"\nu_{\max}=\frac{2\min(S_+,S_-)}{S}", lambda at: float(at.problem.nu_max), "nu_max", "ν_max = 2·min(S₊, S₋)/S"
     )
@@ -86,7 +87,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "weights.",
             Equation("below", (
                 line(half_of("+"), "=", of.NU / 2, scale=lambda at: at.problem.nu),
-                line(half_of("-"), "=", of.NU / 2, scale=lambda at: at.problem.nu),
+                line(half_of("-"), "=", of.NU / 2, before=r",\quad ", joined=True, scale=lambda at: at.problem.nu),
                 line(of.NU, "≤", largest, scale=lambda at: at.problem.nu),
             )),
             largest_nu,

@@ -1,4 +1,4 @@
-"""The steps of the ν-SVR, (NUSVR.1) to (NUSVR.19)."""
+"""The steps of the ν-SVR, (NUSVR.1) to (NUSVR.18)."""
 
 from __future__ import annotations
 
@@ -59,8 +59,10 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             total(two.C * most(0, two.MISSED - two.EPSILON)),
         ),
         primal=tube.primal(
-            "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. ε < 0 would "
-            "save νΣ_C a unit and cost Σ_C or more, so that ε ≥ 0 need not be asked for."
+            "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. −ε in place "
+            "of ε would save νΣ_C a unit and cost Σ_C or more, as the last line says: ε ≥ 0 need not be asked for.",
+            line(total(two.C * (two.MISSED + two.EPSILON)) - SHARE * two.EPSILON, "≥", total(two.C * two.MISSED),
+                 scale=lambda at: float(total(two.C * (two.MISSED + two.EPSILON)).value(at)) or 1.0),
         ),
         lagrangian=tube.lagrangian_step(two.MULTIPLIERS),
         level=tube.stationarity_in(
@@ -80,15 +82,6 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             levels._soft_interval, general="LEVEL.3",
         ),
         kinds=tube.kinds_of_samples(*two.KINDS),
-        last=step(
-            "No negative width",
-            "With −ε in place of ε every sample is outside, and its two slacks add up to |t − f| + ε or more. As "
-            "ν ≤ 1, Σ_C ε is at least what −ε saves: it is never better than 0.",
-            Equation("alone", (
-                line(total(two.C * (two.MISSED + two.EPSILON)) - SHARE * two.EPSILON, "≥", total(two.C * two.MISSED),
-                     scale=lambda at: float(total(two.C * (two.MISSED + two.EPSILON)).value(at)) or 1.0),
-            )),
-        ),
         besides=step(
             "What ν bounds",
             "A sample beyond the tube has α_i = C_i, so such samples weigh at most a share ν together. No sample "

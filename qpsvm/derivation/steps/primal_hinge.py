@@ -9,7 +9,8 @@ from qpsvm.derivation.quantities import At, size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.steps.shared import Argument, two_class
+from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, Term, letter, most, total
 from qpsvm.machines import PrimalHinge
 from qpsvm.machines.problem.reading import read
@@ -47,7 +48,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
         primal=soft.primal(
             "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
             "constraints.",
-            "Primal as a QP",
+            title="Primal as a QP",
         ),
         lagrangian=soft.lagrangian_step(
             first="The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM."

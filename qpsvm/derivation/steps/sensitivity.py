@@ -1,7 +1,7 @@
 """What multipliers are worth, of every machine: the saddle of L, and prices measured by a difference.
 
-    (SADDLE.1)  saddle:  L(w, b, ξ, ᾱ) ≤ L(w, b, ξ, α) ≤ L(w̄, b̄, ξ, α) at the optimum, for all multipliers ᾱ ≥ 0 and
-                all w̄, b̄
+    (SADDLE.1)  saddle:  L(w, b, ξ, α') ≤ L(w, b, ξ, α) ≤ L(w', b', ξ, α) at the optimum, for all multipliers α' ≥ 0
+                and all w', b'
     (PRICE.1)  a unit of C_i costs what it multiplies, ∂P*/∂C_i = ∂P/∂C_i, such as ξ_i:  (P*(C_i + t) − P)/t ≤ ∂P/∂C_i
                ≤ (P − P*(C_i − t))/t
     (PRICE.2)  a unit of h_j saves its multiplier, ∂P*/∂h_j = −λ_j:  (D − P*(h_j + t))/t ≤ λ_j ≤ (P*(h_j − t) − D)/t
@@ -55,7 +55,7 @@ def saddle(L: Term, w: str, b: str) -> Step:
             latex,
             lambda point: L.value(at(point)),
             name,
-            plain(latex.replace(r"\tfrac12 ", "½").replace(r"\bar\alpha", "ᾱ")),
+            plain(latex.replace(r"\tfrac12 ", "½").replace(r"\bar\alpha", "α'")),
         )
 
     over, half = (",".join(front + each for each in (w, b) if each) for front in ("", r"\tfrac12 "))
@@ -64,11 +64,11 @@ def saddle(L: Term, w: str, b: str) -> Step:
         value(rf"L({over},\alpha)", "L_of_the_solution", lambda at: at),
         value(rf"L({half},\alpha)", "L_of_half_the_weights", halved),
     )
-    chain = line(points[0], "≤", points[1], "≤", points[2], scale="size", told=lambda at: "L at three points: " + (
-        " ≤ ".join(f"{each.value(at):.6g}" for each in points)))  # fmt: skip
+    chain = line(points[0], "≤", points[1], "≤", points[2], scale="size",
+                 told=lambda at: f"≤ {points[2].value(at):.6g}: L at three points")  # fmt: skip
     found = step(
         "Saddle",
-        "Other multipliers charge less for what the solution violates, here ᾱ: what α leaves of its bound, or of the "
+        "Other multipliers charge less for what the solution violates, here what α leaves of its bound, or of the "
         "largest α where it has none. Other weights, here half of each, cost more at the prices of the solution. So "
         "the greatest of the least values of L is the least of its greatest ones.", Equation("alone", (chain,)),
     )  # fmt: skip
@@ -136,11 +136,15 @@ def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -
 
     def told(at: Any) -> str:
         where = at.sample(dearest(at)) if name == "C" else repr(at.rows.names[dearest(at)])
-        return f"of {where}: " + " ≤ ".join(f"{side.value(at):.6g}" for side in sides)
+        return f"≤ {sides[2].value(at):.6g}, of {where}"
+
+    def size(at: At) -> float:
+        """What the objective would be per unit of C_i, or h_j: it is rounded relative to its own size."""
+        return max(float(one.value(at)), SHARE * at.size / step_of(at, name, dearest(at)))
 
     one = written("%s", "%s", "max(%s)", lambda at, values: float(values[dearest(at)]), each)
     sides = (difference(1), one, difference(-1))
-    chain = line(sides[0], "≤", one, "≤", sides[2], told=told, scale=lambda at: float(abs(one.value(at))) or 1.0)
+    chain = line(sides[0], "≤", one, "≤", sides[2], told=told, scale=size)
     text += f" It is measured where that is most, by two more solves with a t of a hundredth of {name}_{index}."
     return replace(step(title, text, Equation("alone", (chain,), too_many)), tag=tag)
 
@@ -154,8 +158,8 @@ def price_of_slack(marginal: Term, objective: Term) -> Step:
     """What a unit of C_i costs."""
     return price(
         "Price of slack", "PRICE.1",
-        f"The optimum P* rises with C_i as fast as what C_i multiplies, {marginal.text()}: all else has its best value "
-        "and is flat.", "C", marginal, objective.named("P", "P"),
+        "The optimum P* rises with C_i as fast as what C_i multiplies in P: all else has its best value and is flat.",
+        "C", marginal, objective.named("P", "P"),
     )  # fmt: skip
 
 

@@ -30,10 +30,9 @@ from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line,
 from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import Formulas, Rows, case, minimum, numbered, step, value_of
+from qpsvm.derivation.steps.argument import Formulas, case, minimum, numbered, step, value_of
 from qpsvm.derivation.steps.sensitivity import price_of_slack, saddle
-from qpsvm.derivation.terms import HALF, Term, add, dot, indexed, letter, size, term, times, total, written
-from qpsvm.machines import Problem
+from qpsvm.derivation.terms import HALF, Term, add, indexed, letter, size, times, total, written
 from qpsvm.machines.problem import judge
 from qpsvm.program.svm_dual import intercept_group
 from qpsvm.result.model import DecisionFunctions
@@ -108,10 +107,10 @@ class Argument(Formulas):
         lines = tuple(minimum(self.over, self.regulariser + loss, "norm and loss at w and b"))
         return step(title, text, Equation("alone", lines))
 
-    def primal(self, text: str, title: str = "Primal") -> Step:
+    def primal(self, text: str, *more: Line, title: str = "Primal") -> Step:
         """What is minimised, and what the minimum has to keep."""
         asked = [rows.asked for rows in self.rows] + [line(slack, "≥", 0, scale="level") for slack in self.slacks]
-        lines = (*minimum(self.variables, self.objective), *subject(*asked))
+        lines = (*minimum(self.variables, self.objective), *subject(*asked), *more)
         return step(title, text, Equation("below", lines), type(self.problem)._record)
 
     def lagrangian_step(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
@@ -236,7 +235,10 @@ class Argument(Formulas):
 
     def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
         """Where a constraint has room its multiplier is zero."""
-        shown = (line(each, "=", 0, measured=False) for each in self.products)
+        shown = (
+            line(each, "=", 0, measured=False, before=r",\quad " * (each is room), joined=each is room)
+            for rows in self.rows for room in (rows.room,) for each in (rows.product, room) if each is not None
+        )  # fmt: skip
         lines = (*shown, self.no_products())
         return step(
             "Complementary slackness",
@@ -342,7 +344,6 @@ class Argument(Formulas):
         lines = (
             value_of(D, "≤", P, at=of.as_needed), display(P - D), display(difference, r"\quad=", r"\ \ge\ 0"),
             value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.as_needed),
-            line(D, "≤", P, before=r"\Longrightarrow\quad ", measured=False)
         )  # fmt: skip
         return step(
             "Weak duality",
@@ -432,7 +433,8 @@ class Argument(Formulas):
         own = written(r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef)
         matrix = letter(self.matrix, lambda at: at.combination(at.beta), "X.T @ beta", "Xᵀβ")
         f = line(of.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + (minus or self.intercept),
-                 scale=lambda at: size_of(at.values), place="sample", left="f(x)")  # fmt: skip
+                 scale=lambda at: size_of(at.values), place="sample", left="f(x)",
+                 before=r",\quad ", joined=True)  # fmt: skip
         first = self.weights(right=own)
         chain = replace(first, sides=(*first.sides, matrix), relations=("=", "="))
         return step(
@@ -441,18 +443,3 @@ class Argument(Formulas):
             "predicting needs neither α nor the samples.", Equation("below", (chain, f)), FeatureSpace.weights,
             "" if self.problem.space.is_linear else absent, "DUAL.5"
         )  # fmt: skip
-
-
-def two_class(
-    problem: Problem, upper: Term | None, price: Term | None, level: Term | float = 1.0, slack: Term | None = of.XI,
-    priced: Term | None = of.XI, **more: Any,
-) -> Argument:  # fmt: skip
-    """A machine of which y f is to reach a level, less slack."""
-    reach, eta = of.Y * of.F, None if upper is None or priced is None else of.ETA
-    rows = Rows(of.ALPHA, slack, reach, term(level), eta, priced if eta else None, upper)
-    quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
-    given: dict[str, Any] = {"linear": (total(of.ALPHA),), "quadratic": quadratic} | more
-    return Argument(
-        problem, (rows,), price, coef=of.ALPHA * of.Y, pairs=r"\alpha_i\alpha_j y_i y_j",
-        pull=dot(of.Y, of.ALPHA), reach=reach, level=level, matrix=r"X^{\top}(\alpha\circ y)", **given,
-    )  # fmt: skip

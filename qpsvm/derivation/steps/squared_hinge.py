@@ -7,7 +7,8 @@ from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step, value_of
-from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument, two_class
+from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
 from qpsvm.derivation.terms import HALF, letter, total
 from qpsvm.machines import SquaredHinge
 

@@ -1,4 +1,4 @@
-"""The steps of the SVDD, (SVDD.1) to (SVDD.21).
+"""The steps of the SVDD, (SVDD.1) to (SVDD.20).
 
 Where the samples of a linear kernel are centred inside, everything is measured there, by (SVDD.19): R² would be a small
 difference of large numbers elsewhere.
@@ -62,8 +62,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     """All steps, in order."""
     linear, ball = problem.space.is_linear, argument(problem)
     square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
-    own = letter("K(x,x)", diagonal_between, "K(x, x).diagonal()")
-    f = letter("f(x)", lambda at: 2.0 * at.f_between - diagonal_between(at))
+    own = letter("K(x,x)", of.diagonal_between, "K(x, x).diagonal()")
+    f = letter("f(x)", lambda at: 2.0 * at.f_between - of.diagonal_between(at))
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
     diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
     lengths = total(of.ALPHA * diagonal).named("Σ α_i K(x_i, x_i)", "K(x,x)")
@@ -73,8 +73,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         lambda at: tuple(at.square_of_w + 2.0 * end for end in of.ends_of_b(at)),
     )  # fmt: skip
     squared = as_qp()
-    moved = letter("", lambda at: at.problem.space.moved(at.w), "c + a", "c, moved back")
-    back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + a).T @ alpha",
+    moved = letter("", lambda at: at.problem.space.moved(at.w), "c + moved_by", "c, moved back")
+    back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + moved_by).T @ alpha",
                   "Σ α_i x_i")  # fmt: skip
     transposed = letter(r"X^{\top}\alpha", "w_of_alpha", "X.T @ alpha")
     return numbered(
@@ -92,11 +92,12 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         step(
             "Primal",
             "The smallest ball, some samples left outside for a price. Without anybody outside this is the smallest "
-            "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that R² < 0 "
-            "would cost as much as it saves, or more, and R² ≥ 0 need not be asked for.",
+            "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that −R² in "
+            "place of R² would cost at least what it saves, as the last line says: R² ≥ 0 need not be asked for.",
             Equation("below", (
                 *minimum(r"c,R^2,\xi", SQUARE + ball.price),
                 *subject(line(FAR, "≤", SQUARE + XI, scale="level"), line(XI, "≥", 0, scale="level")),
+                line(total(of.C * (FAR + SQUARE)) - SQUARE, "≥", total(of.C * FAR), scale=size_of_far),
             )),
         ),
         step(
@@ -149,7 +150,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
                 line(letter("c", "w"), "=", of.combination(of.ALPHA), "=", transposed, scale="size_of_products",
                      place="entry"),
                 line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", by_differences, "norm(X - c, axis=1)**2",
-                     "‖x_i − c(α)‖²"), scale="level", left="f(x)", place="sample"),
+                     "‖x_i − c(α)‖²"), scale="level", left="f(x)", place="sample", before=r",\quad ",
+                     joined=True),
             )),
             Model._inside, "" if linear else
             f"c = Σ α_i φ(x_i) is a point in the feature space of {problem.kernel}, not among the samples; use "
@@ -178,14 +180,6 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             )),
             absent=one_length_missing(problem),
         ),
-        step(
-            "No negative square",
-            "With −R² in place of R² every sample is outside, and pays for all of its distance and R² besides. As the "
-            "C_i add up to 1/ν ≥ 1, that is at least what −R² saves: it is never better than 0.",
-            Equation("alone", (
-                line(total(of.C * (FAR + SQUARE)) - SQUARE, "≥", total(of.C * FAR), scale=size_of_far),
-            )),
-        ),
         *ball.sensitivity(),
     )  # fmt: skip
 
@@ -197,11 +191,6 @@ def one_length_missing(problem: SVDD) -> str:
     except UnsupportedError:
         return f"K(x, x) differs between the samples with {problem.kernel}: the two machines differ"
     return ""
-
-
-def diagonal_between(at: At) -> FloatArray:
-    """K(x, x) at samples half way between neighbours: (k,)."""
-    return np.asarray(at.kernel.diagonal(at.X if at.new_samples is None else at.new_samples))
 
 
 def size_of_far(at: At) -> float:

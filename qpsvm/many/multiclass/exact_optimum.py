@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from qpsvm.base.arrays.rounding import ROUNDED
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds.certificate import middle
@@ -38,8 +39,6 @@ GROWTH, SLACK = 3, 30
 MOST_FREE = 500
 #: α up to this share of the largest are rounding, and their samples no support vectors.
 NOISE = float(np.finfo(np.float64).eps)
-#: A sum below this share of its parts is 0 but for rounding.
-BALANCED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +73,7 @@ def settle(
         t = rho - y * (u + b)
         joining = np.where(full, t < -TOUCHING * rho, (t > TOUCHING * rho) & ~free)
         settled = not (low.any() or high.any())
-        if not len(F) and abs(np.add.reduce(fixed)) > BALANCED * np.add.reduce(np.abs(fixed)):
+        if not len(F) and abs(np.add.reduce(fixed)) > ROUNDED * np.add.reduce(np.abs(fixed)):
             joining[np.argmin(np.abs(t))], settled = True, False
         if settled and not joining.any():
             alpha = np.where(full, upper, 0.0)

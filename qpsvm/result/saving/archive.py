@@ -32,10 +32,9 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, FileFormatError, ParameterTypeError
-from qpsvm.space.kernels.feature_map import FeatureMap, Fit
+from qpsvm.space.kernels.feature_map import FeatureMap, Fit, Nystroem, RandomFourier
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
-from qpsvm.space.kernels.sampled_maps import Nystroem, RandomFourier
 
 #: An array may be this many times as large as its packed form, or take this many bytes, whichever is more. Deflate
 #: packs zeros 1000 times, and tables of one-hot columns up to 90 times.

@@ -26,13 +26,10 @@ from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.workers import in_tiles, strips
 from qpsvm.data.rows import RowSource
+from qpsvm.data.rows.blocks import rows_at_a_time
 from qpsvm.space.kernels.blocks import FixedVectors, entry_seconds
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, Precomputed
 
-#: Kernel values of one block: 1 MB, which stay in the second-level cache between product, exponential and product.
-BLOCK_VALUES = 131_072
-#: Rows of a block at least: of fewer, a product costs more in calls than in numbers.
-LEAST_ROWS = 32
 #: Seconds of work from which threads are asked: to set BLAS to one thread and back takes some .1 ms.
 WORTH_THREADS = 5e-3
 
@@ -93,7 +90,7 @@ class Scores:
             values[...] = self.b
             return values
         turned = sp.issparse(X) and not sp.issparse(self.vectors)
-        step = max(LEAST_ROWS, BLOCK_VALUES // (max(s, X.shape[1]) if turned else s))
+        step = rows_at_a_time(max(s, X.shape[1]) if turned else s)  # kernel values stay in the cache between products
 
         def fill(tile: slice) -> None:
             part = X[tile]

@@ -37,7 +37,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.rounding import FEW, TINY, UNDERFLOW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
-from qpsvm.space.kernels.blocks import DENSE_BYTES, exponent_error
+from qpsvm.space.kernels.blocks import DENSE_BYTES, EXPONENT_ERROR, exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.kernel import squared_norms
 
@@ -210,8 +210,8 @@ def power_of(b: FloatArray, p: float) -> tuple[FloatArray, float]:
     return found, roundings
 
 
-#: Error of an exponent from which on differences are taken, (KVAL.2), and the one up to which e^δ − 1 ≤ δ(1 + δ).
-EXPONENT_ERROR, SMALL = 1e-11, 1e-6
+#: Error of an exponent up to which e^δ − 1 ≤ δ(1 + δ); from `EXPONENT_ERROR` on differences are taken, (KVAL.2).
+SMALL = 1e-6
 #: More than 2e^−700.
 NOTHING = 2.0**-1000
 
