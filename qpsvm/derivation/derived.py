@@ -351,8 +351,8 @@ class Derivation:
         Examples
         --------
         >>> import qpsvm
-        >>> print(qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).to_text().splitlines()[4].strip())
-        dist({f = −1}, {f = +1}) = 2/‖w‖
+        >>> print(qpsvm.derive(qpsvm.CSVM, steps="CSVM.6").to_text().splitlines()[-1].strip())
+        ∂L/∂ξ_i = 0  ⟹  η_i = C_i − α_i
         """
         return describe(self.shown(), verbose)
 
