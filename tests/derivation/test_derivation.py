@@ -704,7 +704,8 @@ def test_the_page_is_one_file_that_needs_no_network(problem, tmp_path):
     assert addresses == {"http://www.w3.org/1998/Math/MathML"}
     assert not re.search(r"<script|<link|<img|@import|url\(", page)
     equations = re.findall(r"<math.*?</math>", page, re.DOTALL)
-    assert len(equations) == len([step for step in derivation if not step.absent])
+    of_steps = page.partition("<aside")[0].count("<math")
+    assert of_steps == len([step for step in derivation if not step.absent]) < len(equations)  # and the symbols' own
     for equation in equations:
         text = "".join(ElementTree.fromstring(equation).itertext())
         assert "\\" not in text
@@ -714,7 +715,7 @@ def test_the_page_is_one_file_that_needs_no_network(problem, tmp_path):
         assert f'id="{step.tag}"' in page
     assert page.count('class="hll"') >= 2  # the lines that carry the tag
     assert "✓" in page or "\\2713" in page
-    assert derivation._repr_html_() in page
+    assert derivation._repr_html_().partition("</style>")[2] in page  # a notebook has its own colours
 
 
 def test_the_page_says_what_fails():

@@ -35,7 +35,6 @@ NOT_OURS = {
     "test_sparse::test_sparse_liblinear_intercept_handling": L1 + "; the intercept is free unless it is asked for",
     "test_svm::test_libsvm_convergence_warnings": LIMIT,
     "test_svm::test_linear_svm_convergence_warnings": LIMIT,
-    "test_svm::test_custom_kernel_not_array_input[SVR]": "two scores, of a kernel and of its name, to the last bit",
 }
 #: Each test of sparse samples with one kind of matrix, and not with four.
 ONCE = "not lil and not csr_matrix"

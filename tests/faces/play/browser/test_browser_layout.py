@@ -177,7 +177,7 @@ def test_the_page_of_a_derivation(kernel: qpsvm.Kernel, browser: Browser, tmp_pa
         path = tmp_path / "derivation.html"
         qpsvm.derive(problem, qpsvm.solve(problem)).to_html(path)
         page.goto(path.as_uri())
-        heights = page.eval_on_selector_all("math", "all => all.map(m => m.getBoundingClientRect().height)")
+        heights = page.eval_on_selector_all(".step math", "all => all.map(m => m.getBoundingClientRect().height)")
         assert len(heights) >= 8
         assert min(heights) > 8, "an equation is not drawn"
         for width in WIDTHS:
