@@ -56,13 +56,12 @@ BEAMER = r"""\documentclass[aspectratio=169]{beamer}
 
 def latex(derivation: ShownDerivation, beamer: bool, standalone: bool) -> str:
     """The derivation as a section or as frames; `standalone` within a document."""
-    body = "\n".join(_frames(derivation) if beamer else _section(derivation))
+    parts = _frames(derivation) if beamer else _section(derivation)
+    body = "\n".join(["% needs \\usepackage{amsmath,amssymb,graphicx}", FITTED, *parts])
     return (BEAMER if beamer else ARTICLE) % body if standalone else f"{body}\n"
 
 
 def _section(derivation: ShownDerivation) -> Iterator[str]:
-    yield "% needs \\usepackage{amsmath,amssymb,graphicx}"
-    yield FITTED
     yield rf"\section*{{\raggedright {words(derivation.title)}}}"
     yield words(f"{derivation.headline}.")
     for step in derivation.steps:
@@ -76,8 +75,6 @@ def _section(derivation: ShownDerivation) -> Iterator[str]:
 
 
 def _frames(derivation: ShownDerivation) -> Iterator[str]:
-    yield "% needs \\usepackage{amsmath,amssymb,graphicx}"
-    yield FITTED
     yield r"\begin{frame}"
     yield rf"\frametitle{{{words(derivation.title)}}}"
     yield rf"{words(derivation.headline)}."

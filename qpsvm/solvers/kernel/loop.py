@@ -81,11 +81,12 @@ def working_set_loop(
     beta = _beginning(problem, data, start)
     known, g = False, np.array(level)
     if u is not None and start is not None:
-        moved = (beta - start).nonzero()[0]  # by the rounding of its sum
-        if not len(moved) or not isinstance(data, Samples):
+        moved = beta - start  # by the rounding of its sum
+        rows = moved.nonzero()[0]
+        if not len(rows) or not isinstance(data, Samples):
             known, g = True, problem.level - u
-        if len(moved) and not isinstance(data, Samples):
-            g -= (beta - start)[moved] @ data[moved]
+        if len(rows) and not isinstance(data, Samples):
+            g -= moved[rows] @ data[rows]
     result = _compiled(problem, data, beta, g, known, tol, most, clock)
     assert result.u is not None
     if problem.mass is None or not problem.kinked or problem.edges(result.u).tube > 0.0:
