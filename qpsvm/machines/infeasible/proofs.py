@@ -14,10 +14,8 @@ from qpsvm.base.arrays.exactly import above, sum_of
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.bounds.proof.infeasible import claims
-from qpsvm.bounds.proof.infeasible.cancelling import cancel, decided, with_ones, without_factors
-from qpsvm.bounds.proof.infeasible.claims import Apart, Combination, Rows, balance, combination, meeting
-from qpsvm.bounds.proof.infeasible.coordinates import columns_of, coordinates
+from qpsvm.bounds.proof import infeasible
+from qpsvm.bounds.proof.infeasible import Combination, Rows, balance, combination, coordinates, meeting
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
 from qpsvm.machines.exact.constraints import by_matrix, own_value, points_of
@@ -28,20 +26,12 @@ from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 
 __all__ = ["balance", "excluded", "hulls", "imbalance", "kept_by_none", "meet"]
 
-#: Numbers of X up to which all samples are looked at, and coordinates in which they are.
-LOOKED_AT, MOST_COORDINATES = 1e5, 40
-#: Coordinates in which points cancel where they do in feature space, and only there: what of them separates classes.
-SPANNING = {
-    "features": "a rational combination of the monomials", "gram": "a rational combination of kernel functions",
-    "matrix": "a rational combination of the rows of the kernel matrix",
-}  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False)
 class _Meeting:
     """What is known of two classes: λ = (u, v)/2 of some samples, those of the error where nothing was found."""
 
-    found: Combination | Apart | None
+    found: Combination | None
     chosen: IntArray
     halves: list[Fraction]
     point: str
@@ -55,23 +45,22 @@ class _Meeting:
 
 
 def _meeting(problem: Any, weights: FloatArray, exactly: bool) -> _Meeting:
-    """Whether two classes meet: by weights near some floats, (n,), or else by what all samples say."""
+    """Whether two classes meet by weights near some floats, (n,)."""
     chosen = np.flatnonzero(weights > 0.0)
-    matrix, signs = _matrix_only(problem), problem.labels[chosen]
+    matrix = not isinstance(problem.kernel, (Linear, FeatureMap)) and by_matrix(problem)
+    signs = problem.labels[chosen]
     rows, assumed = _rows(problem, chosen, list(map(str, chosen)), matrix)
     given = [Fraction(value) for value in weights[chosen].tolist()]
     sums = {sign: sum(w for w, s in zip(given, signs, strict=True) if s == sign) for sign in (1.0, -1.0)}
     halves = [w / sums[s] / 2 for w, s in zip(given, signs, strict=True)]
     point = "Σ u_i φ(x_i) = Σ v_j φ(x_j)"
-    if rows.points is not None and rows.points.kind == "matrix":
+    if matrix or isinstance(problem.kernel, Precomputed):
         point = "Σ u_i f(x_i) = Σ v_j f(x_j) of every f(x) = Σ a_i K(x_i, x) + b,"
-    found: Combination | Apart | None = combination(rows, np.array([float(half) for half in halves]), exactly)
-    if isinstance(found, Combination) and found.share:  # of weights that add up to ½ in each class
+    found = combination(rows, np.array([float(half) for half in halves]), exactly)
+    if found is not None and found.share:  # of weights that add up to ½ in each class
         off = (Fraction(found.share) * a + abs(a - half) for a, half in zip(found.weights, halves, strict=True))
         found = replace(found, share=above(max(each / half for each, half in zip(off, halves, strict=True))))
-    elif found is None and isinstance(found := _decided(problem, weights), Combination):
-        chosen = np.arange(len(weights))
-    if isinstance(found, Combination) and not found.share:
+    elif found is not None:
         halves = found.weights
     return _Meeting(found, chosen, halves, point, assumed)
 
@@ -79,12 +68,23 @@ def _meeting(problem: Any, weights: FloatArray, exactly: bool) -> _Meeting:
 def meet(problem: Any, weights: FloatArray) -> Mapping[int, Fraction] | bool | None:
     """Whether the hulls of the classes meet, by what takes least time; None where that is not known.
 
-    Where they do by other weights than those asked about, (n,), these by the numbers of samples.
+    Where they do by rational weights next to those asked about, (n,), these by the numbers of samples.
     """
     known = _meeting(problem, weights, exactly=False)
-    if not isinstance(known.found, Combination):
-        return None if known.found is None else False
+    if known.found is None:
+        return False if _apart(problem) else None
     return bool(known.found.share) or known.by_number(problem, 1.0) | known.by_number(problem, -1.0)
+
+
+def _apart(problem: Any) -> str:
+    """Why two classes do not meet, or "" where that is not known."""
+    X = problem.samples.taken
+    if not isinstance(problem.kernel, RBF) or isinstance(X, RowSource) or shared_sample(X, problem.labels):
+        return ""
+    return (
+        "no sample is in both of them, and features of different samples are linearly independent for a Gaussian "
+        "(Micchelli 1986)"
+    )
 
 
 def hulls(problem: Any, weights: FloatArray) -> Proof:
@@ -93,7 +93,8 @@ def hulls(problem: Any, weights: FloatArray) -> Proof:
         raise UnsupportedError("a proof needs all samples in one process: solve the problem in one")
     known = _meeting(problem, weights, exactly=True)
     u, v = (known.by_number(problem, sign) for sign in (1.0, -1.0))
-    proof = meeting(problem.title, (u, v), _named(problem.samples)[::-1], known.point, known.found, known.assumptions)
+    labels, apart = _named(problem.samples)[::-1], _apart(problem)
+    proof = meeting(problem.title, (u, v), labels, known.point, known.found, apart, known.assumptions)
     return replace(proof, record={**proof.record, "stated": partial(recorded, problem)})
 
 
@@ -107,7 +108,7 @@ def kept_by_none(problem: Any, weights: Mapping[str, float]) -> bool:
 
 def excluded(problem: Any, weights: Mapping[str, float]) -> Proof:
     """What is proven of rows with weights, by name. Raises UnsupportedError."""
-    return claims.excluded(problem.title, *_excluding(problem, weights))
+    return infeasible.excluded(problem.title, *_excluding(problem, weights))
 
 
 def imbalance(nu: float, samples: Any) -> Proof:
@@ -158,40 +159,3 @@ def _points(problem: Any, places: IntArray, matrix: bool) -> tuple[Kernel, Matri
     if matrix:
         return Precomputed(), problem.space.gram.dense()[places], space_of(problem).assumptions
     return kernel, as_row_source(points_of(problem)).take(places), ()
-
-
-def _matrix_only(problem: Any) -> bool:
-    """Whether the points are known by their kernel matrix alone."""
-    return not isinstance(problem.kernel, (Linear, FeatureMap)) and by_matrix(problem)
-
-
-def _decided(problem: Any, weights: FloatArray) -> Combination | Apart | None:
-    """Whether the classes meet, asked of all samples: exactly, or why they do not; None where that takes long."""
-    X, n = problem.samples.taken, len(problem.labels)
-    if isinstance(problem.kernel, RBF) and not isinstance(X, RowSource):
-        return None if shared_sample(X, problem.labels) else Apart([], (
-            "no sample is in both of them, and features of different samples are linearly independent for a Gaussian "
-            "(Micchelli 1986)"
-        ))  # fmt: skip
-    matrix = _matrix_only(problem)
-    mapped = isinstance(problem.kernel, FeatureMap)
-    if n * (n if matrix else problem.kernel.width if mapped else X.shape[1]) > LOOKED_AT:
-        return None
-    kernel, points, _ = _points(problem, np.arange(n), matrix)
-    known = coordinates(kernel, points)
-    if known is None or known.kind not in SPANNING or known.whole.size > LOOKED_AT:
-        return None
-    signs = problem.labels.astype(np.int64).astype(object)
-    reduced, divisors = without_factors(known.whole * signs)
-    found = decided(with_ones(np.vstack([reduced, signs])), weights) if len(divisors) <= MOST_COORDINATES else None
-    if found is None:
-        return None
-    if found.weights:
-        met = cancel(np.vstack([known.whole * signs, signs]), found.weights)
-        return Combination(found.weights, Fraction(-1)) if met else None
-    if not isinstance(kernel, Linear):
-        return Apart([], SPANNING[known.kind])
-    w, own = [Fraction(0)] * points.shape[1], iter(found.against[1:])
-    for place, exponent, divisor in zip(columns_of(points).tolist(), known.exponents, divisors, strict=True):
-        w[place] = Fraction(next(own), divisor) / Fraction(2) ** exponent if divisor else Fraction(0)
-    return Apart(w)

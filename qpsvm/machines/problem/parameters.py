@@ -162,7 +162,7 @@ def as_share(nu: float, name: str = "nu", feasible: bool = False) -> float:
 
 
 def _proof_of_share(nu: float, feasible: bool) -> Proof:
-    from qpsvm.bounds.proof.infeasible.claims import share  # proofs are loaded when somebody asks for one
+    from qpsvm.bounds.proof.infeasible import share  # proofs are loaded when somebody asks for one
 
     return share(nu, feasible)
 

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import qpsvm
-from qpsvm.bounds.proof.infeasible import cancelling, claims
-from qpsvm.bounds.proof.infeasible.cancelling import enclosed
+from qpsvm.bounds.proof import infeasible
+from qpsvm.bounds.proof.infeasible import enclosed
 from qpsvm.estimators import NuSVC
 from qpsvm.machines.infeasible.evidence import with_hulls
 
@@ -123,14 +123,11 @@ def test_hulls_that_nearly_meet_are_not_said_to_meet(seed):
     problem = qpsvm.HardMargin(X, y)
     hulls = problem.hulls()
     proof = with_hulls(qpsvm.NotSeparableError(hulls.u, hulls.v, hulls.distance), problem).verify()
-    assert verdicts(proof)["separable"] == "refuted"
-    assert verdicts(proof)["hulls"] == "open"
+    assert verdicts(proof) == {"convex": "proven", "hulls": "open", "separable": "open"}
     assert any(difference(proof, features(X), y == 1))
-    f = [sum(a * b for a, b in zip(proof.record["w"].values(), row, strict=True)) for row in features(X)]
-    assert min(v for v, label in zip(f, y, strict=True) if label) > max(v for v, c in zip(f, y, strict=True) if not c)
 
 
-def test_what_rounding_decides_is_decided():
+def test_what_rounding_decides_is_not_guessed():
     """Points of one plane after a rotation, in floats: they are no longer in it, and the classes meet or do not."""
     rng = np.random.default_rng(0)
     seen = set()
@@ -145,16 +142,13 @@ def test_what_rounding_decides_is_decided():
         seen.add(verdicts(proof)["separable"])
         if proof:
             assert not any(difference(proof, features(X), y == 1))
-        else:
-            f = [sum(a * b for a, b in zip(proof.record["w"].values(), row, strict=True)) for row in features(X)]
-            assert min(f[1::2]) > max(f[::2])
-    assert "open" not in seen
+    assert "proven" in seen <= {"proven", "open"}
 
 
 def test_a_solution_that_is_only_enclosed(monkeypatch, tmp_path):
     X, y = cloud(150, 12, 7)
     error = hard(X, y)
-    monkeypatch.setattr(cancelling, "MOST_EQUATIONS", 5)
+    monkeypatch.setattr(infeasible, "PIVOTED", 0)
     proof = error.verify()
     assert proof
     assert "there are u" in proof.claims[0].text
@@ -274,8 +268,8 @@ def test_rows_without_exact_weights_are_left_open(monkeypatch):
     rows = qpsvm.Constraints([[1.0], [-1.0]], [1.0, -2.0])
     error = raised(lambda: qpsvm.CSVM(*INSEPARABLE, constraints=rows).svm, qpsvm.InfeasibleConstraintsError)
     error._evidence.args[-1]["row 1"] += 2.0**-30
-    monkeypatch.setattr(cancelling, "MOST_EQUATIONS", 0)
-    monkeypatch.setattr(claims, "enclosed", lambda *_: None)
+    monkeypatch.setattr(infeasible, "PIVOTED", 0)
+    monkeypatch.setattr(infeasible, "enclosed", lambda *_: None)
     proof = error.verify()
     assert not proof
     assert verdicts(proof) == {"weights": "open", "feasible": "open"}
