@@ -26,8 +26,9 @@ from qpsvm.bounds.proof.proof import Proof
 from qpsvm.derivation.derived import Derivation
 from qpsvm.derivation.registry import chosen, steps_of
 from qpsvm.machines import JointProblem, Problem
+from qpsvm.machines.problem.all_in_one import check_joint_pair
+from qpsvm.machines.problem.base import check_pair
 from qpsvm.machines.problem.constraints import Constraints
-from qpsvm.machines.problem.pairing import check_joint_pair, check_pair
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed, as_kernel

@@ -16,7 +16,7 @@ from qpsvm.derivation.residual import BothSides, NotMeasurable, foremost
 from qpsvm.derivation.source import code
 from qpsvm.derivation.terminal import describe_with_code
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.pairing import check_pair
+from qpsvm.machines.problem.base import check_pair
 from qpsvm.result.svm_result import SVMResult
 
 #: From the letters at a point to the sides of the equation: one comparison, or several, of which the first says most.

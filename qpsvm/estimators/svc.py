@@ -18,7 +18,7 @@ from qpsvm.estimators.base import AnyModel, callers_level, model_of
 from qpsvm.estimators.kernel_machine import KernelMachine
 from qpsvm.estimators.parameters import Parameter, always, one_of, positive_or_infinite, share
 from qpsvm.estimators.several import SeveralMachines, labels_at
-from qpsvm.machines.infeasible.evidence import with_totals
+from qpsvm.machines.problem.evidence import with_totals
 from qpsvm.many.multiclass import Together
 from qpsvm.result import votes as voting
 from qpsvm.space.kernels.functions import Kernel

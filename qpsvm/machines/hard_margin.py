@@ -46,10 +46,10 @@ from qpsvm.bounds.polish import TEACHING_ROWS
 from qpsvm.bounds.restoration import infeasible
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import two_classes
-from qpsvm.machines.infeasible.evidence import without_margin, without_rows
-from qpsvm.machines.infeasible.separability import HullDistance, nearest_hulls, shared_sample
 from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.evidence import without_margin, without_rows
 from qpsvm.machines.problem.judge import with_rounding_bound
+from qpsvm.machines.separability import HullDistance, nearest_hulls, shared_sample
 from qpsvm.program.record import Record
 from qpsvm.program.solution import Status
 from qpsvm.space.kernels.functions import Linear, Precomputed

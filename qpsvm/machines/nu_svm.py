@@ -49,8 +49,8 @@ from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import ClassWeight, two_classes
 from qpsvm.machines.c_svm import CSVM
-from qpsvm.machines.infeasible.evidence import with_sums
 from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.evidence import with_sums
 from qpsvm.machines.problem.parameters import total_weight
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.machines.problem.replaced import turned

@@ -304,35 +304,23 @@ class JointModel(DecisionFunctions):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairsModel(DecisionFunctions):
-    """Trained decision functions, one for each two classes, which vote.
+    """Trained decision functions, one for each two classes, which vote. What is not named here is as of a `Model`.
 
     Attributes
     ----------
-    kernel : Kernel
-        Every parameter of it is a number.
     classes : ndarray, shape (k,)
         The labels in sort order, k > 2.
-    b : ndarray, shape (k(k − 1)/2,)
-        Intercepts of the pairs (0, 1), (0, 2), …, (k − 2, k − 1); f is positive for the first class of its pair.
+    b, w : ndarray, shape (k(k − 1)/2,), and (k(k − 1)/2, d) or None
+        Of the pairs (0, 1), (0, 2), …, (k − 2, k − 1); f is positive for the first class of its pair.
     coef : ndarray, shape (k − 1, m)
         Coefficients of the m rows kept, which stand class after class. A row of class i has one for each other class c,
         at c where c < i, at c − 1 where c > i: `dual_coef_` of scikit-learn. (k − 1, 0) for a linear machine.
     counts : ndarray of int, shape (k,)
         How many of the rows kept are of each class; zeros for a linear machine.
-    vectors : ndarray or csr_array, shape (m, d)
-        The rows kept. For a precomputed kernel their column numbers, shape (m,).
-    w : ndarray, shape (k(k − 1)/2, d), or None
-        Weight vectors of linear machines.
-    n_features : int
-        d, the width of X when predicting. For a precomputed kernel this is the number of training rows.
     by_class : bool
         Whether decision values are a score for each class, or f of each pair.
     break_ties : bool
         Whether `predict` goes by these scores where classes have as many votes.
-    metadata : dict
-        Whatever JSON can hold; it is saved with the model.
-    feature_names : tuple of str, or None
-        The columns of the data frame that the model was trained on.
 
     See Also
     --------

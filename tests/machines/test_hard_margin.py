@@ -13,9 +13,9 @@ from scipy.optimize import linprog
 import qpsvm
 from qpsvm import RBF, HardMargin, NotSeparableError
 from qpsvm.base.resources.progress import Clock
-from qpsvm.machines.infeasible import separability
-from qpsvm.machines.infeasible.separability import nearest_points
+from qpsvm.machines import separability
 from qpsvm.machines.problem.judge import Judge
+from qpsvm.machines.separability import nearest_points
 
 RNG = np.random.default_rng(0)
 

@@ -14,7 +14,7 @@ import qpsvm
 from qpsvm.base.arrays.exactly import as_floats, nearest_float
 from qpsvm.bounds.proof import checker
 from qpsvm.machines import registry
-from qpsvm.machines.exact.program import recorded, stated
+from qpsvm.machines.problem.exact import recorded, stated
 
 RNG = np.random.default_rng(27)
 N = 14

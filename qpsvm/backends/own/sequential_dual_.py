@@ -7,7 +7,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import TooLargeError
 from qpsvm.base.resources.limits import available_memory, in_words
 from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.solvers.joint.sequential import Answer, sequential_dual
+from qpsvm.solvers.sequential import Answer, sequential_dual
 from qpsvm.solvers.shared.stopping import Budget
 from qpsvm.space.operators import LowRank, Operator
 

@@ -51,7 +51,7 @@ from qpsvm.faces.plotting.style import (
 )
 from qpsvm.faces.plotting.view import View, view_of
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.pairing import check_pair
+from qpsvm.machines.problem.base import check_pair
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 

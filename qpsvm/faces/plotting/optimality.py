@@ -42,7 +42,7 @@ from qpsvm.faces.plotting.style import (
 )
 from qpsvm.faces.plotting.view import ROOM
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.pairing import check_pair
+from qpsvm.machines.problem.base import check_pair
 from qpsvm.result.svm_result import SVMResult
 
 #: Points of each curve: each is certified by itself.

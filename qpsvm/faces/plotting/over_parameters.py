@@ -21,7 +21,7 @@ from qpsvm.base.errors import (
 from qpsvm.faces.plotting.style import BLACK, BLUE, CURVES, SKY, VERMILION, Axes, finished, new_axes, picture, set_title
 from qpsvm.faces.plotting.view import feature_names
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.pairing import check_pair
+from qpsvm.machines.problem.base import check_pair
 from qpsvm.many.grid.cross_validation import CrossValidation
 from qpsvm.many.grid.parameters import LETTERS, family, path_values
 from qpsvm.many.grid.path import solve_path

@@ -29,7 +29,7 @@ from qpsvm.faces.plotting.style import (
 )
 from qpsvm.faces.plotting.view import CURVE_POINTS, View, view_of, view_over
 from qpsvm.machines import Problem, QuantileSVR
-from qpsvm.machines.problem.pairing import check_pair
+from qpsvm.machines.problem.base import check_pair
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 

@@ -43,7 +43,7 @@ from qpsvm.machines.problem.forms import LARGEST_BOX, SMALLEST_UNIT
 from qpsvm.machines.problem.judge import CLEAR, LEAST_CURVATURE, NOTHING, SMALL, Judge, note, with_rounding_bound
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form, active_penalties, as_intercept, penalty_in_words, prices
-from qpsvm.machines.problem.reading import concluded
+from qpsvm.machines.problem.reading import check_point, concluded
 from qpsvm.program.all_in_one import AllInOneDual, ClassGroup
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution, Status
@@ -352,7 +352,7 @@ class JointProblem(Machine[JointResult]):
 
     def prove(self, result: JointResult, *, tol: float | None = None) -> Proof:
         """As of a machine of one decision function, of all classes at once."""
-        from qpsvm.machines.exact.program import verified_of_classes  # proofs are loaded when somebody asks for one
+        from qpsvm.machines.problem.exact import verified_of_classes  # proofs are loaded when somebody asks for one
 
         return verified_of_classes(self, result, tol)
 
@@ -407,3 +407,10 @@ class JointProblem(Machine[JointResult]):
         kept = np.flatnonzero(coef.any(axis=1))
         vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
         return JointModel(coef=coef[kept], vectors=vectors, w=None, **common)
+
+
+def check_joint_pair(problem: JointProblem, result: object) -> None:
+    """As `check_pair`, of a machine of several classes. Raises ParameterTypeError, DataError."""
+    if not isinstance(result, JointResult):
+        raise ParameterTypeError(f"result must be what solve(problem) returns, got {type(result).__name__}")
+    check_point(problem, result)

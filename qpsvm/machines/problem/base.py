@@ -16,12 +16,12 @@ import numpy as np
 
 from qpsvm.base.arrays.frozen import common_value, made, remembered, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.errors import AbsentError, ParameterError, QPSVMError
+from qpsvm.base.errors import AbsentError, ParameterError, ParameterTypeError, QPSVMError
 from qpsvm.base.resources.communicator import Communicator
 from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.machines.infeasible.evidence import with_feasible_rows
 from qpsvm.machines.problem import reading as way
+from qpsvm.machines.problem.evidence import with_feasible_rows
 from qpsvm.machines.problem.forms import (
     LARGEST_BOX,
     LEVEL_ROWS,
@@ -336,3 +336,15 @@ def scaling(
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
     variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
     return variables, dict.fromkeys([*LEVEL_ROWS, SCALED_ROWS], 1.0 / level) if level != 1.0 else {}, objective
+
+
+def check_pair(problem: Problem, result: SVMResult) -> None:
+    """That a result is over the rows, features and classes of a problem, with its kernel, constraints and variables.
+
+    Raises ParameterTypeError, DataError.
+    """
+    if not isinstance(problem, Problem):
+        raise ParameterTypeError(f"a problem such as CSVM(X, y) comes first, got {type(problem).__name__}")
+    if not isinstance(result, SVMResult):
+        raise ParameterTypeError(f"result must be what solve(problem) returns, got {type(result).__name__}")
+    way.check_point(problem, result)

@@ -432,7 +432,7 @@ class Machine(Generic[R], metaclass=Abstract):
         >>> print(round(proof.gap, 2), proof.claims[-1])
         1.11 refuted: the relative gap is at most the tolerance, 0.1: it is at least 1.11
         """
-        from qpsvm.machines.exact.program import verified  # proofs are loaded when somebody asks for one
+        from qpsvm.machines.problem.exact import verified  # proofs are loaded when somebody asks for one
 
         return verified(self, cast("Any", result), tol)
 

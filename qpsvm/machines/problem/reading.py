@@ -20,7 +20,7 @@ from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import FEW_ROWS, GOOD, MANY_ROWS
 from qpsvm.data.samples import Samples
-from qpsvm.machines.exact.exact_kernel import exact_bounds
+from qpsvm.machines.problem.exact_kernel import exact_bounds
 from qpsvm.machines.problem.forms import read_prices
 from qpsvm.machines.problem.judge import gap_of, kinds, verdict, with_rounding_bound
 from qpsvm.machines.problem.linear_constraints import UserRows

@@ -11,7 +11,7 @@ from qpsvm.bounds.proof.kernels import definite
 from qpsvm.bounds.proof.kernels.definite import definiteness, lacking
 from qpsvm.bounds.proof.kernels.points import matrix_space
 from qpsvm.bounds.proof.prove import Asked, prove
-from qpsvm.machines.exact.program import stated
+from qpsvm.machines.problem.exact import stated
 
 
 def is_positive_semidefinite(K):

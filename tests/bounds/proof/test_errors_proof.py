@@ -13,7 +13,7 @@ import qpsvm
 from qpsvm.bounds.proof import infeasible
 from qpsvm.bounds.proof.infeasible import enclosed
 from qpsvm.estimators import NuSVC
-from qpsvm.machines.infeasible.evidence import with_hulls
+from qpsvm.machines.problem.evidence import with_hulls
 
 INSEPARABLE = [[0.0], [1.0], [2.0]], [0, 1, 0]
 

@@ -22,7 +22,7 @@ from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof import prove as proving
 from qpsvm.bounds.proof.classes import feasible_of_classes
-from qpsvm.machines.exact.program import stated_of_classes
+from qpsvm.machines.problem.exact import stated_of_classes
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
 NOTHING = checker.Looked([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))

@@ -12,7 +12,7 @@ import qpsvm
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.bounds.proof import prove as proving
 from qpsvm.data.rows import ArrayRows, ChunkRows, as_row_source, standardised
-from qpsvm.machines.exact.program import stated
+from qpsvm.machines.problem.exact import stated
 
 rng = np.random.default_rng(5)
 N, D = 16, 3

@@ -18,9 +18,8 @@ from qpsvm.bounds.proof import infeasible
 from qpsvm.bounds.proof.infeasible import Combination, Rows, balance, combination, coordinates, meeting
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.rows import Mapped, RowSource, as_row_source
-from qpsvm.machines.exact.constraints import by_matrix, own_value, points_of
-from qpsvm.machines.exact.program import exact_program, recorded, space_of
-from qpsvm.machines.infeasible.separability import shared_sample
+from qpsvm.machines.problem.exact import by_matrix, exact_program, own_value, points_of, recorded, space_of
+from qpsvm.machines.separability import shared_sample
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 

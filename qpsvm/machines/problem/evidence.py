@@ -36,7 +36,7 @@ HullsError = TypeVar("HullsError", NotSeparableError, MarginNotFoundError)
 
 def _proven(what: str, *given: Any) -> Any:
     """What a function of `proofs` returns."""
-    from qpsvm.machines.infeasible import proofs  # proofs are loaded when somebody asks for one
+    from qpsvm.machines.problem import proofs_of_errors as proofs  # proofs are loaded when somebody asks for one
 
     return getattr(proofs, what)(*given)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.solvers.joint.sequential import separate_step, sequential_dual, shared_step
+from qpsvm.solvers.sequential import separate_step, sequential_dual, shared_step
 from qpsvm.solvers.shared.stopping import Budget
 from qpsvm.space.operators import Dense, LowRank
 

@@ -1,1 +1,0 @@
-"""Machines and results in rational numbers: the programs that proofs are about."""

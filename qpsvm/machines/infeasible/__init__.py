@@ -1,1 +1,0 @@
-"""Machines without a solution: whether there is one, and the evidence where there is none."""

@@ -1,1 +1,0 @@
-"""Machines that learn several classes in one program."""
