@@ -48,7 +48,7 @@ from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import two_classes
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.evidence import without_margin, without_rows
-from qpsvm.machines.problem.judge import with_rounding_bound
+from qpsvm.machines.problem.judge import Judged, with_rounding_bound
 from qpsvm.machines.separability import HullDistance, nearest_hulls, shared_sample
 from qpsvm.program.record import Record
 from qpsvm.program.solution import Status
@@ -162,16 +162,9 @@ class HardMargin(Problem):
         shared = None if outside else shared_sample(self.X, self.labels)
         return shared or nearest_hulls(self.space, self.labels, hint, stopped)
 
-    def _judge(
-        self,
-        certificate: Certificate,
-        said: Status,
-        tol: float,
-        polished: bool,
-        clock: Clock | None,
-    ) -> tuple[Certificate, Status, str, QPSVMError | None]:
+    def _judge(self, certificate: Certificate, said: Status, tol: float, polished: bool, clock: Clock | None) -> Judged:
         if self.constraints:
-            return self._judge_with_rows(certificate, said, tol, polished, clock)
+            return self._excluded(certificate) or super()._judge(certificate, said, tol, polished, clock)
         stopped = (clock or Clock()).stopped
         hulls: HullDistance | None = None
         if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= FEW_ROWS):
@@ -190,25 +183,17 @@ class HardMargin(Problem):
             message = f"whether the classes can be separated was not decided {until}. {message}".strip()
         return result, status, message, own
 
-    def _judge_with_rows(
-        self,
-        certificate: Certificate,
-        said: Status,
-        tol: float,
-        polished: bool,
-        clock: Clock | None,
-    ) -> tuple[Certificate, Status, str, QPSVMError | None]:
-        """The same beside a user's rows: where no point keeps margin and rows, a linear program has the proof."""
-        if np.isinf(certificate.gap):
-            held = self.judge.held
-            weights = held.room.farkas
-            if weights is not None:
-                error = without_rows(infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale), self)
-                if not weights[self.n :].any():  # the classes alone cannot be separated
-                    u, v = (np.where(self.labels * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
-                    error = without_margin(self, u / u.sum(), v / v.sum(), 0.0)
-                return certificate, _status(error), str(error), error
-        return super()._judge(certificate, said, tol, polished, clock)
+    def _excluded(self, certificate: Certificate) -> Judged | None:
+        """What a linear program proves where no point keeps margin and linear constraints."""
+        held = self.judge.held
+        weights = held.room.farkas if np.isinf(certificate.gap) else None
+        if weights is None:
+            return None
+        error = without_rows(infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale), self)
+        if not weights[self.n :].any():  # the classes alone cannot be separated
+            u, v = (np.where(self.labels * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
+            error = without_margin(self, u / u.sum(), v / v.sum(), 0.0)
+        return certificate, _status(error), str(error), error
 
     def _polished(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0

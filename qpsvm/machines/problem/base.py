@@ -16,9 +16,8 @@ import numpy as np
 
 from qpsvm.base.arrays.frozen import common_value, made, remembered, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.errors import AbsentError, ParameterError, ParameterTypeError, QPSVMError
+from qpsvm.base.errors import AbsentError, ParameterError, ParameterTypeError
 from qpsvm.base.resources.communicator import Communicator
-from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem import reading as way
 from qpsvm.machines.problem.evidence import with_feasible_rows
@@ -33,14 +32,14 @@ from qpsvm.machines.problem.forms import (
     dual_qp,
     qp_with_rows,
 )  # fmt: skip
-from qpsvm.machines.problem.judge import Judge, note, polished, verdict
+from qpsvm.machines.problem.judge import Judge, judged, note, polished
 from qpsvm.machines.problem.linear_constraints import UserRows
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.starts import start
 from qpsvm.program.qp import QP
 from qpsvm.program.record import Record, Textbook, primal_qp
-from qpsvm.program.solution import LaterQP, ScaledQP, Status
+from qpsvm.program.solution import LaterQP, ScaledQP
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import Kinds, SVMResult
@@ -120,7 +119,8 @@ class Problem(Machine[SVMResult]):
 
     #: What reads and judges the points of a machine: functions over what it states.
     certify, read, interpret, start = way.certify, way.read, way.interpret, start
-    _given, _polished, _note, _result, _dual_formula = way.given, polished, note, way.svm_result, dual_formula
+    _given, _polished, _judge, _note = way.given, polished, judged, note
+    _result, _dual_formula = way.svm_result, dual_formula
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -253,18 +253,6 @@ class Problem(Machine[SVMResult]):
         [0.25 0.25]
         """
         return alpha
-
-    def _judge(
-        self,
-        certificate: Certificate,
-        said: Status,
-        tol: float,
-        polished: bool,
-        clock: Clock | None,
-    ) -> tuple[Certificate, Status, str, QPSVMError | None]:
-        """The status that the certificate gives, or that of a better one."""
-        del polished, clock
-        return certificate, *verdict(certificate, said, tol, self._note(certificate)), None
 
     @abstractmethod
     def _record(self) -> Record:

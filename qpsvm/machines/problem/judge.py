@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import QPSVMError
 from qpsvm.base.resources.progress import Clock, noted
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
@@ -28,6 +29,8 @@ from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.space import FeatureSpace
 
+#: A certificate, the status that follows, what to say of it, and the error where there is one.
+Judged = tuple[Certificate, Status, str, QPSVMError | None]
 #: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
 LOST_TO_ROUNDING = (
     "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f, and of w and b "
@@ -133,6 +136,14 @@ def verdict(certificate: Any, said: Status, tol: float, note: str = "") -> tuple
     if said is Status.OPTIMAL:
         return Status.INACCURATE, note
     return Status.NUMERICAL_ERROR if said in (Status.INFEASIBLE, Status.UNBOUNDED) else said, note
+
+
+def judged(
+    problem: Any, certificate: Certificate, said: Status, tol: float, polished: bool, clock: Clock | None
+) -> Judged:
+    """The status that the certificate gives; a machine may have a better point, or an error."""
+    del polished, clock
+    return certificate, *verdict(certificate, said, tol, problem._note(certificate)), None
 
 
 def note(problem: Any, certificate: Any) -> str:
