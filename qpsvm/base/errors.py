@@ -335,7 +335,7 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
     u, v, distance
         As of `NotSeparableError`, of the nearest points found. A margin, if there is one, is hardly larger.
     separable : bool or None
-        True where exact arithmetic found a margin, too narrow for doubles.
+        True where there is a margin, too narrow for doubles: of a Gaussian kernel, if no sample is in both classes.
 
     Examples
     --------

@@ -44,30 +44,12 @@ class WestonWatkins(JointProblem):
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
     y : array_like of shape (n,), or str
         Labels of two classes or more: numbers, text or booleans. Of a file also the name of a column.
     C : float or array_like, shape (n,), default=1
         Price of a unit of slack, positive; one for all samples or one each.
-    kernel : Kernel, str or callable, default=Linear()
-        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     sample_weight : array_like, shape (n,), optional
         C_i = C · s_i; a sample of weight 0 takes no part.
-    psd : "raise", "clip" or "shift", default="raise"
-        What to do where the Gram matrix is indefinite.
-    intercept : "free", "penalised" or None, default="free"
-        Outside the norm, inside it, or absent.
-    class_weight : dict or "balanced", optional
-        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
-        `sample_weight`.
-
-    Raises
-    ------
-    DataError, DataTypeError
-        Samples, labels or weights of another shape, not finite, or of one class.
-    ParameterError, ParameterTypeError, UnknownOptionError
-        A parameter out of its range, of another type, or of another name.
 
     See Also
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from qpsvm.result.certified import Certified
 from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import JointModel
 
-if TYPE_CHECKING:
-    pass
-
 #: What the numbers of `JointResult.kind` mean: α_ic = 0, between its bounds, at the bound.
 KINDS = ("idle", "margin", "bound")
 
@@ -30,11 +27,10 @@ class JointResult(Certified):
 
     Arrays (n, k) have a row for each of the caller's samples and a column for each class; at a sample's own class α,
     slack and kind are 0. Every other class is a rival, and each pair of a sample and a rival is a row of the program.
+    What is not named here is as of an `SVMResult`.
 
     Attributes
     ----------
-    status : Status
-        `optimal` exactly when the certified gap is within the tolerance. It equals its name as text.
     alpha : ndarray, shape (n, k)
         Dual variables, feasible to the last bit.
     coef : ndarray, shape (n, k)
@@ -43,12 +39,6 @@ class JointResult(Certified):
         Intercepts. A free one is unique up to a constant: they add up to 0, over the samples as they are computed with.
     primal, dual : float
         Certified values: primal ≥ optimum ≥ dual, up to their last digits.
-    gap : float
-        (primal − dual)/primal, with all rounding counted: a bound for exactly these α, w and b, by (COUNT.4).
-    rounding : float
-        How much of `gap` is there for rounding alone. The rest was measured.
-    solver_gap : float
-        The relative gap of the point that the solver returned, as measured before polishing.
     kind : ndarray of int8, shape (n, k)
         0 idle: α_ic = 0;  1 on the margin: α_ic > 0 and no slack;  2 at the bound: α_ic (or where the slack is shared,
         Σ_c α_ic) is C_i.
@@ -62,22 +52,8 @@ class JointResult(Certified):
         C_i.
     label : ndarray of int, shape (n,)
         The place of each sample's own class among `classes`.
-    backend, form : str
-        Which backend solved, and which form of the problem.
-    iterations : int or None
-        Of the solver; None where it does not count them.
-    build_time, solve_time : float
-        Seconds that building and compiling the QP took, and seconds inside the solver.
-    solver : Solver
-        Name, version and the raw status that the solver reported.
     model : JointModel
         The decision functions on their own.
-    title, message : str
-        What was solved; and what else a user should know, or "".
-    error : QPSVMError or None
-        What `solve(check=True)` raises.
-    problem : JointProblem or None
-        What was solved, without what was computed of it; None of a result out of a file.
 
     See Also
     --------

@@ -240,32 +240,7 @@ class JointProblem(Machine[JointResult]):
         return primal_qp(self.joint, Z, f"{self.title}: primal ({self.primal_tag})")
 
     def read(self, solution: QPSolution) -> FloatArray:
-        """Read α off a solution of one of this problem's QPs.
-
-        Parameters
-        ----------
-        solution : QPSolution
-            Of `qp(form)`, or of `solver_qp(form)` after `unscale`.
-
-        Returns
-        -------
-        ndarray, shape (samples that take part, k)
-            As the solver left it: not repaired. Zeros where it gave no point.
-
-        Raises
-        ------
-        ParameterTypeError, DataError
-            No solution, or one of another QP.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> problem = qpsvm.CrammerSinger([[0.0], [2.0]], [0, 1])
-        >>> solution = qpsvm.compile(problem.qp("primal"), "cvxopt").solve(tol=1e-9)
-        >>> print(problem.read(solution).round(5))
-        [[0.   0.25]
-         [0.25 0.  ]]
-        """
+        """As `Problem.read`, of either QP: α (samples that take part, k)."""
         if not isinstance(solution, QPSolution):
             raise ParameterTypeError(f"read takes the QPSolution of a QP of this problem, got {shown(solution)}")
         dual, qp = self.joint, solution.qp
@@ -314,34 +289,7 @@ class JointProblem(Machine[JointResult]):
         return self.joint.flat(self._gather(values.reshape(shape)))
 
     def start(self, start: JointResult | ArrayLike) -> FloatArray:
-        """An α to begin at: from the result of a neighbouring problem over the same samples, or given.
-
-        Parameters
-        ----------
-        start : JointResult, or array_like of shape (n, k)
-            Of a result, what is at its bound goes to the new bound.
-
-        Returns
-        -------
-        ndarray, shape (samples that take part, k)
-            Feasible.
-
-        Raises
-        ------
-        DataError
-            Another shape, or values that are not finite.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
-        >>> before = qpsvm.solve(qpsvm.WestonWatkins(X, y, C=0.01))
-        >>> print(qpsvm.WestonWatkins(X, y, C=0.02).start(before).round(6))
-        [[0.   0.02]
-         [0.   0.02]
-         [0.02 0.  ]
-         [0.02 0.  ]]
-        """
+        """As `Problem.start`, from a `JointResult` or an array (n, k): α (samples that take part, k), feasible."""
         if not isinstance(start, JointResult):
             return self.joint.square(feasible(self.svm, self._given(start, "start")))
         alpha = self.joint.square(self._given(start.alpha))

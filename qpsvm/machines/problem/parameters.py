@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -64,9 +65,9 @@ ENTRY = re.compile(r"^(\w+) : .*(?:\n +.*)*", re.MULTILINE)
 def described(kind: type) -> None:
     """The docstring of a machine of ours with all its parameters, in order: it has those of its own itself."""
     found = SECTION.search(inspect.cleandoc(kind.__doc__ or "") + "\n\n")
-    if found is None or "__init__" not in vars(kind) or not kind.__module__.startswith("qpsvm."):
+    if found is None or not kind.__module__.startswith("qpsvm."):
         return
-    code = vars(kind)["__init__"].__code__
+    code: CodeType = kind.__init__.__code__  # type: ignore[misc]
     entries = SHARED | {entry.group(1): entry.group() for entry in ENTRY.finditer(found.group(1))}
     names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     whole = "\n".join(["Parameters", "----------", *(entries[name] for name in names)])
