@@ -27,7 +27,7 @@ from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.solve.choice import SHORTEST, Request, attempt, check_room, not_started
 
 #: Violations of the optimality conditions, as shares of the level, at which the stages of our own method end.
-STAGES = (0.3, 0.03, 1e-3, 1e-5, 1e-8)
+STAGES = (0.5, 0.1, 0.02, 3e-3, 1e-4, 1e-6, 1e-8)
 #: Polishing after a stage may take as long as all stages so far, and at least so many seconds.
 POLISHING = 0.2
 #: Seconds that polishing may take at the end.
