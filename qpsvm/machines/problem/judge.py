@@ -112,6 +112,8 @@ def polished(
         cheap = comm.count(int(np.count_nonzero(inside))) <= FEW_FREE
     enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
     if not certificate.gap <= enough:
+        if judge.counting.vanishing(certificate) is not None:  # there is nothing to polish
+            return certificate
         return polish(svm, certificate, judge.certify, clock=clock, each=each)
     if n <= TEACHING_ROWS and certificate.offset > POLISHED * math.sqrt(2.0 * max(certificate.half_norm, 0.0)):
         own = polish(svm, judge.certify(alpha), judge.certify, clock=clock, each=each)  # w has digits that α has not
