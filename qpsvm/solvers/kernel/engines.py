@@ -171,7 +171,7 @@ class Engines:
     used: The engine that found it.
     coef (n,) or None: Coefficients of its own, of a point that `low_rank` found.
     estimate or None: What is estimated already.
-    brief: Of all rows, only the first stage is run, and there is no last resort: others go on.
+    brief: Of all rows, only the first stage is run (of a ν-SVM, its loop), and there is no last resort: others go on.
     """
 
     def __init__(
@@ -304,7 +304,7 @@ class Engines:
         beta = unbounded(K, problem)
         if beta is None and problem.n <= EXACT_ROWS:
             beta = self._few_rows(K, plan.stages[0].tolerance)
-            if beta is None:
+            if beta is None or (self.brief and problem.divided):
                 return
         rows, zero = np.arange(problem.n), np.zeros(problem.n)
         initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)

@@ -272,8 +272,9 @@ def solve_kernel(
     start: FloatArray | None = None,
     engine: Engine = "auto",
     linear: LinearSolver | None = None,
+    brief: bool = False,
 ) -> KernelSolution:
-    """Solve (KDUAL.1) or (KDUAL.7).
+    """Solve (KDUAL.1) or (KDUAL.7); `brief` where others go on from what takes long.
 
     Shapes: start (n,). Raises ParameterError.
     """
@@ -290,7 +291,7 @@ def solve_kernel(
         worth = blocks.fast and blocks.whole is None and problem.n > TIES_FROM
         ties = find_ties(blocks.X, problem.level) if worth else None
         if ties is None:
-            point, used, coef = _solve(blocks, problem, start, engine, tol, effort, linear)
+            point, used, coef = _solve(blocks, problem, start, engine, tol, effort, linear, brief)
         else:
             fewer = KernelBlocks(blocks.kernel, blocks.X[ties.rows])
             start = None if start is None else ties.total(start)
@@ -311,6 +312,7 @@ def _solve(
     tol: float,
     effort: Effort,
     linear: LinearSolver | None,
+    brief: bool = False,
 ) -> tuple[DualPoint, str, FloatArray | None]:
     """The best point, in the units of the problem, the engine that found it, and its coefficients if it has any."""
     if problem.hinges:
@@ -330,6 +332,7 @@ def _solve(
     first = None if start is None else scaled.balanced(start / unit)
     if not scaled.kinked or scaled.mass is None:
         engines = Engines(blocks, scaled, tol, effort)
+        engines.brief = brief
         engines.run(engine, first)
     else:
         engines = _with_tube(blocks, scaled, first, engine, tol, effort)
