@@ -93,11 +93,12 @@ def reaches(dual: SVMDual, part: Part, u: FloatArray) -> FloatArray:
 
 def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, float] | None:
     """All θ that minimise (LEVEL.1), given the θ_k; None where no θ satisfies the hard rows."""
-    upper, curvature, column = part.of(dual.upper), part.of(dual.curvature), part.of(part.column)
+    upper, column = part.of(dual.upper), part.of(part.column)
+    curvature = part.of(dual.curvature) if dual.curved else None
     hard = None if dual.hard is None else part.of(dual.hard)
     if hard is None:
         weights = upper if part.rows is not None or column is dual.sign else None
-        return _soft_interval(points, column, upper, curvature if dual.curved else None, part, dual.comm, weights)
+        return _soft_interval(points, column, upper, curvature, part, dual.comm, weights)
     low = float(np.max(points, where=hard & (column > 0), initial=-np.inf))
     high = float(np.min(points, where=hard & (column < 0), initial=np.inf))
     if low > high:
@@ -107,7 +108,7 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
     soft = ~hard
     if not soft.any() and not part.ridge:  # eθ alone
         return (high if part.total < 0.0 else low), (low if part.total > 0.0 else high)
-    curved = curvature[soft] if dual.curved else None
+    curved = None if curvature is None else curvature[soft]
     first, last = _soft_interval(points[soft], column[soft], upper[soft], curved, part, dual.comm)
     return min(max(first, low), high), max(min(last, high), low)
 

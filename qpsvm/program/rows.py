@@ -71,7 +71,11 @@ class Part:
         if self.rows is None:
             return vector
         common = common_value(vector)
-        return vector[self.rows] if common is None else repeated(common, int(np.count_nonzero(self.rows)))
+        return vector[self.rows] if common is None else repeated(common, self._count)
+
+    @remembered
+    def _count(self) -> int:
+        return int(np.count_nonzero(self.rows))
 
 
 class RowsOfSamples:

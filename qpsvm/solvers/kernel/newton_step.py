@@ -271,7 +271,7 @@ def unbounded(K: FloatArray, problem: KernelDual) -> FloatArray | None:
     products whether they converge and where to, and LIBSVM's loop would visit every row several times.
     """
     n, target = problem.n, problem.level
-    if problem.kinked or problem.total:
+    if problem.kinked or problem.total or problem.mass is not None:
         return None
     kappa = float(K.trace()) / n
     if not problem.total_penalty * kappa > n * LARGE_PENALTY:
