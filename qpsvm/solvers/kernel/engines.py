@@ -110,6 +110,8 @@ class Settings:
     #: else LIBSVM's loop is sooner. Until the gap is this share of the target: what is left of it grows from point to
     #: point.
     path_aim: float = 0.01
+    #: The gap of the loop's point from which on the hulls of a ν-SVM seem to meet: at an optimum of 0 it is 1.
+    meeting: float = 0.9
     #: The last resort: rows up to this far inside their right side are in W, so many at most, in so many steps.
     last_reach: float = 0.3
     last_rows: int = 5000
@@ -171,7 +173,8 @@ class Engines:
     used: The engine that found it.
     coef (n,) or None: Coefficients of its own, of a point that `low_rank` found.
     estimate or None: What is estimated already.
-    brief: Of all rows, only the first stage is run (of a ν-SVM, its loop), and there is no last resort: others go on.
+    brief: Of all rows, only the first stage is run, and there is no last resort: others go on. Of a ν-SVM only its
+        loop where the hulls seem to meet.
     """
 
     def __init__(
@@ -304,7 +307,9 @@ class Engines:
         beta = unbounded(K, problem)
         if beta is None and problem.n <= EXACT_ROWS:
             beta = self._few_rows(K, plan.stages[0].tolerance)
-            if beta is None or (self.brief and problem.divided):
+            if beta is None:
+                return
+            if self.brief and problem.divided and not problem.point(beta, K @ beta).gap < SETTINGS.meeting:
                 return
         rows, zero = np.arange(problem.n), np.zeros(problem.n)
         initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)

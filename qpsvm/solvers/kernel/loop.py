@@ -107,7 +107,7 @@ def _beginning(problem: KernelDual, data: NDArray[Any] | Samples, start: FloatAr
     if start is not None:
         return problem.balanced(start)
     zero = np.zeros(problem.n)
-    if problem.signed and not problem.outside:
+    if not (problem.outside or problem.total) and problem.mass is None and (problem.signed or problem.kinked):
         return zero
     if (problem.mass is None and problem.share is None) or problem.kinked:
         return problem.balanced(zero)

@@ -391,7 +391,7 @@ def _sums(
     if problem.mass is None:
         return np.ones((len(rows), 1)), np.array([problem.total - np.add.reduce(found)])
     up = (problem.sign if side is None else side) > 0.0
-    sums = np.array(problem.sums) - (found[up].sum(), found[~up].sum())
-    columns = np.column_stack([up[rows], ~up[rows]]).astype(np.float64)
-    present = columns.any(axis=0)
-    return columns[:, present], sums[present]
+    sums, above = np.array(problem.sums) - (np.add.reduce(found[up]), np.add.reduce(found[~up])), up[rows]
+    columns, first = np.array([above, ~above], dtype=np.float64), above.any()
+    present = slice(None) if first and not above.all() else slice(1) if first else slice(1, 2)
+    return columns[present].T, sums[present]

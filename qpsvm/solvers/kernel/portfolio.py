@@ -233,6 +233,14 @@ ALL = 1e-9
 NO_SPREAD = 1e-12
 
 
+def _engines(problem: KernelDual) -> list[str]:
+    """The engines that take a problem."""
+    able = {
+        "dense": problem.mass is None and not problem.kinked, "low_rank": problem.hinges, "band": not problem.divided,
+    }  # fmt: skip
+    return [name for name in ENGINES if able.get(name, True)]
+
+
 @dataclass(frozen=True, eq=False)
 class KernelSolution:
     """What a kernel engine returns.
@@ -278,11 +286,7 @@ def solve_kernel(
 
     Shapes: start (n,). Raises ParameterError.
     """
-    able = {
-        "dense": problem.mass is None and not problem.kinked, "low_rank": problem.hinges, "band": not problem.divided,
-    }  # fmt: skip
-    names = [name for name in ENGINES if able.get(name, True)]
-    if engine not in names:
+    if engine != "auto" and engine not in (names := _engines(problem)):
         raise ParameterError(f"engine must be one of {', '.join(names)} for this machine, got {engine!r}")
     if engine == "low_rank" and linear is None:
         raise ParameterError("the engine low_rank needs a linear solver: linear=…, as the backend kernel_newton has")
@@ -319,7 +323,8 @@ def _solve(
         engines = Engines(blocks, problem, tol, effort, linear)
         engines.run(engine, None if start is None else problem.balanced(start))
         return engines.best, engines.used, engines.coef
-    if not (problem.total or problem.divided) and (not problem.total_penalty > 0.0 or not np.ptp(problem.level)):
+    alike = not (problem.total_penalty > 0.0 and (problem.level != problem.level[0]).any())
+    if alike and not (problem.total or problem.divided):
         return problem.with_tube(Edges(0.0)).nothing(), "none", None  # β = 0, and b is what all targets are
     unit = unit_of(blocks, problem)
     middle = problem.n // 2
