@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import total
+from qpsvm.base.arrays.frozen import common_value, total
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_interval
@@ -150,12 +150,13 @@ def _soft_interval(
     if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
         low, high = quantile_interval(-points, weights, part.total, comm)  # (LEVEL.3), (NUSVM.13)
         return -high, -low
-    level = comm.sum(total(weights, column > 0)) - part.total
+    rising, common = column > 0, common_value(weights) if comm.serial else None
+    level = comm.sum(total(weights, rising)) - part.total
     if part.ridge:
         found = crossing(points, weights, level, comm, ridge=part.ridge)
         return found, found
-    if part.total > 0.0 and comm.all(bool((column > 0).all())):  # the sum of all weights is known up to rounding
-        top, weight = _largest(points, weights, comm)
+    if part.total > 0.0 and comm.all(bool(rising.all())):  # the sum of all weights is known up to rounding
+        top, weight = _largest(points, weights, comm) if common is None or part.total < common else (math.nan, common)
         if part.total < weight:  # however far below that rounding: it alone is short of θ
             return top, top
         if abs(level) <= 4.0 * comm.count(len(points)) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)

@@ -77,9 +77,11 @@ class Counting:
 
     def vanishing(self, point: Certificate) -> Certificate | None:
         """The point whose value is 0, (VANISH.1), where w(α) is hardly anything; None where it is more."""
-        if not self.homogeneous or not 2.0 * point.half_norm <= (HARDLY * self.accuracy.size(point.coef)[0]) ** 2:
+        if not self.homogeneous:
             return None
-        return Vanishing(self.bounds).nothing(point)
+        size = self.comm.sum(self.accuracy.size(point.coef)[0])
+        hardly = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= HARDLY * size
+        return Vanishing(self.bounds).nothing(point) if hardly else None
 
     def bounded(self, point: Certificate) -> Certificate:
         """This very point, and none beside it, with `gap` a bound that counts all rounding."""

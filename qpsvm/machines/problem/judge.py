@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import remembered
-from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.frozen import common_value, remembered, repeated
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.progress import Clock, noted
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
@@ -176,12 +176,14 @@ def kinds(space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] 
     inside, comm = (kind == 1).nonzero()[0], svm.comm
     if not comm.any(len(inside) > 0):
         return kind
-    alpha, upper, margin = certificate.alpha[inside], svm.upper[inside], certificate.margin[inside]
+    alpha, upper, margin = certificate.alpha[inside], _at(svm.upper, inside), _at(certificate.margin, inside)
     own = svm.matrix.diagonal()[inside] if svm.mix is not None else space.curvature(svm.samples_of(inside))
     slack = certificate.yf[inside] - margin
     least = max(float(np.minimum.reduce(own, initial=math.inf)), LEAST_CURVATURE * space.scale)
     if comm.serial and svm.bounded and not svm.curved:  # nearly always: no row is anywhere near a bound
-        most = float(np.maximum.reduce(np.abs(slack))) * max(1.0 / least, NOTHING * float(np.maximum.reduce(upper)))
+        common = common_value(upper)
+        largest = float(np.maximum.reduce(upper)) if common is None else common
+        most = float(np.maximum.reduce(np.abs(slack))) * max(1.0 / least, NOTHING * largest)
         if most < float(np.minimum.reduce(np.minimum(alpha, upper - alpha))):
             return kind
     curvature = np.maximum(own, LEAST_CURVATURE * space.scale)
@@ -203,6 +205,12 @@ def kinds(space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] 
     at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
     kind[inside] = np.where(at_zero, 0, np.where(full, 2, free))
     return kind
+
+
+def _at(vector: FloatArray, rows: IntArray) -> FloatArray:
+    """The entries of a vector (m,) at some rows, (r,): `repeated` where the vector is."""
+    common = common_value(vector)
+    return vector[rows] if common is None else repeated(common, len(rows))
 
 
 def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:

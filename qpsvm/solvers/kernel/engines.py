@@ -64,7 +64,6 @@ from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, stalled_prices
 from qpsvm.solvers.kernel.newton_step import (
     EXACT_ROWS,
-    ROUNDED_GAP,
     bordered_point,
     most_moving,
     moving_rows,
@@ -110,6 +109,10 @@ class Settings:
     #: else LIBSVM's loop is sooner. Until the gap is this share of the target: what is left of it grows from point to
     #: point.
     path_aim: float = 0.01
+    #: Rows up to which the compiled loop and the exact split take less than conjugate gradients and Newton steps.
+    loop_rows: int = 200
+    #: The gap of a point of the right split is rounding, of one and another size.
+    exact: float = 1e-11
     #: The gap of the loop's point from which on the hulls of a ν-SVM seem to meet: at an optimum of 0 it is 1.
     meeting: float = 0.9
     #: The last resort: rows up to this far inside their right side are in W, so many at most, in so many steps.
@@ -304,7 +307,8 @@ class Engines:
         """The whole Gram matrix in double precision, which is kept."""
         plan = Plan(GRAM.stages[:1]) if self.brief else GRAM
         K, problem = self.blocks.all(), self.problem
-        beta = unbounded(K, problem)
+        sooner = problem.n <= SETTINGS.loop_rows and core.compiled is not None
+        beta = None if sooner else unbounded(K, problem)
         if beta is None and problem.n <= EXACT_ROWS:
             beta = self._few_rows(K, plan.stages[0].tolerance)
             if beta is None:
@@ -330,7 +334,7 @@ class Engines:
             return beta
         effort.newton_steps += 1
         self.keep("gram", point)
-        return None if point.gap <= ROUNDED_GAP else point.beta
+        return None if point.gap <= SETTINGS.exact else point.beta
 
     def _solve_from(self, initial: InitialSet, plan: Plan) -> DualPoint | None:
         return solve_from(self.blocks, self.problem, initial, plan, self.target, self.effort)

@@ -85,7 +85,7 @@ TINY = float(np.finfo(float).tiny)
 #: Most entries of F: K_FF and its factor must fit in memory and time.
 LARGEST_FREE_SET = 9000
 #: Rows up to which (KBORDER.1) is tried, and free ones: a factorisation then takes no longer than LIBSVM's loop.
-EXACT_ROWS, EXACT_FREE = 600, 200
+EXACT_ROWS, EXACT_FREE = 600, 400
 #: Entries that one of its solutions leaves at bounds, one after the other.
 HELD = 12
 
