@@ -108,7 +108,7 @@ def polished(
     svm, space, n, alpha = judge.svm, judge.space, comm.count(judge.svm.m), certificate.alpha
     cheap = n <= FEW_ROWS
     if TEACHING_ROWS < n <= MANY_ROWS and (n > FEW_ROWS or space.is_linear):  # whose solver took less than a factor
-        most = svm.upper if svm.bounded else np.minimum(svm.upper, comm.max(float(alpha.max(initial=0.0))))
+        most = np.minimum(svm.upper, comm.max(float(alpha.max(initial=0.0)))) if svm.curved else svm.upper
         inside = np.minimum(alpha, svm.upper - alpha) > CLEAR * most  # interior points leave all of them inside
         cheap = comm.count(int(np.count_nonzero(inside))) <= FEW_FREE
     enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
