@@ -287,8 +287,7 @@ class SVMDual(RowsOfSamples):
         masks = self._distinct[1]
         totals = self.unmixing.T @ np.array([group.total for group in self.groups])
         return tuple(
-            made(Part, rows=mask, column=mask.astype(np.float64), total=total, ridge=0.0)
-            for mask, total in zip(masks, totals.tolist(), strict=True)
+            Part(mask, mask.astype(np.float64), float(total), 0.0) for mask, total in zip(masks, totals, strict=True)
         )
 
     def _parts_beside_users(self, own: SVMDual) -> tuple[Part, ...]:
