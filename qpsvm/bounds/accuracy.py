@@ -73,6 +73,7 @@ class Accuracy:
 
     def __init__(self, space: FeatureSpace) -> None:
         self.space, self.comm = space, space.samples.comm
+        self._sized: tuple[FloatArray | None, tuple[float, int]] = None, (0.0, 0)
 
     @remembered
     def _width(self) -> int:
@@ -168,12 +169,18 @@ class Accuracy:
 
     def size(self, beta: FloatArray) -> tuple[float, int]:
         """Σ|β_i| ρ_i from above, and how many terms that has."""
+        if self._sized[0] is beta:
+            return self._sized[1]
         terms = int(np.count_nonzero(beta))
         common = None if self._sizes is None else common_value(self._sizes)
         if common is not None:
-            return common * float(np.add.reduce(np.abs(beta))) * (1.0 + gamma(terms + 1)), terms
-        support = beta.nonzero()[0]
-        return float(np.abs(beta[support]) @ self.sizes(support)) * (1.0 + gamma(terms)), terms
+            size = common * float(np.add.reduce(np.abs(beta))) * (1.0 + gamma(terms + 1))
+        else:
+            support = beta.nonzero()[0]
+            size = float(np.abs(beta[support]) @ self.sizes(support)) * (1.0 + gamma(terms))
+        if not beta.flags.writeable:  # nobody changes the coefficients of a point
+            self._sized = beta, (size, terms)
+        return size, terms
 
     def weight_radius(self, beta: FloatArray) -> float:
         """How far Σβ_i z_i may be from what was computed, in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""

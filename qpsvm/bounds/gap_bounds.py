@@ -188,7 +188,7 @@ class Bounds:
             terms = self.terms(point, rows, *self.slack(point, rows))
         terms, losses, n = self.comm.sums(terms + wide * FEW, losses, len(a))
         terms *= 1.0 + self._more
-        distance, moved = self._repair(point, off)
+        distance, moved = self._repair(point, off, (t, r) if 0 < len(a) <= step and self.svm.users is None else None)
         difference = 0.5 * distance * distance + terms + moved
         weight, penalties = self._weight_below(point), 0.0
         for group in self.svm.penalised:
@@ -301,8 +301,10 @@ class Bounds:
         ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
 
-    def _repair(self, point: Certificate, off: FloatArray | None = None) -> tuple[float, float]:
-        """(COUNT.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
+    def _repair(
+        self, point: Certificate, off: FloatArray | None = None, slack: tuple[FloatArray, FloatArray] | None = None
+    ) -> tuple[float, float]:
+        """(COUNT.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg; t and r (m,) where known."""
         comm = self.comm
         terms = comm.count(len(point.coef)) + (0 if point.w is None else len(point.w))
         distance = point.offset * (1.0 + gamma(terms + 8))
@@ -334,11 +336,11 @@ class Bounds:
             return (math.inf if broken else distance), moved
         beyond = None if off is None else np.maximum((point.alpha - self.svm.upper) + off, 0.0)
         if beyond is not None:
-            rows = np.flatnonzero(beyond)
+            rows = beyond.nonzero()[0]
             distance += comm.sum(float(beyond[rows] @ self.row_sizes(rows))) * max(point.factor, 1.0) * FEW
         for part in self.svm.parts:
             if not part.ridge:
-                apart, grown = self._surplus(point, part, beyond)
+                apart, grown = self._surplus(point, part, beyond, slack)
                 distance += apart * FEW
                 moved += grown * FEW
         return distance, moved
@@ -360,7 +362,10 @@ class Bounds:
         off: FloatArray = self._scaled * point.alpha
         return off if self.svm.upper_radius is None else off + self.svm.upper_radius * FEW
 
-    def _surplus(self, point: Certificate, part: Part, beyond: FloatArray | None = None) -> tuple[float, float]:
+    def _surplus(
+        self, point: Certificate, part: Part, beyond: FloatArray | None = None,
+        slack: tuple[FloatArray, FloatArray] | None = None,
+    ) -> tuple[float, float]:  # fmt: skip
         """What (COUNT.2) has for one equality: 0 where it holds exactly, infinite where no row has room.
 
         The row is the one nearest to its margin of those with room for twice the surplus. A user's row may be of
@@ -392,8 +397,8 @@ class Bounds:
             if len(able):
                 slacks = np.abs(point.margin[able] - point.yf[able])
                 nearest = int(np.argmin(slacks))
-                own = [0.0, float(slacks[nearest]), *self._moving(point, int(able[nearest]), bound, takers)]
-            told = min(comm.allgather(np.array([own])).tolist())
+                own = [0.0, float(slacks[nearest]), *self._moving(point, int(able[nearest]), bound, takers, slack)]
+            told = own if comm.serial else min(comm.allgather(np.array([own])).tolist())
             if sign == 0.0:
                 if told[0] == 0.0:
                     return told[2], told[3]
@@ -407,14 +412,17 @@ class Bounds:
         upper = np.where(takers != 0.0, point.upper, 0.0)
         own, k = [0.0, 0.0, 0.0], int(np.argmax(upper)) if len(upper) else -1
         if k >= 0 and takers[k]:
-            own = [float(upper[k]), *self._moving(point, k, bound, takers)]
+            own = [float(upper[k]), *self._moving(point, k, bound, takers, slack)]
         n = comm.count(len(column))
         top, size, reach = max(comm.allgather(np.array([own])).tolist(), key=lambda told: told[0])
         return (size, reach) if 2.0 * bound <= gamma(n + 4) * top * n else (math.inf, math.inf)
 
-    def _moving(self, point: Certificate, k: int, bound: float, column: FloatArray) -> tuple[float, float]:
+    def _moving(
+        self, point: Certificate, k: int, bound: float, column: FloatArray,
+        slack: tuple[FloatArray, FloatArray] | None,
+    ) -> tuple[float, float]:  # fmt: skip
         """How far w moves, and by how much g_k may grow, where row k takes a surplus up to a bound, (COUNT.2)."""
-        t, r = self.slack(point, np.array([k]))
+        t, r = self.slack(point, np.array([k])) if slack is None else (each[k : k + 1] for each in slack)
         bent, step = float(self.svm.curvature[k]), bound / abs(float(column[k])) * FEW
         reach = abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * step
         return step * float(self.row_sizes(np.array([k]))[0]), step * reach

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import total
+from qpsvm.base.arrays.frozen import common_value, total
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_interval
@@ -93,11 +93,12 @@ def reaches(dual: SVMDual, part: Part, u: FloatArray) -> FloatArray:
 
 def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, float] | None:
     """All θ that minimise (LEVEL.1), given the θ_k; None where no θ satisfies the hard rows."""
-    upper, curvature, column = part.of(dual.upper), part.of(dual.curvature), part.of(part.column)
+    upper, column = part.of(dual.upper), part.of(part.column)
+    curvature = part.of(dual.curvature) if dual.curved else None
     hard = None if dual.hard is None else part.of(dual.hard)
     if hard is None:
         weights = upper if part.rows is not None or column is dual.sign else None
-        return _soft_interval(points, column, upper, curvature if dual.curved else None, part, dual.comm, weights)
+        return _soft_interval(points, column, upper, curvature, part, dual.comm, weights)
     low = float(np.max(points, where=hard & (column > 0), initial=-np.inf))
     high = float(np.min(points, where=hard & (column < 0), initial=np.inf))
     if low > high:
@@ -107,7 +108,7 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
     soft = ~hard
     if not soft.any() and not part.ridge:  # eθ alone
         return (high if part.total < 0.0 else low), (low if part.total > 0.0 else high)
-    curved = curvature[soft] if dual.curved else None
+    curved = None if curvature is None else curvature[soft]
     first, last = _soft_interval(points[soft], column[soft], upper[soft], curved, part, dual.comm)
     return min(max(first, low), high), max(min(last, high), low)
 
@@ -149,12 +150,13 @@ def _soft_interval(
     if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
         low, high = quantile_interval(-points, weights, part.total, comm)  # (LEVEL.3), (NUSVM.13)
         return -high, -low
-    level = comm.sum(total(weights, column > 0)) - part.total
+    rising, common = column > 0, common_value(weights) if comm.serial else None
+    level = comm.sum(total(weights, rising)) - part.total
     if part.ridge:
         found = crossing(points, weights, level, comm, ridge=part.ridge)
         return found, found
-    if part.total > 0.0 and comm.all(bool((column > 0).all())):  # the sum of all weights is known up to rounding
-        top, weight = _largest(points, weights, comm)
+    if part.total > 0.0 and comm.all(bool(rising.all())):  # the sum of all weights is known up to rounding
+        top, weight = _largest(points, weights, comm) if common is None or part.total < common else (math.nan, common)
         if part.total < weight:  # however far below that rounding: it alone is short of θ
             return top, top
         if abs(level) <= 4.0 * comm.count(len(points)) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)

@@ -60,11 +60,11 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
         return boxed(alpha, dual.upper)
     if (part := equalities[0]).rows is None:
         return _exactly(_on_all_rows(dual, part, alpha), dual.upper, part.total, dual.comm, part.column)
-    a = np.zeros_like(alpha)
+    a = boxed(alpha, dual.upper)
     for part in equalities:
-        upper = part.of(dual.upper)
-        near = capped_simplex(alpha[part.rows], upper, part.total, dual.comm)
-        a[part.rows] = _exactly(near, upper, part.total, dual.comm)
+        upper, rows = part.of(dual.upper), part.places
+        near = capped_simplex(alpha[rows], upper, part.total, dual.comm, a[rows])
+        a[rows] = _exactly(near, upper, part.total, dual.comm)
     return a
 
 
@@ -219,10 +219,12 @@ def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
     return clipped
 
 
-def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, comm: Communicator = SERIAL) -> FloatArray:
+def capped_simplex(
+    a: FloatArray, caps: FloatArray, mass: float, comm: Communicator = SERIAL, near: FloatArray | None = None
+) -> FloatArray:
     """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
 
-    Shapes: a, caps (m,) → (m,).
+    Shapes: a, caps (m,) → (m,); `near` is `boxed` a, where that is known: it may come back.
 
     Notes
     -----
@@ -231,7 +233,7 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, comm: Communica
     """
     if mass >= comm.sum(float(np.add.reduce(caps))):
         return caps.copy()
-    near = boxed(a, caps)
+    near = boxed(a, caps) if near is None else near
     if _adds_up(near, mass, comm):
         return near
     a = a - comm.max(float(a.max(initial=-math.inf)))

@@ -30,6 +30,8 @@ from qpsvm.program.svm_dual import SVMDual
 PUSHABLE = 1e-3
 #: ‖w − w(α)‖ in units of ‖w‖ up to which w stands for w(α) where the values of a ν-SVM are printed.
 NEAR = 1e-7
+#: ‖w‖ in units of Σ α_i ‖φ(x_i)‖ up to which it may be rounding: sums of so many terms have no more digits.
+HARDLY = 1e-12
 #: A gap of a ν-SVM above this, of which rounding may be a large part, says less about P than P as computed.
 WIDE = 0.1
 #: How often a point is pushed, and evaluated in twice the precision.
@@ -73,6 +75,14 @@ class Counting:
         same = with_rounding_bound.yf is certificate.yf and with_rounding_bound.rho == certificate.rho
         return with_rounding_bound.changed(measured=certificate.gap if same else self._measured(with_rounding_bound))
 
+    def vanishing(self, point: Certificate) -> Certificate | None:
+        """The point whose value is 0, (VANISH.1), where w(α) is hardly anything; None where it is more."""
+        if not self.homogeneous:
+            return None
+        size = self.comm.sum(self.accuracy.size(point.coef)[0])
+        hardly = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= HARDLY * size
+        return Vanishing(self.bounds).nothing(point) if hardly else None
+
     def bounded(self, point: Certificate) -> Certificate:
         """This very point, and none beside it, with `gap` a bound that counts all rounding."""
         return self._refined(self._bounded(point))
@@ -103,6 +113,8 @@ class Counting:
             base = exact if self.svm.users is None or exact.gap < base.gap else base
         if base.gap <= tol:
             return base
+        if (nothing := self.vanishing(base)) is not None:
+            return nothing
         if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
             shifted_point = self._shifted_point(base)
             if shifted_point.gap <= tol:

@@ -112,7 +112,8 @@ class Record:
         for group in self.groups:
             column = self.sign if group.entry is None else repeated(group.entry, m)
             total = nearest_float(group.total)
-            radius = above(abs(group.total - Fraction(total))) if math.isfinite(total) else 0.0
+            exact = not math.isfinite(total) or group.total == total
+            radius = 0.0 if exact else above(abs(group.total - Fraction(total)))
             own.append(Group(group.name, group.multiplier, column, total, formula=group.formula, radius=radius))
         return (*intercept_group(self.sign, kept, self.balance), *own)
 

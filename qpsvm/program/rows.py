@@ -7,19 +7,23 @@ multipliers of groups.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value, freeze_each, remembered, repeated
+from qpsvm.base.arrays.frozen import common_value, freeze_each, frozen, remembered, repeated
 from qpsvm.base.arrays.rounding import ROUNDED, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.communicator import Communicator
 from qpsvm.space.operators import Operator
+
+#: Samples up to which the rows of a regression are kept from machine to machine.
+KEPT_ROWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +75,13 @@ class Part:
         if self.rows is None:
             return vector
         common = common_value(vector)
-        return vector[self.rows] if common is None else repeated(common, int(np.count_nonzero(self.rows)))
+        return vector[self.places] if common is None else repeated(common, len(self.places))
+
+    @remembered
+    def places(self) -> IntArray:
+        """Where `rows` is true: (r,)."""
+        assert self.rows is not None
+        return self.rows.nonzero()[0]
 
 
 class RowsOfSamples:
@@ -109,6 +119,8 @@ class RowsOfSamples:
         if self.m != 2 * self.n:
             return False
         n = self.n
+        if n <= KEPT_ROWS and self.sign is mirrored_rows(n)[0] and rows is mirrored_rows(n)[1]:
+            return True
         each = np.arange(n)
         same = (rows[:n] == each).all() and (rows[n:] == each).all()
         return bool(same and (self.sign[:n] == 1.0).all() and (self.sign[n:] == -1.0).all())
@@ -217,6 +229,21 @@ class RowsOfSamples:
         if self.mix is not None:
             return np.unique(self.mix[rows].indices).astype(np.intp)
         return rows if self.rows is None else self.rows[rows]
+
+
+def mirrored_rows(n: int) -> tuple[FloatArray, IntArray]:
+    """Signs and samples of the rows of a regression, first all with s = 1, then all with s = −1: (2n,) each.
+
+    Of few rows they are kept, and known again.
+    """
+    return _mirrored_rows(n) if n > KEPT_ROWS else _kept_rows(n)
+
+
+def _mirrored_rows(n: int) -> tuple[FloatArray, IntArray]:
+    return frozen((np.repeat([1.0, -1.0], n), np.tile(np.arange(n), 2)))
+
+
+_kept_rows = lru_cache(maxsize=16)(_mirrored_rows)
 
 
 def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[Group, ...]:

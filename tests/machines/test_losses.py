@@ -143,3 +143,15 @@ def test_what_is_claimed_of_spoilt_samples_is_true(loss: str, spoiler: str) -> N
         assert result.status == "optimal", (C, result.gap)
         if len(y) * spoilt.shape[1] < 300:
             assert not faults(problem, result, 1e-6)
+
+
+def test_many_free_rows_without_bounds_are_not_factored_for_more_than_was_asked(monkeypatch: Any) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("the gap is below what was asked for")
+
+    monkeypatch.setattr("qpsvm.machines.problem.judge.polish", never)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 10))
+    y = X[:, 0] + 0.5 * rng.normal(size=1000) > 0
+    result = qpsvm.solve(qpsvm.SquaredHinge(X, y))
+    assert result.status == "optimal"

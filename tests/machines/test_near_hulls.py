@@ -125,3 +125,17 @@ def test_an_error_that_is_no_claim_is_caught_as_what_it_is():
     assert not isinstance(caught.value, qpsvm.NotSeparableError)
     assert caught.value.u.sum() == pytest.approx(1.0)
     assert caught.value.v.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("n", [100, 400])
+def test_where_reduced_hulls_meet_nothing_is_polished(n, monkeypatch):
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("w(α) is rounding: there is nothing to polish")
+
+    monkeypatch.setattr("qpsvm.machines.problem.judge.polish", never)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, 10)), rng.integers(2, size=n)
+    result = qpsvm.solve(qpsvm.NuSVM(X, y, nu=0.2))
+    assert result.status == "optimal"
+    assert result.rho == 0.0
+    assert not result.w.any()

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import repeated
+from qpsvm.base.arrays.frozen import common_value, repeated
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.bounds.certificate import middle
@@ -109,9 +109,12 @@ def folded(svm: SVMDual) -> RowLosses | None:
     width = -0.5 * (svm.level[:n] + svm.level[n:])
     comm = svm.comm
     high, low = comm.max(float(width.max(initial=-np.inf))), comm.min(float(width.min(initial=np.inf)))
+    same = common_value(svm.curvature) is not None or not (svm.curvature[:n] != svm.curvature[n:]).any()
     if high - low <= SAME * comm.max(float(np.abs(svm.level).max(initial=0.0))):  # t − ε and −t − ε are rounded
         width = repeated(max(middle_of(width) if comm.serial else 0.5 * (low + high), 0.0), n)
-    if comm.any(bool((width < 0.0).any()) or bool((svm.curvature[:n] != svm.curvature[n:]).any())):
+    elif low < 0.0:
+        return None
+    if not comm.all(bool(same)):
         return None
     target = 0.5 * (svm.level[:n] - svm.level[n:])
     upper, lower, bend = per_row(svm.upper[:n]), per_row(-svm.upper[n:]), per_row(svm.curvature[:n])

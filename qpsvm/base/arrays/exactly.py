@@ -39,9 +39,10 @@ def rounded(value: Fraction) -> tuple[float, float]:
     near = nearest_float(value)
     if math.isinf(near):
         return (math.nextafter(near, 0.0), near) if near > 0 else (near, math.nextafter(near, 0.0))
-    exact = Fraction(near)
-    low = near if exact <= value else math.nextafter(near, -math.inf)
-    return low, near if exact >= value else math.nextafter(near, math.inf)
+    numerator, denominator = near.as_integer_ratio()
+    apart = numerator * value.denominator - value.numerator * denominator  # near − value, times what is positive
+    low = near if apart <= 0 else math.nextafter(near, -math.inf)
+    return low, near if apart >= 0 else math.nextafter(near, math.inf)
 
 
 def below(value: Fraction) -> float:
@@ -97,8 +98,10 @@ class Exactly:
 
     def __getitem__(self, k: int) -> Fraction:
         """The number itself."""
-        value, low = Fraction(float(self.high[k])), float(self.low[k])
-        value = value + Fraction(low) if low else value
+        high, low = float(self.high[k]), float(self.low[k])
+        if high == 1.0 and not low:
+            return self.factor
+        value = Fraction(high) + Fraction(low) if low else Fraction(high)
         return self.factor / value if self.inverse else self.factor * value
 
     @property

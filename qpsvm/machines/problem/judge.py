@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import remembered
-from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.frozen import common_value, remembered, repeated
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import QPSVMError
 from qpsvm.base.resources.progress import Clock, noted
 from qpsvm.bounds.accuracy import Accuracy
@@ -111,10 +111,13 @@ def polished(
     svm, space, n, alpha = judge.svm, judge.space, comm.count(judge.svm.m), certificate.alpha
     cheap = n <= FEW_ROWS
     if TEACHING_ROWS < n <= MANY_ROWS and (n > FEW_ROWS or space.is_linear):  # whose solver took less than a factor
-        inside = np.minimum(alpha, svm.upper - alpha) > CLEAR * svm.upper  # interior points leave all of them inside
+        most = np.minimum(svm.upper, comm.max(float(alpha.max(initial=0.0)))) if svm.curved else svm.upper
+        inside = np.minimum(alpha, svm.upper - alpha) > CLEAR * most  # interior points leave all of them inside
         cheap = comm.count(int(np.count_nonzero(inside))) <= FEW_FREE
     enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
     if not certificate.gap <= enough:
+        if judge.counting.vanishing(certificate) is not None:  # there is nothing to polish
+            return certificate
         return polish(svm, certificate, judge.certify, clock=clock, each=each)
     if n <= TEACHING_ROWS and certificate.offset > POLISHED * math.sqrt(2.0 * max(certificate.half_norm, 0.0)):
         own = polish(svm, judge.certify(alpha), judge.certify, clock=clock, each=each)  # w has digits that α has not
@@ -184,12 +187,14 @@ def kinds(space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] 
     inside, comm = (kind == 1).nonzero()[0], svm.comm
     if not comm.any(len(inside) > 0):
         return kind
-    alpha, upper, margin = certificate.alpha[inside], svm.upper[inside], certificate.margin[inside]
+    alpha, upper, margin = certificate.alpha[inside], _at(svm.upper, inside), _at(certificate.margin, inside)
     own = svm.matrix.diagonal()[inside] if svm.mix is not None else space.curvature(svm.samples_of(inside))
     slack = certificate.yf[inside] - margin
     least = max(float(np.minimum.reduce(own, initial=math.inf)), LEAST_CURVATURE * space.scale)
     if comm.serial and svm.bounded and not svm.curved:  # nearly always: no row is anywhere near a bound
-        most = float(np.maximum.reduce(np.abs(slack))) * max(1.0 / least, NOTHING * float(np.maximum.reduce(upper)))
+        common = common_value(upper)
+        largest = float(np.maximum.reduce(upper)) if common is None else common
+        most = float(np.maximum.reduce(np.abs(slack))) * max(1.0 / least, NOTHING * largest)
         if most < float(np.minimum.reduce(np.minimum(alpha, upper - alpha))):
             return kind
     curvature = np.maximum(own, LEAST_CURVATURE * space.scale)
@@ -211,6 +216,12 @@ def kinds(space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] 
     at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
     kind[inside] = np.where(at_zero, 0, np.where(full, 2, free))
     return kind
+
+
+def _at(vector: FloatArray, rows: IntArray) -> FloatArray:
+    """The entries of a vector (m,) at some rows, (r,): `repeated` where the vector is."""
+    common = common_value(vector)
+    return vector[rows] if common is None else repeated(common, len(rows))
 
 
 def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:

@@ -21,12 +21,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.exactly import joined, sums
+from qpsvm.base.arrays.exactly import sums
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem.base import Problem
 from qpsvm.program.record import Equality, Numbers, Record
+from qpsvm.program.rows import mirrored_rows
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import Kinds
@@ -100,12 +101,9 @@ class Regression(Problem):
         self, epsilon: float, upper: Numbers, curvature: Numbers = 0.0, groups: tuple[Equality, ...] = ()
     ) -> Record:
         """(SVR.1): 2n rows of levels t − ε and −t − ε, for U and δ of all of them, and groups beside that of b."""
-        t, n = self.labels, len(self.labels)
-        width = np.full(n, -epsilon)
-        return Record(
-            np.concatenate([np.ones(n), -np.ones(n)]), joined(sums(t, width), sums(-t, width)), upper, curvature,
-            groups, rows=np.concatenate([np.arange(n)] * 2), balance="1ᵀα⁺ − 1ᵀα⁻ = 0",
-        )  # fmt: skip
+        t, (sign, rows) = self.labels, mirrored_rows(len(self.labels))
+        levels = sums(np.concatenate([t, -t]), np.full(len(sign), -epsilon))
+        return Record(sign, levels, upper, curvature, groups, rows=rows, balance="1ᵀα⁺ − 1ᵀα⁻ = 0")
 
     def _dual_formula(self, svm: SVMDual) -> str:
         entry = super()._dual_formula(svm).partition("s_i s_j ")[2]

@@ -64,7 +64,6 @@ from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, stalled_prices
 from qpsvm.solvers.kernel.newton_step import (
     EXACT_ROWS,
-    ROUNDED_GAP,
     bordered_point,
     most_moving,
     moving_rows,
@@ -110,6 +109,12 @@ class Settings:
     #: else LIBSVM's loop is sooner. Until the gap is this share of the target: what is left of it grows from point to
     #: point.
     path_aim: float = 0.01
+    #: Rows up to which the compiled loop and the exact split take less than conjugate gradients and Newton steps.
+    loop_rows: int = 200
+    #: The gap of a point of the right split is rounding, of one and another size.
+    exact: float = 1e-11
+    #: The gap of the loop's point from which on the hulls of a ν-SVM seem to meet: at an optimum of 0 it is 1.
+    meeting: float = 0.9
     #: The last resort: rows up to this far inside their right side are in W, so many at most, in so many steps.
     last_reach: float = 0.3
     last_rows: int = 5000
@@ -171,7 +176,8 @@ class Engines:
     used: The engine that found it.
     coef (n,) or None: Coefficients of its own, of a point that `low_rank` found.
     estimate or None: What is estimated already.
-    brief: Of all rows, only the first stage is run, and there is no last resort: others go on.
+    brief: Of all rows, only the first stage is run, and there is no last resort: others go on. Of a ν-SVM only its
+        loop where the hulls seem to meet.
     """
 
     def __init__(
@@ -301,10 +307,13 @@ class Engines:
         """The whole Gram matrix in double precision, which is kept."""
         plan = Plan(GRAM.stages[:1]) if self.brief else GRAM
         K, problem = self.blocks.all(), self.problem
-        beta = unbounded(K, problem)
+        sooner = problem.n <= SETTINGS.loop_rows and core.compiled is not None
+        beta = None if sooner else unbounded(K, problem)
         if beta is None and problem.n <= EXACT_ROWS:
             beta = self._few_rows(K, plan.stages[0].tolerance)
             if beta is None:
+                return
+            if self.brief and problem.divided and not problem.point(beta, K @ beta).gap < SETTINGS.meeting:
                 return
         rows, zero = np.arange(problem.n), np.zeros(problem.n)
         initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)
@@ -325,7 +334,7 @@ class Engines:
             return beta
         effort.newton_steps += 1
         self.keep("gram", point)
-        return None if point.gap <= ROUNDED_GAP else point.beta
+        return None if point.gap <= SETTINGS.exact else point.beta
 
     def _solve_from(self, initial: InitialSet, plan: Plan) -> DualPoint | None:
         return solve_from(self.blocks, self.problem, initial, plan, self.target, self.effort)

@@ -109,6 +109,9 @@ def _beginning(problem: KernelDual, data: NDArray[Any] | Samples, start: FloatAr
     zero = np.zeros(problem.n)
     if problem.signed and not problem.outside:
         return zero
+    kinked = problem.kinked and problem.mass is None and not (problem.outside or problem.total)
+    if kinked and not ((problem.low > 0.0) | (problem.high < 0.0)).any():
+        return zero
     if (problem.mass is None and problem.share is None) or problem.kinked:
         return problem.balanced(zero)
     beta = problem.even()

@@ -85,7 +85,7 @@ TINY = float(np.finfo(float).tiny)
 #: Most entries of F: K_FF and its factor must fit in memory and time.
 LARGEST_FREE_SET = 9000
 #: Rows up to which (KBORDER.1) is tried, and free ones: a factorisation then takes no longer than LIBSVM's loop.
-EXACT_ROWS, EXACT_FREE = 600, 200
+EXACT_ROWS, EXACT_FREE = 600, 400
 #: Entries that one of its solutions leaves at bounds, one after the other.
 HELD = 12
 
@@ -271,7 +271,7 @@ def unbounded(K: FloatArray, problem: KernelDual) -> FloatArray | None:
     products whether they converge and where to, and LIBSVM's loop would visit every row several times.
     """
     n, target = problem.n, problem.level
-    if problem.kinked or problem.total:
+    if problem.kinked or problem.total or problem.mass is not None:
         return None
     kappa = float(K.trace()) / n
     if not problem.total_penalty * kappa > n * LARGE_PENALTY:
@@ -391,7 +391,7 @@ def _sums(
     if problem.mass is None:
         return np.ones((len(rows), 1)), np.array([problem.total - np.add.reduce(found)])
     up = (problem.sign if side is None else side) > 0.0
-    sums = np.array(problem.sums) - (found[up].sum(), found[~up].sum())
-    columns = np.column_stack([up[rows], ~up[rows]]).astype(np.float64)
-    present = columns.any(axis=0)
-    return columns[:, present], sums[present]
+    sums, above = np.array(problem.sums) - (np.add.reduce(found[up]), np.add.reduce(found[~up])), up[rows]
+    columns, first = np.array([above, ~above], dtype=np.float64), above.any()
+    present = slice(None) if first and not above.all() else slice(1) if first else slice(1, 2)
+    return columns[present].T, sums[present]

@@ -233,6 +233,14 @@ ALL = 1e-9
 NO_SPREAD = 1e-12
 
 
+def _engines(problem: KernelDual) -> list[str]:
+    """The engines that take a problem."""
+    able = {
+        "dense": problem.mass is None and not problem.kinked, "low_rank": problem.hinges, "band": not problem.divided,
+    }  # fmt: skip
+    return [name for name in ENGINES if able.get(name, True)]
+
+
 @dataclass(frozen=True, eq=False)
 class KernelSolution:
     """What a kernel engine returns.
@@ -272,16 +280,13 @@ def solve_kernel(
     start: FloatArray | None = None,
     engine: Engine = "auto",
     linear: LinearSolver | None = None,
+    brief: bool = False,
 ) -> KernelSolution:
-    """Solve (KDUAL.1) or (KDUAL.7).
+    """Solve (KDUAL.1) or (KDUAL.7); `brief` where others go on from what takes long.
 
     Shapes: start (n,). Raises ParameterError.
     """
-    able = {
-        "dense": problem.mass is None and not problem.kinked, "low_rank": problem.hinges, "band": not problem.divided,
-    }  # fmt: skip
-    names = [name for name in ENGINES if able.get(name, True)]
-    if engine not in names:
+    if engine != "auto" and engine not in (names := _engines(problem)):
         raise ParameterError(f"engine must be one of {', '.join(names)} for this machine, got {engine!r}")
     if engine == "low_rank" and linear is None:
         raise ParameterError("the engine low_rank needs a linear solver: linear=…, as the backend kernel_newton has")
@@ -290,7 +295,7 @@ def solve_kernel(
         worth = blocks.fast and blocks.whole is None and problem.n > TIES_FROM
         ties = find_ties(blocks.X, problem.level) if worth else None
         if ties is None:
-            point, used, coef = _solve(blocks, problem, start, engine, tol, effort, linear)
+            point, used, coef = _solve(blocks, problem, start, engine, tol, effort, linear, brief)
         else:
             fewer = KernelBlocks(blocks.kernel, blocks.X[ties.rows])
             start = None if start is None else ties.total(start)
@@ -311,13 +316,15 @@ def _solve(
     tol: float,
     effort: Effort,
     linear: LinearSolver | None,
+    brief: bool = False,
 ) -> tuple[DualPoint, str, FloatArray | None]:
     """The best point, in the units of the problem, the engine that found it, and its coefficients if it has any."""
     if problem.hinges:
         engines = Engines(blocks, problem, tol, effort, linear)
         engines.run(engine, None if start is None else problem.balanced(start))
         return engines.best, engines.used, engines.coef
-    if not (problem.total or problem.divided) and (not problem.total_penalty > 0.0 or not np.ptp(problem.level)):
+    alike = not (problem.total_penalty > 0.0 and (problem.level != problem.level[0]).any())
+    if alike and not (problem.total or problem.divided):
         return problem.with_tube(Edges(0.0)).nothing(), "none", None  # β = 0, and b is what all targets are
     unit = unit_of(blocks, problem)
     middle = problem.n // 2
@@ -330,6 +337,7 @@ def _solve(
     first = None if start is None else scaled.balanced(start / unit)
     if not scaled.kinked or scaled.mass is None:
         engines = Engines(blocks, scaled, tol, effort)
+        engines.brief = brief
         engines.run(engine, first)
     else:
         engines = _with_tube(blocks, scaled, first, engine, tol, effort)
