@@ -246,8 +246,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         together = state.get("_solution")
         if isinstance(together, Together) and isinstance(together.results, Results):
-            state["results_"] = made = together.results.those_made()
+            made = together.results.those_made()
             state["_solution"] = replace(together, results=made)
+            if "results_" in state:
+                state["results_"] = made
         return state
 
     def _model(self) -> AnyModel:

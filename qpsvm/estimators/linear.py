@@ -32,6 +32,8 @@ from qpsvm.estimators.inputs import StoredScore
 from qpsvm.estimators.parameters import PARAMETERS, Parameter, one_of
 from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines, labels_at
 from qpsvm.machines import EpsilonSVR, Problem
+from qpsvm.many.multiclass.regression import by_itself, solve_regression, solves_regression
+from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept
 
@@ -294,10 +296,23 @@ class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[mis
             posed, target, self.C, self.epsilon, TUBES[self.loss], sample_weight=weight, intercept=intercept,
             constraints=self.constraints,
         )  # fmt: skip
-        self.result_ = self._solved(problem)
-        w, self.intercept_ = self._parted(self.result_.w[None, :], np.array([self.result_.b]), s)
+        options = self._options()
+        if not self.warm_start and solves_regression(problem, options):
+            together = solve_regression(problem, float(self.tol))
+            self._judge(together.status, together.gap, together.message)
+        else:
+            together = by_itself(self._solved(problem))
+        self._solution = together
+        w, self.intercept_ = self._parted(together.w, together.b, s)
         self.coef_ = w[0]
-        self.n_iter_ = int(self._iterations(self.result_.iterations or 0))
+        self.n_iter_ = int(self._iterations(together.iterations.max()))
+
+    @property
+    def result_(self) -> SVMResult:
+        """The certified result."""
+        if "_solution" not in self.__dict__:
+            raise AttributeError(f"this {type(self).__name__} has not been fitted: call fit")
+        return self._solution.results[0]
 
     def predict(self, X: Any) -> Any:
         return self._values(X)[:, 0]

@@ -1,6 +1,8 @@
-"""Coordinate descent over the rows of hinges and squared hinges, for many machines over one table of rows."""
+"""Coordinate descent over the rows of any losses, for many machines over one table of rows."""
 
 from __future__ import annotations
+
+from dataclasses import fields
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,7 +10,7 @@ import scipy.sparse as sp
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.program.costs import newton_seconds
-from qpsvm.program.losses import PerRow
+from qpsvm.program.losses import Loss
 from qpsvm.solvers.linear.coordinate import numbers_of
 from qpsvm.solvers.linear.descent import GOALS, Run, table_of
 from qpsvm.solvers.linear.row_problem import RowLosses, balanced
@@ -42,13 +44,12 @@ class Rows:
 class RowDescent:
     """A machine over the rows, its α (n,) and b as far as they are, and whether the goal was met.
 
-    Shapes: y (n,). `high` and `curvature` are U and δ of its rows.
+    Shapes: y (n,), 1 of regressions, whose α are signed. The losses are of one kind: all squared or none.
     """
 
-    def __init__(
-        self, rows: Rows, y: FloatArray, high: PerRow, curvature: PerRow, intercept: str | None, tol: float
-    ) -> None:
-        self._y, self._losses = np.ascontiguousarray(y), RowLosses(high, curvature=curvature)
+    def __init__(self, rows: Rows, y: FloatArray, losses: Loss, intercept: str | None, tol: float) -> None:
+        named = {field.name: getattr(losses, field.name) for field in fields(Loss)}
+        self._y, self._losses = np.ascontiguousarray(y), RowLosses(**named)
         self._free, self._budget = intercept == "free", Budget()
         form, rival = (1.0 if intercept else 0.0, self._free), rows.rival(not self._losses.flat)
         self._run = Run(rows.table, rows.shape[1], self._y, self._losses, form, rival, tol, self._budget)

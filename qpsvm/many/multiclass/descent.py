@@ -25,7 +25,7 @@ from qpsvm.many.multiclass.gap_bounds import gaps, linear_points
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import Stack, stacked, with_squares
 from qpsvm.many.multiclass.together import Together
-from qpsvm.program.losses import per_row
+from qpsvm.program.losses import Loss, per_row
 from qpsvm.program.solution import Solver
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -57,12 +57,10 @@ def solve_by_descent(split: Split, tol: float) -> Together:
         space = split.own_space
         Z = space.rows.matrix()
         rows = Rows(Z)
-        machines = [
-            RowDescent(
-                rows, stack.sign[part], per_row(stack.upper[part]), per_row(stack.curvature[part]), split.intercept, tol
-            )
-            for part in map(stack.part, range(stack.machines))
-        ]
+        machines = []
+        for part in map(stack.part, range(stack.machines)):
+            losses = Loss(per_row(stack.upper[part]), curvature=per_row(stack.curvature[part]))
+            machines.append(RowDescent(rows, stack.sign[part], losses, split.intercept, tol))
         sizes = lengths_above(space.rows.squared_norms(), space.samples.longest_row)
         found, own, certified = _points(split, stack, space, machines, sizes)
         for _ in range(rows.GOALS - 1):

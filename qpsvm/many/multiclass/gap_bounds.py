@@ -29,7 +29,7 @@ from qpsvm.many.multiclass.stack import Stack
 from qpsvm.program.losses import gap_term, loss, two_lines
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Roundings of t = 1 − y(u + b), twice as many as there are.
+#: Roundings of t = ℓ − y(u + b), at least as many as there are, that of ℓ included.
 ROUNDINGS = 4.0
 
 
@@ -101,9 +101,10 @@ def gaps(stack: Stack, points: Points, intercept: str | None = "free") -> FloatA
 
 def known_slack(stack: Stack, points: Points) -> tuple[FloatArray, FloatArray]:
     """t of every row and how far it may be off, (BULK.1): (M,) each."""
-    t = stack.spread(points.margin) - stack.sign * (points.u + stack.spread(points.level))
-    size_of_f = np.abs(points.level) + np.abs(points.margin)
-    r = points.radius + stack.spread(points.level_radius + ROUNDINGS * UNIT * size_of_f)
+    margin = stack.spread(points.margin) if stack.level is None else stack.level
+    t = margin - stack.sign * (points.u + stack.spread(points.level))
+    r = points.radius + stack.spread(points.level_radius + ROUNDINGS * UNIT * np.abs(points.level))
+    r += ROUNDINGS * UNIT * np.abs(margin)  # ℓ itself may be a rounded sum
     r += ROUNDINGS * UNIT * np.abs(t)
     return t, r
 

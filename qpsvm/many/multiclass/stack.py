@@ -26,6 +26,7 @@ class Stack:
     ends (P + 1,): Where the rows of each begin, and where the last ones end.
     sign, upper, curvature (M,): y, U and δ.
     nu (P,) or None: The sum of α, of ν-SVMs.
+    level (M,) or None: ℓ, where it is not the margin of the machine.
     """
 
     begins: IntArray
@@ -35,6 +36,7 @@ class Stack:
     upper: FloatArray
     curvature: FloatArray
     nu: FloatArray | None = None
+    level: FloatArray | None = None
 
     @property
     def machines(self) -> int:

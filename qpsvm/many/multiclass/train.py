@@ -17,9 +17,10 @@ from qpsvm.data.rows import RowSource
 from qpsvm.many.multiclass.bulk import solve_in_bulk, solves
 from qpsvm.many.multiclass.descent import solve_by_descent, solves_by_descent
 from qpsvm.many.multiclass.loops import FEW_ROWS
+from qpsvm.many.multiclass.newton import FEW_COLUMNS, pays
 from qpsvm.many.multiclass.one_by_one import TOLERANCE, solve_each
 from qpsvm.many.multiclass.split import Split, split
-from qpsvm.many.multiclass.squared_hinge import FEW_FEATURES, solve_squared, solves_squared
+from qpsvm.many.multiclass.squared_hinge import solve_squared, solves_squared
 from qpsvm.many.multiclass.together import Together
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import PSDRule
@@ -63,8 +64,8 @@ def solve_machines(
     starts = _starts(machines, start)
     if machines.is_stored:
         return solve_each(machines, starts, n_jobs, options)
-    wide = sp.issparse(X) and X.shape[1] > FEW_FEATURES
-    if wide and solves_by_descent(machines, options):
+    wide = sp.issparse(X) and X.shape[1] > FEW_COLUMNS
+    if wide and not (machine == "SquaredHinge" and pays(X)) and solves_by_descent(machines, options):
         return solve_by_descent(replace(machines, sorted=False), as_tolerance(options.get("tol", TOLERANCE)))
     alone = len(machines.pairs) == 1 and machines.n > FEW_ROWS  # as any other problem
     if not alone and solves(machines, options):
@@ -75,7 +76,7 @@ def solve_machines(
             return together
     elif solves_squared(machines, options):
         tol = as_tolerance(options.get("tol", TOLERANCE))
-        return solve_squared(machines, tol, options.get("time_limit"))
+        return solve_squared(replace(machines, sorted=not machines.over_all), tol, options.get("time_limit"))
     if solves_by_descent(machines, options):
         return solve_by_descent(replace(machines, sorted=False), as_tolerance(options.get("tol", TOLERANCE)))
     return solve_each(replace(machines, sorted=not machines.kernel_is_linear), starts, n_jobs, options)

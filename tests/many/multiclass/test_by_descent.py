@@ -56,7 +56,7 @@ def test_no_gap_is_below_the_true_one(machine, intercept):
 @pytest.mark.parametrize("classes", [2, 4])
 def test_they_are_the_machines_alone(machine, intercept, classes):
     random = np.random.default_rng(0)
-    X = sp.random_array((300, 200), density=0.05, rng=random, format="csr")
+    X = sp.random_array((300, 900), density=0.02, rng=random, format="csr")
     codes = random.integers(0, classes, 300)
     weight = random.choice([0.0, 0.5, 2.0], 300)
     together = machines_of(X, codes, machine, intercept, sample_weight=weight)
