@@ -192,10 +192,7 @@ def _checked(name: Any) -> str:
 
 
 def _admitted(name: str, solver: Any, sparse: bool) -> Backend:
-    """The backend of a function, of a subclass of `Backend`, or of one that is made already.
-
-    Raises ParameterTypeError, SolverError.
-    """
+    """The backend of a function, of a subclass of `Backend`, or of one that is made already."""
     from qpsvm.backends.external.function_ import FunctionBackend
 
     backend: Backend = solver

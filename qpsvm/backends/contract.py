@@ -242,10 +242,7 @@ def broke(error: Exception, options: Mapping[str, Any]) -> str:
 
 
 def named(solver: str, n: int, options: Mapping[str, Any], run: Callable[[], T]) -> T:
-    """What a run over n variables returns; what it raises because of settings, or of memory, is said in our words.
-
-    Raises ParameterError, TooLargeError.
-    """
+    """What a run over n variables returns; what it raises because of settings, or of memory, is said in our words."""
     try:
         return run()
     except REFUSALS as error:

@@ -24,10 +24,7 @@ from qpsvm.space.operators import Dense, LowRank, Operator
 
 
 def statement_of(qp: QP, name: str) -> Statement:
-    """The dual of a C-SVM, a hard margin or a ν-SVM, read off the numbers of a QP that does not say what it is of.
-
-    Raises UnsupportedError.
-    """
+    """The dual of a C-SVM, a hard margin or a ν-SVM, read off the numbers of a QP that does not say what it is of."""
     A = None if qp.A is None else as_dense(qp.A)
     rows = 0 if A is None else len(A)
     lb, ub = qp.bounds

@@ -45,8 +45,7 @@ def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_we
 
     "balanced" is n/(k n_c) for a class of n_c of the n samples, counted with their weights (King & Zeng 2001).
 
-    Shapes: weight (n,), codes (n,), classes (k,). Raises UnknownOptionError, ParameterError,
-    ParameterTypeError.
+    Shapes: weight (n,), codes (n,), classes (k,).
     """
     if class_weight is None:
         return weight
@@ -172,10 +171,7 @@ def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> 
 
 
 def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
-    """Check sample weights; None means all ones.
-
-    Shapes: sample_weight (n,) or None, y (n,) → (n,). Raises DataError.
-    """
+    """Check sample weights; None means all ones. Shapes: sample_weight (n,) or None, y (n,) → (n,)."""
     if sample_weight is None:
         return repeated(1.0, len(y))
     s = checked_weights(sample_weight, len(y), " a class")

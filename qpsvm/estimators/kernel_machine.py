@@ -59,10 +59,7 @@ class KernelMachine(Estimator):
         return isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear")
 
     def _training(self, X: Any) -> tuple[Any, Kernel]:
-        """Samples for a problem, and the kernel with numbers; of a user's function, their kernel matrix.
-
-        Raises DataError, DataTypeError.
-        """
+        """Samples for a problem, and the kernel with numbers; of a user's function, their kernel matrix."""
         inputs.in_memory_only(self, X)
         self._given, self._kept_dtype = None, np.dtype(np.float64)
         source = X if isinstance(X, RowSource) else None

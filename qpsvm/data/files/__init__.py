@@ -44,10 +44,7 @@ def read_table(
     groups: str | None = None,
     weights: str | None = None,
 ) -> Table:
-    """Read a CSV or LIBSVM file.
-
-    Raises MissingFileError, FileFormatError, DataError, ParameterError, UnknownOptionError, TooLargeError.
-    """
+    """Read a CSV or LIBSVM file."""
     with within_memory(path):
         drop = (drop,) if isinstance(drop, str) else tuple(drop)
         content = read_bytes(path)
@@ -114,8 +111,6 @@ def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False)
     """Read another file as `read_table` read the one that `encoding` is from.
 
     CSV columns are found by name, in any order, and others are ignored.
-
-    Raises MissingFileError, FileFormatError, DataError, ParameterError, TooLargeError.
     """
     with within_memory(path):
         content = read_bytes(path)

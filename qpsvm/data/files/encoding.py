@@ -149,10 +149,7 @@ def moments(X: Matrix, path: FilePath) -> tuple[FloatArray, FloatArray]:
 
 
 def standardised(table: Table, path: FilePath) -> Table:
-    """The table with its encoding's mean and scale applied, or itself where there are none.
-
-    Raises DataError, ParameterError.
-    """
+    """The table with its encoding's mean and scale applied, or itself where there are none."""
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table

@@ -77,10 +77,7 @@ class Stored:
 
 
 def as_stored(given: Given, stream: bool) -> Stored | None:
-    """The files of a command that are to be opened as rows; None where one text is read into memory.
-
-    Raises ParameterError, MissingFileError, FileFormatError.
-    """
+    """The files of a command that are to be opened as rows; None where one text is read into memory."""
     if isinstance(given, StandardInput):
         if stream:
             raise ParameterError("--stream reads a file in blocks, again and again: write standard input to one first")
@@ -149,8 +146,6 @@ def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str
     """The table with its columns less their means, divided by their deviations.
 
     An array is changed in place; of rows that are not in memory, each block is made anew in every pass.
-
-    Raises DataError, ParameterError.
     """
     table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
     X: Any = table.X
@@ -171,8 +166,6 @@ def columns_of(found: Stored, options: argparse.Namespace) -> tuple[list[str], s
     """The columns of files that are features, that of the target and that of the weights, as options name them.
 
     The columns of an array are called by their places from 0; its target and weights may be .npy files of their own.
-
-    Raises ParameterError, UnknownOptionError, DataError.
     """
     if options.groups is not None:
         raise ParameterError("--groups is of a text file that is read into memory: leave it out, or take one")
@@ -235,10 +228,7 @@ def _target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> N
 
 
 def parts_of(stored: Stored, encoding: Encoding) -> Iterator[Table]:
-    """The rows of some files as a model's own file was encoded, a block at a time.
-
-    Raises FileFormatError, DataError, QPSVMError.
-    """
+    """The rows of some files as a model's own file was encoded, a block at a time."""
     form = stored.form if stored.form in ("npy", "libsvm") else "csv"
     if form != encoding.format:
         words = {"csv": "a table with named columns", "npy": "an array"}

@@ -37,10 +37,7 @@ ANSWER = 20
 
 @contextmanager
 def cluster(name: str, verbose: bool = False) -> Iterator[None]:
-    """What computes while the block runs: a cluster at an address, one of this machine, or the threads of this process.
-
-    Raises ParameterError, MissingExtraError.
-    """
+    """What computes while the block runs: a cluster at an address, one of this machine, or threads of this process."""
     try:
         import dask
         import distributed

@@ -43,10 +43,7 @@ class Parser(argparse.ArgumentParser):
         raise ParameterError(f"{message} (see {self.prog} --help)")
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Look for unknown options and commands first, where argparse would only say that something is missing.
-
-        Raises UnknownOptionError, ParameterError.
-        """
+        """Look for unknown options and commands first, where argparse would only say that something is missing."""
         args = sys.argv[1:] if args is None else args
         args, program = args[: self.own(args)], args[self.own(args) :]
         if WEIGHTS in self._option_string_actions:
@@ -185,10 +182,7 @@ def settle(options: argparse.Namespace) -> None:
 def problem_of(
     X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None, class_weight: Any = None
 ) -> Problem:
-    """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights.
-
-    Raises ParameterError.
-    """
+    """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights."""
     with suppress(ValueError):
         options.gamma = float(options.gamma)
     kernel = KERNELS[options.kernel](**{name: getattr(options, name) for name in FUNCTIONS[options.kernel]})

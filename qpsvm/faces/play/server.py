@@ -292,10 +292,7 @@ def warm_up(start: Start) -> None:
 
 
 def server_of(start: Start, bound: socket.socket) -> uvicorn.Server:
-    """The server of a page, over a socket that takes connections already: `run(sockets=[bound])` serves.
-
-    Raises MissingExtraError.
-    """
+    """The server of a page, over a socket that takes connections already: `run(sockets=[bound])` serves."""
     try:
         import uvicorn
         import websockets  # noqa: F401  (what uvicorn speaks WebSocket with)

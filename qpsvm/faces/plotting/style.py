@@ -190,10 +190,7 @@ SAMPLE, RING, EDGE = 34, 120, 1.2
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
-    """The axes given, or those of a new figure that makes room for a legend below them.
-
-    Raises MissingExtraError, ParameterTypeError.
-    """
+    """The axes given, or those of a new figure that makes room for a legend below them."""
     try:
         from matplotlib import pyplot
         from matplotlib.axes import Axes as Kind

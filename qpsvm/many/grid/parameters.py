@@ -88,10 +88,7 @@ class Grid:
 
 
 def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
-    """The grid among keyword arguments, and what is left of them, for `solve`.
-
-    Raises UnsupportedError, ParameterError, UnknownOptionError.
-    """
+    """The grid among keyword arguments, and what is left of them, for `solve`."""
     known = parameters(problem)
     if not known:
         raise UnsupportedError(
@@ -112,10 +109,7 @@ def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[st
 
 
 def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
-    """The values of one axis, checked: numbers as floats, and rules for γ as the numbers that they stand for.
-
-    Raises ParameterError, DataTypeError, UnknownOptionError.
-    """
+    """The values of one axis, checked: numbers as floats, and rules for γ as the numbers that they stand for."""
     word = isinstance(getattr(problem, name, None), str)
     if name in problem.own and not word:
         numbers = tuple(float(value) for value in path_values(values, name, name in FROM_ZERO))

@@ -44,10 +44,7 @@ ACCURACY, R2, PINBALL = "accuracy", "r2", "neg_mean_pinball_loss"
 
 
 def target_of(problem: Problem) -> NDArray[Any]:
-    """What predictions are compared with, (n,): the caller's labels of two classes, or numbers.
-
-    Raises UnsupportedError.
-    """
+    """What predictions are compared with, (n,): the caller's labels of two classes, or numbers."""
     if problem.samples.classes is not None:
         return original_labels(problem.samples)
     if problem.shown_target is not None:
@@ -73,10 +70,7 @@ def name_of(scoring: Any, problem: Problem) -> str:
 
 
 def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Scorer | None:
-    """The scorer of that name, or itself; None for the accuracy, which needs no scorer.
-
-    Raises UnknownOptionError, ParameterTypeError, UnsupportedError.
-    """
+    """The scorer of that name, or itself; None for the accuracy, which needs no scorer."""
     if callable(scoring):
         found: Scorer = scoring
         return found
@@ -189,10 +183,7 @@ class Fold:
 
 
 def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> list[Fold]:
-    """The folds asked for; where their number is given, scikit-learn's `StratifiedKFold`, or `KFold` of a regression.
-
-    Raises ParameterTypeError, ParameterError, DataError.
-    """
+    """The folds asked for; of a number of them, scikit-learn's `StratifiedKFold`, or `KFold` of a regression."""
     target, two_classes = target_of(problem), problem.samples.classes is not None
     labels = target[problem.rows]
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
@@ -229,10 +220,7 @@ def drawn(
     n: int, labels: NDArray[Any] | None, groups: NDArray[Any] | None, folds: int, shuffle: bool, seed: int | None,
     unit: str = "sample",
 ) -> Iterator[Fold]:  # fmt: skip
-    """Scikit-learn's folds of n rows: with labels each class in proportion, else with groups whole groups.
-
-    Raises DataError.
-    """
+    """Scikit-learn's folds of n rows: with labels each class in proportion, else with groups whole groups."""
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
     what, fewest = f"there are {taking_part(n, unit)}", n

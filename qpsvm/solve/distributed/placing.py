@@ -114,10 +114,7 @@ def chosen_client(collection: Any = None) -> Any:
 
 
 def place(X: Any, y: Any = None, weight: Any = None, client: Any = None, worth: int = WORTH) -> Placed:
-    """Put the partitions of a table where they are looked at, once.
-
-    Shapes: X (n, d), y, weight (n,). Raises DataError, DataTypeError, UnsupportedError.
-    """
+    """Put the partitions of a table where they are looked at, once. Shapes: X (n, d), y, weight (n,)."""
     rows = X if isinstance(X, DaskRows) else DaskRows(X, y, weight)
     client = client if client is not None else chosen_client(rows.collection)
     if client is None:

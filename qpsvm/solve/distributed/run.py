@@ -204,10 +204,7 @@ class Spread:
         return any(name not in who.get(part.key, ()) for name, part in parts)
 
     def _outcomes(self) -> dict[int, Outcome]:
-        """How members have ended, as far as they have: without the vectors that stay with them.
-
-        Raises Lost, ClusterError, QPSVMError.
-        """
+        """How members have ended, as far as they have: without the vectors that stay with them."""
         for rank, future in enumerate(self.futures):
             if future.status == "error":
                 raise self._unexpected(rank, future.exception())
@@ -285,10 +282,7 @@ def alive(client: Any) -> bool:
 
 
 def ask(what: Any, method: str, *args: Any, timeout: float, client: Any = None, **options: Any) -> Any:
-    """Call a method of a client, or of its scheduler, and wait no longer than so many seconds.
-
-    Raises TimeoutError, OSError.
-    """
+    """Call a method of a client, or of its scheduler, and wait no longer than so many seconds."""
     whose = client if client is not None else what
     if not alive(whose):
         raise ConnectionError("the client is not connected")

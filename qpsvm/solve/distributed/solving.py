@@ -43,10 +43,7 @@ from qpsvm.solve.distributed.run import LOOK, Lost, Member, OnState, Settings, S
 
 
 def left_out(client: Any, lost: Lost, settings: Settings) -> None:
-    """See that the scheduler does without the lost workers: those that hang it has to be told of.
-
-    Raises ClusterError.
-    """
+    """See that the scheduler does without the lost workers: those that hang it has to be told of."""
     end = time.monotonic() + settings.patience
     while not lost.hung and time.monotonic() < end:
         if not set(lost.addresses) & workers_of(client, settings):
@@ -130,10 +127,7 @@ def spread(
     begun: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
 ) -> list[Member]:
-    """Run a program on every worker that holds rows, and answer with what each has returned.
-
-    Raises ClusterError, QPSVMError.
-    """
+    """Run a program on every worker that holds rows, and answer with what each has returned."""
     settings = settings or Settings()
     state = dict(begun) if begun is not None else None
 

@@ -32,10 +32,7 @@ ALONE = {"numbers": "prediction", "ranks": "score"}
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print one label or number a line, or write labels and decision values as CSV: a batch of rows after the other.
-
-    Raises DataError, FileFormatError, FileAccessError.
-    """
+    """Print one label or number a line, or write labels and decision values as CSV: a batch of rows after the other."""
     if options.output not in (None, "-"):
         require_writable(options.output)
     model = load(options.model)
