@@ -34,7 +34,7 @@ from qpsvm.program.costs import PRODUCT_SECONDS, Cost, General, Import, Matrices
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.solvers.interior_point.systems import FactoredNewton, as_columns
-from qpsvm.space.operators import Diagonal, LowRank, Operator
+from qpsvm.space.operators import Diagonal, LowRank
 
 
 class Structured:
@@ -91,15 +91,9 @@ def _assign(target: Any, values: FloatArray) -> None:
 
 
 def solve_structured(
-    Z: Matrix,
-    d: FloatArray,
-    q: FloatArray,
-    lb: FloatArray,
-    ub: FloatArray,
-    A: FloatArray | None,
-    b: FloatArray | None,
-    options: Mapping[str, Any],
-) -> dict[str, Any]:
+    Z: Matrix, d: FloatArray, q: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None,
+    b: FloatArray | None, options: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
     """`cvxopt.solvers.coneqp` on minimise ½xᵀ(ZZᵀ + diag(d))x + qᵀx subject to Ax = b, lb ≤ x ≤ ub.
 
     Shapes: q (n,), b (p,) or None. Raises ArithmeticError, ValueError.
@@ -138,7 +132,7 @@ PRICES = General(
 #: Seconds of the dense dual of a linear machine: of a call, and times n³.
 CALL, CUBE = 3e-3, 4e-10
 
-OPTIONS = frozenset({"abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"})
+OPTIONS = frozenset(("abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"))
 STATUS = {"optimal": Status.OPTIMAL, "unknown": Status.NUMERICAL_ERROR}
 
 
@@ -149,12 +143,9 @@ class CvxoptBackend(Backend):
     abilities = Abilities(
         needs="any QP; a large low-rank P by its structure", dual=ALL, primal=ALL, any_qp=True,
         keeps=frozenset({"max_iter"}), package="cvxopt",
+        options=OPTIONS,  # the documented ones, and `kktsolver`
     )  # fmt: skip
     loads = Import("cvxopt", 5e8)
-
-    def options(self) -> frozenset[str]:
-        """The documented entries of `cvxopt.solvers.options`, and `kktsolver`."""
-        return OPTIONS
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """An iteration factors an n × n matrix; a large dual of low rank keeps its factor."""
@@ -177,35 +168,17 @@ class CvxoptBackend(Backend):
 
 
 def _data(qp: QP) -> SolverData:
-    from cvxopt import matrix
-
-    G, h = _inequalities(qp)
-    return SolverData(
-        P=_quadratic(qp.P),
-        q=matrix(qp.q),
-        G=G,
-        h=h,
-        A=None if qp.A is None else _sparse(qp.A) if sp.issparse(qp.A) else matrix(qp.A),
-        b=None if qp.b is None else matrix(qp.b),
-    )
-
-
-def _inequalities(qp: QP) -> tuple[Any, Any]:
-    """All inequalities as rows ≤ right-hand side, a sparse and a dense matrix: G, then the box; None without any."""
-    from cvxopt import matrix
-
-    G, h = _box(*qp.bounds)
-    if qp.G is not None and qp.h is not None:
-        G, h = sp.vstack([sp.csr_array(qp.G), G], format="csr"), np.concatenate([qp.h, h])
-    return (_sparse(G), matrix(h)) if len(h) else (None, None)
-
-
-def _quadratic(P: Operator) -> Any:
     from cvxopt import matrix, spdiag
 
-    if isinstance(P, Diagonal):
-        return spdiag(matrix(P.d))
-    return matrix(P.dense())
+    G, h = _box(*qp.bounds)
+    if qp.G is not None and qp.h is not None:  # G, then the box
+        G, h = sp.vstack([sp.csr_array(qp.G), G], format="csr"), np.concatenate([qp.h, h])
+    return SolverData(
+        P=spdiag(matrix(qp.P.d)) if isinstance(qp.P, Diagonal) else matrix(qp.P.dense()), q=matrix(qp.q),
+        G=_sparse(G) if len(h) else None, h=matrix(h) if len(h) else None,
+        A=None if qp.A is None else _sparse(qp.A) if sp.issparse(qp.A) else matrix(qp.A),
+        b=None if qp.b is None else matrix(qp.b),
+    )  # fmt: skip
 
 
 def _sparse(M: Matrix) -> Any:
@@ -219,9 +192,7 @@ def _sparse(M: Matrix) -> Any:
 class CvxoptCompiled(Compiled):
     """Six matrices, in the order of `cvxopt.solvers.qp`; or Z, d, q, lb, ub, A, b where P = ZZᵀ + diag(d) is large."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, structured: bool) -> None:
-        super().__init__(backend, qp, data)
-        self.structured = structured
+    structured: bool
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from cvxopt import solvers

@@ -23,7 +23,6 @@ from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.svm_dual import Statement
 from qpsvm.solvers.linear.coordinate import (
     NUMBER_BYTES,
     NUMBER_SECONDS,
@@ -60,12 +59,9 @@ class LiblinearBackend(Backend):
         "squares of both; the peer to compare with",
         dual=tuple(Machines(sides - loss) for sides in (ONE_SIDED, TWO_SIDED) for loss in (LINEAR, SQUARED)),
         because="it solves the dual", polls=True, package="scikit-learn",
+        options=frozenset({"eps"}),  # its tolerance for the largest violation
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
-
-    def options(self) -> frozenset[str]:
-        """LIBLINEAR's own: `eps`, its tolerance for the largest violation."""
-        return frozenset({"eps"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """Passes over the rows; its loop runs in slices, so that it can be stopped from the beginning."""
@@ -89,18 +85,16 @@ class LiblinearBackend(Backend):
             )
         data = SolverData(X=X, y=targets(rows.losses, rows.sign), sample_weight=penalties(rows.losses, len(rows.sign)),
                           fit_intercept=intercept)  # fmt: skip
-        return LiblinearCompiled(self, qp, data, statement, rows)
+        return LiblinearCompiled(self, qp, data, statement=statement, rows=rows)
 
 
 class LiblinearCompiled(Compiled):
     """X, y, sample_weight of `fit`, and `fit_intercept`."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement, rows: LinearRows) -> None:
-        super().__init__(backend, qp, data)
-        self._statement, self._rows = statement, rows
+    rows: LinearRows
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        data, rows, statement, most = self.data, self._rows, self._statement, limits.max_iter or PASSES
+        data, rows, statement, most = self.data, self.rows, self.statement, limits.max_iter or PASSES
         eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol)
         eps *= TUBE_SHARE if rows.losses.flat and not rows.losses.one_sided else 1.0
         clock = Clock(limits.time_limit)

@@ -40,10 +40,6 @@ class InteriorPointBackend(Backend):
         polls=True,
     )  # fmt: skip
 
-    def options(self) -> frozenset[str]:
-        """None of its own."""
-        return frozenset()
-
     def estimate(self, size: Size, form: Form) -> Cost:
         """An iteration factors: n × n, or d × d with more rows than features."""
         found, d = PRICES.cost(size, form), size.features
