@@ -23,17 +23,7 @@ from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.solvers.linear.coordinate import (
-    NUMBER_BYTES,
-    NUMBER_SECONDS,
-    ROW_SECONDS,
-    countable,
-    descend,
-    numbers_of,
-    penalties,
-    targets,
-    task_of,
-)
+from qpsvm.solvers.linear import coordinate
 
 #: Whose duals it takes: hinges and their squares at level 1, and both losses outside of a tube.
 OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
@@ -66,25 +56,26 @@ class LiblinearBackend(Backend):
     def estimate(self, size: Size, form: Form) -> Cost:
         """Passes over the rows; its loop runs in slices, so that it can be stopped from the beginning."""
         del form
-        seconds = NUMBER_SECONDS * (size.entries + 2 * size.rows) + ROW_SECONDS * size.rows
-        return Cost(0.0, CALL + USUAL_PASSES * seconds, NUMBER_BYTES * (size.entries + 3 * size.rows))
+        seconds = coordinate.NUMBER_SECONDS * (size.entries + 2 * size.rows) + coordinate.ROW_SECONDS * size.rows
+        return Cost(0.0, CALL + USUAL_PASSES * seconds, coordinate.NUMBER_BYTES * (size.entries + 3 * size.rows))
 
     def compile(self, qp: QP) -> LiblinearCompiled:
         """X, the target, sample weights that carry C, and whether there is an intercept."""
         statement = self.stated(qp)
         rows = linear_rows(statement.svm)
         X, intercept = rows.source.matrix(), rows.intercept == "penalised"
-        if not countable(X):
+        if not coordinate.countable(X):
             raise UnsupportedError(
-                f"liblinear counts with 32 bits, and cannot take {numbers_of(X)} numbers; use augmented_lagrangian"
+                f"liblinear counts with 32 bits, and cannot take {coordinate.numbers_of(X)} numbers; "
+                "use augmented_lagrangian"
             )
-        if task_of(rows.losses, rows.sign, intercept) is None:
+        if coordinate.task_of(rows.losses, rows.sign, intercept) is None:
             raise UnsupportedError(
                 "liblinear takes tubes of one width that cost the same on both sides, and two classes where there is "
                 "an intercept; use augmented_lagrangian"
             )
-        data = SolverData(X=X, y=targets(rows.losses, rows.sign), sample_weight=penalties(rows.losses, len(rows.sign)),
-                          fit_intercept=intercept)  # fmt: skip
+        y, weight = coordinate.targets(rows.losses, rows.sign), coordinate.penalties(rows.losses, len(rows.sign))
+        data = SolverData(X=X, y=y, sample_weight=weight, fit_intercept=intercept)
         return LiblinearCompiled(self, qp, data, statement=statement, rows=rows)
 
 
@@ -98,7 +89,7 @@ class LiblinearCompiled(Compiled):
         eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol)
         eps *= TUBE_SHARE if rows.losses.flat and not rows.losses.one_sided else 1.0
         clock = Clock(limits.time_limit)
-        found = descend(
+        found = coordinate.descend(
             data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)), most=most,
             clock=clock, verbose=limits.verbose,
         )  # fmt: skip
