@@ -73,8 +73,7 @@ def shares_of(weights: FloatArray, comm: Communicator = SERIAL) -> FloatArray:
         return weights / whole if value is None else repeated(value / whole, len(weights))
     if common_value(weights) is not None:
         return repeated(1.0 / len(weights), len(weights))
-    shares: FloatArray = weights / float(weights.sum())
-    return shares
+    return weights / float(weights.sum())
 
 
 def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:

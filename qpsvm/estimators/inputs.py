@@ -130,8 +130,7 @@ def _computed_with(X: Any) -> Matrix:
             "The dual coefficients or intercepts are not finite. "
             f"X has a value of {float(np.abs(values).max()):g}, whose square overflows: rescale the features"
         )
-    matrix: Matrix = X
-    return matrix
+    return X
 
 
 def dense_if_small(X: Any, linear: bool = False) -> Any:

@@ -96,8 +96,7 @@ class KernelMachine(Estimator):
         if not hasattr(self, "_scores"):
             check_is_fitted(self)
         if self._given is not None:
-            matrix: Matrix = inputs.kernel_matrix(self.kernel, X, self._given)
-            return matrix
+            return inputs.kernel_matrix(self.kernel, X, self._given)
         if sp.issparse(X) and not self._sparse:
             raise DataError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
         matrix = inputs.dense_if_small(inputs.samples(self, X))

@@ -160,8 +160,7 @@ class KernelClassifier(SeveralMachines, KernelMachine):
             raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
         values, k = self._values(X), len(self.classes_)
         if self._turned and not self.break_ties:
-            labels: NDArray[Any] = self.classes_[voting.winners(values, k)]
-            return labels
+            return self.classes_[voting.winners(values, k)]
         return labels_at(voting.scores(values, k) if self._turned else values, self.classes_)
 
 

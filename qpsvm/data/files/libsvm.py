@@ -94,8 +94,7 @@ def check_tokens(content: bytes, *values: NDArray[Any]) -> None:
 
 def _rows_of(entries: IntArray, raw: Matrix) -> IntArray:
     """The rows of a CSR matrix in which its stored entries are, by the entries' places (k,): (k,)."""
-    rows: IntArray = np.searchsorted(raw.indptr, entries, side="right") - 1
-    return rows
+    return np.searchsorted(raw.indptr, entries, side="right") - 1
 
 
 def _libsvm_line(content: bytes, row: int) -> int:

@@ -151,8 +151,7 @@ OF_KERNELS = {"gamma": "scale", "degree": 3.0, "coef0": 0.0}
 def target_of(options: argparse.Namespace) -> Target:
     """How the target of a file is read for the machine: an order is read as numbers."""
     learnt: Any = VARIANTS[options.variant].learns
-    target: Target = "numbers" if learnt == "ranks" else learnt
-    return target
+    return "numbers" if learnt == "ranks" else learnt
 
 
 def takers(option: str) -> tuple[str, ...]:

@@ -62,8 +62,7 @@ def furthest(points: FloatArray, caps: FloatArray, directions: FloatArray) -> Fl
     weights = filled.copy()
     weights[1:] -= filled[:-1]
     reached = [(weights * points[order, j]).sum(axis=0) / filled[-1] for j in range(2)]
-    vertices: FloatArray = np.column_stack(reached).reshape(directions.shape)
-    return vertices
+    return np.column_stack(reached).reshape(directions.shape)
 
 
 def reduced_hull(points: FloatArray, caps: FloatArray, noticed: float = NOTICED) -> FloatArray:

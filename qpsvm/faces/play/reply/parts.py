@@ -176,8 +176,7 @@ def table(result: SVMResult, machine: Machine) -> dict[str, Any]:
 
 def _by_sample(values: FloatArray, result: SVMResult) -> FloatArray:
     """Values of all α, (m,), summed over those of each sample: (n,)."""
-    sums: FloatArray = values.reshape(-1, len(result.kind)).sum(axis=0) if len(values) else values
-    return sums
+    return values.reshape(-1, len(result.kind)).sum(axis=0) if len(values) else values
 
 
 def _one_sided(result: SVMResult) -> dict[str, Any]:
@@ -212,8 +211,7 @@ def _shares(result: SVMResult) -> FloatArray:
     """α/C; where nothing bounds α, α/max α: (m,)."""
     largest = float(result.alpha.max(initial=0.0)) or 1.0
     sizes = np.where(np.isfinite(result.upper) & (result.upper > 0.0), result.upper, largest)
-    shares: FloatArray = result.alpha / sizes
-    return shares
+    return result.alpha / sizes
 
 
 #: Half of what is shown where the points have no range.
@@ -294,8 +292,7 @@ def why_no_hulls(state: State, problem: Problem) -> str:
 
 def _projected(state: State) -> FloatArray:
     """The points on the plane, (n, 2)."""
-    projected: FloatArray = state.points[:, list(state.axes)]
-    return projected
+    return state.points[:, list(state.axes)]
 
 
 def _seen(axes: tuple[int, ...], X: FloatArray) -> View:
