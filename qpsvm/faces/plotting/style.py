@@ -52,7 +52,7 @@ def set_title(ax: Axes, *lines: str) -> None:
 
 def set_labels(ax: Axes, across: str, up: str) -> None:
     """Name both axes, broken where the figure ends."""
-    fit(ax.set_ylabel(up), room_up(ax))
+    fit(ax.set_ylabel(up), _share_of_figure(ax)[1])
     fit(ax.set_xlabel(across), room_across(ax))
 
 
@@ -75,8 +75,9 @@ def legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
     if not handles:
         return
-    figure = ax.figure
-    drop = ScaledTranslation(0.0, -depth_of_labels(ax), figure.dpi_scale_trans)
+    box, figure = ax.xaxis.get_tightbbox(), ax.figure  # ticks, numbers and label of the horizontal axis
+    depth = 0.0 if box is None else max(0.0, float(ax.bbox.y0 - box.y0) / float(figure.dpi))
+    drop = ScaledTranslation(0.0, -depth, figure.dpi_scale_trans)
     for count in range(columns, 0, -1):
         legend = ax.legend(
             handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=ax.transAxes + drop,
@@ -86,17 +87,23 @@ def legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -
             return
 
 
+def crosses(ax: Axes, at: FloatArray, label: str) -> list[Any]:
+    """Crosses on the horizontal axis, at values (k,)."""
+    look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "clip_on": False}
+    return list(ax.plot(at, np.zeros(len(at)), "x", label=label, **look)) if len(at) else []
+
+
+def ring(ax: Axes, x: float, y: float, size: float, label: str) -> list[Any]:
+    """A ring around the best point."""
+    look: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": VERMILION, "markeredgewidth": size / 6}
+    return list(ax.plot(x, y, "o", markersize=size, linestyle="", label=label, **look))
+
+
 def finished(ax: Axes, legend: bool, handles: list[Any] | None = None) -> Axes:
     """The axes of a picture, with their legend where one is wanted."""
     if legend:
         legend_below(ax, handles)
     return ax
-
-
-def depth_of_labels(ax: Axes) -> float:
-    """How far ticks, numbers and label of the horizontal axis reach below the axes: in inches."""
-    box = ax.xaxis.get_tightbbox()
-    return 0.0 if box is None else max(0.0, float(ax.bbox.y0 - box.y0) / float(ax.figure.dpi))
 
 
 def room_across(ax: Axes) -> float:
@@ -106,11 +113,6 @@ def room_across(ax: Axes) -> float:
     if ax.get_subplotspec() is None or beside is None:
         return columns
     return columns - max(0.0, float(ax.bbox.x0 - beside.x0))
-
-
-def room_up(ax: Axes) -> float:
-    """How long a text beside the axes may be: as their rows of the figure, in pixels."""
-    return _share_of_figure(ax)[1]
 
 
 def _share_of_figure(ax: Axes) -> tuple[float, float]:

@@ -85,7 +85,11 @@ def tube(
     hours | target t
     """
     check_pair(problem, result)
-    _check_regression(problem)
+    if problem.shown_target is None:
+        raise UnsupportedError(
+            f"a tube is of a regression, and {type(problem).__name__} has no numbers as target; "
+            "boundary(problem, result) draws two classes"
+        )
     view = _line(problem, feature, names)
     ax = new_axes(ax)
     epsilon = half_width(problem, result)
@@ -184,14 +188,6 @@ def quantiles(
     titles = {machine.title.split(", τ")[0] + f", kernel {machine.kernel}" for machine in machines}
     set_title(ax, *sorted(titles), view.note)
     return finished(ax, legend, [line for _, line in curves])
-
-
-def _check_regression(problem: Problem) -> None:
-    if problem.shown_target is None:
-        raise UnsupportedError(
-            f"a tube is of a regression, and {type(problem).__name__} has no numbers as target; "
-            "boundary(problem, result) draws two classes"
-        )
 
 
 def _checked_fan(problems: Sequence[Problem], results: Sequence[SVMResult]) -> list[QuantileSVR]:
