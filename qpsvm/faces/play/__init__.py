@@ -11,7 +11,7 @@ optimal [0.5, 0.5] -1.0
 an answer, and `explanations` its sentences. `server` carries messages over a WebSocket, `widget` in a notebook.
 """
 
-from qpsvm.faces.play.reply.reply import reply
+from qpsvm.faces.play.answers import reply
 from qpsvm.faces.play.start import Start
 
 __all__ = ["Start", "reply"]

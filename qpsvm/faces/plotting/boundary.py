@@ -17,9 +17,12 @@ from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
     CLASSES,
+    CURVE_POINTS,
     GREY,
     SIDES,
     Axes,
+    View,
+    check_resolution,
     draw_kinds,
     draw_rings,
     draw_samples,
@@ -33,8 +36,8 @@ from qpsvm.faces.plotting.style import (
     set_labels,
     shade_sides,
     side_proxies,
+    view_of,
 )
-from qpsvm.faces.plotting.view import CURVE_POINTS, View, check_resolution, view_of
 from qpsvm.machines import SVDD, OneClass, Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult

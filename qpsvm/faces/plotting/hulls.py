@@ -35,14 +35,15 @@ from qpsvm.faces.plotting.style import (
     SAMPLE,
     SHAPES,
     Axes,
+    View,
     finished,
     marker_proxy,
     new_axes,
     picture,
     plain,
     set_title,
+    view_of,
 )
-from qpsvm.faces.plotting.view import View, view_of
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult

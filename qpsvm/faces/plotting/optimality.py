@@ -30,6 +30,7 @@ from qpsvm.faces.plotting.style import (
     GREEN,
     GREY,
     PURPLE,
+    ROOM,
     SKY,
     Axes,
     draw_samples,
@@ -41,7 +42,6 @@ from qpsvm.faces.plotting.style import (
     say_what,
     set_labels,
 )
-from qpsvm.faces.plotting.view import ROOM
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult

@@ -25,6 +25,7 @@ from qpsvm.faces.plotting.style import (
     SKY,
     Axes,
     crosses,
+    feature_names,
     finished,
     new_axes,
     picture,
@@ -32,7 +33,6 @@ from qpsvm.faces.plotting.style import (
     set_labels,
     set_title,
 )
-from qpsvm.faces.plotting.view import feature_names
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.many.grid.cross_validation import CrossValidation

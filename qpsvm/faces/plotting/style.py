@@ -3,6 +3,8 @@
 Colours are those of Okabe & Ito, *Color Universal Design* (2008), which people with any colour vision tell apart.
 
 Texts that fit: titles and labels are broken where they are too long, and a legend stands below what it explains.
+
+The one or two features that a picture shows, and where the others are held.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -17,11 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_flag
-from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.errors import MissingExtraError, ParameterTypeError, install
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import (
+    DataError,
+    MissingExtraError,
+    ParameterError,
+    ParameterTypeError,
+    UnsupportedError,
+    install,
+)
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.machines import Problem
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
+from qpsvm.space.kernels.functions import Precomputed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -285,3 +298,142 @@ def draw_rings(ax: Axes, points: FloatArray, label: str) -> Any:
     return ax.scatter(
         points[:, 0], points[:, 1], s=RING, facecolors="none", edgecolors=BLACK, linewidths=0.9, zorder=7, label=label
     )
+
+
+#: Units are equal in both directions unless one side of the picture would then be more than so many times the other.
+SLIVER = 4.0
+#: Points of a curve over one feature.
+CURVE_POINTS = 400
+#: Said above a picture whose units differ.
+DISTORTED = "units differ: right angles do not look right"
+#: Inches: width of a picture and of its plane, and what title, labels and legend take above and below it.
+WIDTH, PLANE, AROUND = 6.4, 5.4, 1.9
+#: Inches: the least and greatest height of the plane.
+HEIGHTS = (2.0, 4.6)
+#: Free space around the samples, as a share of their range.
+ROOM = 0.12
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A line or plane through the space of the samples.
+
+    columns: The features shown, one or two.
+    base (d,): The medians of all features, at which those not shown are held.
+    points (m, len(columns)): The m samples that take part, projected.
+    names: Of the features shown.
+    note: What is held, for the title.
+    """
+
+    columns: tuple[int, ...]
+    base: FloatArray
+    points: FloatArray
+    names: list[str]
+    note: str
+
+    def ticks(self, axis: int, count: int) -> FloatArray:
+        """Evenly spaced values of a feature, over the range of the samples and some room around it: (count,)."""
+        low, high = float(self.points[:, axis].min()), float(self.points[:, axis].max())
+        room = ROOM * (high - low) or ROOM * abs(high) or 1.0
+        return np.linspace(low - room, high + room, count)
+
+    @property
+    def is_plane(self) -> bool:
+        """Whether two features are shown."""
+        return len(self.columns) == 2
+
+    @property
+    def shape(self) -> float:
+        """Height over width of the plane in the features' own units."""
+        (left, right), (low, high) = self.ticks(0, 2), self.ticks(1, 2)
+        return float((high - low) / (right - left))
+
+    @property
+    def equal(self) -> bool:
+        """Whether one unit is to be as long across as up, so that w is perpendicular to the boundary on the paper."""
+        return 1 / SLIVER <= self.shape <= SLIVER
+
+    @property
+    def size(self) -> tuple[float, float] | None:
+        """A figure into which the plane fits, in inches; None over one feature."""
+        if not self.is_plane:
+            return None
+        least, most = HEIGHTS
+        return WIDTH, (min(max(PLANE * self.shape, least), most) if self.equal else 0.6 * PLANE) + AROUND
+
+    def frame(self, ax: Axes) -> str:
+        """Set limits, units and names of both axes. What a reader must know of the units, or "", comes back."""
+        ax.set_xlim(*self.ticks(0, 2))
+        ax.set_ylim(*self.ticks(1, 2))
+        ax.set_aspect("equal" if self.equal else "auto")
+        set_labels(ax, *self.names)
+        return "" if self.equal else DISTORTED
+
+    def values(self, result: SVMResult, at: FloatArray) -> FloatArray:
+        """f at k points of the view, `at` (k, len(columns)): (k,)."""
+        step = max(1, BLOCK_NUMBERS // len(self.base))
+        return np.concatenate([self._values(result, at[i : i + step]) for i in range(0, len(at), step)])
+
+    def _values(self, result: SVMResult, at: FloatArray) -> FloatArray:
+        X = np.tile(self.base, (len(at), 1))
+        X[:, list(self.columns)] = at
+        with np.errstate(all="ignore"):  # what overflows is not drawn
+            return result.decision_function(X)
+
+
+def check_resolution(resolution: int) -> None:
+    """That a grid has at least two points in each direction. Raises ParameterError, ParameterTypeError."""
+    if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)):
+        raise ParameterTypeError(f"resolution must be an integer, got {shown(resolution)}")
+    if resolution < 2:
+        raise ParameterError(f"resolution must be at least 2 points in each direction, got {resolution}")
+
+
+def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[str] | None) -> View:
+    """The view that `features` asks for. Raises UnsupportedError, ParameterError, ParameterTypeError, DataError."""
+    if isinstance(problem.kernel, Precomputed):
+        raise UnsupportedError(
+            "a precomputed kernel has no features to draw; multipliers(problem, result) and "
+            "complementarity(problem, result) need none"
+        )
+    return view_over(problem, _columns(int(problem.X.shape[1]), features), names)
+
+
+def view_over(problem: Problem, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
+    """The view of one or two features that exist. Raises ParameterTypeError, DataError."""
+    d = int(problem.X.shape[1])
+    texts = feature_names(names, d)
+    dense = as_dense(problem.X[problem.rows])
+    held = d - len(columns)
+    labels = [texts[j] if texts is not None else f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in columns]
+    note = f"{held} other feature{'s' if held > 1 else ''} held at the median" if held else ""
+    return View(columns, np.median(dense, axis=0), dense[:, list(columns)], labels, note)
+
+
+def feature_names(names: Sequence[str] | None, d: int) -> list[str] | None:
+    """The names of d features as labels, or None where none are given. Raises ParameterTypeError, DataError."""
+    if names is None:
+        return None
+    if isinstance(names, (str, bytes)) or not (hasattr(names, "__len__") and hasattr(names, "__getitem__")):
+        raise ParameterTypeError(f"names must be a sequence with one text for each feature, got {shown(names)}")
+    if np.ndim(names) != 1 or len(names) != d:
+        count = len(names) if np.ndim(names) == 1 else f"shape {np.shape(names)}"
+        raise DataError(f"names must have one entry for each of the {d} features, got {count}")
+    return [plain(name) for name in names]
+
+
+def _columns(d: int, features: Sequence[int] | None) -> tuple[int, ...]:
+    if features is None:
+        if d > 2:
+            raise ParameterError(
+                f"the samples have {d} features and a picture shows two: pass features=(i, j) with 0 <= i, j < {d}; "
+                "the others are held at their medians"
+            )
+        return tuple(range(d))
+    chosen = np.atleast_1d(np.asarray(features))
+    wanted = min(d, 2)
+    whole = chosen.dtype.kind in "iu" and chosen.shape == (wanted,) and len(set(chosen.tolist())) == wanted
+    if not whole or chosen.min() < 0 or chosen.max() >= d:
+        what = "(0,)" if d == 1 else f"two different integers from 0 to {d - 1}"
+        raise ParameterError(f"features must be {what}, got {shown(features)}")
+    return tuple(int(j) for j in chosen)

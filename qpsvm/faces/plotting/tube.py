@@ -13,12 +13,14 @@ from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, Uns
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
+    CURVE_POINTS,
     CURVES,
     EDGE,
     GREY,
     SAMPLE,
     SHADES,
     Axes,
+    View,
     draw_kinds,
     finished,
     new_axes,
@@ -26,8 +28,9 @@ from qpsvm.faces.plotting.style import (
     say_what,
     set_labels,
     set_title,
+    view_of,
+    view_over,
 )
-from qpsvm.faces.plotting.view import CURVE_POINTS, View, view_of, view_over
 from qpsvm.machines import Problem, QuantileSVR
 from qpsvm.machines.problem.pairing import check_pair
 from qpsvm.result.svm_result import SVMResult

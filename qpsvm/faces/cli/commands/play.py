@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.data import Sample, read
 from qpsvm.faces.cli.options import problem_of, settle
-from qpsvm.faces.play.machines import MACHINES
+from qpsvm.faces.play.catalogue import MACHINES
 from qpsvm.faces.play.request import MOST_NUMBERS, MOST_POINTS
 from qpsvm.faces.play.server import serve
 from qpsvm.faces.play.start import TARGET, Start, default_start, start_of

@@ -22,7 +22,7 @@ from qpsvm.base.arrays.words import shown
 from qpsvm.machines import JointProblem, Problem
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.replaced import restricted
-from qpsvm.many.comparison.table import Comparison, ComparisonRow
+from qpsvm.many.comparison_table import Comparison, ComparisonRow
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult

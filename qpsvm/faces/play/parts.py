@@ -31,14 +31,13 @@ from qpsvm.base.errors import MissingExtraError, NotSeparableError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.derivation import Step, derive
 from qpsvm.derivation.page import mathml
-from qpsvm.faces.play.catalogue import KERNELS, solvers
-from qpsvm.faces.play.machines import MACHINES, Machine, toy
-from qpsvm.faces.play.reply.checks import number, numbers
-from qpsvm.faces.play.reply.explanations import verdicts
+from qpsvm.faces.play.catalogue import KERNELS, MACHINES, Machine, solvers, toy
+from qpsvm.faces.play.checks import number, numbers
+from qpsvm.faces.play.explanations import verdicts
 from qpsvm.faces.play.request import Request, State
 from qpsvm.faces.plotting.hulls import reduced_hull, shares_of
+from qpsvm.faces.plotting.style import CURVE_POINTS, ROOM, View
 from qpsvm.faces.plotting.tube import half_width
-from qpsvm.faces.plotting.view import CURVE_POINTS, ROOM, View
 from qpsvm.machines import Problem
 from qpsvm.program.losses import gap_term
 from qpsvm.program.solution import Status

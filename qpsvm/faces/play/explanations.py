@@ -11,7 +11,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.communicator import EPS
-from qpsvm.faces.play.machines import Machine
+from qpsvm.faces.play.catalogue import Machine
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
 
