@@ -10,7 +10,7 @@ kind:
 | upper bounds | bounded, unbounded, partly bounded                       | U finite everywhere, nowhere, in part  |
 | curvature    | flat, curved, partly curved                              | δ = 0, δ > 0, or δ = 0 in some rows    |
 | equalities   | no rows, balance, sum, balance and total, one row, other | none; sᵀα = 0, e; and 1ᵀα = ν; others |
-| intercept    | unpenalised, penalised                                   | whether the multiplier of E has a price |
+| intercept    | unpenalised, penalised                                   | whether the multiplier of E is penalised |
 | samples      | one α a sample, mirrored α, several α a sample           | rows of the dual, and samples          |
 
 What a backend takes is a set of traits: `ANYTHING` without those that stand in its way. It takes a machine that has no
@@ -57,7 +57,7 @@ IN_WORDS = {
     "balance and total": "a second equality row, as in a nu-SVM",
     "one row": "an equality row other than yᵀα = 0",
     "other rows": "equality rows of its own",
-    "unpenalised": "an intercept without a price",
+    "unpenalised": "an intercept that is not penalised",
     "penalised": "a penalised intercept",
     "one α a sample": "one α a sample",
     "mirrored α": "two α a sample, one for each side, as in a regression",

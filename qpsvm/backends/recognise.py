@@ -1,4 +1,4 @@
-"""Which support vector machine a QP is the dual of: for solvers that take samples and a price, and not matrices.
+"""Which support vector machine a QP is the dual of: for solvers that take samples and a penalty, and not matrices.
 
 A QP that a problem makes says so itself (`QP.statement`). Of one that was written by hand, the numbers are looked at:
 with P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution

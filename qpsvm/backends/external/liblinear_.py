@@ -32,7 +32,7 @@ ONE_SIDED, TWO_SIDED = OWN - {"level 0", "other levels", "mirrored α"}, OWN - {
 LINEAR, SQUARED = {"unbounded", "curved"}, {"bounded", "flat"}
 #: scikit-learn's own tolerance, for the largest violation.
 DEFAULT_EPS = 1e-4
-#: Of a tube with a linear price, the tolerance is for the sum of all violations, as a share of the first one.
+#: Of a tube with a linear penalty, the tolerance is for the sum of all violations, as a share of the first one.
 TUBE_SHARE = 0.01
 #: Passes where no limit is given: on tables whose features are scaled alike it ends within a thousand.
 PASSES = 10_000

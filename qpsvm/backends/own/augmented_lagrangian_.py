@@ -22,7 +22,7 @@ from qpsvm.solvers.linear.descent import most_reach
 from qpsvm.solvers.linear.settings import SETTINGS
 
 #: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
-#: α, the loss bends; a row that nothing may fall short of is no loss.
+#: α, the loss bends; a row that may not be violated is no loss.
 LOSSES = ANYTHING - {"kernel", "balance and total", "one row", "other rows"}
 BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
 #: A pass over the samples before the first step, and no copy of them.
@@ -62,7 +62,7 @@ class AugmentedLagrangianBackend(Backend):
         """Rows, signs, losses and the intercept of the machine that the QP is the dual of: X is not copied."""
         statement = self.stated(qp)
         rows = linear_rows(statement.svm)
-        data = SolverData(X=rows.source, y=rows.sign, C=rows.price, intercept=rows.intercept)
+        data = SolverData(X=rows.source, y=rows.sign, C=rows.penalty, intercept=rows.intercept)
         return AugmentedLagrangianCompiled(self, qp, data, statement=statement, rows=rows)
 
 

@@ -84,7 +84,7 @@ class BoxCompiled(Compiled):
 
 
 class RowsCompiled(Compiled):
-    """The rows with their slacks' prices: `data` is a `SoftRows`."""
+    """The rows with the penalties of their slacks: `data` is a `SoftRows`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         answer = self.data.solve(**_settings(limits, options))

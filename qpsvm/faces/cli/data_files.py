@@ -37,7 +37,7 @@ from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, w
 from qpsvm.data.sources.spool import Decoded, folder_of, spooled
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import LibsvmRows, sheet_of
-from qpsvm.faces.cli.options import target_of
+from qpsvm.faces.cli.options import refuse_given, target_of
 from qpsvm.faces.cli.terminal import Ticker
 
 #: Share of the memory that is available from which on a text file is read in blocks unasked: as cells and numbers it
@@ -70,6 +70,11 @@ class Stored:
         if self.form == "csv":
             return sheet_of(self.paths[0]).names
         return list(files(self.paths[:1], self.form).schema.names)
+
+    def refuse_drop_missing(self, options: argparse.Namespace) -> None:
+        """Rows that are read in blocks are as they are. Raises ParameterError."""
+        why = f"is of a text file that is read into memory, and {self.name} is read in blocks: leave "
+        refuse_given(options, ["drop_missing"], f"{why}such rows out when you write the file")
 
     def place(self, name: str | None) -> Any:
         """A column as `open_rows` takes it: by name, or of an array by place, unless it is a file of its own."""
@@ -114,11 +119,7 @@ def _is_store(name: str) -> bool:
 
 def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
     """The samples of some files, with the target and weights that options name. Raises ParameterError, QPSVMError."""
-    if options.drop_missing:
-        raise ParameterError(
-            f"--drop-missing is of a text file that is read into memory, and {found.name} is read in blocks: leave "
-            "such rows out when you write the file"
-        )
+    found.refuse_drop_missing(options)
     source, encoding = _libsvm(found, options) if found.form == "libsvm" else _columns(found, options)
     y = _target(source.target, options, found.name)
     held = not getattr(options, "stream", False) and source.entries <= LARGE_MAP
@@ -260,9 +261,7 @@ def _libsvm_like(stored: Stored, encoding: Encoding) -> StoredRows:
 def _columns_like(stored: Stored, encoding: Encoding) -> StoredRows:
     """Rows with the columns that a model knows, and with their target, as long as every row has one."""
     names, columns = stored.names(), [column.name for column in encoding.columns]
-    absent = [name for name in columns if name not in names]
-    if absent:
-        raise DataError(f"{stored.name} has no column {', '.join(map(repr, absent))}, which the model needs")
+    encoding.check_names(names, stored.name)
     text = next((column for column in encoding.columns if column.categories is not None), None)
     if text is not None:
         raise DataError(

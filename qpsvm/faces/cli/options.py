@@ -148,6 +148,13 @@ WORDS = {"loss": ("absolute", "squared"), "intercept": ("free", "penalised", "no
 OF_KERNELS = {"gamma": "scale", "degree": 3.0, "coef0": 0.0}
 
 
+def refuse_given(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse options that would be ignored. Raises ParameterError."""
+    for name in names:
+        if getattr(options, name):
+            raise ParameterError(f"--{name.replace('_', '-')} {why}")
+
+
 def target_of(options: argparse.Namespace) -> Target:
     """How the target of a file is read for the machine: an order is read as numbers."""
     learnt: Any = VARIANTS[options.variant].learns

@@ -104,13 +104,13 @@ def two_class(bound: str, level: str, eta: str) -> tuple[Letter, ...]:
     if not bound:
         return ALPHA, SIGNED, GAP, ("margin_product", f"α (y f − {level})", ZERO)
     return (
-        ALPHA, ("upper", bound, "its bound"), ("eta", f"{eta} = {bound} − α", "price of ξ ≥ 0"), SLACK, SIGNED, GAP,
-        ("margin_product", f"α (y f − {level} + ξ)", ZERO), ("slack_product", f"({bound} − α) ξ", ZERO),
+        ALPHA, ("upper", bound, "its bound"), ("eta", f"{eta} = {bound} − α", "multiplier of ξ ≥ 0"), SLACK, SIGNED,
+        GAP, ("margin_product", f"α (y f − {level} + ξ)", ZERO), ("slack_product", f"({bound} − α) ξ", ZERO),
     )  # fmt: skip
 
 
 def curved(curvature: str = "", bound: str = "") -> tuple[Letter, ...]:
-    """Of two classes whose price of slack is curved: (SQHINGE.16), or (HUBER.16), whose second part is long."""
+    """Of two classes whose penalty of slack is curved: (SQHINGE.16), or (HUBER.16), whose second part is long."""
     bounds = (("upper", bound, "its bound"),) if bound else ()
     slack = "ξ + ζ" if bound else "ξ"
     return (
@@ -139,7 +139,7 @@ def enclosing(bound: str) -> tuple[Letter, ...]:
     """Of what holds samples without labels together."""
     bounds = (("upper", bound, "its bound"),) if bound != "1" else ()
     return (
-        ALPHA, *bounds, ("eta", f"η = {bound} − α", "price of ξ ≥ 0"),
+        ALPHA, *bounds, ("eta", f"η = {bound} − α", "multiplier of ξ ≥ 0"),
         ("xi", "ξ", "outside by"), ("yf", "f", "inside where f > 0"), GAP, ("margin_product", "α (f + ξ)", ZERO),
         ("slack_product", f"({bound} − α) ξ", ZERO),
     )  # fmt: skip
@@ -173,7 +173,7 @@ class Machine:
     tighter: What makes its margin narrower, or "" where nothing does.
     level: What y f is on the margin: 1, or ρ where the machine finds it.
     eta: What the bound less α is, as a multiplier.
-    curved: Whether the price of slack grows with it.
+    curved: Whether the penalty of slack grows faster than it.
     shared: Whether the bounds of α, or ν, depend on how many samples there are: without one, all others may do
         more.
     value, path, against: What complementarity draws, where an optimum lies, in words, and against what.

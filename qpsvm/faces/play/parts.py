@@ -6,7 +6,7 @@ The equations of a machine with their code, and the residual of each at a result
 
 The samples of a result, one by one: α, ξ, η, y f, the share of the gap, and which product is violated.
 
-Complementary slackness is two products for each α, α (y f − ρ + ξ) and (C − α) ξ; where slack has a price that is
+Complementary slackness is two products for each α, α (y f − ρ + ξ) and (C − α) ξ; where the penalty of slack is
 curved, the second is C (ξ − α/(2C))² or Huber's. They are never negative, and their sum is the sample's term g_i of
 the gap, (CERT.1). A regression has two α a sample, and the products are summed over both.
 
@@ -281,7 +281,7 @@ def why_no_hulls(state: State, problem: Problem) -> str:
     if not problem.space.is_linear:
         return f"the hulls lie in the feature space of {problem.kernel}"
     if MACHINES[state.machine].curved:
-        return "where the price of slack is curved, the dual is no distance between hulls alone"
+        return "where the penalty of slack is curved, the dual is no distance between hulls alone"
     if problem.intercept != "free":
         return "without a free intercept, there is no row yᵀα = 0, and the dual is no distance between hulls"
     if state.points.shape[1] != 2:

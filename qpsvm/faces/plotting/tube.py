@@ -225,7 +225,7 @@ def _line(problem: Problem, feature: int | None, names: Sequence[str] | None) ->
 
 
 def half_width(problem: Any, result: SVMResult) -> float:
-    """ε: how far f may be from t at no price, given or found; 0 of a quantile."""
+    """ε: how far f may be from t without a penalty, given or found; 0 of a quantile."""
     return max(float(result.extras.get("epsilon", getattr(problem, "epsilon", 0.0))), 0.0)
 
 

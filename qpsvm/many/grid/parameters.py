@@ -31,7 +31,7 @@ LETTERS = {
 }  # fmt: skip
 #: Those that may be 0.
 FROM_ZERO = ("epsilon",)
-#: How much slack costs grows along the first and falls along the second: a path is walked towards dearer slack.
+#: How much slack costs grows along the first and falls along the second: a path is walked towards larger penalties.
 RISING, FALLING = ("C",), ("lam",)
 
 
@@ -73,7 +73,7 @@ class Grid:
         ]
 
     def _turn(self, point: Mapping[str, Any]) -> tuple[float, ...]:
-        """A key to sort points of one kernel by: what makes slack dear runs fastest and upwards."""
+        """A key to sort points of one kernel by: the penalty of slack runs fastest and upwards."""
         own = [name for name in self.axes if name in self.problem.own]
         own.sort(key=lambda name: name in (*RISING, *FALLING))
         return tuple(-point[name] if name in FALLING else point[name] for name in own)

@@ -28,7 +28,7 @@ from qpsvm.base.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.base.resources.limits import check_memory
+from qpsvm.base.resources.limits import BLOCK_NUMBERS, check_memory
 from qpsvm.data.samples import original_labels
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.replaced import restricted
@@ -166,6 +166,21 @@ def _predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
             return values if classes is None else _labels(classes, values)
 
     return Predictor()
+
+
+def ordered_pairs(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> tuple[int, int]:
+    """How many pairs of a group, one better than the other, f has in this order, and how many there are."""
+    names = np.zeros(len(y)) if groups is None else groups
+    right = pairs = 0
+    for name in np.unique(names):
+        members = np.flatnonzero(names == name)
+        step = max(1, BLOCK_NUMBERS // len(members))
+        for i in range(0, len(members), step):
+            rows = members[i : i + step, None]
+            better = y[rows] > y[members]
+            pairs += int(better.sum())
+            right += int((better & (f[rows] > f[members])).sum())
+    return right, pairs
 
 
 #: The matrices that a fold needs at the same time: that of all samples, its part, and what solvers make of that.

@@ -101,7 +101,7 @@ class Spread:
         self.small: dict[int, Any] = {}
         self.notes = 0
         self.interrupting = False
-        self.joined = False
+        self.complete = False
 
     def result(
         self, program: Callable[..., Any], args: tuple[Any, ...], begun: Mapping[str, Any] | None, note: OnState
@@ -188,14 +188,14 @@ class Spread:
             self.notes = report["notes"]
             note(pickle.loads(report["note"]))
         missing = [address for rank, address in enumerate(self.addresses) if rank not in report["joined"]]
-        if missing and waited > self.settings.reporting and not self.joined and not self._moving(missing):
+        if missing and waited > self.settings.reporting and not self.complete and not self._moving(missing):
             running = ask(self.client, "processing", timeout=self.settings.patience)
             tasks = "; ".join(f"{name}: {', '.join(map(str, running.get(name, ())))}" for name in missing)
             raise ClusterError(
                 f"these workers had no thread free in {self.settings.reporting:g} s, and all members have to run at "
                 f"the same time ({tasks}): wait for the other tasks, or cancel them"
             )
-        self.joined |= not missing
+        self.complete |= not missing
 
     def _moving(self, missing: Sequence[str]) -> bool:
         """Whether partitions are still on their way to one of these workers."""

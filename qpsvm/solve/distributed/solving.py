@@ -175,7 +175,7 @@ def refusal(problem: Problem, backend: str, form: Form | None, request: Request)
     if backend not in ("auto", RESUMABLE) or form not in (None, "dual"):
         return f"{backend} takes all rows in one process"
     if not problem.space.is_linear or problem.constraints:
-        return "the kernel is not linear" if not problem.constraints else "rows of your own are not spread"
+        return "the kernel is not linear" if not problem.constraints else "linear constraints are not spread"
     if request.start is not None:
         return "a start has an entry for each row"
     order = outlined(problem)
