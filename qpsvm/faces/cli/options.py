@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NoReturn, TypeVar
 
+from qpsvm.backends.abilities import listed
 from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
 from qpsvm.data.files import Target
 from qpsvm.machines import Problem, registry
@@ -177,11 +178,9 @@ def settle(options: argparse.Namespace) -> None:
         if getattr(options, option) is None:
             setattr(options, option, OF_KERNELS[option] if option in OF_KERNELS else registry.default(option))
         elif chosen not in takers(option):
-            *others, last = takers(option)
-            words = f"{', '.join(others)} or {last}" if others else last
             raise ParameterError(
-                f"--{option} belongs to the {owner} {words}, and the {owner} here is {chosen}: leave --{option} out, "
-                f"or choose another {owner}"
+                f"--{option} belongs to the {owner} {listed(takers(option))}, and the {owner} here is {chosen}: leave "
+                f"--{option} out, or choose another {owner}"
             )
 
 

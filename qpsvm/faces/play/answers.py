@@ -159,15 +159,8 @@ def _two_sided(result: SVMResult, epsilon: float) -> list[Point]:
 SECONDS, TOL = 4.0, 1e-6
 #: What a fault of this library may be. The page gets a sentence, and the log the rest.
 FAULTS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
 
 log = logging.getLogger(__name__)
 

@@ -38,8 +38,21 @@ from qpsvm.machines.problem.replaced import outlined
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.choice import Request
 from qpsvm.solve.distributed.member import Order, SpreadResult, cut, in_order, solve_share
-from qpsvm.solve.distributed.placing import Placed, check_parts, chosen_client, place
-from qpsvm.solve.distributed.run import LOOK, Lost, Member, OnState, Settings, Spread, ask, wait_a_little, workers_of
+from qpsvm.solve.distributed.run import (
+    LOOK,
+    Lost,
+    Member,
+    OnState,
+    Placed,
+    Settings,
+    Spread,
+    ask,
+    check_parts,
+    chosen_client,
+    place,
+    wait_a_little,
+    workers_of,
+)
 
 
 def left_out(client: Any, lost: Lost, settings: Settings) -> None:
