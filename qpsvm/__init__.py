@@ -99,8 +99,8 @@ if TYPE_CHECKING:
     from qpsvm.machines.squared_hinge import SquaredHinge
     from qpsvm.machines.svdd import SVDD
     from qpsvm.machines.weston_watkins import WestonWatkins
-    from qpsvm.many.comparison.compare import compare
-    from qpsvm.many.comparison.table import Comparison, ComparisonRow
+    from qpsvm.many.comparison import compare
+    from qpsvm.many.comparison_table import Comparison, ComparisonRow
     from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
     from qpsvm.many.grid.path import Path, path, solve_path
     from qpsvm.program.dualise import dualise
@@ -116,8 +116,8 @@ else:
             "qpsvm.estimators": (),
             "qpsvm.faces.plotting": (),
             "qpsvm.backends": ("register_backend", "unregister_backend"),
-            "qpsvm.many.comparison.compare": ("compare",),
-            "qpsvm.many.comparison.table": ("Comparison", "ComparisonRow"),
+            "qpsvm.many.comparison": ("compare",),
+            "qpsvm.many.comparison_table": ("Comparison", "ComparisonRow"),
             "qpsvm.derivation.derived": ("Derivation",),
             "qpsvm.derivation.derive": ("derive",),
             "qpsvm.estimators.patch.patching": ("patch_sklearn", "unpatch_sklearn"),

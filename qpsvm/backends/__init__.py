@@ -26,15 +26,8 @@ from typing import Any
 
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, boundary
+from qpsvm.base import errors
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import (
-    ParameterError,
-    ParameterTypeError,
-    QPSVMError,
-    UnknownOptionError,
-    UnsupportedError,
-    nearest,
-)
 
 #: One line a solver: name → module and class.
 REGISTRY: dict[str, tuple[str, str]] = {
@@ -97,7 +90,7 @@ def get(name: str) -> Backend:
     qpsvm.UnknownOptionError: unknown backend 'cvxopr'; did you mean 'cvxopt'? known: ...
     """
     if isinstance(name, str) and name == "auto":
-        raise UnknownOptionError(
+        raise errors.UnknownOptionError(
             f"'auto' chooses a backend for a problem, in solve(problem); here one has to be named: {', '.join(names())}"
         )
     if isinstance(name, str) and name in REGISTRY:
@@ -106,7 +99,7 @@ def get(name: str) -> Backend:
         return OUTSIDE[name]
     if isinstance(name, str) and name in offered():
         return _loaded(name)
-    raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(name, [*names(), 'auto'])}")
+    raise errors.UnknownOptionError(f"unknown backend {shown(name)}; {errors.nearest(name, [*names(), 'auto'])}")
 
 
 @cache
@@ -167,9 +160,9 @@ def _loaded(name: str) -> Backend:
         if name not in OUTSIDE:
             try:
                 _keep(_admitted(_checked(name), point.load(), False))
-            except (ImportError, AttributeError, QPSVMError) as error:
+            except (ImportError, AttributeError, errors.QPSVMError) as error:
                 package = point.dist.name if point.dist else point.value
-                raise UnsupportedError(
+                raise errors.UnsupportedError(
                     f"the package {package} offers a backend {name!r} that cannot be used: {error}"
                 ) from error
         return OUTSIDE[name]
@@ -183,19 +176,16 @@ def _keep(backend: Backend) -> None:
 def _checked(name: Any) -> str:
     """The name of a backend. Raises ParameterTypeError, ParameterError."""
     if not isinstance(name, str):
-        raise ParameterTypeError(f"the name of a backend must be text, got {shown(name)}")
+        raise errors.ParameterTypeError(f"the name of a backend must be text, got {shown(name)}")
     if not NAME.fullmatch(name):
-        raise ParameterError(
+        raise errors.ParameterError(
             f"{shown(name)} is no name for a backend: a letter, then letters, digits, '_', '-' or '.', without blanks"
         )
     return name
 
 
 def _admitted(name: str, solver: Any, sparse: bool) -> Backend:
-    """The backend of a function, of a subclass of `Backend`, or of one that is made already.
-
-    Raises ParameterTypeError, SolverError.
-    """
+    """The backend of a function, of a subclass of `Backend`, or of one that is made already."""
     from qpsvm.backends.external.function_ import FunctionBackend
 
     backend: Backend = solver
@@ -203,15 +193,15 @@ def _admitted(name: str, solver: Any, sparse: bool) -> Backend:
         with boundary(solver.__name__, "while it was made"):
             backend = solver(_there)
     elif isinstance(solver, type) or not (callable(solver) or isinstance(solver, Backend)):
-        raise ParameterTypeError(
+        raise errors.ParameterTypeError(
             f"a solver is a function of (P, q, G, h, A, b, lb, ub) or a qpsvm.backends.Backend, got {shown(solver)}"
         )
     elif not isinstance(solver, Backend):
         backend = FunctionBackend(solver, sparse, _there)
     elif solver.outside or type(solver).__module__.startswith("qpsvm."):
-        raise ParameterTypeError(f"{solver!r} is registered already; its name is {solver.name!r}")
+        raise errors.ParameterTypeError(f"{solver!r} is registered already; its name is {solver.name!r}")
     if sparse and not isinstance(backend, FunctionBackend):
-        raise ParameterTypeError("sparse=True is for functions: a Backend makes its own matrices in compile")
+        raise errors.ParameterTypeError("sparse=True is for functions: a Backend makes its own matrices in compile")
     backend.name, backend.outside, backend._peers = name, True, _there
     return backend
 
@@ -318,7 +308,7 @@ def register_backend(
     """
     with LOCK:
         if _checked(name) in (taken := ("auto", *names())):
-            raise ParameterError(f"the name {name!r} is taken; the backends are {', '.join(taken)}")
+            raise errors.ParameterError(f"the name {name!r} is taken; the backends are {', '.join(taken)}")
         backend = _admitted(name, solver, sparse)
         _keep(backend)
         if auto:
@@ -363,9 +353,9 @@ def _remove(name: str, only: Backend | None = None) -> None:
         if only is not None and OUTSIDE.get(name) is not only:
             return
         if name not in OUTSIDE:
-            known = nearest(name, OUTSIDE) if OUTSIDE else "none is"
+            known = errors.nearest(name, OUTSIDE) if OUTSIDE else "none is"
             ours = "; those of this library stay" if name in names() else ""
-            raise UnknownOptionError(f"no backend is registered as {shown(name)}{ours}; {known}")
+            raise errors.UnknownOptionError(f"no backend is registered as {shown(name)}{ours}; {known}")
         OUTSIDE = {each: backend for each, backend in OUTSIDE.items() if each != name}
         FOR_AUTO.discard(name)
 

@@ -10,7 +10,7 @@ kind:
 | upper bounds | bounded, unbounded, partly bounded                       | U finite everywhere, nowhere, in part  |
 | curvature    | flat, curved, partly curved                              | δ = 0, δ > 0, or δ = 0 in some rows    |
 | equalities   | no rows, balance, sum, balance and total, one row, other | none; sᵀα = 0, e; and 1ᵀα = ν; others |
-| intercept    | unpenalised, penalised                                   | whether the multiplier of E has a price |
+| intercept    | unpenalised, penalised                                   | whether the multiplier of E is penalised |
 | samples      | one α a sample, mirrored α, several α a sample           | rows of the dual, and samples          |
 
 What a backend takes is a set of traits: `ANYTHING` without those that stand in its way. It takes a machine that has no
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -38,20 +38,8 @@ if TYPE_CHECKING:
 Form = Literal["dual", "primal"]
 #: What a user may ask for that not every solver can do.
 Wish = Literal["max_iter", "time_limit", "start"]
-Trait = Literal[
-    "linear", "kernel",
-    "level 1", "level 0", "other levels",
-    "bounded", "unbounded", "partly bounded",
-    "flat", "curved", "partly curved",
-    "no rows", "balance", "sum", "balance and total", "one row", "other rows",
-    "unpenalised", "penalised",
-    "one α a sample", "mirrored α", "several α a sample",
-]  # fmt: skip
-Traits = frozenset[Trait]
-#: Every trait: what a solver of any QP takes.
-ANYTHING: Traits = frozenset(get_args(Trait))
-#: What is said of a machine that has a trait which a backend cannot have.
-IN_WORDS: dict[Trait, str] = {
+#: Every trait, and what is said of a machine that has it where a backend cannot.
+IN_WORDS = {
     "linear": "a linear kernel",
     "kernel": "a kernel that is not linear",
     "level 1": "a margin level that is given",
@@ -69,12 +57,15 @@ IN_WORDS: dict[Trait, str] = {
     "balance and total": "a second equality row, as in a nu-SVM",
     "one row": "an equality row other than yᵀα = 0",
     "other rows": "equality rows of its own",
-    "unpenalised": "an intercept without a price",
+    "unpenalised": "an intercept that is not penalised",
     "penalised": "a penalised intercept",
     "one α a sample": "one α a sample",
     "mirrored α": "two α a sample, one for each side, as in a regression",
     "several α a sample": "several α a sample, or several samples an α",
 }
+Traits = frozenset[str]
+#: Every trait: what a solver of any QP takes.
+ANYTHING: Traits = frozenset(IN_WORDS)
 
 
 def traits_of(svm: SVMDual, linear: bool) -> Traits:
@@ -100,7 +91,7 @@ def _traits_of(svm: SVMDual, linear: bool) -> Traits:
     )
 
 
-def _curvature(svm: SVMDual) -> Trait:
+def _curvature(svm: SVMDual) -> str:
     """Whether the losses are piecewise linear."""
     if not svm.curved:
         return "flat"
@@ -108,7 +99,7 @@ def _curvature(svm: SVMDual) -> Trait:
     return "curved" if everywhere else "partly curved"
 
 
-def _equalities(svm: SVMDual) -> Trait:
+def _equalities(svm: SVMDual) -> str:
     """The kind of the groups that are equalities."""
     groups = [group for group in svm.groups if not group.ridge]
     if not groups:
@@ -155,6 +146,7 @@ class Abilities:
     tightens: Whether solving again at a smaller `tol` starts from the last point and is worth trying.
     study: Whether it is a textbook method, there to be measured.
     linear_form, kernel_form: The form in which it certifies best.
+    options: The settings of the solver that `solve` passes on, by its own names.
     package: The distribution that it needs; None for what is part of this library.
     """
 
@@ -171,6 +163,7 @@ class Abilities:
     linear_form: Form = "dual"
     kernel_form: Form = "dual"
     package: str | None = None
+    options: frozenset[str] = frozenset()
 
     @property
     def forms(self) -> tuple[Form, ...]:

@@ -13,20 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed, traits_of
-from qpsvm.backends.contract import (
-    Compiled,
-    Limits,
-    built_in_version,
-    importable,
-    installed_version,
-)
+from qpsvm.backends.contract import Compiled, Limits, built_in_version, importable, installed_version
 from qpsvm.backends.recognise import statement_of
-from qpsvm.base.errors import (
-    MissingExtraError,
-    UnknownOptionError,
-    UnsupportedError,
-    nearest,
-)
+from qpsvm.base.errors import MissingExtraError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.qp import QP
@@ -35,7 +24,113 @@ from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import LowRank
 
 
-class Backend(ABC):
+class Contract:
+    """What a backend has without saying so: it answers for what it can do, in words that all backends share."""
+
+    name: str
+    abilities: Abilities
+    loads: ClassVar[Import | None] = None
+    outside: bool = False
+    estimate: Callable[[Size, Form], Cost]
+    options: Callable[[], frozenset[str]]
+
+    def __init__(self, peers: Callable[[], Iterable[Contract]] = tuple) -> None:
+        self._peers = peers
+
+    def __repr__(self) -> str:
+        return f"<backend {self.name}: {self.abilities.in_words()}>"
+
+    def cost(self, size: Size, form: Form) -> Cost:
+        """The estimate, with what is still to be imported."""
+        return with_import(self.estimate(size, form), self.loads)
+
+    def preferred_form(self, linear: bool) -> Form:
+        """The form in which this solver certifies best, for a linear or another kernel: what `solve` takes unasked."""
+        return self.abilities.linear_form if linear else self.abilities.kernel_form
+
+    def version(self) -> str | None:
+        """Version of the installed package, None where it is missing; of this library for a solver of its own."""
+        package = self.abilities.package
+        if package is None:
+            return "?" if self.outside else built_in_version()
+        there = self.loads is None or importable(self.loads.module)
+        return installed_version(package) if there else None
+
+    def reported(self, raw: str) -> Solver:
+        """Who answers, and how it ended in the solver's own words."""
+        return Solver(self.name, self.version() or "?", raw)
+
+    def direct(self, svm: SVMDual) -> bool:  # noqa: ARG002  (others look)
+        """Whether it solves a machine's dual without a QP being written down, by `on_dual`."""
+        return False
+
+    def on_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualAnswer:
+        """The answer for a machine's dual, in the machine's units; a start among the limits is an α."""
+        raise NotImplementedError(f"{self.name} takes a QP")
+
+    def require(self) -> None:
+        """Raise a `MissingExtraError` with the command that installs its package, where that is missing."""
+        if self.version() is None:
+            package = self.abilities.package
+            raise MissingExtraError(
+                f"the backend {self.name!r} needs the package {package!r}, which is not installed; "
+                f"run: pip install {package}"
+            )
+
+    def refuse(self, traits: Traits, rows: int, form: Form) -> str | None:
+        """Why it cannot take that form of a machine, and what can; None where it can. Nothing is built."""
+        can = self.abilities
+        if can.takes(traits, rows, form):
+            return None
+        if form in can.forms:
+            why, instead = f"cannot take {can.lacks(traits, rows, form)} on the {form} form", "use "
+        else:
+            other = can.forms[0]
+            why, instead = f"takes the {other} form only: {can.because}", f"use form={other!r}, or "
+        able = [
+            peer.name for peer in self._peers()
+            if peer.abilities.takes(traits, rows, form) and not peer.abilities.study and peer.version() is not None
+        ]  # fmt: skip
+        return f"{self.name} {why}; {instead}{listed(able or ['fewer rows'])}"
+
+    def stated(self, qp: QP) -> Statement:
+        """The SVM that a QP is the dual of, and its units. Raises UnsupportedError."""
+        statement = qp.statement or statement_of(qp, self.name)
+        svm = statement.svm
+        reason = self.refuse(traits_of(svm, isinstance(svm.gram, LowRank)), svm.m, "dual")
+        if reason is not None:
+            raise UnsupportedError(reason)
+        return statement
+
+    def check(self, limits: Limits, options: Mapping[str, Any]) -> None:
+        """Refuse limits that the solver cannot keep and settings that it does not have, by naming what can."""
+        limited: tuple[Wish, ...] = ("max_iter", "time_limit")
+        for name in limited:
+            if getattr(limits, name) is not None and not self.abilities.grants(name):
+                raise UnsupportedError(f"{self.name} cannot keep {name}; backends that can: {self.others(name)}")
+        if limits.start is not None and not self.abilities.starts:
+            raise self.cannot_begin()
+        if options:
+            self.require()
+            self.check_options(options)
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Refuse settings that the solver does not have, by naming the nearest."""
+        refuse_unknown(self.name, options, self.options())
+
+    def cannot_begin(self, form: str = "") -> UnsupportedError:
+        """What is raised where it cannot begin at a given point, at all or on a form."""
+        where = f" on the {form} form" if form else ""
+        return UnsupportedError(
+            f"{self.name}{where} cannot begin at a given point; on the dual form these can: {self.others('start')}"
+        )
+
+    def others(self, wish: Wish) -> str:
+        """The names of the backends that can do what a user may ask for, with commas between them."""
+        return able(wish, self._peers())
+
+
+class Backend(Contract, ABC):
     """A solver behind the contract.
 
     Parameters
@@ -71,17 +166,6 @@ class Backend(ABC):
     ['osqp', 'cvxpy']
     """
 
-    name: str
-    abilities: Abilities
-    loads: ClassVar[Import | None] = None
-    outside: bool = False
-
-    def __init__(self, peers: Callable[[], Iterable[Backend]] = tuple) -> None:
-        self._peers = peers
-
-    def __repr__(self) -> str:
-        return f"<backend {self.name}: {self.abilities.in_words()}>"
-
     @abstractmethod
     def compile(self, qp: QP) -> Compiled:
         """Turn a QP into the solver's own data.
@@ -102,15 +186,15 @@ class Backend(ABC):
             The solver cannot take this QP; the message names one that can.
         """
 
-    @abstractmethod
     def options(self) -> frozenset[str]:
         """Names of the settings that `solve` passes on.
 
         Returns
         -------
         frozenset of str
-            By the names that the solver itself gives them.
+            By the names that the solver itself gives them: those of its `abilities`.
         """
+        return self.abilities.options
 
     @abstractmethod
     def estimate(self, size: Size, form: Form) -> Cost:
@@ -129,252 +213,13 @@ class Backend(ABC):
             Time and memory.
         """
 
-    def cost(self, size: Size, form: Form) -> Cost:
-        """The estimate, with what is still to be imported.
-
-        Parameters
-        ----------
-        size : Size
-            Rows, features, and what else the cost depends on.
-        form : "dual" or "primal"
-            Which of the two QPs.
-
-        Returns
-        -------
-        Cost
-            Time and memory.
-        """
-        return with_import(self.estimate(size, form), self.loads)
-
-    def preferred_form(self, linear: bool) -> Form:
-        """The form in which this solver certifies best, for a linear or another kernel.
-
-        Parameters
-        ----------
-        linear : bool
-            Whether the kernel is linear.
-
-        Returns
-        -------
-        "dual" or "primal"
-            What `solve` takes where no form is asked for.
-        """
-        return self.abilities.linear_form if linear else self.abilities.kernel_form
-
-    def version(self) -> str | None:
-        """Version of the installed package, None where it is missing.
-
-        Returns
-        -------
-        str or None
-            Of this library, for a solver of its own; "?" for one from outside that names no package.
-        """
-        package = self.abilities.package
-        if package is None:
-            return "?" if self.outside else built_in_version()
-        there = self.loads is None or importable(self.loads.module)
-        return installed_version(package) if there else None
-
-    def reported(self, raw: str) -> Solver:
-        """Who answers, and in what words.
-
-        Parameters
-        ----------
-        raw : str
-            The solver's own word for how it ended.
-
-        Returns
-        -------
-        Solver
-            With this backend's name and version.
-        """
-        return Solver(self.name, self.version() or "?", raw)
-
-    def direct(self, svm: SVMDual) -> bool:  # noqa: ARG002  (others look)
-        """Whether it solves a machine's dual without a QP being written down, by `on_dual`.
-
-        Parameters
-        ----------
-        svm : SVMDual
-            Of a machine that the backend takes.
-
-        Returns
-        -------
-        bool
-            False for what takes QPs.
-        """
-        return False
-
-    def on_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualAnswer:
-        """The answer for a machine's dual, in its own units.
-
-        Parameters
-        ----------
-        svm : SVMDual
-            Of a machine that the backend takes.
-        limits : Limits
-            With a start, if any, that is an α.
-        options : mapping of str to object
-            The solver's own settings.
-
-        Returns
-        -------
-        DualAnswer
-            In the units of the machine.
-        """
-        raise NotImplementedError(f"{self.name} takes a QP")
-
-    def require(self) -> None:
-        """Check that the package is installed.
-
-        Raises
-        ------
-        MissingExtraError
-            With the command that installs it.
-        """
-        if self.version() is None:
-            package = self.abilities.package
-            raise MissingExtraError(
-                f"the backend {self.name!r} needs the package {package!r}, which is not installed; "
-                f"run: pip install {package}"
-            )
-
-    def refuse(self, traits: Traits, rows: int, form: Form) -> str | None:
-        """Why it cannot take that form of a machine, and what can; None where it can. Nothing is built.
-
-        Parameters
-        ----------
-        traits : frozenset of str
-            What the machine's dual asks of a solver.
-        rows : int
-            Of the dual.
-        form : "dual" or "primal"
-            Which of the two QPs.
-
-        Returns
-        -------
-        str or None
-            A sentence that names what can.
-        """
-        can = self.abilities
-        if can.takes(traits, rows, form):
-            return None
-        if form in can.forms:
-            why, instead = f"cannot take {can.lacks(traits, rows, form)} on the {form} form", "use "
-        else:
-            other = can.forms[0]
-            why, instead = f"takes the {other} form only: {can.because}", f"use form={other!r}, or "
-        able = [
-            peer.name for peer in self._peers()
-            if peer.abilities.takes(traits, rows, form) and not peer.abilities.study and peer.version() is not None
-        ]  # fmt: skip
-        return f"{self.name} {why}; {instead}{listed(able or ['fewer rows'])}"
-
-    def stated(self, qp: QP) -> Statement:
-        """The SVM that a QP is the dual of.
-
-        Parameters
-        ----------
-        qp : QP
-            Of a problem, or written by hand.
-
-        Returns
-        -------
-        Statement
-            The dual, and the units that the QP is in.
-
-        Raises
-        ------
-        UnsupportedError
-            Another QP, or a machine that this backend does not take.
-        """
-        statement = qp.statement or statement_of(qp, self.name)
-        svm = statement.svm
-        reason = self.refuse(traits_of(svm, isinstance(svm.gram, LowRank)), svm.m, "dual")
-        if reason is not None:
-            raise UnsupportedError(reason)
-        return statement
-
-    def check(self, limits: Limits, options: Mapping[str, Any]) -> None:
-        """Refuse limits that the solver cannot keep and settings that it does not have.
-
-        Parameters
-        ----------
-        limits : Limits
-            What was asked for in the words that all backends share.
-        options : mapping of str to object
-            The solver's own settings.
-
-        Raises
-        ------
-        UnsupportedError, UnknownOptionError, MissingExtraError
-            With the backends that can, the nearest option, or the command that installs the package.
-        """
-        limited: tuple[Wish, ...] = ("max_iter", "time_limit")
-        for name in limited:
-            if getattr(limits, name) is not None and not self.abilities.grants(name):
-                raise UnsupportedError(f"{self.name} cannot keep {name}; backends that can: {self.others(name)}")
-        if limits.start is not None and not self.abilities.starts:
-            raise self.cannot_begin()
-        if options:
-            self.require()
-            self.check_options(options)
-
-    def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse settings that the solver does not have.
-
-        Parameters
-        ----------
-        options : mapping of str to object
-            The solver's own settings.
-
-        Raises
-        ------
-        UnknownOptionError
-            With the nearest one that exists.
-        """
-        refuse_unknown(self.name, options, self.options())
-
-    def cannot_begin(self, form: str = "") -> UnsupportedError:
-        """What is raised where it cannot begin at a given point, at all or on a form.
-
-        Parameters
-        ----------
-        form : "dual", "primal" or ""
-            Both where empty.
-
-        Returns
-        -------
-        UnsupportedError
-            Naming those that can.
-        """
-        where = f" on the {form} form" if form else ""
-        return UnsupportedError(
-            f"{self.name}{where} cannot begin at a given point; on the dual form these can: {self.others('start')}"
-        )
-
-    def others(self, wish: Wish) -> str:
-        """The names of the backends that can do what a user may ask for.
-
-        Parameters
-        ----------
-        wish : "max_iter", "time_limit" or "start"
-            What is asked for.
-
-        Returns
-        -------
-        str
-            Names with commas between them.
-        """
-        return able(wish, self._peers())
-
 
 def with_import(estimate: Cost, loads: Import | None) -> Cost:
     """An estimate, with what is still to be imported."""
     return estimate if loads is None or loads.module in sys.modules else estimate + loads.cost
 
 
-def able(wish: Wish, backends: Iterable[Backend]) -> str:
+def able(wish: Wish, backends: Iterable[Contract]) -> str:
     """The names of the backends, of those given, that keep "max_iter" or "time_limit", or begin at a "start"."""
     return ", ".join(backend.name for backend in backends if backend.abilities.grants(wish))
 

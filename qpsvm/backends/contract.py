@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,19 +22,13 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.checks import all_finite, as_finite_vector, as_flag, as_positive
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import outline, shown
-from qpsvm.base.errors import (
-    ParameterError,
-    ParameterTypeError,
-    QPSVMError,
-    SolverError,
-    TooLargeError,
-)
+from qpsvm.base.errors import ParameterError, ParameterTypeError, QPSVMError, SolverError, TooLargeError
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.progress import Clock, held
 from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status
-from qpsvm.program.svm_dual import SVMDual
+from qpsvm.program.svm_dual import Statement, SVMDual
 
 if TYPE_CHECKING:
     from qpsvm.solvers.shared.stopping import Ended
@@ -118,18 +112,6 @@ def ended(run: Ended, most: int, clock: Clock) -> tuple[Status, str]:
     if run.finished:
         return stopped("converged")
     return stopped("iteration_limit" if run.iterations >= most else clock.stopped() or "time_limit")
-
-
-class Run(Protocol):
-    """How a run of one of our own solvers ended."""
-
-    @property
-    def reason(self) -> str:
-        """A key of `STOPPED`."""
-
-    @property
-    def iterations(self) -> int:
-        """How many were made."""
 
 
 class SolverData(tuple[Any, ...]):
@@ -242,10 +224,7 @@ def broke(error: Exception, options: Mapping[str, Any]) -> str:
 
 
 def named(solver: str, n: int, options: Mapping[str, Any], run: Callable[[], T]) -> T:
-    """What a run over n variables returns; what it raises because of settings, or of memory, is said in our words.
-
-    Raises ParameterError, TooLargeError.
-    """
+    """What a run over n variables returns; what it raises because of settings, or of memory, is said in our words."""
     try:
         return run()
     except REFUSALS as error:
@@ -299,10 +278,12 @@ class Compiled(ABC):
     optimal [0.5, 0.5]
     """
 
-    def __init__(self, backend: Any, qp: QP, data: Any) -> None:
-        self.backend = backend
-        self.qp = qp
-        self.data = data
+    #: The machine that the QP is the dual of, for those that read it off.
+    statement: Statement
+
+    def __init__(self, backend: Any, qp: QP, data: Any, **parts: Any) -> None:
+        self.backend, self.qp, self.data = backend, qp, data
+        self.__dict__.update(parts)  # what else a solver's own class keeps
 
     def __repr__(self) -> str:
         return f"<{self.qp!r} as {self.backend.name} takes it>"
@@ -409,7 +390,7 @@ class Compiled(ABC):
         """The solution."""
         return QPSolution(self.qp, status, solver, x=x, iterations=iterations, **parts)
 
-    def _told(self, run: Run, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:
-        """The solution that one of our own solvers found; `raw` is its word for how it ended, by default the reason."""
+    def _told(self, run: Any, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:
+        """The solution of a run of our own, with `reason` and `iterations`; `raw` says how it ended."""
         status, words = stopped(run.reason)
         return self._answer(status, self._reported(words if raw is None else raw), run.iterations, x, **parts)

@@ -1,4 +1,4 @@
-"""Which support vector machine a QP is the dual of: for solvers that take samples and a price, and not matrices.
+"""Which support vector machine a QP is the dual of: for solvers that take samples and a penalty, and not matrices.
 
 A QP that a problem makes says so itself (`QP.statement`). Of one that was written by hand, the numbers are looked at:
 with P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution
@@ -24,10 +24,7 @@ from qpsvm.space.operators import Dense, LowRank, Operator
 
 
 def statement_of(qp: QP, name: str) -> Statement:
-    """The dual of a C-SVM, a hard margin or a ν-SVM, read off the numbers of a QP that does not say what it is of.
-
-    Raises UnsupportedError.
-    """
+    """The dual of a C-SVM, a hard margin or a ν-SVM, read off the numbers of a QP that does not say what it is of."""
     A = None if qp.A is None else as_dense(qp.A)
     rows = 0 if A is None else len(A)
     lb, ub = qp.bounds

@@ -45,8 +45,7 @@ def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_we
 
     "balanced" is n/(k n_c) for a class of n_c of the n samples, counted with their weights (King & Zeng 2001).
 
-    Shapes: weight (n,), codes (n,), classes (k,). Raises UnknownOptionError, ParameterError,
-    ParameterTypeError.
+    Shapes: weight (n,), codes (n,), classes (k,).
     """
     if class_weight is None:
         return weight
@@ -74,8 +73,7 @@ def shares_of(weights: FloatArray, comm: Communicator = SERIAL) -> FloatArray:
         return weights / whole if value is None else repeated(value / whole, len(weights))
     if common_value(weights) is not None:
         return repeated(1.0 / len(weights), len(weights))
-    shares: FloatArray = weights / float(weights.sum())
-    return shares
+    return weights / float(weights.sum())
 
 
 def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
@@ -172,10 +170,7 @@ def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> 
 
 
 def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
-    """Check sample weights; None means all ones.
-
-    Shapes: sample_weight (n,) or None, y (n,) → (n,). Raises DataError.
-    """
+    """Check sample weights; None means all ones. Shapes: sample_weight (n,) or None, y (n,) → (n,)."""
     if sample_weight is None:
         return repeated(1.0, len(y))
     s = checked_weights(sample_weight, len(y), " a class")

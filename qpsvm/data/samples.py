@@ -304,11 +304,7 @@ def given(y: Any, name: str = "y") -> Any:
 def two_classes(
     X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Samples:
-    """Check samples of two classes.
-
-    Shapes: X (n, d), y (n,), sample_weight (n,). Raises DataError, DataTypeError, UnknownOptionError,
-    ParameterError, ParameterTypeError.
-    """
+    """Check samples of two classes. Shapes: X (n, d), y (n,), sample_weight (n,)."""
     X, y, sample_weight = stored(X, y, sample_weight)
     if not isinstance(X, np.ndarray) and is_dask(X):
         return _spread_classes(X, y, sample_weight, class_weight)
@@ -321,10 +317,7 @@ def two_classes(
 
 
 def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
-    """Check samples with a number each.
-
-    Shapes: X (n, d), t (n,), sample_weight (n,). Raises DataError, DataTypeError.
-    """
+    """Check samples with a number each. Shapes: X (n, d), t (n,), sample_weight (n,)."""
     X, t, sample_weight = stored(X, t, sample_weight, name)
     if is_dask(X):
         return _spread_numbers(X, t, sample_weight, name)
@@ -370,8 +363,7 @@ def several_classes(
 ) -> Samples:
     """Check samples of two classes or more: the target of each is the place of its label among `classes`.
 
-    Shapes: X (n, d), y (n,), sample_weight (n,). Raises DataError, DataTypeError, UnknownOptionError,
-    ParameterError, ParameterTypeError.
+    Shapes: X (n, d), y (n,), sample_weight (n,).
     """
     X, y, sample_weight = stored(X, y, sample_weight)
     matrix, names = features(X)
@@ -389,10 +381,7 @@ def several_classes(
 
 
 def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") -> tuple[Any, Any, Any]:
-    """Samples with their target and weights, where X may be stored with these as columns.
-
-    Raises ParameterTypeError, UnknownOptionError, QPSVMError.
-    """
+    """Samples with their target and weights, where X may be stored with these as columns."""
     columns = {"target": y, "weight": sample_weight}
     in_memory = isinstance(X, np.ndarray) and X.base is None  # whose memory is its own: no map
     if not in_memory and is_stored(X):
@@ -421,10 +410,7 @@ def _own(source: RowSource, what: str, given: Any) -> Any:
 
 
 def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """A Dask collection without those of its columns that are named as target or weights; and these columns.
-
-    Raises UnknownOptionError.
-    """
+    """A Dask collection without those of its columns that are named as target or weights; and these columns."""
     named = [given for given in (y, sample_weight) if isinstance(given, str)]
     names = list(getattr(X, "columns", ()))
     for column in named:

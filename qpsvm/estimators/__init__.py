@@ -21,17 +21,6 @@ from qpsvm.estimators.svc import SVC, NuSVC
 from qpsvm.estimators.svr import SVR, NuSVR, QuantileSVR
 
 __all__ = [
-    "SVC",
-    "SVDD",
-    "SVR",
-    "GapWarning",
-    "LinearSVC",
-    "LinearSVR",
-    "NuSVC",
-    "NuSVR",
-    "OneClassSVM",
-    "QuantileSVR",
-    "RankingSVM",
-    "register_onnx",
-    "to_onnx",
-]
+    "SVC", "SVDD", "SVR", "GapWarning", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "QuantileSVR",
+    "RankingSVM", "register_onnx", "to_onnx",
+]  # fmt: skip

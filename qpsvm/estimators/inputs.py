@@ -62,8 +62,6 @@ def training_samples(estimator: Any, X: Any) -> Any:
     """The samples of a fit, (n, d) in double precision; the estimator learns their width, type and names of columns.
 
     A source of rows stays one.
-
-    Raises DataError, DataTypeError.
     """
     if isinstance(X, RowSource):
         estimator._kept_dtype = np.dtype(np.float64)
@@ -132,8 +130,7 @@ def _computed_with(X: Any) -> Matrix:
             "The dual coefficients or intercepts are not finite. "
             f"X has a value of {float(np.abs(values).max()):g}, whose square overflows: rescale the features"
         )
-    matrix: Matrix = X
-    return matrix
+    return X
 
 
 def dense_if_small(X: Any, linear: bool = False) -> Any:
@@ -164,10 +161,7 @@ def numbers_of(y: Any, n: int) -> FloatArray:
 
 
 def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The classes of labels in sort order, (k,), and the place of each sample's among them, (n,).
-
-    Raises DataError, DataTypeError.
-    """
+    """The classes of labels in sort order, (k,), and the place of each sample's among them, (n,)."""
     from sklearn.utils.multiclass import check_classification_targets
 
     pair = two_numbers(y) if type(y) is np.ndarray and y.ndim == 1 else None
@@ -207,8 +201,6 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
     """Sample weights, (n,), or None where there are none; one number stands for all.
 
     A sample of weight 0 takes no part, and no more does one of a negative weight, as in scikit-learn.
-
-    Raises DataError, DataTypeError.
     """
     if sample_weight is None:
         return None
@@ -387,10 +379,7 @@ def in_memory_only(estimator: Any, X: Any) -> None:
 
 
 def rows_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> DaskRows:
-    """The rows of a fit, looked at once where they are; the estimator learns their columns.
-
-    Raises DataError, DataTypeError.
-    """
+    """The rows of a fit, looked at once where they are; the estimator learns their columns."""
     _check_given(y)
     rows = DaskRows(X, y, sample_weight)
     learn_columns(estimator, rows)

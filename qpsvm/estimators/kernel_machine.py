@@ -59,10 +59,7 @@ class KernelMachine(Estimator):
         return isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear")
 
     def _training(self, X: Any) -> tuple[Any, Kernel]:
-        """Samples for a problem, and the kernel with numbers; of a user's function, their kernel matrix.
-
-        Raises DataError, DataTypeError.
-        """
+        """Samples for a problem, and the kernel with numbers; of a user's function, their kernel matrix."""
         inputs.in_memory_only(self, X)
         self._given, self._kept_dtype = None, np.dtype(np.float64)
         source = X if isinstance(X, RowSource) else None
@@ -99,8 +96,7 @@ class KernelMachine(Estimator):
         if not hasattr(self, "_scores"):
             check_is_fitted(self)
         if self._given is not None:
-            matrix: Matrix = inputs.kernel_matrix(self.kernel, X, self._given)
-            return matrix
+            return inputs.kernel_matrix(self.kernel, X, self._given)
         if sp.issparse(X) and not self._sparse:
             raise DataError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
         matrix = inputs.dense_if_small(inputs.samples(self, X))

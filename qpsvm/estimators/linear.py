@@ -193,10 +193,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         self.n_iter_ = int(self._iterations(together.iterations.max()))
 
     def _fit_spread(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """The same over a Dask collection: one machine after the other, each where the rows are.
-
-        Raises UnsupportedError.
-        """
+        """The same over a Dask collection: one machine after the other, each where the rows are."""
         rows = inputs.rows_of(self, X, y, sample_weight)
         classes = self.classes_ = inputs.classes_of(rows)
         several = len(classes) > 2

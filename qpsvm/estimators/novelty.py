@@ -53,7 +53,7 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
         self.offset_ = -self.intercept_
 
     def decision_function(self, X: Any) -> FloatArray:
-        """How far inside each sample is: not negative for what is usual.
+        """How far inside each sample is: not negative for an inlier.
 
         Parameters
         ----------

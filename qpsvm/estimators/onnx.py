@@ -149,10 +149,7 @@ def _converted(scope: Any, operator: Any, container: Any) -> None:
 
 
 def twin(estimator: Any) -> BaseEstimator:
-    """Scikit-learn's own estimator that predicts the same.
-
-    Raises UnsupportedError, sklearn.exceptions.NotFittedError.
-    """
+    """Scikit-learn's own estimator that predicts the same."""
     from sklearn.svm import _classes  # not sklearn.svm, whose names `patch_sklearn` may have taken
 
     name = TWINS.get(type(estimator))

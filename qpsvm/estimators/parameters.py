@@ -20,15 +20,9 @@ from dataclasses import dataclass
 from typing import Any, TypedDict, TypeVar, cast
 
 from qpsvm import backends
+from qpsvm.base import errors
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_real, as_tolerance
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import (
-    ParameterTypeError,
-    UnknownOptionError,
-    UnsupportedError,
-    did_you_mean,
-    nearest,
-)
 from qpsvm.machines.problem.parameters import within
 from qpsvm.space.kernels.functions import Kernel
 
@@ -78,9 +72,9 @@ def one_of(*known: Any) -> Check:
 
     def check(value: Any, name: str) -> None:
         if not any(value is option or (type(value) is type(option) and value == option) for option in known):
-            near = did_you_mean(value, known)
+            near = errors.did_you_mean(value, known)
             words = ", ".join(sorted(shown(option) for option in known))
-            raise UnknownOptionError(" ".join([f"{name} is {shown(value)};", *near, f"known: {words}"]))
+            raise errors.UnknownOptionError(" ".join([f"{name} is {shown(value)};", *near, f"known: {words}"]))
 
     return check
 
@@ -91,7 +85,7 @@ def whole(words: str, fits: Callable[[int], bool], flags: bool = False) -> Check
     def check(value: Any, name: str) -> None:
         number = isinstance(value, numbers.Integral) and (flags or not isinstance(value, bool))
         if not number or not fits(value):
-            raise ParameterTypeError(f"{name} must be {words}, got {value!r}")
+            raise errors.ParameterTypeError(f"{name} must be {words}, got {value!r}")
 
     return check
 
@@ -132,7 +126,7 @@ def always(instead: str) -> Check:
 
     def check(value: Any, name: str) -> None:
         if not as_flag(value, name):
-            raise UnsupportedError(f"there is an intercept always: take {instead}(fit_intercept=False)")
+            raise errors.UnsupportedError(f"there is an intercept always: take {instead}(fit_intercept=False)")
 
     return check
 
@@ -291,8 +285,8 @@ def constructor(defaults: Mapping[str, Any], positional: int = 0) -> Callable[..
             given = signature.bind(self, *first, **named).arguments
         except TypeError as error:  # an unknown name, with the nearest one
             unknown = next((name for name in named if name not in defaults), None)
-            near = "" if unknown is None else f"; {nearest(unknown, defaults)}"
-            raise ParameterTypeError(f"{type(self).__name__}() {error}{near}") from None
+            near = "" if unknown is None else f"; {errors.nearest(unknown, defaults)}"
+            raise errors.ParameterTypeError(f"{type(self).__name__}() {error}{near}") from None
         for name, value in {**defaults, **given}.items():
             if name != "self":
                 setattr(self, name, value)

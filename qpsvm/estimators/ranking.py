@@ -15,6 +15,7 @@ from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import PARAMETERS, Parameter, watched
 from qpsvm.machines import Ranking
+from qpsvm.many.grid.scoring import ordered_pairs
 
 
 class RankingSVM(OneMachine):
@@ -102,7 +103,6 @@ class RankingSVM(OneMachine):
         """
         scores = self.predict(X)
         target = inputs.numbers_of(y, len(scores))
-        among = np.zeros(len(scores)) if groups is None else np.unique(groups, return_inverse=True)[1]
-        better = (target[:, None] > target[None, :]) & (among[:, None] == among[None, :])
-        ahead = scores[:, None] > scores[None, :]
-        return float((better & ahead).sum() / better.sum()) if better.any() else 1.0
+        among = None if groups is None else np.unique(groups, return_inverse=True)[1]
+        right, pairs = ordered_pairs(target, scores, among)
+        return right / pairs if pairs else 1.0

@@ -43,10 +43,7 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
     n_jobs: int | None
 
     def _labelled(self, y: Any, n: int, sample_weight: Any, heavy: bool) -> tuple[IntArray, FloatArray | None]:
-        """The class of each sample, (n,), and its weight, (n,); `heavy` where "balanced" counts weights, not samples.
-
-        Raises DataError, DataTypeError, ParameterError.
-        """
+        """The class of each sample, (n,), and its weight, (n,); `heavy`: "balanced" counts weights, not samples."""
         self.classes_, codes = inputs.labels_of(y, n)
         weight = inputs.weights_of(sample_weight, n)
         factors = inputs.class_weights(self.class_weight, self.classes_, y, weight if heavy else None)
@@ -73,10 +70,7 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
         intercept: Intercept,
         psd: PSDRule = "raise",
     ) -> Together:
-        """Solve the machines of all classes, from the last ones where they are alike.
-
-        Raises UnsupportedError, QPSVMError.
-        """
+        """Solve the machines of all classes, from the last ones where they are alike."""
         last = getattr(self, "_solution", None) if self.warm_start else None
         if self.multi_class in ALL_IN_ONE:
             C = parameters.get("C", math.inf)

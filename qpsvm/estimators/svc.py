@@ -73,10 +73,7 @@ class KernelClassifier(SeveralMachines, KernelMachine):
             raise UnsupportedError(CALIBRATE.format(name=type(self).__name__))
 
     def _check_sums(self, sums: FloatArray, n: int) -> None:  # noqa: ARG002
-        """Check the sums of the weights of each class, (k,), before there is any kernel value; n were added in floats.
-
-        Raises DataError.
-        """
+        """Check the sums of the weights of each class, (k,), before any kernel value; n were added in floats."""
         if np.count_nonzero(sums) < 2:
             raise DataError("Invalid input - all samples with positive weights belong to the same class.")
         if not sums.all():
@@ -163,8 +160,7 @@ class KernelClassifier(SeveralMachines, KernelMachine):
             raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
         values, k = self._values(X), len(self.classes_)
         if self._turned and not self.break_ties:
-            labels: NDArray[Any] = self.classes_[voting.winners(values, k)]
-            return labels
+            return self.classes_[voting.winners(values, k)]
         return labels_at(voting.scores(values, k) if self._turned else values, self.classes_)
 
 
@@ -258,10 +254,6 @@ class NuSVC(KernelClassifier):
         return "NuSVM", {"nu": self.nu}
 
     def _check_sums(self, sums: FloatArray, n: int) -> None:
-        """Check the sums of the weights of each class, (k,), before there is any kernel value; n were added in floats.
-
-        Raises InfeasibleNuError, DataError.
-        """
         rest = self.multi_class == "ovr" and len(sums) > 2
         first, second = np.triu_indices(len(sums), 1)
         one, other = (sums, sums.sum() - sums) if rest else (sums[first], sums[second])

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.faces.play import reply
-from qpsvm.faces.play.catalogue import KERNELS
-from qpsvm.faces.play.machines import MACHINES
+from qpsvm.faces.play.catalogue import KERNELS, MACHINES
 
 _numbers = itertools.count(1)
 #: Kernels with the parameters that give a problem: a sigmoid is indefinite unless its matrix is repaired.

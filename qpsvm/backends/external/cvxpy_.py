@@ -126,7 +126,8 @@ def _model(backend: Backend, qp: QP) -> CvxpyCompiled:
         if hasattr(constraint, "set_label"):
             constraint.set_label(name)
     objective = cp.Minimize(_quadratic(qp, variables) + _linear(qp, variables) + qp.r)
-    return CvxpyCompiled(backend, qp, cp.Problem(objective, list(constraints.values())), variables, constraints)
+    model = cp.Problem(objective, list(constraints.values()))
+    return CvxpyCompiled(backend, qp, model, variables=variables, constraints=constraints)
 
 
 def _label(qp: QP, text: str) -> str:
@@ -173,12 +174,8 @@ def _quadratic(qp: QP, variables: Mapping[str, Any]) -> Any:
 class CvxpyCompiled(Compiled):
     """A `cvxpy.Problem`, with its variables and constraints by name."""
 
-    def __init__(
-        self, backend: Backend, qp: QP, data: Any, variables: dict[str, Any], constraints: dict[str, Any]
-    ) -> None:
-        super().__init__(backend, qp, data)
-        self.variables = variables
-        self.constraints = constraints
+    variables: dict[str, Any]
+    constraints: dict[str, Any]
 
     def __getstate__(self) -> tuple[Backend, QP]:
         """Without CVXPY's objects, which cannot be pickled once they have been solved."""

@@ -107,10 +107,7 @@ class FunctionCompiled(Compiled):
 
 
 def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's parameters behind the eight, all of which have to have defaults.
-
-    Raises ParameterTypeError.
-    """
+    """The names of a function's parameters behind the eight, all of which have to have defaults."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # written in C, without a signature: the first call will show

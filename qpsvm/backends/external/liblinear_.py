@@ -23,18 +23,7 @@ from qpsvm.base.resources.progress import Clock
 from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.svm_dual import Statement
-from qpsvm.solvers.linear.coordinate import (
-    NUMBER_BYTES,
-    NUMBER_SECONDS,
-    ROW_SECONDS,
-    countable,
-    descend,
-    numbers_of,
-    penalties,
-    targets,
-    task_of,
-)
+from qpsvm.solvers.linear import coordinate
 
 #: Whose duals it takes: hinges and their squares at level 1, and both losses outside of a tube.
 OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
@@ -43,7 +32,7 @@ ONE_SIDED, TWO_SIDED = OWN - {"level 0", "other levels", "mirrored α"}, OWN - {
 LINEAR, SQUARED = {"unbounded", "curved"}, {"bounded", "flat"}
 #: scikit-learn's own tolerance, for the largest violation.
 DEFAULT_EPS = 1e-4
-#: Of a tube with a linear price, the tolerance is for the sum of all violations, as a share of the first one.
+#: Of a tube with a linear penalty, the tolerance is for the sum of all violations, as a share of the first one.
 TUBE_SHARE = 0.01
 #: Passes where no limit is given: on tables whose features are scaled alike it ends within a thousand.
 PASSES = 10_000
@@ -60,51 +49,47 @@ class LiblinearBackend(Backend):
         "squares of both; the peer to compare with",
         dual=tuple(Machines(sides - loss) for sides in (ONE_SIDED, TWO_SIDED) for loss in (LINEAR, SQUARED)),
         because="it solves the dual", polls=True, package="scikit-learn",
+        options=frozenset({"eps"}),  # its tolerance for the largest violation
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
-
-    def options(self) -> frozenset[str]:
-        """LIBLINEAR's own: `eps`, its tolerance for the largest violation."""
-        return frozenset({"eps"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """Passes over the rows; its loop runs in slices, so that it can be stopped from the beginning."""
         del form
-        seconds = NUMBER_SECONDS * (size.entries + 2 * size.rows) + ROW_SECONDS * size.rows
-        return Cost(0.0, CALL + USUAL_PASSES * seconds, NUMBER_BYTES * (size.entries + 3 * size.rows))
+        seconds = coordinate.NUMBER_SECONDS * (size.entries + 2 * size.rows) + coordinate.ROW_SECONDS * size.rows
+        return Cost(0.0, CALL + USUAL_PASSES * seconds, coordinate.NUMBER_BYTES * (size.entries + 3 * size.rows))
 
     def compile(self, qp: QP) -> LiblinearCompiled:
         """X, the target, sample weights that carry C, and whether there is an intercept."""
         statement = self.stated(qp)
         rows = linear_rows(statement.svm)
         X, intercept = rows.source.matrix(), rows.intercept == "penalised"
-        if not countable(X):
+        if not coordinate.countable(X):
             raise UnsupportedError(
-                f"liblinear counts with 32 bits, and cannot take {numbers_of(X)} numbers; use augmented_lagrangian"
+                f"liblinear counts with 32 bits, and cannot take {coordinate.numbers_of(X)} numbers; "
+                "use augmented_lagrangian"
             )
-        if task_of(rows.losses, rows.sign, intercept) is None:
+        if coordinate.task_of(rows.losses, rows.sign, intercept) is None:
             raise UnsupportedError(
                 "liblinear takes tubes of one width that cost the same on both sides, and two classes where there is "
                 "an intercept; use augmented_lagrangian"
             )
-        data = SolverData(X=X, y=targets(rows.losses, rows.sign), sample_weight=penalties(rows.losses, len(rows.sign)),
-                          fit_intercept=intercept)  # fmt: skip
-        return LiblinearCompiled(self, qp, data, statement, rows)
+        y, weight = coordinate.targets(rows.losses, rows.sign), coordinate.penalties(rows.losses, len(rows.sign))
+        data = SolverData(X=X, y=y, sample_weight=weight, fit_intercept=intercept)
+        return LiblinearCompiled(self, qp, data, statement=statement, rows=rows)
 
 
 class LiblinearCompiled(Compiled):
     """X, y, sample_weight of `fit`, and `fit_intercept`."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement, rows: LinearRows) -> None:
-        super().__init__(backend, qp, data)
-        self._statement, self._rows = statement, rows
+    rows: LinearRows
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        data, rows, statement, most = self.data, self._rows, self._statement, limits.max_iter or PASSES
+        data, rows, statement, most = self.data, self.rows, self.statement, limits.max_iter or PASSES
         eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol)
         eps *= TUBE_SHARE if rows.losses.flat and not rows.losses.one_sided else 1.0
         clock = Clock(limits.time_limit)
-        found = descend(
+        found = coordinate.descend(
             data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)), most=most,
             clock=clock, verbose=limits.verbose,
         )  # fmt: skip

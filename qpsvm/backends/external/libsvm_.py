@@ -76,12 +76,9 @@ class LibsvmBackend(Backend):
         ),
         because="it solves the dual", polls=True,
         package="scikit-learn",
+        options=frozenset({"eps", "cache_size", "shrinking"}),  # `eps`: its tolerance for the largest violation
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
-
-    def options(self) -> frozenset[str]:
-        """LIBSVM's own: `eps`, its tolerance for the maximal violation, `cache_size` and `shrinking`."""
-        return frozenset({"eps", "cache_size", "shrinking"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """Kernel values as they are needed; its loop runs in slices, so that it can be stopped from the beginning."""
@@ -94,7 +91,7 @@ class LibsvmBackend(Backend):
         svm = statement.svm
         if intervals(svm):
             kernel, X, gram = kernel_samples(svm.gram, self.name)
-            return LoopCompiled(self, qp, SolverData(kernel=kernel, X=X, gram=gram), statement)
+            return LoopCompiled(self, qp, SolverData(kernel=kernel, X=X, gram=gram), statement=statement)
         if isinstance(svm.gram, LowRank):
             return LibsvmCompiled(self, qp, _data(svm.gram.Z, svm, {"kernel": "linear"}), statement)
         kernel, X, gram = kernel_samples(svm.gram, self.name)
@@ -132,14 +129,13 @@ class LibsvmCompiled(Compiled):
     """X, y, sample_weight of scikit-learn's `fit`, and the kernel's parameters."""
 
     def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
-        super().__init__(backend, qp, data)
-        self._statement = statement
+        super().__init__(backend, qp, data, statement=statement)
         svm = statement.svm
         self._total = sum(group.total / float(group.column[0]) for group in svm.margins)  # 1ᵀα of a ν-SVM
         self._nu = min(1.0, self._total / float(svm.upper.sum())) if svm.homogeneous else None
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        data, statement = self.data, self._statement
+        data, statement = self.data, self.statement
         kind, settings = self._machine(limits, options)
         quiet(kind)  # imported here: each child process would do it anew, within the limit of time
         clock, n, most = Clock(limits.time_limit), len(data.y), limits.max_iter or self._enough()
@@ -200,17 +196,13 @@ class LibsvmCompiled(Compiled):
 class LoopCompiled(Compiled):
     """Kernel, X and the Gram matrix, where there is one, of a regression or a novelty machine."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
-        super().__init__(backend, qp, data)
-        self._statement = statement
-
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.kernel.libsvm import libsvm_loop, plain
         from qpsvm.solvers.kernel.portfolio import unit_of
 
-        machine, clock = Intervals.of(self._statement.svm, self.backend.name), Clock(limits.time_limit)
+        machine, clock = Intervals.of(self.statement.svm, self.backend.name), Clock(limits.time_limit)
         problem, data = machine.problem, self.data
-        blocks = interval_blocks(data.kernel, data.X, data.gram, self._statement.svm, machine)
+        blocks = interval_blocks(data.kernel, data.X, data.gram, self.statement.svm, machine)
         share = 1.0 if problem.mass is None and problem.share is None else NU_SHARE
         eps = (
             share
@@ -229,7 +221,7 @@ class LoopCompiled(Compiled):
         status, raw = ended(loop, most, clock)
         support = loop.beta.nonzero()[0]
         edges = problem.edges(blocks.product(support, loop.beta[support], np.arange(problem.n)))
-        x, y = self._statement.x(machine.alpha(loop.beta)), self._statement.multipliers(machine.multipliers(*edges))
+        x, y = self.statement.x(machine.alpha(loop.beta)), self.statement.multipliers(machine.multipliers(*edges))
         return self._answer(status, self._reported(raw), loop.iterations, x, y=y)
 
 

@@ -69,32 +69,21 @@ class OsqpBackend(Backend):
         """P (upper triangle, CSC), q, A, l, u: rows of G, then of A, then one for each bounded variable."""
         self.require()
         lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
-        return OsqpCompiled(self, qp, _data(qp.lifted() if lifted else qp), lifted)
+        return OsqpCompiled(self, qp, _data(qp.lifted() if lifted else qp), lifted=lifted)
 
 
 def _data(qp: QP) -> SolverData:
     lb, ub = qp.bounds
     bounded = _bounded(qp)
-    rows: list[Matrix] = []
-    low, high = [], []
-    if qp.G is not None and qp.h is not None:
-        rows.append(qp.G)
-        low.append(np.full(len(qp.h), -np.inf))
-        high.append(qp.h)
-    if qp.A is not None and qp.b is not None:
-        rows.append(qp.A)
-        low.append(qp.b)
-        high.append(qp.b)
     entries = (np.ones(len(bounded)), (np.arange(len(bounded)), bounded))
-    rows.append(sp.csc_array(entries, shape=(len(bounded), qp.n)))
-    A = sp.vstack([sp.csc_array(block) for block in rows], format="csc")
-    return SolverData(
-        P=_upper_triangle(qp.P),
-        q=qp.q,
-        A=sp.csc_matrix(A),  # OSQP asks for the matrix class
-        l=np.concatenate([*low, lb[bounded]]),
-        u=np.concatenate([*high, ub[bounded]]),
-    )
+    rows = [(sp.csc_array(entries, shape=(len(bounded), qp.n)), lb[bounded], ub[bounded])]
+    if qp.A is not None and qp.b is not None:
+        rows.insert(0, (qp.A, qp.b, qp.b))
+    if qp.G is not None and qp.h is not None:
+        rows.insert(0, (qp.G, np.full(len(qp.h), -np.inf), qp.h))
+    blocks, low, high = zip(*rows, strict=True)
+    A = sp.csc_matrix(sp.vstack([sp.csc_array(block) for block in blocks]))  # OSQP asks for the matrix class
+    return SolverData(P=_upper_triangle(qp.P), q=qp.q, A=A, l=np.concatenate(low), u=np.concatenate(high))
 
 
 def _bounded(qp: QP) -> IntArray:
@@ -117,11 +106,9 @@ def _upper_triangle(P: Operator) -> Matrix:
 class OsqpCompiled(Compiled):
     """P, q, A, l, u, in the order of `OSQP.setup`. A second solve goes on from the first; to time it, compile anew."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, lifted: bool) -> None:
-        super().__init__(backend, qp, data)
-        self.lifted = lifted
-        self._solver: Any = None
-        self._options: dict[str, Any] | None = None
+    lifted: bool
+    _solver: Any = None
+    _options: dict[str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without OSQP's own object, which cannot be pickled: the copy sets it up again, and has no last point."""
@@ -180,8 +167,7 @@ class OsqpCompiled(Compiled):
         solver, n, iterations = self._reported(answer.info.status), self.qp.n, int(answer.info.iter)
         if status not in WITH_POINT:
             return self._answer(status, solver, iterations)
-        m = 0 if self.qp.h is None else len(self.qp.h)
-        p = 0 if self.qp.b is None else len(self.qp.b)
+        p, m = (0 if side is None else len(side) for side in (self.qp.b, self.qp.h))
         x, duals = np.array(answer.x), np.array(answer.y)
         z_box = np.zeros(len(x))
         bounded = _bounded(self.qp)  # the variables of the lift have no bounds

@@ -17,13 +17,12 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.costs import FACTORED_COLUMNS, Cost, Rows, Size, descent_seconds, is_wide, newton_seconds
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.svm_dual import Statement
 from qpsvm.solvers.linear.coordinate import is_loaded
 from qpsvm.solvers.linear.descent import most_reach
 from qpsvm.solvers.linear.settings import SETTINGS
 
 #: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
-#: α, the loss bends; a row that nothing may fall short of is no loss.
+#: α, the loss bends; a row that may not be violated is no loss.
 LOSSES = ANYTHING - {"kernel", "balance and total", "one row", "other rows"}
 BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
 #: A pass over the samples before the first step, and no copy of them.
@@ -42,14 +41,10 @@ class AugmentedLagrangianBackend(Backend):
         needs="dual of a linear machine without an equality but that of its intercept, any n; fast",
         dual=(Machines(BOUNDED), Machines(BENT)), because="it reads the samples off the dual's factor", starts=True,
         polls=True,
+        # The engine that goes first: auto, coordinate or newton; what is called now and then with the run's state, a
+        # mapping of few numbers; and such a state to go on from.
+        options=frozenset({"engine", "keep", "begun"}),
     )  # fmt: skip
-
-    def options(self) -> frozenset[str]:
-        """The engine that goes first: auto, coordinate or newton.
-
-        `keep` is called with the run's state now and then, a mapping of few numbers, and `begun` is one to go on from.
-        """
-        return frozenset({"engine", "keep", "begun"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """Passes over the samples, and Newton steps on the few rows that are free."""
@@ -67,38 +62,36 @@ class AugmentedLagrangianBackend(Backend):
         """Rows, signs, losses and the intercept of the machine that the QP is the dual of: X is not copied."""
         statement = self.stated(qp)
         rows = linear_rows(statement.svm)
-        data = SolverData(X=rows.source, y=rows.sign, C=rows.price, intercept=rows.intercept)
-        return AugmentedLagrangianCompiled(self, qp, data, statement, rows)
+        data = SolverData(X=rows.source, y=rows.sign, C=rows.penalty, intercept=rows.intercept)
+        return AugmentedLagrangianCompiled(self, qp, data, statement=statement, rows=rows)
 
 
 class AugmentedLagrangianCompiled(Compiled):
     """X, y, C, intercept of the machine that the QP is the dual of; C is that of hinges, or says what rows cost."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement, rows: LinearRows) -> None:
-        super().__init__(backend, qp, data)
-        self._statement, self._rows = statement, rows
+    rows: LinearRows
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.linear.solve import solve_linear
 
-        data, statement = self.data, self._statement
+        data, statement = self.data, self.statement
         settings = own_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
         if limits.max_iter is not None:  # Newton steps are what a user counts, unless passes are asked for by name
             settings.setdefault("engine", "newton")
         _with_states(settings)
-        start, total = self._start(limits.start), self._rows.total
+        start, total = self._start(limits.start), self.rows.total
         answer = solve_linear(data.X, data.y, data.C, intercept=data.intercept, total=total, start=start, **settings)
         w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
-        y = statement.multipliers({group.multiplier: answer.b / self._rows.factor for group in statement.svm.groups})
+        y = statement.multipliers({group.multiplier: answer.b / self.rows.factor for group in statement.svm.groups})
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
-        return self._told(answer, statement.x(self._rows.alpha(answer.alpha)), raw, y=y, v=statement.lift(w))
+        return self._told(answer, statement.x(self.rows.alpha(answer.alpha)), raw, y=y, v=statement.lift(w))
 
     def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
         """w, b and the multipliers of the rows at a point of the QP: b is the best one for w."""
         if x is None:
             return None
-        svm, rows = self._statement.svm, self._rows
-        alpha = rows.multipliers(np.clip(self._statement.alpha(x), 0.0, svm.upper))
+        svm, rows = self.statement.svm, self.rows
+        alpha = rows.multipliers(np.clip(self.statement.alpha(x), 0.0, svm.upper))
         beta = alpha * rows.sign
         w = rows.source.weights(beta)
         if rows.intercept == "free":

@@ -40,10 +40,6 @@ class InteriorPointBackend(Backend):
         polls=True,
     )  # fmt: skip
 
-    def options(self) -> frozenset[str]:
-        """None of its own."""
-        return frozenset()
-
     def estimate(self, size: Size, form: Form) -> Cost:
         """An iteration factors: n × n, or d × d with more rows than features."""
         found, d = PRICES.cost(size, form), size.features
@@ -88,7 +84,7 @@ class BoxCompiled(Compiled):
 
 
 class RowsCompiled(Compiled):
-    """The rows with their slacks' prices: `data` is a `SoftRows`."""
+    """The rows with the penalties of their slacks: `data` is a `SoftRows`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         answer = self.data.solve(**_settings(limits, options))

@@ -32,7 +32,7 @@ from qpsvm.program.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, 
 from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
-from qpsvm.program.svm_dual import Group, Statement, SVMDual
+from qpsvm.program.svm_dual import Group, SVMDual
 from qpsvm.solvers.kernel.dual import NARROW, KernelDual
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
@@ -106,12 +106,9 @@ class KernelNewtonBackend(Backend):
             Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_INTERVALS),
         ),
         because="it reads kernel and samples off the dual", starts=True, polls=True,
+        options=frozenset({"engine"}),  # auto, gram, band, dense, libsvm or low_rank.
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
-
-    def options(self) -> frozenset[str]:
-        """The engine: auto, gram, band, dense, libsvm or low_rank."""
-        return frozenset({"engine"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """The Gram matrix of a linear machine. Of another, parts of it: it can stop between two of them."""
@@ -137,7 +134,7 @@ class KernelNewtonBackend(Backend):
         svm = statement.svm
         kernel, X, gram = kernel_samples(svm.gram, self.name)
         data = SolverData(kernel=kernel, X=X, y=svm.sign, C=svm.upper, gram=gram)
-        return KernelNewtonCompiled(self, qp, data, statement)
+        return KernelNewtonCompiled(self, qp, data, statement=statement)
 
     def direct(self, svm: SVMDual) -> bool:
         """All but linear ν-SVMs: where Newton steps fail on these, their QP is solved by interior points."""
@@ -310,12 +307,8 @@ def over_factor(
 class KernelNewtonCompiled(Compiled):
     """Kernel, X, y, C, gram of the C-SVM that the QP is the dual of."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
-        super().__init__(backend, qp, data)
-        self._statement = statement
-
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        statement, clock = self._statement, Clock(limits.time_limit)
+        statement, clock = self.statement, Clock(limits.time_limit)
         start = None if limits.start is None else statement.alpha(limits.start)
         answer = self.backend.on_dual(statement.svm, replace(limits, start=start), options)
         if answer.status is Status.NUMERICAL_ERROR and not self.backend.direct(statement.svm):

@@ -15,7 +15,7 @@ import numpy as np
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData, own_settings
-from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.machines.problem import forms
 from qpsvm.program.costs import Cost, Matrices, Rows, Size
@@ -37,11 +37,8 @@ class DualAscentBackend(Backend):
         needs="dual forms: a box and at most two equality rows; a textbook method",
         dual=(Machines(ANYTHING - {"other rows"}),), because="it projects on a box and a balance row",
         starts=True, polls=True, study=True,
+        options=frozenset({"step", "accelerated"}),  # a fixed step, and momentum
     )  # fmt: skip
-
-    def options(self) -> frozenset[str]:
-        """A fixed step, and momentum."""
-        return frozenset({"step", "accelerated"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """Products with P, over and over; made anew each time where P cannot be kept."""
@@ -84,11 +81,8 @@ class SlsqpBackend(Backend):
         needs=f"any QP of at most {MOST_VARIABLES} variables, dense; a general method",
         dual=(Machines(rows=MOST_VARIABLES),), primal=(Machines(rows=MOST_VARIABLES),), any_qp=True, polls=True,
         study=True, package="scipy",
+        options=frozenset({"ftol"}),  # its absolute tolerance of the objective
     )  # fmt: skip
-
-    def options(self) -> frozenset[str]:
-        """Its absolute objective tolerance."""
-        return frozenset({"ftol"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """An iteration factors a dense matrix of all variables and rows."""
@@ -135,11 +129,9 @@ class SubgradientBackend(Backend):
         needs="primal forms with slacks xi (not the hard margin); a textbook method",
         primal=(Machines(SLACKS),), because="it descends on the hinge form", polls=True, study=True,
         linear_form="primal", kernel_form="primal",
+        # The constant step of the published method, in the units of the QP compiled, which `solve` scales.
+        options=frozenset({"learning_rate"}),
     )  # fmt: skip
-
-    def options(self) -> frozenset[str]:
-        """The constant step of the published method, in the units of the QP compiled; `solve` compiles a scaled one."""
-        return frozenset({"learning_rate"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """Passes over the rows; with a kernel over its coordinates, which are made first."""
@@ -161,7 +153,7 @@ class SubgradientBackend(Backend):
             raise UnsupportedError("subgradient cannot take equality rows, or bounds other than xi >= 0; use cvxopt")
         scale = -qp.G[:, slack].diagonal()  # rows M u + s ξ ≥ h: a slack may carry a factor
         data = SolverData(M=-qp.G[:, rest].tocsr(), h=-qp.h, c=qp.q[slack] / scale, d=qp.P.d[rest], q=qp.q[rest])
-        return SubgradientCompiled(self, qp, data, rest, scale)
+        return SubgradientCompiled(self, qp, data, rest=rest, scale=scale)
 
 
 def _slacks(qp: QP) -> slice:
@@ -173,10 +165,8 @@ def _slacks(qp: QP) -> slice:
 class SubgradientCompiled(Compiled):
     """M, h, c, d, q, in the order of `hinge_subgradient`."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, rest: Any, scale: FloatArray) -> None:
-        super().__init__(backend, qp, data)
-        self._rest = rest
-        self._scale = scale
+    rest: IntArray
+    scale: FloatArray
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.study.subgradient import hinge_subgradient
@@ -184,7 +174,7 @@ class SubgradientCompiled(Compiled):
         answer = hinge_subgradient(*self.data, **own_settings(limits, options, limits.tol))
         x, z_box = np.zeros(self.qp.n), np.zeros(self.qp.n)
         slack = _slacks(self.qp)
-        x[self._rest] = answer.u
-        x[slack] = np.maximum(self.data.h - self.data.M @ answer.u, 0.0) / self._scale
-        z_box[slack] = self._scale * answer.z - self.qp.q[slack]  # stationarity in ξ
+        x[self.rest] = answer.u
+        x[slack] = np.maximum(self.data.h - self.data.M @ answer.u, 0.0) / self.scale
+        z_box[slack] = self.scale * answer.z - self.qp.q[slack]  # stationarity in ξ
         return self._told(answer.trace, x, z=answer.z, box=z_box)

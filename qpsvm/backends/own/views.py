@@ -48,7 +48,7 @@ class LinearRows:
     factor: float = 1.0
 
     @property
-    def price(self) -> FloatArray | RowLosses:
+    def penalty(self) -> FloatArray | RowLosses:
         """C of hinges at level 1; the losses of others."""
         return np.broadcast_to(self.losses.high, len(self.sign)) if self.losses.hinges else self.losses
 

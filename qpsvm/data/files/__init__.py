@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from qpsvm.base.errors import DataError, FileFormatError
+from qpsvm.base.errors import FileFormatError
 from qpsvm.data.files.encoding import (
     Column,
     Encoding,
@@ -44,10 +44,7 @@ def read_table(
     groups: str | None = None,
     weights: str | None = None,
 ) -> Table:
-    """Read a CSV or LIBSVM file.
-
-    Raises MissingFileError, FileFormatError, DataError, ParameterError, UnknownOptionError, TooLargeError.
-    """
+    """Read a CSV or LIBSVM file."""
     with within_memory(path):
         drop = (drop,) if isinstance(drop, str) else tuple(drop)
         content = read_bytes(path)
@@ -114,8 +111,6 @@ def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False)
     """Read another file as `read_table` read the one that `encoding` is from.
 
     CSV columns are found by name, in any order, and others are ignored.
-
-    Raises MissingFileError, FileFormatError, DataError, ParameterError, TooLargeError.
     """
     with within_memory(path):
         content = read_bytes(path)
@@ -130,9 +125,7 @@ def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False)
 def _csv_like(path: FilePath, content: bytes, encoding: Encoding, drop_missing: bool) -> Table:
     sheet = _sheet(path, content)
     used, target, groups = [column.name for column in encoding.columns], encoding.target, encoding.groups
-    absent = [name for name in used if name not in sheet.header]
-    if absent:
-        raise DataError(f"{path} has no column {', '.join(map(repr, absent))}, which the model needs")
+    encoding.check_names(sheet.header, path)
     as_text = [column.name for column in encoding.columns if column.categories is not None]
     beside = [name for name in (target, groups) if name is not None and name in sheet.header]
     columns = read_columns(sheet, [*used, *beside], [*as_text, str(target)] if encoding.text_labels else as_text)

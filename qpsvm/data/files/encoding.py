@@ -80,6 +80,12 @@ class Encoding:
             return tuple(name for column in self.columns for name in column.names)
         return tuple(f"x{j + self.first_index}" for j in range(self.n_features))
 
+    def check_names(self, known: Collection[str], path: object) -> None:
+        """Refuse a file without one of the columns. Raises DataError."""
+        absent = [column.name for column in self.columns if column.name not in known]
+        if absent:
+            raise DataError(f"{path} has no column {', '.join(map(repr, absent))}, which the model needs")
+
     def to_json(self) -> str:
         """The encoding as JSON text, which `from_json` reads back without loss."""
         return json.dumps(asdict(self), default=lambda array: array.tolist())
@@ -149,10 +155,7 @@ def moments(X: Matrix, path: FilePath) -> tuple[FloatArray, FloatArray]:
 
 
 def standardised(table: Table, path: FilePath) -> Table:
-    """The table with its encoding's mean and scale applied, or itself where there are none.
-
-    Raises DataError, ParameterError.
-    """
+    """The table with its encoding's mean and scale applied, or itself where there are none."""
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table

@@ -39,10 +39,7 @@ def refuse_named(path: object, option: Callable[[str], Any], flag: str = "") -> 
 
 
 def parsed(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix, FloatArray, NDArray[Any]]:
-    """The rows of whole lines, their columns by the indices as they stand there, the labels, and the groups if any.
-
-    Raises FileFormatError, DataError.
-    """
+    """The rows of whole lines, their columns by the indices as they stand there, the labels, and the groups if any."""
     from sklearn.datasets import load_svmlight_file
 
     try:
@@ -89,10 +86,7 @@ def read_libsvm(
 
 
 def check_tokens(content: bytes, *values: NDArray[Any]) -> None:
-    """Refuse a text with a whole number that no double is equal to; `values` are the numbers that were read.
-
-    Raises DataError.
-    """
+    """Refuse a text with a whole number that no double is equal to; `values` are the numbers that were read."""
     if any(reaches(read) for read in values):
         for token in content.decode().replace(":", " ").split():
             numbers([token])
@@ -100,8 +94,7 @@ def check_tokens(content: bytes, *values: NDArray[Any]) -> None:
 
 def _rows_of(entries: IntArray, raw: Matrix) -> IntArray:
     """The rows of a CSR matrix in which its stored entries are, by the entries' places (k,): (k,)."""
-    rows: IntArray = np.searchsorted(raw.indptr, entries, side="right") - 1
-    return rows
+    return np.searchsorted(raw.indptr, entries, side="right") - 1
 
 
 def _libsvm_line(content: bytes, row: int) -> int:

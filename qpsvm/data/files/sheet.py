@@ -45,10 +45,7 @@ def format_of(content: bytes) -> str | None:
 
 
 def numbers(cells: Sequence[str]) -> FloatArray | None:
-    """The cells as numbers (n,), or None where one is not a number. `1_000` is text, though a number to Python.
-
-    Raises DataError.
-    """
+    """The cells as numbers (n,), or None where one is not a number. `1_000` is text, though a number to Python."""
     try:
         values = np.fromiter(map(float, cells), np.float64, len(cells))
     except ValueError:
@@ -99,10 +96,7 @@ class Sheet:
             yield records
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
-        """Each record that is not blank, beginning with the header, and the line on which it begins, from 1.
-
-        Raises FileFormatError.
-        """
+        """Each record that is not blank, beginning with the header, and the line on which it begins, from 1."""
         line, width = 1, len(self.header)
         with self.opened() as text:
             reader = csv.reader(text, delimiter=self.delimiter, skipinitialspace=True, strict=True)
@@ -215,10 +209,7 @@ def no_target(sheet: Sheet, wanted: str) -> ParameterError:
 
 
 def feature_columns(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]) -> list[str]:
-    """The names of the columns that become features, in the order of the file.
-
-    Raises ParameterError, UnknownOptionError, DataError.
-    """
+    """The names of the columns that become features, in the order of the file."""
     for option, name in (*beside.items(), *(("drop", name) for name in drop)):
         if name not in sheet.header or (option != "drop" and name == UNNAMED):
             known = nearest(name, sheet.names) + sheet.hint

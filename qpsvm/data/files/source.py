@@ -55,10 +55,7 @@ def within_memory(path: FilePath) -> Iterator[None]:
 
 
 def refuse_device(path: str | PathLike[str], seekable: bool = False) -> None:
-    """Refuse what has no end, and where the content is read more than once (`seekable`) what is read only once.
-
-    Raises FileFormatError, OSError.
-    """
+    """Refuse what has no end, and where the content is read more than once (`seekable`) what is read only once."""
     mode = os.stat(path).st_mode
     if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and (seekable or not _is_terminal(path)):
         raise FileFormatError(f"{path} is a device, not a file with rows")
@@ -73,10 +70,7 @@ def _is_terminal(path: str | PathLike[str]) -> bool:
 
 
 def read_bytes(path: FilePath) -> bytes:
-    """The content, unpacked, as UTF-8 without a byte order mark, with a line feed at the end of each line.
-
-    Raises MissingFileError, FileFormatError.
-    """
+    """The content, unpacked, as UTF-8 without a byte order mark, with a line feed at the end of each line."""
     try:
         if not isinstance(path, StandardInput):
             refuse_device(path)

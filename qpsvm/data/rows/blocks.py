@@ -386,5 +386,4 @@ class SparseBlock(Block):
 
 def _summed(places: IntArray, values: FloatArray, size: int) -> FloatArray:
     """The sums of the values at each place: (size,)."""
-    sums: FloatArray = np.asarray(np.bincount(places, weights=values, minlength=size), dtype=np.float64)
-    return sums
+    return np.asarray(np.bincount(places, weights=values, minlength=size), dtype=np.float64)

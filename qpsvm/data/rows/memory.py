@@ -53,10 +53,7 @@ class Seal:
         return [checksums(part) for part in self._parts]
 
     def check(self) -> None:
-        """Look whether they are what they were at the first look; a run that began with that one does without another.
-
-        Raises DataError.
-        """
+        """Look whether they are what they were at the first look; a run that began with it needs no other."""
         if self._begun or not self._parts:
             return
         sums = self._look()

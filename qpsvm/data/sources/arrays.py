@@ -149,10 +149,7 @@ def _as_range(places: list[int]) -> slice | IntArray:
 
 
 def _beside(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDArray[Any] | None:
-    """Labels or weights that are a column, or stand in an array, or a .npy file, of their own: (n,).
-
-    Raises ParameterError, DataError.
-    """
+    """Labels or weights that are a column, or stand in an array, or a .npy file, of their own: (n,)."""
     if given is None:
         return None
     if _is_place(given):

@@ -34,10 +34,7 @@ from qpsvm.data.sources.batches import check_values
 
 @contextmanager
 def cluster_faults() -> Iterator[None]:
-    """Say in our own words that the scheduler is gone, that futures were lost, or that a partition ends its worker.
-
-    Raises ClusterError.
-    """
+    """Say in our own words that the scheduler is gone, that futures were lost, or that a partition ends its worker."""
     try:
         yield
     except KeyError as error:
@@ -297,10 +294,7 @@ def _sized(array: Any) -> Any:
 
 
 def _aligned(values: Any, name: str, lengths: tuple[float, ...]) -> Any:
-    """A vector with an entry for each row, cut as X is; of sizes that are not known where both are.
-
-    Raises DataError.
-    """
+    """A vector with an entry for each row, cut as X is; of sizes that are not known where both are."""
     import dask.array as da
 
     known = not np.isnan(lengths).any()

@@ -153,10 +153,7 @@ OTHERS = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table 
 
 
 def expanded(data: Any) -> list[str]:
-    """The files, in the order of their names where a pattern or a folder stands for them.
-
-    Raises MissingFileError, FileFormatError.
-    """
+    """The files, in the order of their names where a pattern or a folder stands for them."""
     if not is_path(data):
         return [path for some in data for path in expanded(some)]
     name = os.fspath(data)

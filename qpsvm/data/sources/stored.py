@@ -194,10 +194,7 @@ class Chosen:
 
 
 def chosen(names: Sequence[str], where: str, target: Any, columns: Any, weight: Any) -> Chosen:
-    """Find the columns that a caller names.
-
-    Raises UnknownOptionError, ParameterError, ParameterTypeError, DataError.
-    """
+    """Find the columns that a caller names."""
     if len(set(names)) < len(names):
         [(twice, _)] = Counter(names).most_common(1)
         raise DataError(f"{where} has the column {twice!r} twice; give each its own name")
@@ -227,10 +224,7 @@ def chosen(names: Sequence[str], where: str, target: Any, columns: Any, weight: 
 def check_names(
     names: Sequence[str], first: Sequence[str], used: Chosen, every: bool, where: str, first_where: str
 ) -> None:
-    """Refuse a file that lacks a column, or, where every column is used, has one more than the first file.
-
-    Raises DataError.
-    """
+    """Refuse a file that lacks a column, or, where every column is used, has one more than the first file."""
     missing = [column for column in used.used if column not in names]
     more = [column for column in names if column not in first] if every else []
     if missing:

@@ -23,17 +23,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from qpsvm import estimators
-from qpsvm.base.errors import (
-    DataError,
-    IndefiniteKernelError,
-    MarginNotFoundError,
-    ParameterError,
-    QPSVMError,
-    SolverError,
-    TooLargeError,
-    UnknownOptionError,
-    UnsupportedError,
-)
+from qpsvm.base import errors
 from qpsvm.space.kernels.functions import Kernel
 
 log = logging.getLogger("qpsvm.patch")
@@ -42,7 +32,8 @@ log = logging.getLogger("qpsvm.patch")
 #: that there is no answer (`NotSeparableError`) is not among them, and where none was found (`MarginNotFoundError`) no
 #: other is asked either: LIBSVM would look for one without end.
 HANDED_ON = (
-    UnsupportedError, ParameterError, UnknownOptionError, DataError, IndefiniteKernelError, TooLargeError, SolverError,
+    errors.UnsupportedError, errors.ParameterError, errors.UnknownOptionError, errors.DataError,
+    errors.IndefiniteKernelError, errors.TooLargeError, errors.SolverError,
 )  # fmt: skip
 
 
@@ -91,7 +82,7 @@ class StandIn(metaclass=StandsFor):
         try:
             super().fit(X, y, sample_weight)  # type: ignore[misc]
         except HANDED_ON as error:
-            if self._asks_for_ours() or isinstance(error, MarginNotFoundError):
+            if self._asks_for_ours() or isinstance(error, errors.MarginNotFoundError):
                 raise
             refusal = error
         finally:
@@ -102,7 +93,7 @@ class StandIn(metaclass=StandsFor):
             return self
         return self._fit_theirs(refusal, X, y, sample_weight)
 
-    def _fit_theirs(self, refusal: QPSVMError, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit_theirs(self, refusal: errors.QPSVMError, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit scikit-learn's own class, and forget what this object has learnt."""
         why = " ".join(str(refusal).split())
         log.warning("%s falls back to scikit-learn's own: %s", type(self).__name__, why)
@@ -155,7 +146,7 @@ class ProbableStandIn(StandIn):
 
     def _check_parameters(self) -> None:
         if self.probability not in (False, "deprecated"):  # before ours warns: scikit-learn's class will
-            raise UnsupportedError(
+            raise errors.UnsupportedError(
                 "probability=True: CalibratedClassifierCV(SVC()) would give probabilities of qpsvm's machine"
             )
         super()._check_parameters()  # type: ignore[misc]

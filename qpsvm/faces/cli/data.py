@@ -86,10 +86,7 @@ class Sample:
 def class_weights(
     given: Sequence[Any] | None, known: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
 ) -> dict[Any, float] | str | None:
-    """The weights of classes as `--class-weight` says, by the labels that a problem is given.
-
-    Raises UnknownOptionError, ParameterError.
-    """
+    """The weights of classes as `--class-weight` says, by the labels that a problem is given."""
     if not given or BALANCED in given:
         if given and len(given) > 1:
             raise ParameterError("--class-weight balanced says it of all classes: leave the other weights out")
@@ -128,10 +125,7 @@ def rows_of(X: Any, rows: IntArray) -> Any:
 
 
 def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = False) -> Sample:
-    """Read the data file and print what is in it, by default on standard output.
-
-    Raises DataError, ParameterError, UnknownOptionError.
-    """
+    """Read the data file and print what is in it, by default on standard output."""
     start = time.perf_counter()
     learns = VARIANTS[options.variant].learns
     of_classes = "machines of two classes"
@@ -228,10 +222,7 @@ SEED = 0
 
 
 def held_out(sample: Sample, part: float, seeded: int) -> Fold:
-    """A share of the rows, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
-
-    Raises DataError.
-    """
+    """A share of the rows, drawn at random: of each class in proportion; of a ranking with groups, whole groups."""
     from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
     rows, labels, groups = _drawn_from(sample)
@@ -257,10 +248,7 @@ def held_out(sample: Sample, part: float, seeded: int) -> Fold:
 
 
 def folds(sample: Sample, count: int, seeded: int) -> Iterator[Fold]:
-    """So many folds, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
-
-    Raises DataError.
-    """
+    """So many folds, drawn at random: of each class in proportion; of a ranking with groups, whole groups."""
     rows, labels, groups = _drawn_from(sample)
     found = drawn(len(rows), labels, groups, count, True, seeded, "row")
     return (Fold(rows[fold.train], rows[fold.test]) for fold in found)

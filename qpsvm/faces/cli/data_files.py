@@ -37,7 +37,7 @@ from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, w
 from qpsvm.data.sources.spool import Decoded, folder_of, spooled
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import LibsvmRows, sheet_of
-from qpsvm.faces.cli.options import target_of
+from qpsvm.faces.cli.options import refuse_given, target_of
 from qpsvm.faces.cli.terminal import Ticker
 
 #: Share of the memory that is available from which on a text file is read in blocks unasked: as cells and numbers it
@@ -71,16 +71,18 @@ class Stored:
             return sheet_of(self.paths[0]).names
         return list(files(self.paths[:1], self.form).schema.names)
 
+    def refuse_drop_missing(self, options: argparse.Namespace) -> None:
+        """Rows that are read in blocks are as they are. Raises ParameterError."""
+        why = f"is of a text file that is read into memory, and {self.name} is read in blocks: leave "
+        refuse_given(options, ["drop_missing"], f"{why}such rows out when you write the file")
+
     def place(self, name: str | None) -> Any:
         """A column as `open_rows` takes it: by name, or of an array by place, unless it is a file of its own."""
         return int(name) if name is not None and self.form == "npy" and name.isdecimal() else name
 
 
 def as_stored(given: Given, stream: bool) -> Stored | None:
-    """The files of a command that are to be opened as rows; None where one text is read into memory.
-
-    Raises ParameterError, MissingFileError, FileFormatError.
-    """
+    """The files of a command that are to be opened as rows; None where one text is read into memory."""
     if isinstance(given, StandardInput):
         if stream:
             raise ParameterError("--stream reads a file in blocks, again and again: write standard input to one first")
@@ -117,11 +119,7 @@ def _is_store(name: str) -> bool:
 
 def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
     """The samples of some files, with the target and weights that options name. Raises ParameterError, QPSVMError."""
-    if options.drop_missing:
-        raise ParameterError(
-            f"--drop-missing is of a text file that is read into memory, and {found.name} is read in blocks: leave "
-            "such rows out when you write the file"
-        )
+    found.refuse_drop_missing(options)
     source, encoding = _libsvm(found, options) if found.form == "libsvm" else _columns(found, options)
     y = _target(source.target, options, found.name)
     held = not getattr(options, "stream", False) and source.entries <= LARGE_MAP
@@ -149,8 +147,6 @@ def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str
     """The table with its columns less their means, divided by their deviations.
 
     An array is changed in place; of rows that are not in memory, each block is made anew in every pass.
-
-    Raises DataError, ParameterError.
     """
     table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
     X: Any = table.X
@@ -171,8 +167,6 @@ def columns_of(found: Stored, options: argparse.Namespace) -> tuple[list[str], s
     """The columns of files that are features, that of the target and that of the weights, as options name them.
 
     The columns of an array are called by their places from 0; its target and weights may be .npy files of their own.
-
-    Raises ParameterError, UnknownOptionError, DataError.
     """
     if options.groups is not None:
         raise ParameterError("--groups is of a text file that is read into memory: leave it out, or take one")
@@ -235,10 +229,7 @@ def _target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> N
 
 
 def parts_of(stored: Stored, encoding: Encoding) -> Iterator[Table]:
-    """The rows of some files as a model's own file was encoded, a block at a time.
-
-    Raises FileFormatError, DataError, QPSVMError.
-    """
+    """The rows of some files as a model's own file was encoded, a block at a time."""
     form = stored.form if stored.form in ("npy", "libsvm") else "csv"
     if form != encoding.format:
         words = {"csv": "a table with named columns", "npy": "an array"}
@@ -270,9 +261,7 @@ def _libsvm_like(stored: Stored, encoding: Encoding) -> StoredRows:
 def _columns_like(stored: Stored, encoding: Encoding) -> StoredRows:
     """Rows with the columns that a model knows, and with their target, as long as every row has one."""
     names, columns = stored.names(), [column.name for column in encoding.columns]
-    absent = [name for name in columns if name not in names]
-    if absent:
-        raise DataError(f"{stored.name} has no column {', '.join(map(repr, absent))}, which the model needs")
+    encoding.check_names(names, stored.name)
     text = next((column for column in encoding.columns if column.categories is not None), None)
     if text is not None:
         raise DataError(

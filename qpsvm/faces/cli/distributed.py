@@ -21,7 +21,7 @@ from qpsvm.data.files import Table
 from qpsvm.data.sources.arrays import mapped
 from qpsvm.faces.cli.data import Sample, as_written, source
 from qpsvm.faces.cli.data_files import Stored, as_stored, columns_of, encoding_of
-from qpsvm.faces.cli.options import VARIANTS
+from qpsvm.faces.cli.options import VARIANTS, refuse_given
 from qpsvm.machines import Problem
 
 #: Options of `solve` that look at rows here, and what they are.
@@ -37,10 +37,7 @@ ANSWER = 20
 
 @contextmanager
 def cluster(name: str, verbose: bool = False) -> Iterator[None]:
-    """What computes while the block runs: a cluster at an address, one of this machine, or the threads of this process.
-
-    Raises ParameterError, MissingExtraError.
-    """
+    """What computes while the block runs: a cluster at an address, one of this machine, or threads of this process."""
     try:
         import dask
         import distributed
@@ -74,9 +71,7 @@ def cluster(name: str, verbose: bool = False) -> Iterator[None]:
 def read_spread(options: argparse.Namespace) -> Sample:
     """The files of a command as collections, of which nothing is read yet. Raises ParameterError, QPSVMError."""
     for option, what in HERE.items():
-        if getattr(options, option):
-            flag = f"--{option.replace('_', '-')}"
-            raise ParameterError(f"{flag} {what} here, and --scheduler leaves them on the workers: choose one")
+        refuse_given(options, [option], f"{what} here, and --scheduler leaves them on the workers: choose one")
     stored = as_stored(source(options.file), True)
     assert stored is not None
     if stored.form in ("libsvm", "feather"):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NoReturn, TypeVar
 
+from qpsvm.backends.abilities import listed
 from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
 from qpsvm.data.files import Target
 from qpsvm.machines import Problem, registry
@@ -43,10 +44,7 @@ class Parser(argparse.ArgumentParser):
         raise ParameterError(f"{message} (see {self.prog} --help)")
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Look for unknown options and commands first, where argparse would only say that something is missing.
-
-        Raises UnknownOptionError, ParameterError.
-        """
+        """Look for unknown options and commands first, where argparse would only say that something is missing."""
         args = sys.argv[1:] if args is None else args
         args, program = args[: self.own(args)], args[self.own(args) :]
         if WEIGHTS in self._option_string_actions:
@@ -151,11 +149,17 @@ WORDS = {"loss": ("absolute", "squared"), "intercept": ("free", "penalised", "no
 OF_KERNELS = {"gamma": "scale", "degree": 3.0, "coef0": 0.0}
 
 
+def refuse_given(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse options that would be ignored. Raises ParameterError."""
+    for name in names:
+        if getattr(options, name):
+            raise ParameterError(f"--{name.replace('_', '-')} {why}")
+
+
 def target_of(options: argparse.Namespace) -> Target:
     """How the target of a file is read for the machine: an order is read as numbers."""
     learnt: Any = VARIANTS[options.variant].learns
-    target: Target = "numbers" if learnt == "ranks" else learnt
-    return target
+    return "numbers" if learnt == "ranks" else learnt
 
 
 def takers(option: str) -> tuple[str, ...]:
@@ -174,21 +178,16 @@ def settle(options: argparse.Namespace) -> None:
         if getattr(options, option) is None:
             setattr(options, option, OF_KERNELS[option] if option in OF_KERNELS else registry.default(option))
         elif chosen not in takers(option):
-            *others, last = takers(option)
-            words = f"{', '.join(others)} or {last}" if others else last
             raise ParameterError(
-                f"--{option} belongs to the {owner} {words}, and the {owner} here is {chosen}: leave --{option} out, "
-                f"or choose another {owner}"
+                f"--{option} belongs to the {owner} {listed(takers(option))}, and the {owner} here is {chosen}: leave "
+                f"--{option} out, or choose another {owner}"
             )
 
 
 def problem_of(
     X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None, class_weight: Any = None
 ) -> Problem:
-    """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights.
-
-    Raises ParameterError.
-    """
+    """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights."""
     with suppress(ValueError):
         options.gamma = float(options.gamma)
     kernel = KERNELS[options.kernel](**{name: getattr(options, name) for name in FUNCTIONS[options.kernel]})

@@ -43,7 +43,7 @@ import argparse
 from typing import Any
 
 from qpsvm import __version__
-from qpsvm.faces.cli.commands import compare, derive, grid, patch, play, predict, solve
+from qpsvm.faces.cli.commands import derive, patch, play, predict, solve, tables
 from qpsvm.faces.cli.commands import verify as proving
 from qpsvm.faces.cli.options import (
     Parser,
@@ -81,7 +81,7 @@ def make_parser() -> Parser:
         prog=PROGRAM, description="Support vector machines as explicit quadratic programs, certified.", epilog=EXAMPLES
     )
     parser.add_argument("--version", action="version", version=f"qpsvm {__version__}")
-    parser.set_defaults(run=compare.demonstrate)
+    parser.set_defaults(run=tables.demonstrate)
     commands = parser.add_subparsers(title="commands", metavar="", parser_class=Parser)
     parser.commands = commands.choices
 
@@ -142,18 +142,18 @@ def make_parser() -> Parser:
     group.add_argument("--backend", type=names, action="append", metavar="NAME", help=what)
     group.add_argument("--repeat", type=int, default=1, metavar="N", help="times are medians of N solves; default 1")
     what = "text (default), csv, json, latex"
-    group.add_argument("--format", type=word(compare.FORMATS), default="text", metavar="FORMAT", help=what)
-    comparing.set_defaults(run=compare.run)
+    group.add_argument("--format", type=word(tables.FORMATS), default="text", metavar="FORMAT", help=what)
+    comparing.set_defaults(run=tables.run)
 
     for command, what, action in (
-        ("path", "one problem for many parameters", grid.run_path),
-        ("cross-validate", "score many parameters on rows that did not train them", grid.run_cross_validate),
+        ("path", "one problem for many parameters", tables.run_path),
+        ("cross-validate", "score many parameters on rows that did not train them", tables.run_cross_validate),
     ):
         gridding = commands.add_parser(command, help=what, epilog=EXAMPLES)
         add_data(gridding)
         group = gridding.add_argument_group("problem: values with commas between them span the grid")
         add_variant(group)
-        add_parameters(group, numbers, grid.words)
+        add_parameters(group, numbers, tables.words)
         group = gridding.add_argument_group("solver")
         group.add_argument("--tol", type=float, default=1e-6, help="relative gap to reach, rounding included (1e-6)")
         group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds for each point")
@@ -207,5 +207,5 @@ def make_parser() -> Parser:
     patching.set_defaults(run=patch.run)
 
     listed = commands.add_parser("backends", help="what is installed, and what it can take")
-    listed.set_defaults(run=compare.list_backends)
+    listed.set_defaults(run=tables.list_backends)
     return parser

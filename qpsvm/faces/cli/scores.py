@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.faces.cli.data import Sample
 from qpsvm.faces.cli.options import Learnt
+from qpsvm.many.grid.scoring import ordered_pairs
 
 #: Letters before what is said of a result, as in its summary.
 INDENT = 14
@@ -47,21 +46,6 @@ def measured(
     spread = float(np.square(target - target.mean()).sum())
     found = {"R²": 1.0 - float(np.square(missed).sum()) / spread} if spread > 0.0 else {}
     return {**found, "mean absolute error": float(np.abs(missed).mean())}
-
-
-def ordered_pairs(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> tuple[int, int]:
-    """How many pairs of a group, one better than the other, f has in this order, and how many there are."""
-    names = np.zeros(len(y)) if groups is None else groups
-    right = pairs = 0
-    for name in np.unique(names):
-        members = np.flatnonzero(names == name)
-        step = max(1, BLOCK_NUMBERS // len(members))
-        for i in range(0, len(members), step):
-            rows = members[i : i + step, None]
-            better = y[rows] > y[members]
-            pairs += int(better.sum())
-            right += int((better & (f[rows] > f[members])).sum())
-    return right, pairs
 
 
 def named(found: dict[str, float], spread: dict[str, float] | None = None) -> str:

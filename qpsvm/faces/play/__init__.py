@@ -7,11 +7,11 @@
 optimal [0.5, 0.5] -1.0
 
 `reply` is a pure function from what the page asks to what it shows, and everything numeric on the page comes from it.
-`request` checks what comes in; `machines`, `catalogue` and `scenes` say what there is to choose; `parts` are those of
-an answer, and `explanations` its sentences. `server` carries messages over a WebSocket, `widget` in a notebook.
+`request` checks what comes in; `catalogue` says what there is to choose; `answers` are made of `parts`, and
+`explanations` are their sentences. `server` carries messages over a WebSocket, `widget` in a notebook.
 """
 
-from qpsvm.faces.play.reply.reply import reply
+from qpsvm.faces.play.answers import reply
 from qpsvm.faces.play.start import Start
 
 __all__ = ["Start", "reply"]

@@ -2,20 +2,352 @@
 
 The kernels are those of the library that are functions of samples. The solvers are read off the library's registry
 of backends: which of them counts iterations, and which machines it takes.
+
+The machines, and how the page writes about each.
+
+A new machine is an entry of `MACHINES`. What a machine makes of a sample's coordinates is `learnt`: two classes have
+labels, a regression takes the last coordinate as the target, novelty detection takes all of them and no label.
+
+A parameter of a machine or kernel, as a page shows and checks it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm import backends
 from qpsvm.backends.abilities import machine_traits
-from qpsvm.faces.play.machines import MACHINES, Parameter, toy
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.faces.play.checks import as_choice, as_number, as_object, as_whole
+from qpsvm.machines import (
+    CSVM,
+    SVDD,
+    EpsilonSVR,
+    HardMargin,
+    HuberHinge,
+    NuSVM,
+    NuSVR,
+    OneClass,
+    PrimalHinge,
+    Problem,
+    QuantileSVR,
+    SquaredHinge,
+    registry,
+)
+from qpsvm.many.grid.parameters import LETTERS
 from qpsvm.space.kernels.functions import FUNCTIONS, RBF, Kernel, Linear
 from qpsvm.space.kernels.functions import KERNELS as KERNEL_KINDS
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a machine or kernel.
+
+    name: The library's argument.
+    scale: How a control moves through its values.
+    low, high: The ends of the control.
+    accepts: What a request may ask for, which is more than a control shows.
+    step: 1 for whole numbers.
+    choices: The values of a choice.
+    """
+
+    name: str
+    scale: Literal["log", "linear", "choice"]
+    default: Any = None
+    low: float | None = None
+    high: float | None = None
+    accepts: tuple[float, float] = (1e-12, 1e12)
+    step: float | None = None
+    choices: tuple[Any, ...] | None = None
+
+    def checked(self, value: Any, where: str) -> Any:
+        """A value that a request gives, or a `RequestError` that names the field."""
+        place = f"{where}.{self.name}"
+        if self.choices is not None:
+            return as_choice(value, place, self.choices)
+        low, high = self.accepts
+        return as_whole(value, place, int(low), int(high)) if self.step == 1 else as_number(value, place, low, high)
+
+    def to_json(self) -> dict[str, Any]:
+        """For the page."""
+        shown = {name: value for name, value in asdict(self).items() if name != "accepts"}
+        choices = None if self.choices is None else list(self.choices)
+        return shown | {"symbol": LETTERS.get(self.name, self.name), "choices": choices}
+
+
+def settings(parameters: tuple[Parameter, ...], given: Any, where: str) -> dict[str, Any]:
+    """A value for every parameter, the default where none is given; a `RequestError` for what is not one of them."""
+    wanted = as_object(given, where, [parameter.name for parameter in parameters])
+    return {
+        each.name: each.checked(wanted[each.name], where) if each.name in wanted else each.default
+        for each in parameters
+    }
+
+
+#: A column of the answer's table, how the machine writes it, and what it is.
+Letter = tuple[str, str, str]
+
+ALPHA, GAP = ("alpha", "α", "multiplier"), ("gap", "g", "share of the gap")
+SLACK, SIGNED = ("xi", "ξ", "slack"), ("yf", "y f", "signed margin")
+#: What stands beside a product of complementary slackness.
+ZERO = "0 at an optimum"
+
+
+def two_class(bound: str, level: str, eta: str) -> tuple[Letter, ...]:
+    """Of two classes with a hinge, or without slack where there is no bound."""
+    if not bound:
+        return ALPHA, SIGNED, GAP, ("margin_product", f"α (y f − {level})", ZERO)
+    return (
+        ALPHA, ("upper", bound, "its bound"), ("eta", f"{eta} = {bound} − α", "multiplier of ξ ≥ 0"), SLACK, SIGNED,
+        GAP, ("margin_product", f"α (y f − {level} + ξ)", ZERO), ("slack_product", f"({bound} − α) ξ", ZERO),
+    )  # fmt: skip
+
+
+def curved(curvature: str = "", bound: str = "") -> tuple[Letter, ...]:
+    """Of two classes whose penalty of slack is curved: (SQHINGE.16), or (HUBER.16), whose second part is long."""
+    bounds = (("upper", bound, "its bound"),) if bound else ()
+    slack = "ξ + ζ" if bound else "ξ"
+    return (
+        ALPHA, *bounds, ("xi", slack, "slack"), SIGNED, GAP, ("margin_product", f"α (y f − 1 + {slack})", ZERO),
+        ("slack_product", curvature or "rest of g", ZERO),
+    )  # fmt: skip
+
+
+def two_sided(above: str, below: str, edge: str = "ε", squared: bool = False) -> tuple[Letter, ...]:
+    """Of a regression, with the bounds of α⁺ and α⁻."""
+    apart = f"{edge} ± (f − t)" if edge else "± (f − t)"
+    bounds: tuple[Letter, ...] = (
+        (("upper", above, "bound of α⁺" if below != above else "their bound"),) if above else ()
+    )
+    bounds += (("lower", f"−{below}", "bound of −α⁻"),) if below and below != above else ()
+    slack = f"({above or 'C'} − α) ξ" if above == below else "(bound − α) ξ"
+    return (
+        ("alpha", "β = α⁺ − α⁻", "its part in f"), ("alpha_above", "α⁺", "multiplier above f"),
+        ("alpha_below", "α⁻", "multiplier below f"), *bounds, ("target", "t", "target"), ("f", "f", "prediction"),
+        ("value", "t − f", "residual"), ("xi", "ξ", "beyond the tube" if edge else "its size"), GAP,
+        ("margin_product", f"α ({apart} + ξ)", ZERO), ("slack_product", "C (ξ − α/(2C))²" if squared else slack, ZERO),
+    )  # fmt: skip
+
+
+def enclosing(bound: str) -> tuple[Letter, ...]:
+    """Of what holds samples without labels together."""
+    bounds = (("upper", bound, "its bound"),) if bound != "1" else ()
+    return (
+        ALPHA, *bounds, ("eta", f"η = {bound} − α", "multiplier of ξ ≥ 0"),
+        ("xi", "ξ", "outside by"), ("yf", "f", "inside where f > 0"), GAP, ("margin_product", "α (f + ξ)", ZERO),
+        ("slack_product", f"({bound} − α) ξ", ZERO),
+    )  # fmt: skip
+
+
+#: How a machine is written by default, by what it learns; {bound}, {level} and {twice} are its own. See `Machine`.
+WRITTEN = {
+    "labels": {
+        "value": "y f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "yᵀα",
+        "path": "α is 0, or y f = {level}, or α is {bound}", "width": "width {twice}/‖w‖", "correct": "correct",
+    },
+    "numbers": {
+        "value": "t − f", "share": "|β| / {bound}", "against": "β / {bound}", "box": "0 ≤ α⁺_i, α⁻_i ≤ {bound}",
+        "path": "β is 0 inside the tube, between −{bound} and {bound} on an edge, and −{bound} or {bound} beyond it",
+        "width": "tube 2ε", "correct": "beyond", "balance": "1ᵀβ",
+    },
+    "none": {
+        "value": "f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "1ᵀα", "width": "ρ",
+        "path": "α is 0 inside, between 0 and {bound} on the boundary, and {bound} outside", "correct": "outside",
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine that a page can choose. What is not given is written as `WRITTEN` says.
+
+    kind: Called with X, the target if it has one, the parameters by their names, kernel and psd.
+    bound, share: The upper bound of α, as a person writes it, "" where there is none; and α as a share of it.
+    tags: The equations behind "box" and behind each group of rows of the dual.
+    tighter: What makes its margin narrower, or "" where nothing does.
+    level: What y f is on the margin: 1, or ρ where the machine finds it.
+    eta: What the bound less α is, as a multiplier.
+    curved: Whether the penalty of slack grows faster than it.
+    shared: Whether the bounds of α, or ν, depend on how many samples there are: without one, all others may do
+        more.
+    value, path, against: What complementarity draws, where an optimum lies, in words, and against what.
+    letters: The table of the selected sample.
+    width, correct, balance: The two figures beside primal, dual and gap; and the equality that a user's α has
+        to meet.
+    box: The bounds of the dual.
+    squared: The same with the parameter `loss` at "squared".
+    """
+
+    title: str
+    kind: type[Problem]
+    bound: str
+    tags: Mapping[str, str]
+    share: str = ""
+    tighter: str = ""
+    level: str = "1"
+    eta: str = "η"
+    curved: bool = False
+    shared: bool = False
+    value: str = ""
+    path: str = ""
+    against: str = ""
+    letters: tuple[Letter, ...] = ()
+    width: str = ""
+    correct: str = ""
+    balance: str = ""
+    box: str = ""
+    squared: Machine | None = None
+
+    def __post_init__(self) -> None:
+        own = {"bound": self.bound, "level": self.level, "twice": "2" if self.level == "1" else f"2{self.level}"}
+        written = {name: text.format(**own) for name, text in WRITTEN[self.learnt].items()}
+        if not self.bound:
+            written |= {"share": "α / largest α", "path": f"α is 0, or y f = {self.level}", "box": "α_i ≥ 0"}
+        for name, text in written.items():
+            object.__setattr__(self, name, getattr(self, name) or text)
+        object.__setattr__(self, "against", self.against or self.share)
+        object.__setattr__(self, "letters", self.letters or self._usual_letters())
+
+    def _usual_letters(self) -> tuple[Letter, ...]:
+        if self.learnt == "labels":
+            return two_class(self.bound, self.level, self.eta)
+        return two_sided(self.bound, self.bound) if self.learnt == "numbers" else enclosing(self.bound)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Those of its class that a page can choose."""
+        return tuple(PARAMETERS[name] for name in registry.options(self.kind))
+
+    @property
+    def learnt(self) -> str:
+        """What it learns from a point: its class ("labels"), its last coordinate ("numbers"), or that it is there."""
+        return self.kind.learns
+
+    @property
+    def tube(self) -> bool:
+        """Whether what is near f is free: of the regressions, all but the quantile."""
+        return self.learnt == "numbers" and self.kind is not QuantileSVR
+
+    @property
+    def kinds(self) -> tuple[str, str, str]:
+        """The three kinds of samples in words."""
+        first, second, third = self.kind.kinds.words
+        return first, second, self.kind.kinds.curved if self.curved and not self.bound else third
+
+    def under(self, values: Mapping[str, Any]) -> Machine:
+        """How it is written with these parameters."""
+        return self.squared if self.squared is not None and values.get("loss") == "squared" else self
+
+    def data(self, points: FloatArray, labels: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """The machine's own arguments, X (n, d) and a target (n,) if it has one, of points and labels (n,)."""
+        if self.learnt == "numbers":
+            return points[:, :-1], points[:, -1]
+        return (points, labels) if self.learnt == "labels" else (points,)
+
+    def make(
+        self, points: FloatArray, labels: NDArray[Any], values: Mapping[str, Any], kernel: Kernel, psd: str
+    ) -> Problem:
+        """The problem over points with labels (n,); raises what the library does."""
+        given = {name: None if value == "none" else value for name, value in values.items()}
+        make: Any = self.kind
+        problem: Problem = make(*self.data(points, labels), **given, kernel=kernel, psd=psd)
+        return problem
+
+    def to_json(self) -> dict[str, Any]:
+        """For the page, but for its name."""
+        return {name: getattr(self, name) for name in SENT} | {
+            "kinds": list(self.kinds), "sides": self.kind.sides, "letters": [list(letter) for letter in self.letters],
+            "parameters": [parameter.to_json() for parameter in self.parameters],
+            "squared": None if self.squared is None else self.squared.to_json(),
+        }  # fmt: skip
+
+
+#: What the page knows of a machine by its own name.
+SENT = (
+    "title", "bound", "share", "level", "eta", "learnt", "value", "path", "against", "width", "correct", "balance",
+    "tube",
+)  # fmt: skip
+#: The parameters of the machines, with the ranges of their controls; their defaults are those of the constructors.
+PARAMETERS = {
+    each.name: replace(each, default=registry.default(each.name))
+    for each in (
+        Parameter("C", "log", low=0.01, high=1000.0),
+        Parameter("nu", "linear", low=0.01, high=1.0, accepts=(1e-12, 1.0)),
+        Parameter("lam", "log", low=1e-5, high=10.0),
+        Parameter("width", "log", low=0.01, high=10.0),
+        Parameter("epsilon", "linear", low=0.0, high=2.0, accepts=(0.0, 1e12)),
+        Parameter("quantile", "linear", low=0.01, high=0.99, accepts=(1e-9, 1.0 - 1e-9)),
+        Parameter("loss", "choice", choices=("absolute", "squared")),
+        Parameter("intercept", "choice", choices=("free", "penalised", "none")),
+    )
+}
+
+EPSILON_SVR = Machine("ε-SVR", EpsilonSVR, "C", {"balance": "ESVR.5", "box": "ESVR.7"})
+
+MACHINES: dict[str, Machine] = {
+    "hard": Machine("hard margin", HardMargin, "", {"balance": "HARD.5", "box": "HARD.6"}),
+    "c": Machine("C-SVM", CSVM, "C", {"balance": "CSVM.5", "box": "CSVM.7"}, tighter="raise C"),
+    "nu": Machine(
+        "ν-SVM", NuSVM, "1/n", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"}, "nα", "lower ν", "ρ",
+        shared=True,
+    ),
+    "hinge": Machine(
+        "hinge loss, regularised", PrimalHinge, "1/(λn)", {"balance": "PHINGE.5", "box": "PHINGE.7"}, "λnα",
+        "lower λ", eta="η/λ", shared=True,
+    ),
+    "squared-hinge": Machine(
+        "squared hinge", SquaredHinge, "", {"balance": "SQHINGE.5", "box": "SQHINGE.7"}, tighter="raise C",
+        curved=True, path="α is 0, or y f = 1 − α/(2C)", letters=curved("C (ξ − α/(2C))²"),
+    ),
+    "huber-hinge": Machine(
+        "Huber hinge", HuberHinge, "C", {"balance": "HUBER.5", "box": "HUBER.7"}, tighter="raise C", curved=True,
+        path="α is 0, or y f = 1 − hα/C, or α is C", letters=curved(bound="C"),
+    ),
+    "epsilon-svr": replace(EPSILON_SVR, squared=replace(
+        EPSILON_SVR, bound="", share="|β| / largest |β|", against="β / largest |β|", curved=True,
+        letters=two_sided("", "", squared=True),
+        path="β is 0 inside the tube, and 2C times what is beyond it", box="α⁺_i, α⁻_i ≥ 0",
+    )),
+    "nu-svr": Machine(
+        "ν-SVR", NuSVR, "C", {"balance": "NUSVR.5", "nu": "NUSVR.6", "box": "NUSVR.8"}, shared=True,
+    ),
+    "quantile-svr": Machine(
+        "quantile", QuantileSVR, "Cτ", {"balance": "QSVR.5", "box": "QSVR.7"}, "|β| / bound",
+        path="β is Cτ above f, −C(1 − τ) below it, and between the two on it", against="β / larger bound",
+        letters=two_sided("Cτ", "C(1 − τ)", ""), width="‖w‖", correct="below f",
+        box="0 ≤ α⁺_i ≤ Cτ, 0 ≤ α⁻_i ≤ C(1 − τ)",
+    ),
+    "one-class": Machine("one-class", OneClass, "1", {"mass": "ONE.5", "box": "ONE.7"}, "α", shared=True),
+    "svdd": Machine(
+        "SVDD", SVDD, "1/(νn)", {"mass": "SVDD.5", "box": "SVDD.8"}, "νnα", shared=True, width="radius R",
+        path="α is 0 inside, between 0 and 1/(νn) on the ball, and 1/(νn) outside",
+    ),
+}  # fmt: skip
+
+
+def alphas(machine: str, n: int) -> int:
+    """How many α a machine has over n points."""
+    return MACHINES[machine].kind.sides * n
+
+
+def labelled(machine: str) -> bool:
+    """Whether a machine has two classes."""
+    return MACHINES[machine].learnt == "labels"
+
+
+def toy(machine: str, values: Mapping[str, Any], kernel: Kernel, psd: str = "raise") -> Problem:
+    """A machine over four points."""
+    return MACHINES[machine].make(TOY_POINTS, TOY_LABELS, values, kernel, psd)
+
+
+#: Four points on which every machine can be made, to ask what it is like.
+TOY_POINTS, TOY_LABELS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]]), np.array([-1.0, 1.0, -1.0, 1.0])
 
 
 @dataclass(frozen=True)
@@ -34,7 +366,7 @@ class KernelChoice:
 
 PSD = Parameter("psd", "choice", "raise", choices=("raise", "clip", "shift"))
 #: The parameters of kernels by their names; and r of a polynomial, which is positive semidefinite for r ≥ 0 only.
-PARAMETERS = {
+KERNEL_PARAMETERS = {
     "degree": Parameter("degree", "linear", 3, 1, 6, accepts=(1, 20), step=1),
     "gamma": Parameter("gamma", "log", 1.0, 0.01, 100.0),
     "coef0": Parameter("coef0", "linear", 0.0, -2.0, 2.0, accepts=(-1e6, 1e6)),
@@ -44,7 +376,7 @@ PARAMETERS = {
 
 def _choice(name: str) -> KernelChoice:
     kind = KERNEL_KINDS[name]
-    own = [PARAMETERS.get(f"{name} {each}", PARAMETERS[each]) for each in FUNCTIONS[name]]
+    own = [KERNEL_PARAMETERS.get(f"{name} {each}", KERNEL_PARAMETERS[each]) for each in FUNCTIONS[name]]
     return KernelChoice(
         "RBF" if name == "rbf" else name, kind.formula, kind, (*own, *(() if kind().is_psd else (PSD,)))
     )
@@ -64,7 +396,7 @@ ABOUT = {
     "slsqp": "sequential least squares, a general method for smooth problems: small problems only",
 }
 #: How those are written whose names are not words.
-WRITTEN = {"osqp": "OSQP", "cvxopt": "CVXOPT", "slsqp": "SLSQP"}
+TITLES = {"osqp": "OSQP", "cvxopt": "CVXOPT", "slsqp": "SLSQP"}
 
 
 @cache
@@ -75,7 +407,7 @@ def solvers() -> dict[str, dict[str, Any]]:
         backend = backends.get(solver)
         if backend.abilities.grants("max_iter") and backend.version() is not None:
             takes = [name for name in MACHINES if _takes(backend, name)]
-            title = WRITTEN.get(solver, solver.replace("_", " "))
+            title = TITLES.get(solver, solver.replace("_", " "))
             found[solver] = {"title": title, "about": about, "machines": takes}
     return found
 

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.faces.play import catalogue
-from qpsvm.faces.play.catalogue import KERNELS
-from qpsvm.faces.play.machines import MACHINES, alphas, labelled, settings
-from qpsvm.faces.play.reply.checks import RequestError, as_choice, as_items, as_number, as_numbers, as_object, as_whole
+from qpsvm.faces.play.catalogue import KERNELS, MACHINES, alphas, labelled, settings
+from qpsvm.faces.play.checks import RequestError, as_choice, as_items, as_number, as_numbers, as_object, as_whole
 from qpsvm.machines import Problem
 
 #: What a state may hold: so many points, and so many numbers in all.

@@ -30,10 +30,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from qpsvm.base.errors import MissingExtraError, ParameterError, install
-from qpsvm.faces.play.catalogue import KERNELS
-from qpsvm.faces.play.machines import MACHINES
-from qpsvm.faces.play.reply.checks import RequestError
-from qpsvm.faces.play.reply.reply import failure, fault, reply
+from qpsvm.faces.play.answers import failure, fault, reply
+from qpsvm.faces.play.catalogue import KERNELS, MACHINES
+from qpsvm.faces.play.checks import RequestError
 from qpsvm.faces.play.request import id_of
 from qpsvm.faces.play.start import Start, default_start
 
@@ -292,10 +291,7 @@ def warm_up(start: Start) -> None:
 
 
 def server_of(start: Start, bound: socket.socket) -> uvicorn.Server:
-    """The server of a page, over a socket that takes connections already: `run(sockets=[bound])` serves.
-
-    Raises MissingExtraError.
-    """
+    """The server of a page, over a socket that takes connections already: `run(sockets=[bound])` serves."""
     try:
         import uvicorn
         import websockets  # noqa: F401  (what uvicorn speaks WebSocket with)

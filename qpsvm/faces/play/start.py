@@ -17,9 +17,8 @@ from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
-from qpsvm.faces.play.catalogue import KERNELS
-from qpsvm.faces.play.machines import MACHINES
-from qpsvm.faces.play.reply.checks import RequestError
+from qpsvm.faces.play.catalogue import KERNELS, MACHINES
+from qpsvm.faces.play.checks import RequestError
 from qpsvm.faces.play.request import MOST_POINTS, State, read_state
 from qpsvm.machines import Problem
 

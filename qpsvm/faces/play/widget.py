@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from qpsvm.base.errors import MissingExtraError, install
-from qpsvm.faces.play.reply.reply import reply
+from qpsvm.faces.play.answers import reply
 from qpsvm.faces.play.request import read_state
 from qpsvm.faces.play.start import default_start, start_of
 from qpsvm.machines import Problem

@@ -17,9 +17,12 @@ from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
     CLASSES,
+    CURVE_POINTS,
     GREY,
     SIDES,
     Axes,
+    View,
+    check_resolution,
     draw_kinds,
     draw_rings,
     draw_samples,
@@ -33,8 +36,8 @@ from qpsvm.faces.plotting.style import (
     set_labels,
     shade_sides,
     side_proxies,
+    view_of,
 )
-from qpsvm.faces.plotting.view import CURVE_POINTS, View, check_resolution, view_of
 from qpsvm.machines import SVDD, OneClass, Problem
 from qpsvm.machines.problem.base import check_pair
 from qpsvm.result.svm_result import SVMResult
@@ -293,7 +296,9 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
     rows = problem.rows
     f = result.decision_function(problem.X[rows])
     edges = _edges(f)
-    handles = _inside(ax, f, edges) if novelty else _classes(ax, problem, f, edges)
+    outside = f"samples ({len(f)}, {int((f < 0).sum())} outside)"
+    one = [_area(ax, f, edges, BLUE, HATCHES[0], outside)] if novelty else []
+    handles = one or _classes(ax, problem, f, edges)
     handles += _levels(ax, 0.0 if novelty else result.rho)
     set_labels(ax, "decision function f(x)", "share of the samples" if novelty else "share of the class's samples")
     say_what(ax, problem, result)
@@ -321,10 +326,6 @@ def _classes(ax: Axes, problem: Problem, f: FloatArray, edges: FloatArray) -> li
         name = f"class {plain(label)} ({len(own)}, {wrong} on the wrong side)"
         handles.append(_area(ax, own, edges, color, hatch, name))
     return handles
-
-
-def _inside(ax: Axes, f: FloatArray, edges: FloatArray) -> list[Any]:
-    return [_area(ax, f, edges, BLUE, HATCHES[0], f"samples ({len(f)}, {int((f < 0).sum())} outside)")]
 
 
 def _area(ax: Axes, f: FloatArray, edges: FloatArray, color: str, hatch: str, name: str) -> Any:

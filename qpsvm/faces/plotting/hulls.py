@@ -24,15 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base import errors
 from qpsvm.base.arrays.types import FloatArray, as_dense
-from qpsvm.base.errors import (
-    DataError,
-    MarginNotFoundError,
-    NotSeparableError,
-    ParameterError,
-    ParameterTypeError,
-    UnsupportedError,
-)
 from qpsvm.faces.plotting.style import (
     BLACK,
     CLASSES,
@@ -42,14 +35,15 @@ from qpsvm.faces.plotting.style import (
     SAMPLE,
     SHAPES,
     Axes,
+    View,
     finished,
     marker_proxy,
     new_axes,
     picture,
     plain,
     set_title,
+    view_of,
 )
-from qpsvm.faces.plotting.view import View, view_of
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.base import check_pair
 from qpsvm.result.svm_result import SVMResult
@@ -69,8 +63,7 @@ def furthest(points: FloatArray, caps: FloatArray, directions: FloatArray) -> Fl
     weights = filled.copy()
     weights[1:] -= filled[:-1]
     reached = [(weights * points[order, j]).sum(axis=0) / filled[-1] for j in range(2)]
-    vertices: FloatArray = np.column_stack(reached).reshape(directions.shape)
-    return vertices
+    return np.column_stack(reached).reshape(directions.shape)
 
 
 def reduced_hull(points: FloatArray, caps: FloatArray, noticed: float = NOTICED) -> FloatArray:
@@ -112,8 +105,8 @@ STAR = 300
 ONE_POINT = 1e-7
 
 #: What `solve` raises where there is no margin to draw: two points of the hulls that are one, or look so.
-ERRORS = (NotSeparableError, MarginNotFoundError)
-HullsError = NotSeparableError | MarginNotFoundError
+ERRORS = (errors.NotSeparableError, errors.MarginNotFoundError)
+HullsError = errors.NotSeparableError | errors.MarginNotFoundError
 
 
 @picture
@@ -189,7 +182,7 @@ def hulls(
     units = view.frame(ax)
     reduced = f"reduced convex hulls: no weight above {shares.caps.max():.3g}"
     set_title(ax, problem.title, "convex hulls" if shares.full else reduced, units)
-    which = "the common" if isinstance(meeting, NotSeparableError) else "a closest"
+    which = "the common" if isinstance(meeting, errors.NotSeparableError) else "a closest"
     return finished(ax, legend, [*handles, marker_proxy("o", BLACK, "0.6", f"part of {which} point")])
 
 
@@ -220,17 +213,17 @@ class Shares:
 def _check(problem: Problem, result: SVMResult | HullsError) -> None:
     if isinstance(result, ERRORS):
         if not isinstance(problem, Problem):
-            raise ParameterTypeError(f"hulls takes the problem first, got {type(problem).__name__}")
+            raise errors.ParameterTypeError(f"hulls takes the problem first, got {type(problem).__name__}")
     else:
         check_pair(problem, result)
     d = problem.X.shape[1]
     if not isinstance(problem.kernel, Linear) or d != 2:
-        raise UnsupportedError(
+        raise errors.UnsupportedError(
             f"hulls are drawn in the plane of two features, for a linear kernel; here the kernel is {problem.kernel} "
             f"on {d} feature{'s' if d > 1 else ''}; boundary(problem, result) draws f"
         )
     if problem.intercept != "free":
-        raise UnsupportedError(
+        raise errors.UnsupportedError(
             f"the intercept is {problem.intercept!r}: without yᵀα = 0 the classes' sums of α differ, so the dual is "
             'not the distance between hulls; use intercept="free"'
         )
@@ -241,7 +234,7 @@ def shares_of(problem: Problem, result: SVMResult) -> Shares:
     y, alpha = problem.labels, result.alpha[problem.rows]
     total = float(alpha.sum()) / 2
     if not total > 0:
-        raise ParameterError("every α is 0, so there are no closest points to draw")
+        raise errors.ParameterError("every α is 0, so there are no closest points to draw")
     a = alpha / np.where(y > 0, alpha[y > 0].sum(), alpha[y < 0].sum())  # (HULL.3)
     used = result.kind[problem.rows] > 0  # a solver's own point may have a trace of every sample in it
     with np.errstate(over="ignore"):  # α may be far below its bound
@@ -253,7 +246,7 @@ def _meeting(problem: Problem, error: HullsError) -> Shares:
     """The shares of the common point, which must be one of this problem's hulls."""
     advice = "give the error that solve(problem) raised"
     if len(error.u) != problem.n:
-        raise DataError(f"the error is over {len(error.u)} rows, the problem has {problem.n}: {advice}")
+        raise errors.DataError(f"the error is over {len(error.u)} rows, the problem has {problem.n}: {advice}")
     u, v = error.u[problem.rows], error.v[problem.rows]
     own = [np.where(problem.labels > 0, u, 0.0), np.where(problem.labels < 0, v, 0.0)]
     X = problem.X[problem.rows]
@@ -261,7 +254,7 @@ def _meeting(problem: Problem, error: HullsError) -> Shares:
     apart = float(np.hypot(*((own[0] - own[1]) @ X)))
     short = max(abs(float(side.sum()) - 1.0) for side in own)
     if short > ONE_POINT or apart > ONE_POINT * float(np.hypot(*X.T).max()):
-        raise DataError(
+        raise errors.DataError(
             "the error is of another problem: its weights u and v give two points of the classes' hulls, "
             f"{apart:.3g} apart, and no common one: {advice}"
         )

@@ -30,6 +30,7 @@ from qpsvm.faces.plotting.style import (
     GREEN,
     GREY,
     PURPLE,
+    ROOM,
     SKY,
     Axes,
     draw_samples,
@@ -39,8 +40,8 @@ from qpsvm.faces.plotting.style import (
     picture,
     plain,
     say_what,
+    set_labels,
 )
-from qpsvm.faces.plotting.view import ROOM
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.base import check_pair
 from qpsvm.result.svm_result import SVMResult
@@ -155,8 +156,8 @@ def _frame(ax: Axes, primal: FloatArray, dual: FloatArray) -> None:
     low, high = float(dual.min()), _top(primal, dual)
     room = ROOM * (high - low) or 1.0
     ax.set_ylim(low - room, high + room)
-    ax.set_xlabel("t, with $\\alpha(t) = (1 - t)\\,\\alpha^0 + t\\,\\alpha^*$ and $w(t) = w(\\alpha(t))$")
-    ax.set_ylabel("value of the objective")
+    across = "t, with $\\alpha(t) = (1 - t)\\,\\alpha^0 + t\\,\\alpha^*$ and $w(t) = w(\\alpha(t))$"
+    set_labels(ax, across, "value of the objective")
 
 
 @picture
@@ -203,8 +204,8 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
     ax.axhline(0.0, color=BLACK, linewidth=0.8, linestyle=":", zorder=0)
     handles = draw_samples(ax, problem, result, np.column_stack([share, yf]), rows)
     ax.set_ylim(low - room, high + room)
-    ax.set_xlabel("dual variable, $\\alpha_i / C_i$" if bounded else "dual variable, $\\alpha_i / \\max\\,\\alpha$")
-    ax.set_ylabel("margin of the sample, $y_i f(x_i)$")
+    size = "C_i" if bounded else "\\max\\,\\alpha"
+    set_labels(ax, f"dual variable, $\\alpha_i / {size}$", "margin of the sample, $y_i f(x_i)$")
     say_what(ax, problem, result)
     handles.append(line_proxy(SKY, "-", f"optimal, margin at {result.rho:.3g}"))
     handles += [line_proxy(BLACK, ":", "errors lie below")] if low - room < 0 else []
@@ -281,8 +282,7 @@ def gap(
     if tol is not None:
         ax.axhline(tol, color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label=f"tolerance {tol:g}")
     ax.set_yscale("log")
-    ax.set_xlabel("iterations")
-    ax.set_ylabel("certified relative gap")
+    set_labels(ax, "iterations", "certified relative gap")
     return finished(ax, legend and (len(rows) > 1 or tol is not None))
 
 
@@ -346,7 +346,6 @@ def multipliers(
         ax.hlines(upper, place - 0.5, place + 0.5, colors=PURPLE, linestyles="-", linewidth=1.4, zorder=2)
         label = f"upper bound C = {upper[0]:.4g}" if common else "upper bounds $C_i$"
         handles.append(line_proxy(PURPLE, "-", label))
-    ax.set_xlabel("samples, largest $\\alpha_i$ first" if sort else "sample (row of X)")
-    ax.set_ylabel("dual variable $\\alpha_i$")
+    set_labels(ax, "samples, largest $\\alpha_i$ first" if sort else "sample (row of X)", "dual variable $\\alpha_i$")
     say_what(ax, problem, result)
     return finished(ax, legend, handles)

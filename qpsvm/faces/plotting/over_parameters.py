@@ -18,8 +18,21 @@ from qpsvm.base.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.faces.plotting.style import BLACK, BLUE, CURVES, SKY, VERMILION, Axes, finished, new_axes, picture, set_title
-from qpsvm.faces.plotting.view import feature_names
+from qpsvm.faces.plotting.style import (
+    BLACK,
+    BLUE,
+    CURVES,
+    SKY,
+    Axes,
+    crosses,
+    feature_names,
+    finished,
+    new_axes,
+    picture,
+    ring,
+    set_labels,
+    set_title,
+)
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.base import check_pair
 from qpsvm.many.grid.cross_validation import CrossValidation
@@ -129,24 +142,16 @@ def path(
     for k, (name, heights) in enumerate(curves.items()):
         color, style, marker = CURVES[k % len(CURVES)]
         ax.plot(at, heights, color=color, linestyle=style, marker=marker, markersize=4.5, linewidth=1.5, label=name)
-    flat = at[[result.rho == 0 for result in results]]
-    if len(flat):
-        ax.plot(flat, np.zeros(len(flat)), "x", color=BLACK, transform=ax.get_xaxis_transform(), clip_on=False,
-                label="ρ = 0: w = 0, no margin")  # fmt: skip
+    crosses(ax, at[[result.rho == 0 for result in results]], "ρ = 0: w = 0, no margin")
     if letter != "ν":
         ax.set_xscale("log")
-    if show in OVER_DECADES and _over_decades(np.concatenate(list(curves.values()))):
+    heights = np.concatenate(list(curves.values()))
+    known = heights[np.isfinite(heights)]
+    if show in OVER_DECADES and len(known) and known.min() > 0 and known.max() >= DECADE * known.min():
         ax.set_yscale("log")
-    ax.set_xlabel(letter)
-    ax.set_ylabel(dict(zip(get_args(Shown), AXES, strict=True))[show])
+    set_labels(ax, letter, dict(zip(get_args(Shown), AXES, strict=True))[show])
     set_title(ax, f"{type(problem).__name__}, kernel {problem.kernel}")
     return finished(ax, legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES)
-
-
-def _over_decades(heights: FloatArray) -> bool:
-    """Whether values are positive and one is at least ten times another."""
-    known = heights[np.isfinite(heights)]
-    return bool(len(known)) and known.min() > 0 and known.max() >= DECADE * known.min()
 
 
 def _check_results(problem: Problem, results: Sequence[SVMResult], at: FloatArray, letter: str) -> None:
@@ -193,6 +198,7 @@ def _quantities(
 
 #: Numbers beside an axis: more are left out.
 MOST_TICKS = 8
+UNSOLVED = "not optimal in every fold"
 
 
 @picture
@@ -247,10 +253,6 @@ def _unsolved(found: CrossValidation) -> NDArray[np.bool_]:
     return np.asarray((found.status != "optimal").any(axis=0))
 
 
-def _name(parameter: str) -> str:
-    return LETTERS.get(parameter, parameter)
-
-
 def _curve(ax: Axes, found: CrossValidation) -> list[Any]:
     (parameter, at), = found.axes.items()  # fmt: skip
     order = np.argsort(at)
@@ -261,16 +263,11 @@ def _curve(ax: Axes, found: CrossValidation) -> list[Any]:
     handles = [line, band, dots[0]]
     if not np.isnan(found.mean).all():
         (best,) = found.best.values()
-        handles += ax.plot(best, found.best_score, "o", markersize=11, markerfacecolor="none",
-                           markeredgecolor=VERMILION, markeredgewidth=1.8, label=f"best: {best:.3g}")  # fmt: skip
-    wrong = _unsolved(found)[order]
-    if wrong.any():
-        handles += ax.plot(at[wrong], np.zeros(wrong.sum()), "x", color=BLACK, transform=ax.get_xaxis_transform(),
-                           clip_on=False, label="not optimal in every fold")  # fmt: skip
+        handles += ring(ax, best, found.best_score, 11.0, f"best: {best:.3g}")
+    handles += crosses(ax, at[_unsolved(found)[order]], UNSOLVED)
     if at[0] > 0 and at[-1] >= DECADE * at[0]:
         ax.set_xscale("log")
-    ax.set_xlabel(_name(parameter))
-    ax.set_ylabel(found.scoring)
+    set_labels(ax, LETTERS.get(parameter, parameter), found.scoring)
     return handles
 
 
@@ -286,12 +283,10 @@ def _map(ax: Axes, found: CrossValidation) -> list[Any]:
     if not np.isnan(found.mean).all():
         i, j = found.best_index
         place = int(np.flatnonzero(columns == i)[0]), int(np.flatnonzero(rows == j)[0])
-        words = ", ".join(f"{_name(name)} = {value:.3g}" for name, value in found.best.items())
-        handles += ax.plot(*place, "o", markersize=13, markerfacecolor="none", markeredgecolor=VERMILION,
-                           markeredgewidth=2.2, linestyle="", label=f"best: {words}")  # fmt: skip
+        words = ", ".join(f"{LETTERS.get(name, name)} = {value:.3g}" for name, value in found.best.items())
+        handles += ring(ax, *place, 13.0, f"best: {words}")
     wrong = np.argwhere(_unsolved(found)[np.ix_(columns, rows)])
     if len(wrong):
-        handles += ax.plot(*wrong.T, "x", color=BLACK, linestyle="", label="not optimal in every fold")
-    ax.set_xlabel(_name(first))
-    ax.set_ylabel(_name(second))
+        handles += ax.plot(*wrong.T, "x", color=BLACK, linestyle="", label=UNSOLVED)
+    set_labels(ax, LETTERS.get(first, first), LETTERS.get(second, second))
     return handles

@@ -3,6 +3,8 @@
 Colours are those of Okabe & Ito, *Color Universal Design* (2008), which people with any colour vision tell apart.
 
 Texts that fit: titles and labels are broken where they are too long, and a legend stands below what it explains.
+
+The one or two features that a picture shows, and where the others are held.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -17,11 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_flag
-from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.errors import MissingExtraError, ParameterTypeError, install
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import (
+    DataError,
+    MissingExtraError,
+    ParameterError,
+    ParameterTypeError,
+    UnsupportedError,
+    install,
+)
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.machines import Problem
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
+from qpsvm.space.kernels.functions import Precomputed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -52,7 +65,7 @@ def set_title(ax: Axes, *lines: str) -> None:
 
 def set_labels(ax: Axes, across: str, up: str) -> None:
     """Name both axes, broken where the figure ends."""
-    fit(ax.set_ylabel(up), room_up(ax))
+    fit(ax.set_ylabel(up), _share_of_figure(ax)[1])
     fit(ax.set_xlabel(across), room_across(ax))
 
 
@@ -75,8 +88,9 @@ def legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
     if not handles:
         return
-    figure = ax.figure
-    drop = ScaledTranslation(0.0, -depth_of_labels(ax), figure.dpi_scale_trans)
+    box, figure = ax.xaxis.get_tightbbox(), ax.figure  # ticks, numbers and label of the horizontal axis
+    depth = 0.0 if box is None else max(0.0, float(ax.bbox.y0 - box.y0) / float(figure.dpi))
+    drop = ScaledTranslation(0.0, -depth, figure.dpi_scale_trans)
     for count in range(columns, 0, -1):
         legend = ax.legend(
             handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=ax.transAxes + drop,
@@ -86,17 +100,23 @@ def legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -
             return
 
 
+def crosses(ax: Axes, at: FloatArray, label: str) -> list[Any]:
+    """Crosses on the horizontal axis, at values (k,)."""
+    look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "clip_on": False}
+    return list(ax.plot(at, np.zeros(len(at)), "x", label=label, **look)) if len(at) else []
+
+
+def ring(ax: Axes, x: float, y: float, size: float, label: str) -> list[Any]:
+    """A ring around the best point."""
+    look: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": VERMILION, "markeredgewidth": size / 6}
+    return list(ax.plot(x, y, "o", markersize=size, linestyle="", label=label, **look))
+
+
 def finished(ax: Axes, legend: bool, handles: list[Any] | None = None) -> Axes:
     """The axes of a picture, with their legend where one is wanted."""
     if legend:
         legend_below(ax, handles)
     return ax
-
-
-def depth_of_labels(ax: Axes) -> float:
-    """How far ticks, numbers and label of the horizontal axis reach below the axes: in inches."""
-    box = ax.xaxis.get_tightbbox()
-    return 0.0 if box is None else max(0.0, float(ax.bbox.y0 - box.y0) / float(ax.figure.dpi))
 
 
 def room_across(ax: Axes) -> float:
@@ -106,11 +126,6 @@ def room_across(ax: Axes) -> float:
     if ax.get_subplotspec() is None or beside is None:
         return columns
     return columns - max(0.0, float(ax.bbox.x0 - beside.x0))
-
-
-def room_up(ax: Axes) -> float:
-    """How long a text beside the axes may be: as their rows of the figure, in pixels."""
-    return _share_of_figure(ax)[1]
 
 
 def _share_of_figure(ax: Axes) -> tuple[float, float]:
@@ -190,10 +205,7 @@ SAMPLE, RING, EDGE = 34, 120, 1.2
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
-    """The axes given, or those of a new figure that makes room for a legend below them.
-
-    Raises MissingExtraError, ParameterTypeError.
-    """
+    """The axes given, or those of a new figure that makes room for a legend below them."""
     try:
         from matplotlib import pyplot
         from matplotlib.axes import Axes as Kind
@@ -286,3 +298,142 @@ def draw_rings(ax: Axes, points: FloatArray, label: str) -> Any:
     return ax.scatter(
         points[:, 0], points[:, 1], s=RING, facecolors="none", edgecolors=BLACK, linewidths=0.9, zorder=7, label=label
     )
+
+
+#: Units are equal in both directions unless one side of the picture would then be more than so many times the other.
+SLIVER = 4.0
+#: Points of a curve over one feature.
+CURVE_POINTS = 400
+#: Said above a picture whose units differ.
+DISTORTED = "units differ: right angles do not look right"
+#: Inches: width of a picture and of its plane, and what title, labels and legend take above and below it.
+WIDTH, PLANE, AROUND = 6.4, 5.4, 1.9
+#: Inches: the least and greatest height of the plane.
+HEIGHTS = (2.0, 4.6)
+#: Free space around the samples, as a share of their range.
+ROOM = 0.12
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A line or plane through the space of the samples.
+
+    columns: The features shown, one or two.
+    base (d,): The medians of all features, at which those not shown are held.
+    points (m, len(columns)): The m samples that take part, projected.
+    names: Of the features shown.
+    note: What is held, for the title.
+    """
+
+    columns: tuple[int, ...]
+    base: FloatArray
+    points: FloatArray
+    names: list[str]
+    note: str
+
+    def ticks(self, axis: int, count: int) -> FloatArray:
+        """Evenly spaced values of a feature, over the range of the samples and some room around it: (count,)."""
+        low, high = float(self.points[:, axis].min()), float(self.points[:, axis].max())
+        room = ROOM * (high - low) or ROOM * abs(high) or 1.0
+        return np.linspace(low - room, high + room, count)
+
+    @property
+    def is_plane(self) -> bool:
+        """Whether two features are shown."""
+        return len(self.columns) == 2
+
+    @property
+    def shape(self) -> float:
+        """Height over width of the plane in the features' own units."""
+        (left, right), (low, high) = self.ticks(0, 2), self.ticks(1, 2)
+        return float((high - low) / (right - left))
+
+    @property
+    def equal(self) -> bool:
+        """Whether one unit is to be as long across as up, so that w is perpendicular to the boundary on the paper."""
+        return 1 / SLIVER <= self.shape <= SLIVER
+
+    @property
+    def size(self) -> tuple[float, float] | None:
+        """A figure into which the plane fits, in inches; None over one feature."""
+        if not self.is_plane:
+            return None
+        least, most = HEIGHTS
+        return WIDTH, (min(max(PLANE * self.shape, least), most) if self.equal else 0.6 * PLANE) + AROUND
+
+    def frame(self, ax: Axes) -> str:
+        """Set limits, units and names of both axes. What a reader must know of the units, or "", comes back."""
+        ax.set_xlim(*self.ticks(0, 2))
+        ax.set_ylim(*self.ticks(1, 2))
+        ax.set_aspect("equal" if self.equal else "auto")
+        set_labels(ax, *self.names)
+        return "" if self.equal else DISTORTED
+
+    def values(self, result: SVMResult, at: FloatArray) -> FloatArray:
+        """f at k points of the view, `at` (k, len(columns)): (k,)."""
+        step = max(1, BLOCK_NUMBERS // len(self.base))
+        return np.concatenate([self._values(result, at[i : i + step]) for i in range(0, len(at), step)])
+
+    def _values(self, result: SVMResult, at: FloatArray) -> FloatArray:
+        X = np.tile(self.base, (len(at), 1))
+        X[:, list(self.columns)] = at
+        with np.errstate(all="ignore"):  # what overflows is not drawn
+            return result.decision_function(X)
+
+
+def check_resolution(resolution: int) -> None:
+    """That a grid has at least two points in each direction. Raises ParameterError, ParameterTypeError."""
+    if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)):
+        raise ParameterTypeError(f"resolution must be an integer, got {shown(resolution)}")
+    if resolution < 2:
+        raise ParameterError(f"resolution must be at least 2 points in each direction, got {resolution}")
+
+
+def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[str] | None) -> View:
+    """The view that `features` asks for. Raises UnsupportedError, ParameterError, ParameterTypeError, DataError."""
+    if isinstance(problem.kernel, Precomputed):
+        raise UnsupportedError(
+            "a precomputed kernel has no features to draw; multipliers(problem, result) and "
+            "complementarity(problem, result) need none"
+        )
+    return view_over(problem, _columns(int(problem.X.shape[1]), features), names)
+
+
+def view_over(problem: Problem, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
+    """The view of one or two features that exist. Raises ParameterTypeError, DataError."""
+    d = int(problem.X.shape[1])
+    texts = feature_names(names, d)
+    dense = as_dense(problem.X[problem.rows])
+    held = d - len(columns)
+    labels = [texts[j] if texts is not None else f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in columns]
+    note = f"{held} other feature{'s' if held > 1 else ''} held at the median" if held else ""
+    return View(columns, np.median(dense, axis=0), dense[:, list(columns)], labels, note)
+
+
+def feature_names(names: Sequence[str] | None, d: int) -> list[str] | None:
+    """The names of d features as labels, or None where none are given. Raises ParameterTypeError, DataError."""
+    if names is None:
+        return None
+    if isinstance(names, (str, bytes)) or not (hasattr(names, "__len__") and hasattr(names, "__getitem__")):
+        raise ParameterTypeError(f"names must be a sequence with one text for each feature, got {shown(names)}")
+    if np.ndim(names) != 1 or len(names) != d:
+        count = len(names) if np.ndim(names) == 1 else f"shape {np.shape(names)}"
+        raise DataError(f"names must have one entry for each of the {d} features, got {count}")
+    return [plain(name) for name in names]
+
+
+def _columns(d: int, features: Sequence[int] | None) -> tuple[int, ...]:
+    if features is None:
+        if d > 2:
+            raise ParameterError(
+                f"the samples have {d} features and a picture shows two: pass features=(i, j) with 0 <= i, j < {d}; "
+                "the others are held at their medians"
+            )
+        return tuple(range(d))
+    chosen = np.atleast_1d(np.asarray(features))
+    wanted = min(d, 2)
+    whole = chosen.dtype.kind in "iu" and chosen.shape == (wanted,) and len(set(chosen.tolist())) == wanted
+    if not whole or chosen.min() < 0 or chosen.max() >= d:
+        what = "(0,)" if d == 1 else f"two different integers from 0 to {d - 1}"
+        raise ParameterError(f"features must be {what}, got {shown(features)}")
+    return tuple(int(j) for j in chosen)

@@ -13,12 +13,14 @@ from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, Uns
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
+    CURVE_POINTS,
     CURVES,
     EDGE,
     GREY,
     SAMPLE,
     SHADES,
     Axes,
+    View,
     draw_kinds,
     finished,
     new_axes,
@@ -26,8 +28,9 @@ from qpsvm.faces.plotting.style import (
     say_what,
     set_labels,
     set_title,
+    view_of,
+    view_over,
 )
-from qpsvm.faces.plotting.view import CURVE_POINTS, View, view_of, view_over
 from qpsvm.machines import Problem, QuantileSVR
 from qpsvm.machines.problem.base import check_pair
 from qpsvm.result.svm_result import SVMResult
@@ -85,7 +88,11 @@ def tube(
     hours | target t
     """
     check_pair(problem, result)
-    _check_regression(problem)
+    if problem.shown_target is None:
+        raise UnsupportedError(
+            f"a tube is of a regression, and {type(problem).__name__} has no numbers as target; "
+            "boundary(problem, result) draws two classes"
+        )
     view = _line(problem, feature, names)
     ax = new_axes(ax)
     epsilon = half_width(problem, result)
@@ -186,14 +193,6 @@ def quantiles(
     return finished(ax, legend, [line for _, line in curves])
 
 
-def _check_regression(problem: Problem) -> None:
-    if problem.shown_target is None:
-        raise UnsupportedError(
-            f"a tube is of a regression, and {type(problem).__name__} has no numbers as target; "
-            "boundary(problem, result) draws two classes"
-        )
-
-
 def _checked_fan(problems: Sequence[Problem], results: Sequence[SVMResult]) -> list[QuantileSVR]:
     if isinstance(problems, Problem) or isinstance(results, SVMResult):
         raise ParameterTypeError("quantiles takes a sequence of problems and one of their results")
@@ -226,7 +225,7 @@ def _line(problem: Problem, feature: int | None, names: Sequence[str] | None) ->
 
 
 def half_width(problem: Any, result: SVMResult) -> float:
-    """ε: how far f may be from t at no price, given or found; 0 of a quantile."""
+    """ε: how far f may be from t without a penalty, given or found; 0 of a quantile."""
     return max(float(result.extras.get("epsilon", getattr(problem, "epsilon", 0.0))), 0.0)
 
 

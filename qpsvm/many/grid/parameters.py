@@ -31,7 +31,7 @@ LETTERS = {
 }  # fmt: skip
 #: Those that may be 0.
 FROM_ZERO = ("epsilon",)
-#: How much slack costs grows along the first and falls along the second: a path is walked towards dearer slack.
+#: How much slack costs grows along the first and falls along the second: a path is walked towards larger penalties.
 RISING, FALLING = ("C",), ("lam",)
 
 
@@ -73,7 +73,7 @@ class Grid:
         ]
 
     def _turn(self, point: Mapping[str, Any]) -> tuple[float, ...]:
-        """A key to sort points of one kernel by: what makes slack dear runs fastest and upwards."""
+        """A key to sort points of one kernel by: the penalty of slack runs fastest and upwards."""
         own = [name for name in self.axes if name in self.problem.own]
         own.sort(key=lambda name: name in (*RISING, *FALLING))
         return tuple(-point[name] if name in FALLING else point[name] for name in own)
@@ -88,10 +88,7 @@ class Grid:
 
 
 def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
-    """The grid among keyword arguments, and what is left of them, for `solve`.
-
-    Raises UnsupportedError, ParameterError, UnknownOptionError.
-    """
+    """The grid among keyword arguments, and what is left of them, for `solve`."""
     known = parameters(problem)
     if not known:
         raise UnsupportedError(
@@ -112,10 +109,7 @@ def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[st
 
 
 def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
-    """The values of one axis, checked: numbers as floats, and rules for γ as the numbers that they stand for.
-
-    Raises ParameterError, DataTypeError, UnknownOptionError.
-    """
+    """The values of one axis, checked: numbers as floats, and rules for γ as the numbers that they stand for."""
     word = isinstance(getattr(problem, name, None), str)
     if name in problem.own and not word:
         numbers = tuple(float(value) for value in path_values(values, name, name in FROM_ZERO))

@@ -28,7 +28,7 @@ from qpsvm.base.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.base.resources.limits import check_memory
+from qpsvm.base.resources.limits import BLOCK_NUMBERS, check_memory
 from qpsvm.data.samples import original_labels
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.replaced import restricted
@@ -44,10 +44,7 @@ ACCURACY, R2, PINBALL = "accuracy", "r2", "neg_mean_pinball_loss"
 
 
 def target_of(problem: Problem) -> NDArray[Any]:
-    """What predictions are compared with, (n,): the caller's labels of two classes, or numbers.
-
-    Raises UnsupportedError.
-    """
+    """What predictions are compared with, (n,): the caller's labels of two classes, or numbers."""
     if problem.samples.classes is not None:
         return original_labels(problem.samples)
     if problem.shown_target is not None:
@@ -73,10 +70,7 @@ def name_of(scoring: Any, problem: Problem) -> str:
 
 
 def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Scorer | None:
-    """The scorer of that name, or itself; None for the accuracy, which needs no scorer.
-
-    Raises UnknownOptionError, ParameterTypeError, UnsupportedError.
-    """
+    """The scorer of that name, or itself; None for the accuracy, which needs no scorer."""
     if callable(scoring):
         found: Scorer = scoring
         return found
@@ -174,6 +168,21 @@ def _predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
     return Predictor()
 
 
+def ordered_pairs(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> tuple[int, int]:
+    """How many pairs of a group, one better than the other, f has in this order, and how many there are."""
+    names = np.zeros(len(y)) if groups is None else groups
+    right = pairs = 0
+    for name in np.unique(names):
+        members = np.flatnonzero(names == name)
+        step = max(1, BLOCK_NUMBERS // len(members))
+        for i in range(0, len(members), step):
+            rows = members[i : i + step, None]
+            better = y[rows] > y[members]
+            pairs += int(better.sum())
+            right += int((better & (f[rows] > f[members])).sum())
+    return right, pairs
+
+
 #: The matrices that a fold needs at the same time: that of all samples, its part, and what solvers make of that.
 MATRICES = 3
 #: Seeds that NumPy's older generator, which scikit-learn's splitters use, can begin from.
@@ -189,10 +198,7 @@ class Fold:
 
 
 def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> list[Fold]:
-    """The folds asked for; where their number is given, scikit-learn's `StratifiedKFold`, or `KFold` of a regression.
-
-    Raises ParameterTypeError, ParameterError, DataError.
-    """
+    """The folds asked for; of a number of them, scikit-learn's `StratifiedKFold`, or `KFold` of a regression."""
     target, two_classes = target_of(problem), problem.samples.classes is not None
     labels = target[problem.rows]
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
@@ -229,10 +235,7 @@ def drawn(
     n: int, labels: NDArray[Any] | None, groups: NDArray[Any] | None, folds: int, shuffle: bool, seed: int | None,
     unit: str = "sample",
 ) -> Iterator[Fold]:  # fmt: skip
-    """Scikit-learn's folds of n rows: with labels each class in proportion, else with groups whole groups.
-
-    Raises DataError.
-    """
+    """Scikit-learn's folds of n rows: with labels each class in proportion, else with groups whole groups."""
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
     what, fewest = f"there are {taking_part(n, unit)}", n

@@ -1,7 +1,7 @@
 """One kernel's points, each solved from those before it.
 
 Between two values of C at which the same samples are free, α is linear in C: where that held for the last two points,
-it foretells the next one exactly. Where samples change sides, it still foretells most of the changes.
+the next one follows exactly. Where samples change sides, most of the changes still follow.
 
     (WALK.1)  α(C) = α₂ + (C − C₂)/(C₂ − C₁) (α₂ − α₁),  brought into its box
     (WALK.2)  after the first point, C/C₁ α₁:  where C is small, α is nearly proportional to it
@@ -90,7 +90,7 @@ def _bar(total: int, verbose: bool, unit: str) -> Any:
     return importlib.import_module("tqdm.auto").tqdm(total=total, unit=unit)
 
 
-#: Relative difference of two C from which on they foretell a third.
+#: Relative difference of two C from which on a third is extrapolated.
 LEAST_STEP = 1e-9
 
 
@@ -111,23 +111,23 @@ def walk(
                 raise
             yield error
             continue
-        price = price_of(point)
+        penalty = penalty_of(point)
         others = {name: value for name, value in point.items() if name not in (*RISING, *FALLING)}
-        if price is not None and others != beside:
-            past = [(None, before[price])] if price in before else []
+        if penalty is not None and others != beside:
+            past = [(None, before[penalty])] if penalty in before else []
             beside = others
-        start = {} if "start" in options or not past or not begins else {"start": _start(price, past)}
+        start = {} if "start" in options or not past or not begins else {"start": _start(penalty, past)}
         result = solve(step, **{**start, **options})
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # it was meant for all points, not for one of them
         if result.gap < np.inf:
-            past = [*past[-1:], (price, result)]
-            if price is not None:
-                before[price] = result
+            past = [*past[-1:], (penalty, result)]
+            if penalty is not None:
+                before[penalty] = result
         yield result
 
 
-def price_of(point: Mapping[str, Any]) -> float | None:
+def penalty_of(point: Mapping[str, Any]) -> float | None:
     """What every upper bound is proportional to along the path: C, or 1/λ; None where it is neither."""
     for name, value in point.items():
         if name in RISING:
@@ -137,11 +137,11 @@ def price_of(point: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _start(price: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
-    """Where to begin: what the last two results foretell, or the last one."""
+def _start(penalty: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
+    """Where to begin: at the extrapolation of the last two results, or at the last one."""
     (before, first), (last, second) = past[0], past[-1]
-    if price is None or last is None:
+    if penalty is None or last is None:
         return second
     if len(past) == 1 or before is None or abs(last - before) <= LEAST_STEP * last:
-        return price / last * second.alpha  # (WALK.2)
-    return second.alpha + (price - last) / (last - before) * (second.alpha - first.alpha)  # (WALK.1)
+        return penalty / last * second.alpha  # (WALK.2)
+    return second.alpha + (penalty - last) / (last - before) * (second.alpha - first.alpha)  # (WALK.1)

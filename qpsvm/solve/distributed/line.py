@@ -195,10 +195,7 @@ class ClusterCommunicator(Communicator):
         return self.line.sent_bytes
 
     def note(self, state: Mapping[str, Any]) -> None:
-        """Keep a small state, the same on all members, for the client: what a run begins with that follows a fault.
-
-        Raises SolveStopped.
-        """
+        """Keep a small state, the same on all members, for the client: what a run begins with that follows a fault."""
         if self.serial and self.line.stopped is not None:
             raise SolveStopped(self.line.stopped)
         if self.serial and self.line.hub is not None and self.line.hub.interrupted:

@@ -38,15 +38,25 @@ from qpsvm.machines.problem.replaced import outlined
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.choice import Request
 from qpsvm.solve.distributed.member import Order, SpreadResult, cut, in_order, solve_share
-from qpsvm.solve.distributed.placing import Placed, check_parts, chosen_client, place
-from qpsvm.solve.distributed.run import LOOK, Lost, Member, OnState, Settings, Spread, ask, wait_a_little, workers_of
+from qpsvm.solve.distributed.run import (
+    LOOK,
+    Lost,
+    Member,
+    OnState,
+    Placed,
+    Settings,
+    Spread,
+    ask,
+    check_parts,
+    chosen_client,
+    place,
+    wait_a_little,
+    workers_of,
+)
 
 
 def left_out(client: Any, lost: Lost, settings: Settings) -> None:
-    """See that the scheduler does without the lost workers: those that hang it has to be told of.
-
-    Raises ClusterError.
-    """
+    """See that the scheduler does without the lost workers: those that hang it has to be told of."""
     end = time.monotonic() + settings.patience
     while not lost.hung and time.monotonic() < end:
         if not set(lost.addresses) & workers_of(client, settings):
@@ -130,10 +140,7 @@ def spread(
     begun: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
 ) -> list[Member]:
-    """Run a program on every worker that holds rows, and answer with what each has returned.
-
-    Raises ClusterError, QPSVMError.
-    """
+    """Run a program on every worker that holds rows, and answer with what each has returned."""
     settings = settings or Settings()
     state = dict(begun) if begun is not None else None
 
@@ -181,7 +188,7 @@ def refusal(problem: Problem, backend: str, form: Form | None, request: Request)
     if backend not in ("auto", RESUMABLE) or form not in (None, "dual"):
         return f"{backend} takes all rows in one process"
     if not problem.space.is_linear or problem.constraints:
-        return "the kernel is not linear" if not problem.constraints else "rows of your own are not spread"
+        return "the kernel is not linear" if not problem.constraints else "linear constraints are not spread"
     if request.start is not None:
         return "a start has an entry for each row"
     order = outlined(problem)

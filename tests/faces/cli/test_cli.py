@@ -318,7 +318,7 @@ def test_compare_warms_up_before_it_takes_times(capsys, table, monkeypatch):
         calls.append((name, form, problem.n))
         return solve(problem, name, form, **options)
 
-    monkeypatch.setattr("qpsvm.many.comparison.compare.solve", recorded)
+    monkeypatch.setattr("qpsvm.many.comparison.solve", recorded)
     monkeypatch.setattr(backends, "REGISTRY", {"cvxopt": backends.REGISTRY["cvxopt"]})
     run(capsys, "compare", *[part.format(table=table) for part in SOLVE[1:]])
     assert calls == [(name, form, n) for name in ("cvxopt",) for form in ("dual", "primal") for n in (20, 60)]
@@ -521,7 +521,7 @@ def test_an_interrupted_result_is_printed_and_has_the_code_of_an_interrupt(capsy
     code, out, _ = run(capsys, *[part.format(table=table) for part in SOLVE])
     assert code == 130
     assert "interrupted" in out
-    monkeypatch.setattr("qpsvm.many.comparison.compare.solve", interrupted)
+    monkeypatch.setattr("qpsvm.many.comparison.solve", interrupted)
     code, _, err = run(capsys, "compare", *[part.format(table=table) for part in SOLVE[1:]])
     assert code == 130
     assert len(err.splitlines()) == 1

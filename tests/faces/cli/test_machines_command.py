@@ -261,7 +261,7 @@ def test_measures_are_those_of_scikit_learn():
 def test_pairs_in_order_are_counted_within_groups(monkeypatch):
     y, f = np.array([1.0, 2.0, 3.0, 1.0]), np.array([0.0, 1.0, 0.5, 9.0])
     assert in_words("ranks", f, y, np.array(["a", "a", "a", "b"])) == "2 of 3 pairs in order (0.6667)"
-    monkeypatch.setattr("qpsvm.faces.cli.scores.BLOCK_NUMBERS", 5)
+    monkeypatch.setattr("qpsvm.many.grid.scoring.BLOCK_NUMBERS", 5)
     assert in_words("ranks", f, y, None) == "2 of 5 pairs in order (0.4000)"
     assert in_words("ranks", f[:2], np.ones(2)) == "no pair to compare"
 

@@ -13,8 +13,8 @@ from asking import LEARNT, PAIRS, ask, samples, state
 import qpsvm
 from qpsvm.derivation.registry import STEPS
 from qpsvm.faces.play import catalogue
-from qpsvm.faces.play.reply import parts as runs
-from qpsvm.faces.play.reply.reply import SECONDS, TOL, reply
+from qpsvm.faces.play import parts as runs
+from qpsvm.faces.play.answers import SECONDS, TOL, reply
 from qpsvm.faces.play.request import read_state
 from qpsvm.faces.play.start import SCENES
 

@@ -11,7 +11,7 @@ from qpsvm import backends
 from qpsvm.derivation.registry import STEPS
 from qpsvm.faces.cli.options import VARIANTS
 from qpsvm.faces.play import catalogue
-from qpsvm.faces.play.reply.checks import RequestError
+from qpsvm.faces.play.checks import RequestError
 from qpsvm.space.kernels.functions import FUNCTIONS
 
 

@@ -182,7 +182,7 @@ def test_a_fault_of_ours_comes_back_as_a_sentence(monkeypatch, caplog):
     def fails(_: object) -> None:
         raise ZeroDivisionError("the secret path /home/somebody")
 
-    monkeypatch.setattr(sys.modules["qpsvm.faces.play.reply.reply"], "read_request", fails)
+    monkeypatch.setattr(sys.modules["qpsvm.faces.play.answers"], "read_request", fails)
     answer = reply(request())
     assert answer["id"] == 1
     assert answer["error"]["kind"] == "Fault"

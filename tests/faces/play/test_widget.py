@@ -11,7 +11,7 @@ from asking import check, samples, state
 
 import qpsvm
 from qpsvm.base.errors import ParameterTypeError, UnsupportedError
-from qpsvm.faces.play.reply.checks import RequestError
+from qpsvm.faces.play.checks import RequestError
 
 
 def problem(**how: object) -> qpsvm.Problem:

@@ -12,8 +12,7 @@ from test_plotting import FLAT, FOUR, HISTORY, IRIS, NEAR, PICTURES, PROBLEMS, S
 
 from qpsvm import CSVM, RBF, NuSVM, solve, solve_path
 from qpsvm.faces import plotting
-from qpsvm.faces.plotting.style import CLASSES, KINDS, SIDES
-from qpsvm.faces.plotting.view import DISTORTED, SLIVER
+from qpsvm.faces.plotting.style import CLASSES, DISTORTED, KINDS, SIDES, SLIVER
 
 mpl.use("Agg")
 LONG = ("the height of the plant above the ground in metres", "the width of its widest leaf at noon, $measured$ twice")

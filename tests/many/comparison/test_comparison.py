@@ -13,7 +13,7 @@ import pytest
 import qpsvm
 from qpsvm import backends
 from qpsvm.backends.base import Backend
-from qpsvm.many.comparison.table import Comparison, ComparisonRow
+from qpsvm.many.comparison_table import Comparison, ComparisonRow
 
 RNG = np.random.default_rng(0)
 X = np.vstack([RNG.normal(-1.0, 1.0, (20, 2)), RNG.normal(1.0, 1.0, (20, 2))])

@@ -11,8 +11,7 @@ import pytest
 from spread_programs import rounds
 
 from qpsvm.base.errors import ClusterError
-from qpsvm.solve.distributed.placing import place
-from qpsvm.solve.distributed.run import Settings
+from qpsvm.solve.distributed.run import Settings, place
 from qpsvm.solve.distributed.solving import spread
 
 distributed = pytest.importorskip("distributed")

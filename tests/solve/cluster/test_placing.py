@@ -11,7 +11,7 @@ from spread_programs import every_way
 import qpsvm
 from qpsvm.base.errors import ClusterError, DataError, UnsupportedError
 from qpsvm.data.sources.dask_rows import DaskRows
-from qpsvm.solve.distributed.placing import _balance, chosen_client, place
+from qpsvm.solve.distributed.run import _balance, chosen_client, place
 from qpsvm.solve.distributed.solving import spread
 
 distributed = pytest.importorskip("distributed")

@@ -10,8 +10,7 @@ from spread_programs import every_way, faulty, messages, rounds, until_pressed
 
 from qpsvm.base.errors import ClusterError, DataError
 from qpsvm.base.resources.progress import noted
-from qpsvm.solve.distributed.placing import Placed, place
-from qpsvm.solve.distributed.run import Settings
+from qpsvm.solve.distributed.run import Placed, Settings, place
 from qpsvm.solve.distributed.solving import spread
 
 distributed = pytest.importorskip("distributed")

@@ -51,10 +51,7 @@ def own_arguments(arguments: Sequence[str]) -> int:
 
 
 def run(options: argparse.Namespace) -> Callable[[], int]:
-    """Patch scikit-learn, and return what runs the program.
-
-    Raises MissingFileError, FileAccessError, ParameterError, UnknownOptionError.
-    """
+    """Patch scikit-learn, and return what runs the program."""
     program = _program(options.program)
     _show_log(options.verbose)
     from qpsvm.estimators.patch.patching import patch_sklearn
@@ -93,10 +90,7 @@ def _program(words: Sequence[str]) -> Callable[[], object]:
 
 
 def _of_script(name: str, arguments: list[str]) -> Callable[[], object]:
-    """What runs a file of source; or a folder, an archive or compiled code, which `runpy` reads.
-
-    Raises MissingFileError, FileAccessError.
-    """
+    """What runs a file of source; or a folder, an archive or compiled code, which `runpy` reads."""
     argv = [name, *arguments]
     if name == "-":
         return lambda: _run_code(sys.stdin.read(), "<stdin>", argv, path="")

@@ -7,10 +7,9 @@ import argparse
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.data import Sample, read
-from qpsvm.faces.cli.options import problem_of, settle
-from qpsvm.faces.play.machines import MACHINES
+from qpsvm.faces.cli.options import problem_of, refuse_given, settle
+from qpsvm.faces.play.catalogue import MACHINES
 from qpsvm.faces.play.request import MOST_NUMBERS, MOST_POINTS
 from qpsvm.faces.play.server import serve
 from qpsvm.faces.play.start import TARGET, Start, default_start, start_of
@@ -29,9 +28,7 @@ def run(options: argparse.Namespace) -> int:
 def _start(options: argparse.Namespace) -> Start:
     """What the page shows first. Raises ParameterError."""
     if options.file is None:
-        ignored = next((name for name in ABOUT_DATA if getattr(options, name)), None)
-        if ignored is not None:
-            raise ParameterError(f"--{ignored.replace('_', '-')} is about a file: name one by --data FILE")
+        refuse_given(options, ABOUT_DATA, "is about a file: name one by --data FILE")
         state = default_start(options.variant).state
         X, *target = MACHINES[state.machine].data(state.points, state.labels)
         return start_of(problem_of(X, target[0] if target else None, options))

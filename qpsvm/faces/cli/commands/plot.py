@@ -24,10 +24,7 @@ SHARPNESS = 150
 
 
 def require_picture(path: str | None) -> None:
-    """Refuse a picture that cannot be drawn or written, before anything else is done.
-
-    Raises ParameterError, MissingExtraError, FileFormatError.
-    """
+    """Refuse a picture that cannot be drawn or written, before anything else is done."""
     if path is None:
         return
     ending = Path(path).suffix.lower()
@@ -42,10 +39,7 @@ def require_picture(path: str | None) -> None:
 
 
 def picture_of(problem: Problem, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[SVMResult], Axes]:
-    """What draws a result of this problem: the plane of two features, or what there is of more.
-
-    Raises UnsupportedError, UnknownOptionError, ParameterError.
-    """
+    """What draws a result of this problem: the plane of two features, or what there is of more."""
     d = problem.X.shape[1]
     if isinstance(problem, Ranking):
         raise UnsupportedError(

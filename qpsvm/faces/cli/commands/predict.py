@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import DataError, ParameterError
+from qpsvm.base.errors import DataError
 from qpsvm.base.writing import written
 from qpsvm.data.files import Encoding, Table, read_like
 from qpsvm.faces.cli.data import is_label, source
@@ -32,10 +32,7 @@ ALONE = {"numbers": "prediction", "ranks": "score"}
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print one label or number a line, or write labels and decision values as CSV: a batch of rows after the other.
-
-    Raises DataError, FileFormatError, FileAccessError.
-    """
+    """Print one label or number a line, or write labels and decision values as CSV: a batch of rows after the other."""
     if options.output not in (None, "-"):
         require_writable(options.output)
     model = load(options.model)
@@ -67,11 +64,7 @@ def _parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[Table]:
         assert not isinstance(given, tuple)  # several files are stored ones
         yield read_like(given, encoding, drop_missing=options.drop_missing)
         return
-    if options.drop_missing:
-        raise ParameterError(
-            f"--drop-missing is of a text file that is read into memory, and {stored.name} is read in blocks: leave it "
-            "out"
-        )
+    stored.refuse_drop_missing(options)
     yield from parts_of(stored, encoding)
 
 

@@ -95,10 +95,7 @@ def reading(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what becomes of each claim: 0 where all are confirmed and are enough, 1 where one is not.
-
-    Raises MissingFileError, FileFormatError.
-    """
+    """Print what becomes of each claim: 0 where all are confirmed and are enough, 1 where one is not."""
     for path in (options.proof, options.data):
         if not Path(path).exists():
             raise MissingFileError(f"{path} does not exist (seen from {Path.cwd()})")

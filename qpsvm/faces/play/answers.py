@@ -27,10 +27,10 @@ from qpsvm.base.errors import (
 )
 from qpsvm.base.resources.communicator import EPS
 from qpsvm.faces.play import catalogue
-from qpsvm.faces.play.machines import MACHINES, Machine
-from qpsvm.faces.play.reply.checks import number, numbers
-from qpsvm.faces.play.reply.explanations import NOTICED, sentence, verdict_on_yours
-from qpsvm.faces.play.reply.parts import (
+from qpsvm.faces.play.catalogue import MACHINES, Machine
+from qpsvm.faces.play.checks import number, numbers
+from qpsvm.faces.play.explanations import NOTICED, sentence, verdict_on_yours
+from qpsvm.faces.play.parts import (
     counted,
     equations,
     full_size,
@@ -159,15 +159,8 @@ def _two_sided(result: SVMResult, epsilon: float) -> list[Point]:
 SECONDS, TOL = 4.0, 1e-6
 #: What a fault of this library may be. The page gets a sentence, and the log the rest.
 FAULTS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
 
 log = logging.getLogger(__name__)
 

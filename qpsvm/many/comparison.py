@@ -15,22 +15,14 @@ from qpsvm.backends.abilities import machine_traits, size_of
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Limits
 from qpsvm.backends.own.sequential_dual_ import NAME as JOINT
+from qpsvm.base import errors
 from qpsvm.base.arrays.checks import as_flag, as_tolerance
 from qpsvm.base.arrays.frozen import bare
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import (
-    DataError,
-    IndefiniteKernelError,
-    MissingExtraError,
-    ParameterError,
-    ParameterTypeError,
-    QPSVMError,
-    UnsupportedError,
-)
 from qpsvm.machines import JointProblem, Problem
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.replaced import restricted
-from qpsvm.many.comparison.table import Comparison, ComparisonRow
+from qpsvm.many.comparison_table import Comparison, ComparisonRow
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
@@ -46,10 +38,10 @@ WARM_UP_SECONDS = 0.2
 #: What `JointResult.kind` says of a row on the margin.
 ON_MARGIN = 1
 #: What is wrong with the problem, and no backend's fault.
-USERS = (DataError, IndefiniteKernelError, ParameterError)
+USERS = (errors.DataError, errors.IndefiniteKernelError, errors.ParameterError)
 #: What a backend's own code may raise where it breaks down: one from outside of the library promises nothing.
 BREAKDOWNS = (
-    QPSVMError, ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError,
+    errors.QPSVMError, ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError,
     RuntimeError, TypeError, ValueError,
 )  # fmt: skip
 
@@ -153,9 +145,9 @@ class Asked:
             as_flag(getattr(self, name), name)
         Limits(self.tol, self.max_iter, self.time_limit, self.verbose)  # checks them
         if isinstance(self.repeat, bool) or not isinstance(self.repeat, (int, np.integer)):
-            raise ParameterTypeError(f"repeat must be an integer, got {shown(self.repeat)}")
+            raise errors.ParameterTypeError(f"repeat must be an integer, got {shown(self.repeat)}")
         if self.repeat < 1:
-            raise ParameterError(f"repeat must be at least 1, got {self.repeat}")
+            raise errors.ParameterError(f"repeat must be at least 1, got {self.repeat}")
 
     def limits(self, backend: Backend | None) -> tuple[dict[str, Any], list[str]]:
         """The limits for a backend (None: the library's choice), and the names of those that it cannot keep."""
@@ -176,7 +168,7 @@ def compared(
 ) -> Iterator[ComparisonRow]:
     """The rows of `compare`, each as soon as it is there. What is wrong with the arguments is an error at once."""
     if not isinstance(problem, (Problem, JointProblem)):
-        raise ParameterTypeError(f"compare takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+        raise errors.ParameterTypeError(f"compare takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     chosen = None if names is None else _listed(names, "backends")
     wanted: Sequence[Any] | None = None if forms is None else _listed(forms, "forms")
     for form in wanted or ():
@@ -256,7 +248,7 @@ def _row(
 
 def _word_for(error: BaseException) -> str:
     """What a backend that gave no point is called in the table."""
-    words = {UnsupportedError: "unsupported", MissingExtraError: "not installed"}
+    words = {errors.UnsupportedError: "unsupported", errors.MissingExtraError: "not installed"}
     return next((word for kind, word in words.items() if isinstance(error, kind)), "failed")
 
 
@@ -275,7 +267,7 @@ def _measured(name: str, results: Sequence[SVMResult | JointResult], totals: Seq
 def _reason(error: BaseException) -> str:
     """What went wrong, on one line; an error from outside of the library with its kind."""
     said = " ".join(str(error).split())
-    return said if isinstance(error, QPSVMError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
+    return said if isinstance(error, errors.QPSVMError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
 
 
 def _few(problem: Problem) -> Problem | None:
@@ -287,7 +279,7 @@ def _few(problem: Problem) -> Problem | None:
         rows = np.concatenate([np.flatnonzero(target == sign)[:WARM_UP_ROWS] for sign in (-1.0, 1.0)])
     try:
         part: Problem = restricted(problem, rows)
-    except QPSVMError:
+    except errors.QPSVMError:
         return None
     return part
 
@@ -308,10 +300,10 @@ def _listed(names: str | Sequence[str], what: str) -> tuple[str, ...]:
     if isinstance(names, str):
         return (names,)
     if isinstance(names, bytes) or not hasattr(names, "__iter__"):
-        raise ParameterTypeError(f"{what} must be a name or a sequence of names, got {shown(names)}")
+        raise errors.ParameterTypeError(f"{what} must be a name or a sequence of names, got {shown(names)}")
     found = tuple(dict.fromkeys(names))
     if not found:
-        raise ParameterError(f"{what} is empty: name at least one, or leave it out for all")
+        raise errors.ParameterError(f"{what} is empty: name at least one, or leave it out for all")
     return found
 
 

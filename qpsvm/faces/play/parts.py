@@ -6,7 +6,7 @@ The equations of a machine with their code, and the residual of each at a result
 
 The samples of a result, one by one: α, ξ, η, y f, the share of the gap, and which product is violated.
 
-Complementary slackness is two products for each α, α (y f − ρ + ξ) and (C − α) ξ; where slack has a price that is
+Complementary slackness is two products for each α, α (y f − ρ + ξ) and (C − α) ξ; where the penalty of slack is
 curved, the second is C (ξ − α/(2C))² or Huber's. They are never negative, and their sum is the sample's term g_i of
 the gap, (CERT.1). A regression has two α a sample, and the products are summed over both.
 
@@ -31,14 +31,13 @@ from qpsvm.base.errors import MissingExtraError, NotSeparableError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.derivation import Step, derive
 from qpsvm.derivation.page import mathml
-from qpsvm.faces.play.catalogue import KERNELS, solvers
-from qpsvm.faces.play.machines import MACHINES, Machine, toy
-from qpsvm.faces.play.reply.checks import number, numbers
-from qpsvm.faces.play.reply.explanations import verdicts
+from qpsvm.faces.play.catalogue import KERNELS, MACHINES, Machine, solvers, toy
+from qpsvm.faces.play.checks import number, numbers
+from qpsvm.faces.play.explanations import verdicts
 from qpsvm.faces.play.request import Request, State
 from qpsvm.faces.plotting.hulls import reduced_hull, shares_of
+from qpsvm.faces.plotting.style import CURVE_POINTS, ROOM, View
 from qpsvm.faces.plotting.tube import half_width
-from qpsvm.faces.plotting.view import CURVE_POINTS, ROOM, View
 from qpsvm.machines import Problem
 from qpsvm.program.losses import gap_term
 from qpsvm.program.solution import Status
@@ -176,8 +175,7 @@ def table(result: SVMResult, machine: Machine) -> dict[str, Any]:
 
 def _by_sample(values: FloatArray, result: SVMResult) -> FloatArray:
     """Values of all α, (m,), summed over those of each sample: (n,)."""
-    sums: FloatArray = values.reshape(-1, len(result.kind)).sum(axis=0) if len(values) else values
-    return sums
+    return values.reshape(-1, len(result.kind)).sum(axis=0) if len(values) else values
 
 
 def _one_sided(result: SVMResult) -> dict[str, Any]:
@@ -212,8 +210,7 @@ def _shares(result: SVMResult) -> FloatArray:
     """α/C; where nothing bounds α, α/max α: (m,)."""
     largest = float(result.alpha.max(initial=0.0)) or 1.0
     sizes = np.where(np.isfinite(result.upper) & (result.upper > 0.0), result.upper, largest)
-    shares: FloatArray = result.alpha / sizes
-    return shares
+    return result.alpha / sizes
 
 
 #: Half of what is shown where the points have no range.
@@ -284,7 +281,7 @@ def why_no_hulls(state: State, problem: Problem) -> str:
     if not problem.space.is_linear:
         return f"the hulls lie in the feature space of {problem.kernel}"
     if MACHINES[state.machine].curved:
-        return "where the price of slack is curved, the dual is no distance between hulls alone"
+        return "where the penalty of slack is curved, the dual is no distance between hulls alone"
     if problem.intercept != "free":
         return "without a free intercept, there is no row yᵀα = 0, and the dual is no distance between hulls"
     if state.points.shape[1] != 2:
@@ -294,8 +291,7 @@ def why_no_hulls(state: State, problem: Problem) -> str:
 
 def _projected(state: State) -> FloatArray:
     """The points on the plane, (n, 2)."""
-    projected: FloatArray = state.points[:, list(state.axes)]
-    return projected
+    return state.points[:, list(state.axes)]
 
 
 def _seen(axes: tuple[int, ...], X: FloatArray) -> View:

@@ -11,7 +11,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.communicator import EPS
-from qpsvm.faces.play.machines import Machine
+from qpsvm.faces.play.catalogue import Machine
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
 
@@ -48,7 +48,7 @@ def _of_classes(result: SVMResult, machine: Machine, i: int, beyond: float, slac
     if slack > noticed and not bounded:
         return f"y f < {level}, and a hard margin allows no slack."
     if slack > noticed:
-        return f"Violated: ({bound} − α) ξ = {slack:.3g}. It falls short by ξ, so α should be {bound}: raise α."
+        return f"Violated: ({bound} − α) ξ = {slack:.3g}. It violates its margin by ξ, so α should be {bound}: raise α."
     if beyond > noticed:
         return (
             f"Violated: α (y f − {level}{fall}) = {beyond:.3g}. It lies beyond its margin, so α should be 0: lower α."

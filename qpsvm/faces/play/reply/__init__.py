@@ -1,1 +1,0 @@
-"""What the server answers to a state of the page, part by part."""

@@ -1,1 +1,0 @@
-"""One problem on many backends: how far each came, and what that took."""
