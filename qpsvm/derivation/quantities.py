@@ -271,6 +271,16 @@ class Quantities(Generic[P]):
         return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else self.beta @ self.u)
 
     @property
+    def apart(self) -> float:
+        """‖w − w(α)‖²."""
+        return self.square_of_w - 2.0 * float(self.beta @ (self.values - self.b)) + self.quadratic
+
+    @property
+    def balance(self) -> float:
+        """Σ β_i, what a penalised b is."""
+        return float(self.beta.sum())
+
+    @property
     def products(self) -> FloatArray:
         """w of a linear machine, (d,), else its products with every φ(x_i): (n,)."""
         return self.w if self.is_linear else self.values - self.b

@@ -348,6 +348,8 @@ class Reader:
     def name(self, token: str) -> Any:
         if token == r"\operatorname":
             token = "".join(self.group())
+        if token == r"\bar":
+            token += self.take()
         mark = index = ""
         for _ in range(2):
             if self.at() == "^" and self.at(1) in {"+", "-", "*", r"\pm"} and not mark:

@@ -183,13 +183,19 @@ def primal(problem: Any, space: Space, at: Point) -> float:
     return norm + float(C @ (xi**2 if is_squared(problem) else xi))
 
 
+def bound_of(problem: Any, alpha: np.ndarray) -> np.ndarray:
+    """What α is turned round in: its bound, or the largest α where it has none."""
+    C = prices(problem) / unit(problem)
+    return np.full(len(alpha), alpha.max()) if is_squared(problem) or np.isinf(C).all() else C
+
+
 def lagrangian(problem: Any, space: Space, at: Point, said: str) -> float:
     """L at a point, without a user's rows: with half of the weights, or with what α leaves of its bound."""
     xi, zeta = slacks(problem, space, at)
     C, alpha, kept = prices(problem) / unit(problem), at.alpha, xi
     if isinstance(problem, qpsvm.HuberHinge):
         kept = zeta
-    bound = np.full(len(alpha), alpha.max()) if is_squared(problem) or np.isinf(C).all() else C
+    bound = bound_of(problem, alpha)
     half = 0.5 if r"\tfrac12" in said else 1.0
     alpha = bound - alpha if r"\bar" in said else alpha
     moved = Point(alpha, half * at.w, half * at.b, at.level, xi=xi, zeta=zeta)
@@ -227,23 +233,30 @@ def optimal(problem: Any, result: Any, space: Space) -> Point:
 def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: bool) -> Point:
     """A random feasible α with w(α), or with a random feasible point of the primal."""
     upper = np.ones((problem.n, len(problem.classes))) if isinstance(problem, JOINT) else np.minimum(problem.upper, 2.0)
-    alpha = problem.at(rng.uniform(0.0, 1.0, np.shape(upper)) * upper).alpha
+    rows, given = getattr(problem, "constraints", None), rng.uniform(0.0, 1.0, np.shape(upper)) * upper
+    given[len(prices(problem)) if rows else given.size :] *= 0.2  # so that α may balance the prices
+    some = problem.at(given)
+    alpha, lam = some.alpha, np.asarray(some.constraints["price"]) if rows else np.zeros(0)
     D = space.samples.shape[1]
     if isinstance(problem, JOINT):
         k = len(problem.classes)
         W, b = rng.normal(size=(k, D)), rng.normal(size=k)
         return Point(alpha, W, b if problem.intercept else np.zeros(k), xi=np.zeros(0) if recovered else None)
     w, b, level = rng.normal(size=D), float(rng.normal()), float(rng.uniform(0.5, 1.0))
+    b = abs(b) if isinstance(problem, qpsvm.SVDD) else b  # R² is positive
     if recovered:
         w = row_features(problem, space).T @ (signs(problem) * alpha)
+        w -= rows_of(problem, space)[0].T @ lam / unit(problem) if rows else 0.0
     if problem.intercept == "penalised" and recovered:
-        b = float(signs(problem) @ alpha)
-    if problem.intercept is None and not isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD)):
+        b = float(signs(problem) @ alpha) - (float(rows_of(problem, space)[1] @ lam) / unit(problem) if rows else 0.0)
+    if problem.intercept is None and not alone(problem):
         b = 0.0
     if isinstance(problem, qpsvm.HardMargin) and not recovered:  # beyond every margin
         best = optimal(problem, qpsvm.solve(problem, check=False), space)
-        w, b = 1.3 * best.w, 1.3 * best.b
-    at, extra = Point(alpha, w, b, level), rng.uniform(0.0, 1.0, len(signs(problem)))
+        w, b = (best.w, best.b) if rows else (1.3 * best.w, 1.3 * best.b)
+    if rows and not recovered and not isinstance(problem, qpsvm.HardMargin):
+        w, b = kept(problem, space, w, b)
+    at, extra = Point(alpha, w, b, level, lam), rng.uniform(0.0, 1.0, len(signs(problem)))
     C = prices(problem)
     if isinstance(problem, qpsvm.HuberHinge):
         at.zeta = extra if recovered else np.maximum(reached(problem, space, at), 0.0)
@@ -253,6 +266,25 @@ def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: b
     else:
         at.xi = np.maximum(reached(problem, space, at), 0.0) + extra
     return at
+
+
+def kept(problem: Any, space: Space, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+    """The nearest (w, b), or nearly, that keeps the rows of a user's with room."""
+    g, c, _, _ = rows_of(problem, space)
+    moves = np.column_stack([g, 0.0 * c if problem.intercept is None and not alone(problem) else c])
+    for _ in range(200):
+        for j in range(len(g)):
+            room = left_of_bound(problem, space, w, b)[j] - 0.01
+            if room < 0.0:
+                step = room / float(moves[j] @ moves[j]) / (2.0 if isinstance(problem, qpsvm.SVDD) else 1.0)
+                w, b = w + step * moves[j, :-1], b + step * moves[j, -1]
+    assert left_of_bound(problem, space, w, b).min() > 0.0
+    return w, b
+
+
+def alone(problem: Any) -> bool:
+    """Whether there are no labels, and b is −ρ or μ."""
+    return isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD))
 
 
 # --- letters ----------------------------------------------------------------------------------------------------------
@@ -287,7 +319,7 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         return Tensor(f(found.a), found.axes[:1])
 
     functions |= {"f": of_point, "K": kernel, r"\varphi": names.point}
-    functions |= {"w": lambda _: Tensor(w_of_alpha, (".",)), "c": lambda _: Tensor(w_of_alpha, (".",))}
+    functions |= {"c" if ball else "w": lambda _: Tensor(w_of_alpha, (".",))}
     P, D = primal(problem, space, at), dual(problem, at)
     functions |= {
         "P": lambda text: Tensor(np.asarray(0.0 if text == "0,0,0" else P)),
@@ -301,9 +333,6 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
     names.rewrites |= {
         r"\langle (w,b),\,(\varphi(x_i),1)\rangle": r"\langle w,\varphi(x_i)\rangle+b",
         r"w^{\top}x": r"\langle w,\varphi(x)\rangle",
-        "Af(Z)": r"\sum_lA_{jl}f(z_l)",
-        "Gw+cb": r"\langle g_j,w\rangle+c_jb",
-        r"Gw\le": r"\langle g_j,w\rangle\le",
     }
     names.vectors |= {"w", "w^*", "g", "z", "c" if ball else "w"}
     n = len(Phi)
@@ -363,6 +392,10 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         A = np.zeros((len(rows), n))
         A[np.arange(len(rows)), problem.pairs[:, 0]], A[np.arange(len(rows)), problem.pairs[:, 1]] = 1.0, -1.0
         values |= {"A": A, r"\beta": A.T @ alpha, "C": C, "y": np.ones(len(rows))}
+    turned = bound_of(problem, alpha) - alpha
+    values |= {r"\bar\alpha": turned}
+    if isinstance(problem, REGRESSION):
+        values |= {r"\bar\alpha^+": turned[:n], r"\bar\alpha^-": turned[n:]}
     if problem.constraints:
         _rows(problem, space, at, names)
     return names
@@ -388,8 +421,8 @@ def quantile(values: np.ndarray, weights: np.ndarray, mass: float) -> Interval:
     return Interval(float(values[order][first]), float(values[order][beyond[0]]) if len(beyond) else np.inf)
 
 
-def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
-    """The letters of a user's rows, in the units of the user: of a ball w is 2c and b is 2μ."""
+def rows_of(problem: Any, space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """g (p, D), what b counts, h (p,) and A (p, q) of a user's rows, in the units of the user."""
     g, c, h, A = [], [], [], np.zeros((0, len(space.rows)))
     place = 0
     for item in problem.constraints:
@@ -403,46 +436,36 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
         A[:, place : place + a.shape[1]] = a
         place += a.shape[1]
         g, c, h = [*g, *(a @ Z)], [*c, *a.sum(axis=1)], [*h, *(item.h * np.ones(len(a)))]
-    s, xi = signs(problem), slacks(problem, space, at)[0]
-    C, ball = prices(problem), isinstance(problem, qpsvm.SVDD)
-    g, c, lam = np.array(g), np.array(c), at.prices
-    pull = row_features(problem, space).T @ (s * at.alpha) - g.T @ lam / unit(problem)
-    w_of_both = 2 * pull if ball else pull
-    level = np.ones(len(s))
-    if isinstance(problem, (qpsvm.NuSVM, qpsvm.OneClass)):
-        level = 0 * level
-    if isinstance(problem, REGRESSION):
-        level = s * np.tile(targets(problem), 2) - getattr(problem, "epsilon", 0.0)
-    curvature = np.zeros(len(s))
-    if is_squared(problem):
-        curvature = 1 / (2 * C)
-    if isinstance(problem, qpsvm.HuberHinge):
-        curvature = problem.width / C
-    upper = C / unit(problem)
-    values = names.values
-    values |= {
-        "g": g, "c": np.array(c), "h": np.array(h), r"\lambda": lam, r"\ell": level, r"\delta": curvature,
-        "U": np.full(len(s), np.inf) if is_squared(problem) else upper, "A": A, "s": s,
-        "e": {True: problem.nu * C.sum() if isinstance(problem, qpsvm.OneClass) else 1.0}.get(
-            isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD)), 0.0),
-    }  # fmt: skip
+    return np.array(g), np.array(c), np.array(h), A
+
+
+def left_of_bound(problem: Any, space: Space, w: np.ndarray, b: float) -> np.ndarray:
+    """What is left of the bounds of a user's rows, (p,): of a ball w is the centre and b is μ."""
+    g, c, h, A = rows_of(problem, space)
+    twice = 2.0 if isinstance(problem, qpsvm.SVDD) else 1.0
+    if twice == 2.0 and len(A):
+        h = h + A @ np.square(space.rows).sum(axis=1)
+    return h - twice * (g @ w + (0.0 if isinstance(problem, qpsvm.Ranking) else c * b))
+
+
+def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
+    """The letters of a user's rows."""
+    g, c, h, A = rows_of(problem, space)
+    lam, ball, values = at.prices, isinstance(problem, qpsvm.SVDD), names.values
+    w_of_both = row_features(problem, space).T @ (signs(problem) * at.alpha) - g.T @ lam / unit(problem)
+    values |= {"g": g, "d" if ball else "c": c, "h_j": Tensor(h, ("j",)), "A": A, r"\lambda": lam}
     if isinstance(problem, qpsvm.PrimalHinge):
         values |= {r"\lambda": problem.lam, r"\lambda_j": Tensor(lam, ("j",))}
-    names.points["x_k"] = row_features(problem, space)
-    names.functions["w"] = lambda _: Tensor(w_of_both, (".",))
-    names.functions["b"] = lambda _: Tensor(np.asarray(float(s @ at.alpha - np.array(c) @ lam / unit(problem))))
+    names.functions["c" if ball else "w"] = lambda _: Tensor(w_of_both, (".",))
     names.vectors |= {"g"}
-    if ball:
-        names.vectors -= {"c"}
-        values |= {"w": 2 * at.w, "b": 2 * at.b}
-    P, D = primal(problem, space, at), dual(problem, at)
-    values |= {"L": D, "L_0": P, r"\xi": xi}
-    h = values["h"] + A @ np.square(space.rows).sum(axis=1) if ball and len(A) else values["h"]
-    w, b = (2 * at.w, 2 * at.b) if ball else (at.w, at.b)
+    for said, row in (("Af(Z)", r"\sum_lA_{jl}f(z_l)"), ("Gw+cb", r"\langle g_j,w\rangle+c_jb"),
+                      ("Gw", r"\langle g_j,w\rangle"), (r"2Gc+2\mu d", r"2\langle g_j,c\rangle+2d_j\mu")):  # fmt: skip
+        names.rewrites[rf"{said}\le h"] = rf"{row}\le h_j"
 
     def of_L(text: str) -> Tensor:
         half = 0.5 if r"\tfrac12" in text else 1.0
-        return Tensor(np.asarray(lagrangian(problem, space, at, text) + lam @ (half * (g @ w + c * b) - h)))
+        rows = lam @ left_of_bound(problem, space, half * at.w, half * at.b)
+        return Tensor(np.asarray(lagrangian(problem, space, at, text) - rows))
 
     names.functions["L"] = of_L
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from qpsvm.derivation.expressions import Equation, Line, display, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps.users import Users
 from qpsvm.derivation.terms import HALF, Term, add, indexed, letter, times, total
 from qpsvm.machines import Problem
 
@@ -108,11 +110,13 @@ class Formulas:
     price: What the slacks cost in the primal.
     linear: The linear terms of the dual's value.
     coef: The coefficient of a sample in f.
-    quadratic: The quadratic term of the dual as a matrix product; `bent` where it has the square of a curved loss.
-    others: Letters of the primal besides w, b and the slacks; `reward` is their part of the objective, `equality` what
-        they ask of α, and `gone` their part of the Lagrangian at w(α).
+    quadratic: The quadratic term of the dual as a matrix product.
+    others: Letters of the primal besides w, b and the slacks; `reward` is their part of the objective, and `equality` a
+        letter with the two sides that it asks for: it stands in the Lagrangian times their difference.
     bend, bend_gap, curve: Of a curved loss: its square in the dual, its square in P − D, and δ_iα_i.
     reach, level: What is to reach what.
+    f, f_by_w, added, lacking: f at samples half way between neighbours; what it is by w, in LaTeX, where that is more
+        than a product and b; what is in the place of b, and what is taken off.
     pull: What is 0 of a free b, and b of a penalised one; `sides` is what b balances.
     half, twice: What stands before the square of the norm, and before the product of w with a combination.
     unit: A factor of the objective, as the λ of (PHINGE.2).
@@ -129,9 +133,11 @@ class Formulas:
     pull: Term = of.B
     others: str = ""
     reward: Term | None = None
-    equality: tuple[Term, Term] | None = None
-    gone: Term | None = None
-    bent: bool = False
+    equality: tuple[Term, Term, Term] | None = None
+    f: Term = of.F_BETWEEN
+    f_by_w: str = ""
+    added: Term | None = None
+    lacking: Term | None = None
     bend: Term | None = None
     bend_gap: Term | None = None
     curve: Term | None = None
@@ -152,6 +158,34 @@ class Formulas:
         alone = "C" in self.problem.own and self.row == "i" and self.reward is None and self.price is not None
         return self.price.parts[0].parts[1] if alone and self.price else None
 
+    # --- linear constraints of a user's ---
+
+    @cached_property
+    def users(self) -> Users | None:
+        """The terms of the rows, where there are any."""
+        return Users(self.problem, self.unit) if self.problem.constraints else None
+
+    @property
+    def balanced(self) -> Term:
+        """`pull` with what the rows take off it."""
+        return self.pull - (self.users and self.users.balance)
+
+    @property
+    def sides_of_equality(self) -> tuple[Term, Term, Term] | None:
+        """`equality`, with what the rows take off it where their b is this letter."""
+        if self.equality is None or self.users is None or self.b == "b":
+            return self.equality
+        letter, left, right = self.equality
+        return letter, left - self.users.balance, right
+
+    @property
+    def gone(self) -> Term | None:
+        """What the letter of the equality adds to the Lagrangian at w(α)."""
+        if self.sides_of_equality is None:
+            return None
+        letter, left, right = self.sides_of_equality
+        return letter * (left - right)
+
     # --- parts of formulas --------------------------------------------------------------------------------------------
 
     @property
@@ -163,6 +197,11 @@ class Formulas:
     def intercept(self) -> Term | None:
         """b, where there is one in f."""
         return of.B if self.problem.intercept else None
+
+    @property
+    def lifted(self) -> Term | None:
+        """What f has besides ⟨w, φ(x)⟩."""
+        return self.added or self.intercept
 
     @property
     def slacks(self) -> list[Term]:
@@ -205,24 +244,35 @@ class Formulas:
         else:
             rest = [each.room for each in self.rows if each.room is not None]
         off += [total(times(self.unit, each), self.row) for each in rest]
-        return add(self.objective, *(-each for each in off), broken=r"\\ &\quad ")
+        return add(self.objective, *(-each for each in off), self.users and self.users.violated, broken=r"\\ &\quad ")
 
-    def scaled(self, value: Term) -> Term:
-        """A value in the units of the objective."""
-        return times(self.unit, value)
+    def scaled(self, value: Term, *more: Term | None) -> Term:
+        """A value in the units of the objective, and what has them already."""
+        return add(times(self.unit, value), *more)
+
+    @property
+    def form(self) -> Term:
+        """The quadratic term: with rows of a user's as the square of w(α, λ)."""
+        if self.users is None:
+            return self.quadratic
+        w = rf"\|{self.w}(\alpha,\lambda)\|^2", f"‖{self.w}(α, λ)‖²", f"norm({self.w}_of_alpha)**2"
+        return times(self.half, letter(w[0], "quadratic", w[2], w[1]))
+
+    @property
+    def rests(self) -> list[Term]:
+        """What the dual's value has besides linear terms, taken off."""
+        square = HALF * self.balanced**2 if self.penalised else None
+        return [each for each in (self.form, self.bend, square) if each is not None]
 
     def value(self, quadratic: Term | None = None) -> Term:
         """The dual's value, with the quadratic term as a matrix product or as it is given."""
-        rest = [self.quadratic, None if self.bent else self.bend, HALF * self.pull**2 if self.penalised else None]
-        rest = rest if quadratic is None else [quadratic, self.bend]
-        return self.scaled(add(*self.linear, *(each and -each for each in rest)))
+        rest = self.rests if quadratic is None else [each for each in (quadratic, self.bend) if each is not None]
+        return self.scaled(add(*self.linear, *(-each for each in rest)), self.users and -self.users.cost)
 
     @property
     def minimised(self) -> Term:
         """Minus the dual's value."""
-        square = HALF * self.pull**2 if self.penalised else None
-        rest = [self.quadratic, None if self.bent else self.bend, square]
-        return self.scaled(add(*rest, *(-each for each in self.linear)))
+        return self.scaled(add(*self.rests, *(-each for each in self.linear)), self.users and self.users.cost)
 
     @property
     def double(self) -> Term:

@@ -13,6 +13,7 @@ from qpsvm.derivation.display import HOLDS
 from qpsvm.derivation.expressions import RELATIONS, line
 from qpsvm.derivation.quantities import At, share, size_of
 from qpsvm.derivation.residual import NotMeasurable
+from qpsvm.derivation.steps.users import LAMBDA
 from qpsvm.derivation.terms import Term, indexed, letter, written
 from qpsvm.program import solution as kkt
 
@@ -34,10 +35,6 @@ def part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[A
 W = letter("w", "products")
 W2 = letter(r"\|w\|^2", "square_of_w", "norm(w)**2")
 NORM = letter(r"\|w\|", lambda at: np.sqrt(at.square_of_w), "norm(w)")
-APART = letter(
-    r"\|w-w(\alpha)\|^2", lambda at: at.square_of_w - 2.0 * float(at.beta @ (at.values - at.b)) + at.quadratic,
-    "norm(w - w_of_alpha)**2"
-)  # fmt: skip
 B = letter("b")
 Y = letter("y_i")
 F = letter("f(x_i)", "values", "f(X)")
@@ -48,6 +45,7 @@ NU = letter(r"\nu", lambda at: at.problem.nu)
 DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.margin, "K.diagonal()")
 PRODUCT = letter(r"\langle w,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ w)")
 ALPHA = letter(r"\alpha_i")
+F_BETWEEN = letter("f(x)", "f_between")
 XI = letter(r"\xi_i")
 C = letter("C_i")
 ETA = letter(r"\eta_i")
@@ -114,7 +112,7 @@ def substituted(at: At) -> At:
 
 def all_substituted(at: At) -> At:
     """The same, and the b that α gives where b is penalised."""
-    changed: At = at.changed(**at.of_alpha(float(at.beta.sum()) if at.problem.intercept == "penalised" else at.b))
+    changed: At = at.changed(**at.of_alpha(at.balance if at.problem.intercept == "penalised" else at.b))
     return changed
 
 
@@ -126,7 +124,7 @@ def as_needed(at: At) -> At:
 
 def not_feasible(at: At) -> str:
     """Why weak duality says nothing at a point, or ""."""
-    if share(kkt.primal_residual(at.dual, at.alpha), at.reach) > HOLDS:
+    if share(violation(at), at.reach) > HOLDS:
         return "α is not feasible, so that the dual's value bounds nothing"
     return (
         ""
@@ -203,6 +201,27 @@ def violation(at: At) -> float:
     return float(kkt.primal_residual(at.dual, at.dual_point))
 
 
+def size_of_pull(at: Any) -> float:
+    """What the balance of samples, and of a user's rows, is relative to."""
+    rows = float(np.abs(at.rows.c) @ np.abs(at.prices)) if at.problem.constraints else 0.0
+    return float(at.total) + rows or 1.0
+
+
+def raised(at: Any) -> FloatArray:
+    """λ after a step along what the constraints lack: (p,)."""
+    prices, pull = at.whole[at.svm.m :], at.left_of_alpha - at.rows.h
+    return np.asarray(np.maximum(prices + at.reach / at.level * pull / at.problem._row_scale, 0.0))
+
+
+#: The prices of a user's rows, and that a projected gradient step does not move them.
+POSITIVE = line(
+    LAMBDA, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_prices).max()) or 1.0
+)  # fmt: skip
+MOVED = line(
+    letter("", lambda at: at.whole[at.svm.m :], "scaled_price", "λ"), "=",
+    letter("", raised, "projected_price", "after a projected gradient step"), place="constraint", shown=False,
+    scale=lambda at: max(at.reach, float(np.abs(at.whole[at.svm.m :]).max())),
+)  # fmt: skip
 #: A sample of weight 0 has no α.
 NOTHING = line(
     letter("0", "alpha_without_weight", "alpha_without_weight",
@@ -217,9 +236,15 @@ SOLVED = (
 )  # fmt: skip
 
 
-def size_between(at: At) -> float:
+def size_between(at: Any) -> float:
     """What differences of f are relative to at samples between those trained on."""
-    return size_of(at.sums_between(at.beta), at.terms_of_u)
+    rows = at.of_rows_between(at.prices) if at.problem.constraints else 0.0
+    return size_of(at.sums_between(at.beta) - rows, at.terms_of_u)
+
+
+def twice_between(at: At) -> float:
+    """The same where f is twice that sum."""
+    return 2.0 * size_between(at)
 
 
 def diagonal_between(at: At) -> FloatArray:

@@ -23,7 +23,7 @@ def argument(problem: NuSVM) -> Argument:
     """What the machine is."""
     return two_class(
         problem, A, total(A * of.XI), of.RHO, others=r",\rho", reward=-(of.NU * of.RHO), linear=(),
-        equality=(MASS, of.NU), gone=of.RHO * (MASS - of.NU),
+        equality=(of.RHO, MASS, of.NU),
     )  # fmt: skip
 
 
@@ -63,9 +63,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it: a_i "
             "is 1/n, or sample i's share of all weights. ν balances the two in shares of samples, not in prices."
         ),
-        level=soft.stationarity_in(
-            "ρ", r"\rho", "ρ(Σ α_i − ν)", " So ν is the total of the multipliers."
-        ),
+        level=soft.stationarity_in(" So ν is the total of the multipliers."),
         substitution=soft.substitution("b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
         dual=soft.dual("the shortest way between two reduced convex hulls, one for each class"),
         intercept=step(

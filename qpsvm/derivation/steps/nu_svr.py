@@ -21,7 +21,7 @@ def argument(problem: NuSVR) -> Argument:
     """What the machine is."""
     return two.argument(
         problem, total(two.C * (two.XI + two.XI_STAR)), others=r",\varepsilon", reward=SHARE * two.EPSILON,
-        equality=(MASS, SHARE), gone=two.EPSILON * (SHARE - MASS), linear=False,
+        equality=(-two.EPSILON, MASS, SHARE), linear=False,
     )  # fmt: skip
 
 
@@ -66,7 +66,6 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
         ),
         lagrangian=tube.lagrangian_step(two.MULTIPLIERS),
         level=tube.stationarity_in(
-            "ε", r"\varepsilon", "ε(ν ΣC_i − Σ α⁺_i − Σ α⁻_i)",
             " So ν is the total of the multipliers, as a share of what they are when all samples pull.",
         ),
         substitution=tube.substitution("b, ε, ξ and ξ* drop out, and with ε the price of the tube", two.ETA),

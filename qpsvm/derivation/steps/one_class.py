@@ -39,7 +39,7 @@ def argument(problem: OneClass) -> Argument:
     rows = Rows(of.ALPHA, of.XI, of.PRODUCT, RHO, of.ETA, of.XI, S)
     return enclosing(
         problem, rows, total(S * of.XI), linear=(), quadratic=HALF * FORM, others=r",\rho", reward=-(SHARE * RHO),
-        equality=(MASS, SHARE), gone=RHO * (MASS - SHARE), level=0.0, b="ρ",
+        equality=(RHO, MASS, SHARE), added=-RHO, level=0.0, b="ρ",
     )  # fmt: skip
 
 
@@ -49,7 +49,6 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     distance = letter(
         r"\operatorname{dist}\bigl(0,\{f=0\}\bigr)", distance_of_plane, "distance", "how far the boundary is along w"
     )
-    f = letter("f(x)", "f_between")
     quantile = of.nearest(
         r"\operatorname{quantile}_{\nu}(u_i;\,s_i)", "the ν-quantile of the u_i, weighted with s_i", "quantile", RHO,
         lambda at: (-of.ends_of_b(at)[1], -of.ends_of_b(at)[0]),
@@ -72,17 +71,12 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         lagrangian=plane.lagrangian_step("α_i for the plane and η_i for ξ_i ≥ 0"),
         b=None,
         level=plane.stationarity_in(
-            "ρ", r"\rho", "ρ(Σ α_i − νS)", " So ν is the mean of the multipliers, in units of the weights.",
+            " So ν is the mean of the multipliers, in units of the weights.",
         ),
         substitution=plane.substitution("ρ and ξ drop out, and with them everything that is linear in α", "η = s − α"),
         dual=plane.dual(
             "the shortest vector in the reduced convex hull of the samples, in units of νS: where the plane touches "
             "the hull, it stands at right angles to that"
-        ),
-        f=plane.weights_recovered(
-            r"f(x)=\langle w,\varphi(x)\rangle-\rho",
-            line(f, "=", of.kernel_sum(of.ALPHA, "x") - RHO, scale=of.size_between, place="between",
-                 left=r"\phantom{f(x)}"),
         ),
         intercept=step(
             "Recovering ρ",
@@ -97,7 +91,6 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             levels._soft_interval, general="LEVEL.3",
         ),
         besides=plane.what_nu_bounds(of.F, 0, SHARE, WHAT_NU_BOUNDS),
-        linear=plane.linear_weights(-RHO),
         last=(
             step(
             "The origin among the samples",

@@ -22,11 +22,11 @@ import numpy as np
 
 from qpsvm.base.arrays.frozen import bare
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import Equation, line
+from qpsvm.derivation.expressions import Equation, display, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.terms import Term, letter, plain, written
+from qpsvm.derivation.terms import Term, indexed, letter, plain, written
 from qpsvm.machines import Problem
 from qpsvm.solve.call import solve
 
@@ -47,30 +47,35 @@ def turned(at: At) -> At:
     return changed
 
 
-def saddle(L: Term, w: str, b: str) -> Step:
+def saddle(own: Any) -> Step:
     """L at three points: with other multipliers, at the solution, and with other weights."""
+    L, rows = own.lagrangian(eta=False), r",\lambda" if own.users else ""
+    letters = [own.w, {"μ": r"\mu", "ρ": r"\rho"}.get(own.b, "b" if own.intercept else "")]
+    over, half = (",".join(front + each for each in letters if each) for front in ("", r"\tfrac12 "))
 
     def value(latex: str, name: str, at: Callable[[At], At]) -> Term:
-        return letter(
-            latex,
-            lambda point: L.value(at(point)),
-            name,
-            plain(latex.replace(r"\tfrac12 ", "½").replace(r"\bar\alpha", "α'")),
-        )
+        text = plain(latex.replace(r"\tfrac12 ", "½").replace(r"\bar\alpha", "α'"))
+        return letter(latex, lambda point: L.value(at(point)), name, text)
 
-    over, half = (",".join(front + each for each in (w, b) if each) for front in ("", r"\tfrac12 "))
     points = (
-        value(rf"L({over},\bar\alpha)", "L_of_other_multipliers", turned),
-        value(rf"L({over},\alpha)", "L_of_the_solution", lambda at: at),
-        value(rf"L({half},\alpha)", "L_of_half_the_weights", halved),
+        value(rf"L({over},\bar\alpha{rows})", "L_of_other_multipliers", turned),
+        value(rf"L({over},\alpha{rows})", "L_of_the_solution", lambda at: at),
+        value(rf"L({half},\alpha{rows})", "L_of_half_the_weights", halved),
     )
     chain = line(points[0], "≤", points[1], "≤", points[2], scale="size",
                  told=lambda at: f"≤ {points[2].value(at):.6g}: L at three points")  # fmt: skip
+    each = [indexed(rows.alpha, "_l").latex() for rows in own.rows]
+    most = each[0] if len(each) == 1 else rf"\max({','.join(each)})"
+    largest = letter(rf"\max_l {most}", "largest", "alpha.max()")
+    other = [
+        display((rows.upper or largest) - rows.alpha, rows.alpha.latex().replace(r"\alpha", r"\bar\alpha") + "=")
+        for rows in own.rows
+    ]
     found = step(
         "Saddle",
         "Other multipliers charge less for what the solution violates, here what α leaves of its bound, or of the "
         "largest α where it has none. Other weights, here half of each, cost more at the prices of the solution. So "
-        "the greatest of the least values of L is the least of its greatest ones.", Equation("alone", (chain,)),
+        "the greatest of the least values of L is the least of its greatest ones.", Equation("below", (chain, *other)),
     )  # fmt: skip
     return replace(found, tag="SADDLE.1")
 

@@ -14,7 +14,7 @@ from qpsvm.machines import SquaredHinge
 
 #: C_i: the price of a square, of which δ_i = 1/(2C_i) is left.
 C = letter("C_i", lambda at: 0.5 / at.svm.curvature)
-#: δ_iα_i, and D of the dual.
+#: δ_iα_i, and D of the kernel in the larger space.
 CURVE, D = of.ALPHA / (2 * C), letter("D_{ii}", lambda at: at.svm.curvature, "D.diagonal()")
 #: αᵀ(Q + D)α
 BENT = letter(
@@ -26,7 +26,7 @@ BENT = letter(
 def argument(problem: SquaredHinge) -> Argument:
     """What the machine is."""
     return two_class(
-        problem, None, total(C * of.XI**2), priced=None, curve=CURVE, quadratic=HALF * BENT, bent=True,
+        problem, None, total(C * of.XI**2), priced=None, curve=CURVE,
         bend=total(of.ALPHA**2 / (4 * C)), bend_gap=total(C * (of.XI - CURVE) ** 2),
     )  # fmt: skip
 
@@ -51,7 +51,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
         substitution=soft.substitution(
             "half of each quadratic term cancels, and what is left of the slack is a square of α", "ξ = α/(2C)"
         ),
-        dual=soft.dual("α has no upper bound, and the square keeps it from growing", line(D, "=", 1 / (2 * C))),
+        dual=soft.dual("α has no upper bound, and the square keeps it from growing"),
         intercept=soft.intercept_recovered(
             "Where α_i is positive, y_i f(x_i) is 1 less the slack, which α gives. So every support vector gives b, "
             "and the mean over all of them is less sensitive to rounding."

@@ -35,6 +35,7 @@ C2 = letter(r"\|c\|^2", "square_of_w", "norm(c)**2")
 SQUARE = letter("R^2", lambda at: at.square_of_w + 2.0 * at.b, "R**2")
 DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: distances(at), "norm(phi(X) - c, axis=1)")
 FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c, axis=1)**2")
+OWN_LENGTH = letter("K(x,x)", of.diagonal_between, "K(x, x).diagonal()")
 RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
 MASS = dot(1, of.ALPHA)
 
@@ -45,8 +46,9 @@ def argument(problem: SVDD) -> Argument:
     rows = Rows(of.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, of.ETA, XI, of.C, other=asked)
     return enclosing(
         problem, rows, total(of.C * XI), linear=(total(of.ALPHA * DIAGONAL),), quadratic=FORM, others=r",\mu",
-        reward=2 * MU, equality=(MASS, term(1)), gone=2 * MU * (1 - MASS), half=None, twice=2.0, reach=F, level=0.0,
-        w="c", b="μ",
+        reward=2 * MU, equality=(-(2 * MU), MASS, term(1)), added=2 * MU, half=None, twice=2.0, reach=F, level=0.0,
+        w="c", b="μ", f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", lacking=OWN_LENGTH,
+        f=letter("f(x)", lambda at: 2.0 * at.f_between - OWN_LENGTH.value(at)),
     )  # fmt: skip
 
 
@@ -62,8 +64,6 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     """All steps, in order."""
     linear, ball = problem.space.is_linear, argument(problem)
     square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
-    own = letter("K(x,x)", of.diagonal_between, "K(x, x).diagonal()")
-    f = letter("f(x)", lambda at: 2.0 * at.f_between - of.diagonal_between(at))
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
     diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
     lengths = total(of.ALPHA * diagonal).named("Σ α_i K(x_i, x_i)", "K(x,x)")
@@ -112,7 +112,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             SVDD._record,
         ),
         ball.lagrangian_step("α_i for the ball and η_i for ξ_i ≥ 0"),
-        ball.stationarity_in("μ", r"\mu", "2μ(1 − Σ α_i)", ""),
+        ball.stationarity_in(),
         ball.stationarity_in_w("the centre is a mean of the samples"),
         ball.stationarity_in_xi(),
         ball.dual_feasibility(),
@@ -122,11 +122,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "minus the variance of the samples, each with the weight α_i. It looks for the weights that spread them "
             "most"
         ),
-        ball.weights_recovered(
-            r"f(x)=R^2-\|\varphi(x)-c\|^2",
-            line(f, "=", 2 * of.kernel_sum(of.ALPHA, "x") + 2 * MU - own, place="between",
-                 scale=lambda at: 2.0 * of.size_between(at), left=r"\phantom{f(x)}"),
-        ),
+        ball.weights_recovered(),
         step(
             "Recovering R",
             "For a given centre, only R² and the slacks depend on R. The best R² has a share ν of the weights beyond "
