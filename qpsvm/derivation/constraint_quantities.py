@@ -7,7 +7,7 @@ prices too, (USER.2). Rows and prices are the user's own, in the units of the du
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -71,6 +71,12 @@ class ConstraintQuantities(Quantities[P]):
     def intercept_in_kernel(self) -> bool:
         """Never: with rows, K + 1 does not take the place of K."""
         return False
+
+    def halved(self) -> Self:
+        """The point with half of w and b, with the same slacks."""
+        half = super().halved()
+        half.__dict__["left"] = 0.5 * self.left
+        return half
 
     # --- the rows -----------------------------------------------------------------------------------------------------
 

@@ -284,6 +284,7 @@ class Reader:
         elif any(token in RELATIONS for token in index):
             holds = condition(index, self.names, self.sets)
             body, letters = product(body, Tensor(holds.a.astype(float), holds.axes)), list(holds.axes)
+            letters = index[:1] if index[1] == r"\ne" else letters  # c ≠ y_i is of c
         else:
             letters = [token for token in index if token != ","]
         body = flat(body)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from displayed import Interval, Names, Tensor
+from displayed import Names, Tensor
 
 import qpsvm
 
@@ -357,11 +357,7 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
             values |= {"h": h, "D": np.diag(h / C), "D_ii": Tensor(h / C, ("i",)), "t": Tensor(t, ("t",))}
             functions[r"\psi_i"] = lambda _: Tensor(psi, ("i", "t"))
         if isinstance(problem, qpsvm.NuSVM):
-            plus, half = s > 0, problem.nu / 2
-            values |= {"s": at.level - at.b, "t": at.level + at.b, "q_+": quantile(u[plus], C[plus], half),
-                       "q_-": quantile(-u[~plus], C[~plus], half)}  # fmt: skip
-            names.rewrites |= {r"\operatorname{quantile}_{\nu/2}(u_i:y_i=+1)": "q_+",
-                               r"\operatorname{quantile}_{\nu/2}(-u_i:y_i=-1)": "q_-"}  # fmt: skip
+            values |= {"s": at.level - at.b, "t": at.level + at.b}
         ends = {r"\min_+": u[s > 0].min(), r"\max_-": u[s < 0].max(), r"\min_-": u[s < 0].min()}
         functions |= {key: (lambda _, end=end: Tensor(np.asarray(end))) for key, end in ends.items()}
         values[r"\delta"] = (u[s > 0].min() - u[s < 0].max()) / 2
@@ -378,17 +374,14 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         }  # fmt: skip
     if isinstance(problem, qpsvm.OneClass):
         values |= {r"\rho": -at.b, "S": C.sum(), "Q": K, r"\eta": C - alpha, "C": C}
-        names.rewrites[r"\operatorname{quantile}_{\nu}(u_i;\,s_i)"] = "q"
-        values["q"] = quantile(u, C, problem.nu * C.sum())
     if ball:
         R2 = float(at.w @ at.w + 2 * at.b)
-        squares = np.square(Phi - at.w).sum(axis=1)
-        values |= {"c": at.w, "R": np.sqrt(max(R2, 0.0)), r"\mu": at.b, "C": C, "Q": K, r"\kappa": K[0, 0],
-                   "q": quantile(squares, C, 1 / problem.nu - 1)}  # fmt: skip
-        names.rewrites[r"\operatorname{quantile}_{1-\nu}\bigl(\|\varphi(x_i)-c\|^2;\,s_i\bigr)"] = "q"
+        values |= {"c": at.w, "R": np.sqrt(max(R2, 0.0)), r"\mu": at.b, "C": C, "Q": K, r"\kappa": K[0, 0]}
     if isinstance(problem, qpsvm.Ranking):
         names.points["z_k"] = rows
-        names.rewrites |= {"f(x_i)-f(x_j)": r"\langle w,z_k\rangle", r"\varphi(x_i)-\varphi(x_j)": "z_k"}
+        names.rewrites |= {
+            "f(x_{i_k})-f(x_{j_k})": r"\langle w,z_k\rangle", r"\varphi(x_{i_k})-\varphi(x_{j_k})": "z_k"
+        }  # fmt: skip
         A = np.zeros((len(rows), n))
         A[np.arange(len(rows)), problem.pairs[:, 0]], A[np.arange(len(rows)), problem.pairs[:, 1]] = 1.0, -1.0
         values |= {"A": A, r"\beta": A.T @ alpha, "C": C, "y": np.ones(len(rows))}
@@ -410,15 +403,6 @@ def _beta(problem: Any, signed: np.ndarray) -> np.ndarray:
         np.add.at(beta, problem.pairs[:, 1], -signed)
         return beta
     return signed
-
-
-def quantile(values: np.ndarray, weights: np.ndarray, mass: float) -> Interval:
-    """All q with a weight of at most `mass` below and at least `mass` up to it."""
-    order = np.argsort(values)
-    upto = np.cumsum(weights[order])
-    first = int(np.argmax(upto >= mass - 1e-9 * upto[-1]))
-    beyond = np.flatnonzero(upto > mass + 1e-9 * upto[-1])
-    return Interval(float(values[order][first]), float(values[order][beyond[0]]) if len(beyond) else np.inf)
 
 
 def rows_of(problem: Any, space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -487,12 +471,23 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
     norm = 0.5 * (W**2).sum() + (0.5 * b @ b if problem.intercept == "penalised" else 0.0)
     P = norm + (C @ xi if one else (C[:, None] * xi).sum())
     D = -float(problem.qp("dual").objective(alpha[~own]))
+    left = C[:, None] - (alpha.sum(axis=1)[:, None] / 1.0 if one else alpha)
+    turned = np.where(own, 0.0, left / (k - 1) if one else left)
     names = Names({}, {"x_": Phi, "x": space.new})
+
+    def L(text: str) -> Tensor:
+        half, used = 0.5 if r"\tfrac12" in text else 1.0, turned if r"\bar" in text else alpha
+        short = np.where(own, 0.0, 1 - half * (f[np.arange(n), y][:, None] - f))
+        slack = xi[:, None] if one else xi
+        room = (C - used.sum(axis=1)) @ xi if one else ((C[:, None] - used) * xi)[~own].sum()
+        cost = C @ xi if one else (C[:, None] * xi).sum()
+        off = (used * np.where(own, 0.0, slack - short)).sum()
+        return Tensor(np.asarray(half**2 * norm + cost - off - room))
 
     def of_point(text: str, index: str) -> Tensor:
         found = names.point(text)
         values = found.a @ W.T + b
-        if index == "y":
+        if index == "y_i":
             return Tensor(values[np.arange(n), y], ("i",))
         return Tensor(values, (found.axes[0], index))
 
@@ -500,18 +495,19 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
         first, second = (names.point(part) for part in text.split(","))
         return Tensor(first.a @ second.a.T, (first.axes[0], second.axes[0]))
 
-    names.functions |= {"f": of_point, r"\varphi": names.point, "K": kernel,
+    names.functions |= {"f": of_point, r"\varphi": names.point, "K": kernel, "L": L,
                         "w": lambda _, index: Tensor(w_of_alpha, (index, "."))}  # fmt: skip
     names.vectors |= {"w"}
     names.values |= {
         r"\alpha": alpha, r"\beta": beta, "w": W, "b": b, "C": C, r"\xi": xi, "P": Tensor(np.asarray(P)),
         r"\eta": C - alpha.sum(axis=1) if one else np.where(own, 0.0, C[:, None] - alpha),
         "L": D, "D": Tensor(np.asarray(D)),
-        "w_y": Tensor(W[y], ("i", ".")), r"\beta_iy": Tensor(beta[np.arange(n), y], ("i",)),
-        "c": Tensor(np.arange(k), ("c",)), "y": Tensor(y, ("i",)),
+        "w_y_i": Tensor(W[y], ("i", ".")), r"\beta_iy_i": Tensor(beta[np.arange(n), y], ("i",)),
+        "c": Tensor(np.arange(k), ("c",)), "d": Tensor(np.arange(k), ("d",)), "y": Tensor(y, ("i",)), "k": k,
+        r"\bar\alpha": turned,
     }  # fmt: skip
     names.mask = Tensor(~own, ("i", "c"))
-    names.rewrites |= {r"\quad (c\ne y)": "", r"\ (c\ne y)": ""}
+    names.rewrites |= {r"\quad (c\ne y_i)": "", r"\ (c\ne y_i)": ""}
     names.rewrites |= {r"\beta_c^{\top}K\beta_c": r"\sum_{i,j}\beta_{ic}\beta_{jc}K(x_i,x_j)"}
     if k == 2:
         names.values |= {"v": Tensor(W[1] - W[0], (".",))}

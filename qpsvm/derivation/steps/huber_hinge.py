@@ -6,7 +6,7 @@ from qpsvm.derivation.expressions import Equation, flat_in, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.c_svm import margin, two_class
 from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
 from qpsvm.derivation.terms import HALF, letter, most, total
 from qpsvm.machines import HuberHinge
@@ -40,7 +40,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     )  # fmt: skip
     return soft.steps(
         "HUBER",
-        first=soft.margin(),
+        first=margin(soft),
         primal=soft.primal(
             "Slack comes in two parts. ξ_i costs a square, and its last bit is cheaper than ζ_i until ξ_i = h; from "
             "there on ζ_i is the cheaper one."

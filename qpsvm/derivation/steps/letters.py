@@ -10,11 +10,10 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.expressions import RELATIONS, line
-from qpsvm.derivation.quantities import At, share, size_of
+from qpsvm.derivation.expressions import RELATIONS, Line, line
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurable
-from qpsvm.derivation.steps.users import LAMBDA
-from qpsvm.derivation.terms import Term, indexed, letter, written
+from qpsvm.derivation.terms import Term, indexed, letter, share, size_of, written
 from qpsvm.program import solution as kkt
 
 #: Share of the level by which a row may miss it and still be on it: rounding.
@@ -48,6 +47,7 @@ ALPHA = letter(r"\alpha_i")
 F_BETWEEN = letter("f(x)", "f_between")
 XI = letter(r"\xi_i")
 C = letter("C_i")
+LAMBDA = letter(r"\lambda_j", "user_prices", "price")
 ETA = letter(r"\eta_i")
 CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
 CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
@@ -78,27 +78,31 @@ def mean_over(name: str, each: Term, rows: Callable[[Any], Any]) -> Term:
     )  # fmt: skip
 
 
-def nearest(latex: str, text: str, python: str, value: Term, ends: Callable[[Any], tuple[float, float]]) -> Term:
-    """A quantile, which may be any number of an interval: that which is nearest to a value."""
+def weight_where(
+    left: Term, relation: str, right: Term | float, each: Term, tolerance: float = ROUNDING, side: int = 0
+) -> Term:
+    """The weights of the samples of which something holds, added up; what is rounding of the level is nothing.
 
-    def find(at: Any) -> float:
-        low, high = ends(at)
-        return float(min(max(value.value(at), low), high))
-
-    return letter(latex, find, python, text)
-
-
-def weight_where(left: Term, relation: str, right: Term | float, each: Term, tolerance: float = ROUNDING) -> Term:
-    """The weights of the samples of which something holds, added up; what is rounding of the level is nothing."""
+    side: Of which class, -1 or 1, or of both.
+    """
 
     def find(at: Any, one: FloatArray, other: FloatArray | float, weights: FloatArray) -> float:
-        off = np.asarray(other - one if relation == "<" else one - other)
-        return float(weights[off >= -tolerance * at.level if relation == "≥" else off > tolerance * at.level].sum())
+        off = np.asarray(other - one if relation in "<≤" else one - other)
+        rounding = tolerance * at.level
+        holds = off > rounding if relation in "<>" else off >= -rounding
+        return float(weights[holds & (at.y == side) if side else holds].sum())
 
+    front, said, mask = (rf"y_i={side:+d},\,", f"y_i = {side:+d}, ", f"(y == {side}) * ") if side else ("", "", "")
     return written(
-        rf"\sum_{{%s{RELATIONS[relation][0]}%s}}%s", f"the sum over %s {relation} %s of %s",
-        f"sum((%s {RELATIONS[relation][1]} %s) * %s)", find, left, right, each,
+        rf"\sum_{{{front}%s{RELATIONS[relation][0]}%s}}%s", f"the sum over {said}%s {relation} %s of %s",
+        f"sum({mask}(%s {RELATIONS[relation][1]} %s) * %s)", find, left, right, each,
     )  # fmt: skip
+
+
+def split_by(value: Term, far: str, level: Term, weights: Term, share: Term, side: int = 0, **more: Any) -> Line:
+    """A quantile: the weights beyond it are at most a share, and with those at it, at least that; `far` is < or >."""
+    beyond, upto = (weight_where(value, how, level, weights, HOLDS, side) for how in (far, {"<": "≤", ">": "≥"}[far]))
+    return line(beyond, "≤", share, "≤", upto, scale=lambda at: float(share.value(at)), **more)
 
 
 # --- points -----------------------------------------------------------------------------------------------------------
@@ -188,6 +192,12 @@ def ends_of_b(at: At) -> tuple[float, float]:
     """The ends of the weighted quantile of what b would be on each row."""
     reached = at.y * (at.margin - at.svm.curvature * at.alpha) - at.svm.at_rows(at.u)
     return levels.interval(at.svm, at.svm.parts[0], reached) or (-np.inf, np.inf)
+
+
+def nearest_b(at: At) -> float:
+    """Of that interval what is nearest to b."""
+    low, high = ends_of_b(at)
+    return float(min(max(at.b, low), high))
 
 
 def projected(at: At) -> FloatArray:

@@ -1,7 +1,7 @@
 """The steps of any machine with linear constraints, (OWN.1) to (OWN.13): a list of its own, beside that of the machine.
 
 What constraints add is the same in every machine: a term of the Lagrangian, a part of w, a part of the balance, a block
-of multipliers. So these steps are those of `shared`, of which the terms are `users`. The machine's own steps are those
+of multipliers. So these steps are those of `shared`, of which the terms are `Users`. The machine's own steps are those
 of the same problem without them, because their w is not the same.
 """
 
@@ -16,9 +16,8 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, Line, line
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.argument import numbered, step
+from qpsvm.derivation.steps.argument import NAMED, bounds_of, numbered, step, unit_of
 from qpsvm.derivation.steps.shared import Argument
-from qpsvm.derivation.steps.users import NAMED, bounds_of, unit_of
 from qpsvm.derivation.terms import letter
 from qpsvm.machines import SVDD, Constraints, OneClass, Problem, ValueConstraints
 from qpsvm.machines.problem.forms import primal_with_rows, qp_with_rows

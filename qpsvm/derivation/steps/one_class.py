@@ -13,6 +13,7 @@ from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import Rows, step
+from qpsvm.derivation.steps.c_svm import what_nu_bounds
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, Term, dot, letter, total
 from qpsvm.machines import OneClass, Problem
@@ -49,10 +50,6 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     distance = letter(
         r"\operatorname{dist}\bigl(0,\{f=0\}\bigr)", distance_of_plane, "distance", "how far the boundary is along w"
     )
-    quantile = of.nearest(
-        r"\operatorname{quantile}_{\nu}(u_i;\,s_i)", "the ν-quantile of the u_i, weighted with s_i", "quantile", RHO,
-        lambda at: (-of.ends_of_b(at)[1], -of.ends_of_b(at)[0]),
-    )  # fmt: skip
     highest = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
     nothing = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")
     there = plane.objective.named("the primal's value", r"P(w^*,\rho^*,\xi^*)")
@@ -83,14 +80,14 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "For a given w, only −νSρ and the slacks depend on ρ. The best ρ has a share ν of the weights below it: a "
             "weighted quantile of u = Kα.",
             Equation("below", (
-                line(RHO, "=", quantile, scale="level"),
-                line(of.U, "=", of.kernel_sum(of.ALPHA), before=r",\quad ", joined=True, measured=False),
+                of.split_by(of.U, "<", RHO, S, SHARE),
+                line(of.U, "=", of.kernel_sum(of.ALPHA), measured=False),
                 Line((of.U, RHO), ("=",), scale="level", rows=lambda at: at.on_margin,
                      before=line(0, "<", of.ALPHA, "<", S).latex() + r"\ \Rightarrow\ "),
             )),
             levels._soft_interval, general="LEVEL.3",
         ),
-        besides=plane.what_nu_bounds(of.F, 0, SHARE, WHAT_NU_BOUNDS),
+        besides=what_nu_bounds(plane, of.F, 0, SHARE, WHAT_NU_BOUNDS),
         last=(
             step(
             "The origin among the samples",

@@ -27,13 +27,11 @@ from qpsvm.bounds.certificate import gap_sums
 from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import boxed
 from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line, subject
-from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import Formulas, case, minimum, numbered, step, value_of
-from qpsvm.derivation.steps.sensitivity import price_of_bound, price_of_slack, saddle
-from qpsvm.derivation.steps.users import LAMBDA, dearest
-from qpsvm.derivation.terms import HALF, Term, add, indexed, letter, plain, size, times, total, written
+from qpsvm.derivation.steps.argument import Formulas, case, dearest, minimum, numbered, step, value_of
+from qpsvm.derivation.steps.sensitivity import price_of_bound, price_of_slack, saddle_of
+from qpsvm.derivation.terms import HALF, Term, add, indexed, letter, plain, size, size_of, times, total, written
 from qpsvm.machines.problem import judge
 from qpsvm.program.svm_dual import intercept_group
 from qpsvm.result.model import DecisionFunctions
@@ -73,32 +71,13 @@ class Argument(Formulas):
 
     def sensitivity(self) -> Iterator[Step]:
         """The steps about changes of multipliers, weights and prices."""
-        yield saddle(self)
+        yield saddle_of(self)
         if self.users is not None:
-            yield price_of_bound(LAMBDA, self.value())
+            yield price_of_bound(of.LAMBDA, self.value())
         elif self.marginal is not None:
             yield price_of_slack(self.marginal, self.objective)
 
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
-
-    def margin(self) -> Step:
-        """How far the two hyperplanes of the margin are apart."""
-        level = self.level if isinstance(self.level, Term) else None
-        name = level.latex() if level else "1"
-        seen, of_whom = "It is measured between the margin vectors of the two classes.", "the margin vectors along w"
-        if self.bend:
-            seen = "Samples that support have slack: it is measured after a step of ξ/‖w‖ towards their hyperplane."
-            of_whom = "the support vectors along w, slack added"
-        way = letter(
-            rf"\operatorname{{dist}}\bigl(\{{f=-{name}\}},\{{f=+{name}\}}\bigr)", of.margin_width, "distance",
-            f"the way between {of_whom}"
-        )  # fmt: skip
-        return step(
-            "Margin",
-            "A step of length t along w/‖w‖ changes f by t‖w‖, so the way from one hyperplane to the other is the "
-            f"difference of their levels over ‖w‖. {seen}",
-            Equation("alone", (line(way, "=", times(2, level) / of.NORM),)),
-        )
 
     def loss(self, text: str, loss: Term, title: str = "Loss") -> Step:
         """The primal without slacks."""
@@ -211,7 +190,7 @@ class Argument(Formulas):
             "Stationarity in ξ",
             f"ξ_{self.row} stands in two constraints, and their multipliers share the price of a unit of slack. This "
             "gives η from α, so η is not needed any more.",
-            Equation("alone", self.etas(flat_in(self.slacks[0].latex()))), kkt_table, general="DUAL.7",
+            Equation("alone", self.etas(flat_in(*(each.latex() for each in self.slacks)))), kkt_table, general="DUAL.7",
             construction="η is no unknown any more, the library makes it of α and its bound",
         )  # fmt: skip
 
@@ -232,7 +211,7 @@ class Argument(Formulas):
         """The same of a slack whose square is paid."""
         first, *rest = lines
         more = tuple(replace(each, before=r",\quad ", joined=True) for each in rest)
-        equation = Equation("alone", (replace(first, before=flat_in(self.slacks[0].latex())), *more))
+        equation = Equation("alone", (replace(first, before=flat_in(*(each.latex() for each in self.slacks))), *more))
         return step("Stationarity in ξ", text, equation)
 
     def dual_feasibility(self, text: str = "") -> Step:
@@ -261,8 +240,8 @@ class Argument(Formulas):
             for rows in self.rows for room in (rows.room,) for each in (rows.product, room) if each is not None
         )  # fmt: skip
         rows = () if self.users is None else (
-            line(total(size(LAMBDA * self.users.room), "j"), "=", 0, scale="size", shown=False, told=dearest),
-            line(LAMBDA * self.users.room, "=", 0, measured=False),
+            line(total(size(of.LAMBDA * self.users.room), "j"), "=", 0, scale="size", shown=False, told=dearest),
+            line(of.LAMBDA * self.users.room, "=", 0, measured=False),
         )  # fmt: skip
         lines = (*rows, *shown, self.no_products())
         return step(
@@ -373,7 +352,7 @@ class Argument(Formulas):
         P = self.objective.named("the primal's value at w, b and ξ", f"P({self.variables})")
         D = self.value().named("the dual's value at α", rf"D({alpha})")
         own = times(self.unit, add(*terms, broken=r"\\ &\quad "))
-        difference = add(own, self.users and total(LAMBDA * self.users.room, "j"), broken=r"\\ &\quad ")
+        difference = add(own, self.users and total(of.LAMBDA * self.users.room, "j"), broken=r"\\ &\quad ")
         lines = (
             value_of(D, "≤", P, at=of.as_needed), display(P - D), display(difference, r"\quad=", r"\ \ge\ 0"),
             value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.as_needed),
@@ -420,9 +399,7 @@ class Argument(Formulas):
         among = line(0, "<", of.ALPHA, "<", upper) if upper else line(of.ALPHA, ">", 0)
         mean = line(of.B, "=", of.mean_over("M", inner, of.free), when=lambda at: of.free(at).any(),
                     scale=lambda at: 1 + abs(at.b))  # fmt: skip
-        quantile = of.nearest(
-            "q", "the weighted quantile of what it would be on each row", "quantile", of.B, of.ends_of_b
-        )
+        quantile = letter("q", of.nearest_b, "quantile", "the weighted quantile of what it would be on each row")
         somewhere = line(of.B, "=", quantile, when=lambda at: not of.free(at).any(), shown=False,
                          scale=lambda at: at.level if at.svm.mirrored else 1 + abs(at.b))  # fmt: skip
         layout = "aligned" if any(isinstance(each, Line) and each.premise for each in lines) else "below"
@@ -449,14 +426,6 @@ class Argument(Formulas):
             "with its multiplier, not by a cut like 1e-5.",
             Equation("aligned", cases), judge.split, general="DUAL.8",
         )  # fmt: skip
-
-    def what_nu_bounds(self, reach: Term, level: Term | float, middle: Term, text: str) -> Step:
-        """How much weight violates its level, and how much supports; `middle` is what all α add up to."""
-        C = self.rows[0].upper
-        assert C is not None
-        outside, supporting = of.weight_where(reach, "<", level, C), of.weight_where(of.ALPHA, ">", 0, C, 0.0)
-        chain = line(outside, "≤", middle, "≤", supporting, scale=lambda at: middle.value(at))
-        return step("What ν bounds", f"{text} The residual is by how much a bound fails.", Equation("alone", (chain,)))
 
     def linear_weights(self) -> Step:
         """w as a vector, where the kernel is linear."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from qpsvm.derivation.expressions import Equation, line
-from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step, value_of
-from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.c_svm import margin, two_class
 from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
-from qpsvm.derivation.terms import HALF, letter, total
+from qpsvm.derivation.terms import HALF, letter, size_of, total
 from qpsvm.machines import SquaredHinge
 
 #: C_i: the price of a square, of which δ_i = 1/(2C_i) is left.
@@ -37,7 +36,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
     beyond = soft.reach + CURVE
     return soft.steps(
         "SQHINGE",
-        first=soft.margin(),
+        first=margin(soft),
         primal=soft.primal(
             "A wide margin is weighed against the squares of slack. A little slack costs next to nothing, and a sample "
             "far on the wrong side costs more than many near their margin."

@@ -18,6 +18,7 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import Rows, minimum, numbered, step
+from qpsvm.derivation.steps.c_svm import what_nu_bounds
 from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, enclosing
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, dot, letter, term, total
@@ -67,11 +68,6 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
     diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
     lengths = total(of.ALPHA * diagonal).named("Σ α_i K(x_i, x_i)", "K(x,x)")
-    quantile = of.nearest(
-        r"\operatorname{quantile}_{1-\nu}\bigl(\|\varphi(x_i)-c\|^2;\,s_i\bigr)",
-        "the quantile of the ‖φ(x_i) − c‖², weighted with s_i", "quantile", SQUARE,
-        lambda at: tuple(at.square_of_w + 2.0 * end for end in of.ends_of_b(at)),
-    )  # fmt: skip
     squared = as_qp()
     moved = letter("", lambda at: at.problem.space.moved(at.w), "c + moved_by", "c, moved back")
     back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + moved_by).T @ alpha",
@@ -83,9 +79,9 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "Ball",
             "f is positive inside of the ball and negative outside. A sample on the boundary has the distance R from "
             "the centre, and one outside pays for what the square of its distance exceeds R².",
-            Equation("alone", (
-                r"f(x)=R^2-\|\varphi(x)-c\|^2,\qquad ",
-                line(DISTANCE, "=", RADIUS, after=r"\ \text{ on the boundary}", rows=lambda at: at.on_margin,
+            Equation("below", (
+                r"f(x)=R^2-\|\varphi(x)-c\|^2",
+                line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=lambda at: at.on_margin,
                      scale=lambda at: max(RADIUS.value(at), (at.terms_of_w or 1.0))),
             ), nobody_on_it),
         ),
@@ -128,7 +124,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "For a given centre, only R² and the slacks depend on R. The best R² has a share ν of the weights beyond "
             "it: a weighted quantile of the squared distances.",
             Equation("below", (
-                line(SQUARE, "=", C2 + 2 * MU, "=", quantile, scale="level"),
+                line(SQUARE, "=", C2 + 2 * MU, scale="level"),
+                of.split_by(FAR, ">", SQUARE, of.C, term(1)),
                 squared,
                 line(FAR, "=", SQUARE, rows=lambda at: at.on_margin, scale="level", shown=False),
                 line(0, "<", of.ALPHA, "<", of.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
@@ -137,7 +134,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         ),
         ball.kinds_of_samples(),
         ball.strong_duality(),
-        ball.what_nu_bounds(F, 0, term(1), WHAT_NU_BOUNDS),
+        what_nu_bounds(ball, F, 0, term(1), WHAT_NU_BOUNDS),
         step(
             "Centre of a linear kernel",
             "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
