@@ -99,7 +99,18 @@ def one(problem: Any, at: Any) -> dict[str, Any]:
 
 
 #: Steps that count what is rounding of a level as nothing, and the blocks of a QP.
-ROUNDED = {"QSVR.15", "NUSVR.16", "NUSVM.17", "ONE.15", "SVDD.16", "PHINGE.16"}
+ROUNDED = {
+    "NUSVM.13",
+    "NUSVR.13",
+    "ONE.12",
+    "SVDD.13",
+    "QSVR.15",
+    "NUSVR.16",
+    "NUSVM.17",
+    "ONE.15",
+    "SVDD.16",
+    "PHINGE.16",
+}
 
 
 def sides(equation: Equation) -> Iterator[tuple[Line, Any]]:

@@ -215,15 +215,13 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             AllInOneDual.terms, general="JOINT.6",
         ),
         _two_classes(problem, penalised, rows, C, XI),
-        _saddle(problem, L),
+        _saddle(problem, L, C - USED),
     )  # fmt: skip
 
 
-def _saddle(problem: JointProblem, L: Term) -> Step:
+def _saddle(problem: JointProblem, L: Term, left: Term) -> Step:
     """L with what α leaves of its bound instead of α, at the solution, and with half of all weights."""
-    one = isinstance(problem, CrammerSinger)
-    left = letter("C_i") - (SUM_OF_ALPHA if one else ALPHA)
-    other = left / letter("(k-1)") if one else left
+    other = left / letter("(k-1)") if isinstance(problem, CrammerSinger) else left
     return saddle(L, ["w", "b"] if problem.intercept else ["w"], (display(other, r"\bar\alpha_{ic}="),))
 
 
