@@ -221,7 +221,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
 
 def _saddle(problem: JointProblem, L: Term, left: Term) -> Step:
     """L with what α leaves of its bound instead of α, at the solution, and with half of all weights."""
-    other = left / letter("(k-1)") if isinstance(problem, CrammerSinger) else left
+    other = left / letter("(k-1)", lambda at: at.dual.k - 1, "(k - 1)") if isinstance(problem, CrammerSinger) else left
     return saddle(L, ["w", "b"] if problem.intercept else ["w"], (display(other, r"\bar\alpha_{ic}="),))
 
 
