@@ -7,15 +7,16 @@ values are read.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.derivation.headline import SAME, explained, failed
-from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Measurement
+from qpsvm.derivation.terms import size_of
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.solution import Status
@@ -71,7 +72,23 @@ class AllInOneQuantities:
             return X
         return X[self.problem.rows]
 
-    @property
+    def changed(self, **letters: Any) -> Self:
+        """The point with other letters, and the same slacks."""
+        other = copy(self)
+        other.__dict__ |= {"xi": self.xi, "squares": self.squares} | letters
+        other.__dict__.pop("missing", None)
+        return other
+
+    def halved(self) -> Self:
+        """The point with half of w and b."""
+        return self.changed(f=0.5 * self.f, squares=0.25 * self.squares, b=0.5 * self.b, net=0.5 * self.net)
+
+    def turned(self) -> Self:
+        """The point with what α leaves of its bound in its place, shared among the rivals where they share it."""
+        left = self.C[:, None] - (self.used if self.dual.shared else self.alpha)
+        return self.changed(alpha=np.where(self.dual.own, 0.0, left / (self.dual.k - 1 if self.dual.shared else 1)))
+
+    @cached_property
     def b(self) -> FloatArray:
         """The intercepts as the result has them: (k,)."""
         return self.result.b

@@ -127,6 +127,7 @@ def words(text: str) -> str:
 
 def _formula(text: str) -> str:
     text = re.sub(r"(?<=\w)\*", "^*", text)
+    text = re.sub(r"_([ijy]_[ik])(?![A-Za-z0-9])", r"_{\1}", text)
     text = re.sub(r"_([A-Za-z0-9]{2,}|\([^()]*\))", r"_{\1}", text)
     text = re.sub(r"(_\{[^}]*\})|(?<![\\A-Za-z])([A-Za-z]{2,})", lambda each: each[1] or rf"\text{{{each[2]}}}", text)
     text = "".join(apart if (apart := unicodedata.normalize("NFD", sign))[-1] in MARKS else sign for sign in text)

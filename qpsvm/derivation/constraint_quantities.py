@@ -7,7 +7,7 @@ prices too, (USER.2). Rows and prices are the user's own, in the units of the du
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -72,6 +72,12 @@ class ConstraintQuantities(Quantities[P]):
         """Never: with rows, K + 1 does not take the place of K."""
         return False
 
+    def halved(self) -> Self:
+        """The point with half of w and b, with the same slacks."""
+        half = super().halved()
+        half.__dict__["left"] = 0.5 * self.left
+        return half
+
     # --- the rows -----------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -91,27 +97,51 @@ class ConstraintQuantities(Quantities[P]):
         found: FloatArray = self.rows.values(products) + self.rows.c * self.b
         return found
 
-    def kernel_sums(self, Z: Any) -> FloatArray:
-        """Σ_i β_i K(x_i, z), over samples and points: (k,)."""
-        found: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ self.all_beta
+    def kernel_sums(self, Z: Any, coef: FloatArray | None = None) -> FloatArray:
+        """Σ_i β_i K(x_i, z), over samples and points, or with other coefficients: (k,)."""
+        coef = self.all_beta if coef is None else coef
+        found: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ coef
         return found
 
-    def combination_of(self, coef: FloatArray, users: bool, between: bool = False) -> FloatArray:
-        """Σ coef_k s φ(x_k) over the machine's rows, coef (m,), or Σ coef_j g_j over the user's, coef (p,).
-
-        As `products` have it, or its products with φ at samples half way between neighbours.
-        """
-        n, rows = self.svm.n, self.rows
-        own = rows.mix.T @ coef if users and rows.mix is not None else coef if users else self.svm.beta(coef * self.y)
-        if self.is_linear:
-            w = np.asarray((rows.Z if users else self.X).T @ own)
-            return w if not between else np.asarray((self.X if self.new_samples is None else self.new_samples) @ w)
+    def _padded(self, coef: FloatArray, users: bool) -> FloatArray:
+        """Coefficients of the samples, or of the rows' points, among all of them: (n + q,)."""
+        n = self.svm.n
         padded = np.zeros(len(self.all_beta))
-        padded[slice(n, None) if users else slice(n)] = own
-        if not between:
-            return np.asarray((self.problem.space.gram @ padded)[:n])
+        padded[slice(n, None) if users else slice(n)] = coef
+        return padded
+
+    def _of_points(self, prices: FloatArray) -> FloatArray:
+        """What prices, (p,), are as coefficients of the rows' points: (q,)."""
+        return np.asarray(prices if self.rows.mix is None else self.rows.mix.T @ prices)
+
+    def combination(self, coef: FloatArray) -> FloatArray:
+        """Σ coef_i φ(x_i) of the samples alone, as `products` has it."""
+        return np.asarray(self.X.T @ coef) if self.is_linear else self.sums(coef)
+
+    def sums(self, coef: FloatArray) -> FloatArray:
+        """Σ_j coef_j K(x_j, x_i) of the samples alone: (n,)."""
+        gram = self.problem.space.gram
+        return np.asarray(self.X @ (self.X.T @ coef) if self.is_linear else gram @ self._padded(coef, False))[
+            : self.svm.n
+        ]
+
+    def of_rows(self, prices: FloatArray) -> FloatArray:
+        """Σ λ_j g_j, as `products` has it."""
+        of_points = self._of_points(prices)
+        if self.is_linear:
+            return np.asarray(self.rows.Z.T @ of_points)
+        return np.asarray(self.problem.space.gram @ self._padded(of_points, True))[: self.svm.n]
+
+    def sums_between(self, coef: FloatArray, users: bool = False) -> FloatArray:
+        """Σ coef_i K(x_i, x) of the samples alone at samples half way between neighbours: (k,)."""
         X = self.X if self.new_samples is None else self.new_samples
-        return np.asarray(self.problem.kernel(X, self.problem.space.X) @ padded)
+        if self.is_linear:
+            return np.asarray(X @ ((self.rows.Z if users else self.X).T @ coef))
+        return self.kernel_sums(X, self._padded(coef, users))
+
+    def of_rows_between(self, prices: FloatArray) -> FloatArray:
+        """Σ λ_j ⟨g_j, φ(x)⟩ at the same points: (k,)."""
+        return self.sums_between(self._of_points(prices), users=True)
 
     @cached_property
     def row_sizes(self) -> FloatArray:
@@ -151,15 +181,19 @@ class ConstraintQuantities(Quantities[P]):
         beta = self.all_beta
         return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else beta @ (self.problem.space.gram @ beta))
 
-    def sums_between(self, coef: FloatArray) -> FloatArray:  # noqa: ARG002 (α and λ are what there is)
-        """⟨w(α, λ), φ(x)⟩ at samples half way between neighbours: (k,)."""
-        X = self.X if self.new_samples is None else self.new_samples
-        found: FloatArray = X @ self.w_of_alpha if self.is_linear else self.kernel_sums(X)
-        return found
+    @property
+    def apart(self) -> float:
+        """‖w − w(α, λ)‖²."""
+        return super().apart + 2.0 * float(self.prices @ (self.left - self.rows.c * self.b))
+
+    @property
+    def balance(self) -> float:
+        """Σ β_i − Σ c_j λ_j."""
+        return super().balance - float(self.rows.c @ self.prices)
 
     def of_alpha(self, b: float) -> dict[str, Any]:
         """The letters that α and λ give, with the left sides of the rows."""
-        return super().of_alpha(b) | {"left": self.left_of_alpha}
+        return super().of_alpha(b) | {"left": self.left_of_alpha + self.rows.c * (b - self.b)}
 
     def name(self, place: str, i: int, count: int) -> str:
         """Entry i of so many; of the rows of a user's, the name of the row."""

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.residual import BothSides, NotMeasurable, Relation, worst
-from qpsvm.derivation.terms import Term, term
+from qpsvm.derivation.terms import Term, size_of, term
 
 #: Columns of code, beyond which both sides stand below each other.
 WIDE = 100
@@ -173,9 +172,10 @@ class Equation:
         )
 
 
-def flat_in(latex: str) -> str:
-    """LaTeX of where the Lagrangian is flat in a letter, to stand before what follows."""
-    return rf"\frac{{\partial L}}{{\partial {latex}}}=0\quad\Longrightarrow\quad "
+def flat_in(*letters: str) -> str:
+    """LaTeX of where the Lagrangian is flat in letters, to stand before what follows."""
+    slopes = "=".join(rf"\frac{{\partial L}}{{\partial {latex}}}" for latex in letters)
+    return rf"{slopes}=0\quad\Longrightarrow\quad "
 
 
 def subject(*lines: Line | None) -> Iterator[Line]:

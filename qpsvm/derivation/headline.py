@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from qpsvm.bounds.repair import feasible
-from qpsvm.derivation.quantities import Quantities, share
+from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.step import Measurement
+from qpsvm.derivation.terms import share
 from qpsvm.program import solution as kkt
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult

@@ -212,7 +212,7 @@ DOCUMENT = """<!DOCTYPE html>
 #: Class of the page's outermost element: with it, the page's styles reach nothing else in a notebook.
 SCOPE = "qpsvm-derivation"
 #: An index in plain text, such as that of α_i, K_ij and ν_max.
-INDEX = re.compile(r"(?<=\w)_(max|[a-zA-Z0-9]{1,2})(?![a-zA-Z0-9_])")
+INDEX = re.compile(r"(?<=\w)_(max|[ijy]_[ik]|[a-zA-Z0-9]{1,2})(?![a-zA-Z0-9_])")
 
 
 def fragment(derivation: ShownDerivation, style: str = STYLE) -> str:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.data.rows import RowSource
 from qpsvm.derivation.display import HOLDS
+from qpsvm.derivation.terms import VANISHING, size_of
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.judge import split
 from qpsvm.program.losses import loss
@@ -30,11 +31,9 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Linear, Precomputed
 
-#: A sum that is at most this share of its terms is 0 but for rounding. No equation can be checked relative to it.
-VANISHING = 1e-8
 #: Targets whose spread is less than this share of their size are one number, but for rounding.
 SPREAD = 1e-6
-#: New samples on which a decision function is compared: enough to tell two functions apart.
+#: New samples on which decision functions are compared.
 NEW_SAMPLES = 200
 
 P = TypeVar("P", bound=Problem)
@@ -87,6 +86,14 @@ class Quantities(Generic[P]):
             other.__dict__.pop(name, None)
         other.__dict__.update(letters)
         return other
+
+    def halved(self) -> Self:
+        """Half of w and b."""
+        return self.changed(values=0.5 * self.values, square_of_w=0.25 * self.square_of_w, b=0.5 * self.b)
+
+    def turned(self) -> Self:
+        """The point with what α leaves of its bound, or of the largest one where nothing bounds it, in its place."""
+        return self.changed(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
 
     def of_alpha(self, b: float) -> dict[str, Any]:
         """The letters that α gives, with some b: f and ‖w‖ of w(α), and of a curved loss ξ."""
@@ -271,6 +278,16 @@ class Quantities(Generic[P]):
         return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else self.beta @ self.u)
 
     @property
+    def apart(self) -> float:
+        """‖w − w(α)‖²."""
+        return self.square_of_w - 2.0 * float(self.beta @ (self.values - self.b)) + self.quadratic
+
+    @property
+    def balance(self) -> float:
+        """Σ β_i, what a penalised b is."""
+        return float(self.beta.sum())
+
+    @property
     def products(self) -> FloatArray:
         """w of a linear machine, (d,), else its products with every φ(x_i): (n,)."""
         return self.w if self.is_linear else self.values - self.b
@@ -315,8 +332,7 @@ class Quantities(Generic[P]):
         """What the dual's point violates besides box and equalities, and by how much: nothing."""
         return {}
 
-    #: Whether linear constraints are kept: there are none.
-    rows_agree = True
+    rows_agree = True  # there are no linear constraints
 
     @cached_property
     def primal_value(self) -> float:
@@ -379,8 +395,6 @@ class Quantities(Generic[P]):
             return self.u
         return np.asarray(self.kernel(self.new_samples, self.X) @ coef)
 
-    # --- sizes --------------------------------------------------------------------------------------------------------
-
     @cached_property
     def terms(self) -> float:
         """The size of the terms that f sums up, Σ |β_i| · max K_ii. f is rounded relative to them."""
@@ -433,14 +447,3 @@ class Quantities(Generic[P]):
 
 #: The letters of any machine, which may be asked for its own hyperparameters.
 At = Quantities[Any]
-
-
-def share(part: float, whole: float) -> float:
-    """A violation relative to the size of what it violates, with 0/0 = 0. Neither is negative."""
-    return float(part / whole if whole > 0 else part)
-
-
-def size_of(whole: FloatArray, terms: float = 0.0) -> float:
-    """max |whole_i|, what differences are relative to; one that vanishes beside its terms gives way to them."""
-    size = float(np.abs(whole).max())
-    return size if size > VANISHING * terms else terms

@@ -18,7 +18,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certify import evaluate
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.quantities import share
+from qpsvm.derivation.terms import share
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.reading import svm_result
 from qpsvm.program.solution import Solver, Status

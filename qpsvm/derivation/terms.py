@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.types import FloatArray
+
 #: Who needs brackets within whom: a sum, a product, a letter.
 SUM, PRODUCT, ATOM = 1, 2, 3
 #: The places of LaTeX, text and Python among what is written of a term.
@@ -243,3 +245,18 @@ def most(*parts: Term | float) -> Term:
 def size(each: Term) -> Term:
     """The absolute value."""
     return written("|%s|", "|%s|", "abs(%s)", lambda _, a: np.abs(a), each)
+
+
+#: A sum that is at most this share of its terms is 0 but for rounding. No equation can be checked relative to it.
+VANISHING = 1e-8
+
+
+def share(part: float, whole: float) -> float:
+    """A violation relative to the size of what it violates, with 0/0 = 0. Neither is negative."""
+    return float(part / whole if whole > 0 else part)
+
+
+def size_of(whole: FloatArray, terms: float = 0.0) -> float:
+    """max |whole_i|, what differences are relative to; one that vanishes beside its terms gives way to them."""
+    size = float(np.abs(whole).max())
+    return size if size > VANISHING * terms else terms

@@ -70,7 +70,7 @@ def several(problem: Any, at: Any) -> dict[str, Any]:
 
 
 def one(problem: Any, at: Any) -> dict[str, Any]:
-    X, ball, unit = np.asarray(at.X), isinstance(problem, qpsvm.SVDD), float(problem.size_of_f)
+    X, ball = np.asarray(at.X), isinstance(problem, qpsvm.SVDD)
     found: dict[str, Any] = {
         "X": X, "x": at.new_samples, "K": np.asarray(X @ X.T).view(Kernel), "phi": lambda X: X, "qp": at.dual,
         "result": at.result, "variables": at.dual_point, "w": at.w, "w_of_alpha": at.w_of_alpha, "beta": at.beta,
@@ -94,13 +94,23 @@ def one(problem: Any, at: Any) -> dict[str, Any]:
     if problem.constraints:
         rows, pairs = at.rows, getattr(problem, "pairs", None)
         found["rows"] = X[found["i"]] - X[found["j"]] if pairs is not None else np.tile(X, (at.svm.m // len(X), 1))
-        found |= {"G": rows.Z if rows.mix is None else rows.mix @ rows.Z, "w": unit * at.w, "Z": rows.Z,
-                  "A": rows.mix, "w_of_alpha": unit * at.w_of_alpha}  # fmt: skip
+        found |= {"G": rows.Z if rows.mix is None else rows.mix @ rows.Z, "Z": rows.Z, "A": rows.mix}
     return found
 
 
 #: Steps that count what is rounding of a level as nothing, and the blocks of a QP.
-ROUNDED = {"QSVR.15", "NUSVR.16", "NUSVM.17", "ONE.15", "SVDD.16", "PHINGE.16"}
+ROUNDED = {
+    "NUSVM.13",
+    "NUSVR.13",
+    "ONE.12",
+    "SVDD.13",
+    "QSVR.15",
+    "NUSVR.16",
+    "NUSVM.17",
+    "ONE.15",
+    "SVDD.16",
+    "PHINGE.16",
+}
 
 
 def sides(equation: Equation) -> Iterator[tuple[Line, Any]]:

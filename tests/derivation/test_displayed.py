@@ -27,7 +27,7 @@ TARGET = X @ [1.0, -0.5] + 0.4 * RNG.normal(size=N)
 CLASSES = np.arange(N) % 3
 WEIGHTS = RNG.uniform(0.5, 2.0, N)
 RBF = qpsvm.RBF(0.9)
-ROWS = qpsvm.ValueConstraints([[0.5, 0.2], [-0.4, 0.6]], [[1.0, -1.0], [0.0, 1.0]], [0.01, 0.3])
+ROWS = qpsvm.ValueConstraints([[0.5, 0.2], [-0.4, 0.6]], [[1.0, -0.9], [0.1, 1.0]], [-0.1, 0.02])
 EQUATIONS = qpsvm.Constraints([[1.0, 0.3]], [0.2], c=[0.4])
 BALL_ROWS = qpsvm.ValueConstraints([[0.5, 0.2], [-0.4, 0.6]], [[1.0, -1.0], [0.0, 1.0]], [-0.05, 0.5])
 INTERCEPTS = ("free", "penalised", None)
@@ -57,10 +57,17 @@ SEVERAL: dict[str, Any] = {
     "cs2": (qpsvm.CrammerSinger, X, SIGNS, {"C": 0.8}),
     "ww2": (qpsvm.WestonWatkins, X, SIGNS, {"C": 0.8}),
 }
-#: Steps that hold at every feasible α: with w(α) the Lagrangian is the dual's value.
-IDENTITIES = ("Lagrangian", "Substitution", "Weak duality")
+#: Steps that hold at every feasible α and the w(α) of it, and at every feasible point of the primal.
+AT_ANY_ALPHA = {
+    "Lagrangian", "Substitution", "Dual", "Dual feasibility", "Stationarity in w", "Stationarity in c",
+    "Stationarity in b", "Stationarity in ρ", "Stationarity in ε", "Stationarity in μ", "Stationarity in ξ",
+    "Stationarity in ξ and ζ", "Recovering w", "Recovering c", "Recovering f", "w of a linear kernel",
+    "Centre of a linear kernel", "A feature of ones", "How large ν may be",
+}  # fmt: skip
+AT_ANY_POINT = {"Primal", "Primal as a QP", "As a QP", "Weak duality", "The same as a C-SVM", "Level"}
+IDENTITIES = AT_ANY_ALPHA | {"Weak duality"}
 #: What says nothing in numbers.
-SILENT = (r"\tilde\varphi", "dist", "quantile", r"\text{", r"z_{\mathrm{box}", "P^*")
+SILENT = (r"\tilde\varphi", "dist", r"\Delta", r"\text{", r"z_{\mathrm{box}", "P^*")
 
 
 def rows_for(machine: str, over_w: bool) -> Any:
@@ -112,6 +119,15 @@ def said(step: Any, read: Read) -> list[str]:
     return [f"{step.tag}: {failure}" for failure in read.failures]
 
 
+def random_points(problem: Any, space: Space, rng: np.random.Generator, step: Any, count: int) -> Iterator[Any]:
+    """The letters at random points where a step has to hold."""
+    least = r"\max\bigl(" in step.latex or step.tag == "ESVR.1"  # a loss, of the smallest slack
+    if step.title in AT_ANY_ALPHA | AT_ANY_POINT or least:
+        for _ in range(count):
+            point = any_point(problem, space, rng, step.title in AT_ANY_ALPHA)
+            yield letters(problem, space, replace(point, xi=None, zeta=None) if least else point)
+
+
 @pytest.mark.parametrize("case", list(cases()), ids=name)
 def test_all_that_is_displayed_holds(case):
     problem = problem_of(*case)
@@ -126,11 +142,8 @@ def test_all_that_is_displayed_holds(case):
         read = judged(optimum, step)
         false += said(step, read)
         count += read.evaluated
-        if step.title in IDENTITIES and not case[-1]:
-            for _ in range(2):
-                point = any_point(problem, space, rng, step.title != "Weak duality")
-                read = judged(letters(problem, space, point), step)
-                false += [f"at a random point, {text}" for text in said(step, read)]
+        for at in random_points(problem, space, rng, step, 2):
+            false += [f"at a random point, {text}" for text in said(step, judged(at, step))]
     assert not false, "\n".join(false)
     assert count >= 9
 
@@ -170,9 +183,8 @@ def test_one_changed_sign_or_factor_is_seen(case):
                 pieces = step.latex.split(written)
                 mutant = replace(step, latex=written.join(pieces[: k + 1]) + instead + written.join(pieces[k + 1 :]))
                 found = judged(at, mutant).failures
-                if not found and step.title in IDENTITIES and not case[-1]:
-                    point = any_point(problem, space, rng, step.title != "Weak duality")
-                    found = judged(letters(problem, space, point), mutant).failures
+                for other in random_points(problem, space, rng, step, 2):
+                    found = found or judged(other, mutant).failures
                 changed += 1
                 unseen += [] if found else [f"{step.tag}: {mutant.latex}"]
     assert changed >= 3
@@ -193,8 +205,6 @@ def test_few_lines_say_nothing_in_numbers():
     assert skipped <= dist | {
         "SQHINGE.17",
         "PHINGE.16",
-        "NUSVR.13",
-        "SVDD.1",
         "SVDD.19",
         "SVDD.20",
         "PRICE.1",
@@ -217,7 +227,7 @@ def test_the_weights_of_a_ball_with_rows_are_shown_as_the_result_has_them():
     problem = problem_of("ball", "", "linear", False, True)
     result = qpsvm.solve(problem, tol=1e-13)
     shown = qpsvm.derive(problem, result).sides()["OWN.5"]
-    assert np.abs(result.w - shown["left"]).min() < 1e-9
+    assert np.abs(result.w / 2 - shown["left"]).min() < 1e-9  # w = 2c
 
 
 def steps_of(machine: str, intercept: Any = "", rows: bool = False) -> Any:

@@ -245,7 +245,7 @@ def test_every_equation_of_the_derivation_holds(machine):
             residuals, reasons = derivation.residuals(), derivation.reasons()
             assert {tag for tag, residual in residuals.items() if not residual <= 1e-8} == set(reasons)
             assert all(step.statement for step in derivation)
-            assert len(derivation) == 14
+            assert len(derivation) == 15
     assert all(step.lines for step in derivation)
     wrong = problem.at(0.5 * qpsvm.solve(problem).alpha)
     assert qpsvm.derive(problem, wrong).headline.startswith("NOT OPTIMAL")

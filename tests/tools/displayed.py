@@ -284,6 +284,7 @@ class Reader:
         elif any(token in RELATIONS for token in index):
             holds = condition(index, self.names, self.sets)
             body, letters = product(body, Tensor(holds.a.astype(float), holds.axes)), list(holds.axes)
+            letters = index[:1] if index[1] == r"\ne" else letters  # c ≠ y_i is of c
         else:
             letters = [token for token in index if token != ","]
         body = flat(body)
@@ -348,6 +349,8 @@ class Reader:
     def name(self, token: str) -> Any:
         if token == r"\operatorname":
             token = "".join(self.group())
+        if token == r"\bar":
+            token += self.take()
         mark = index = ""
         for _ in range(2):
             if self.at() == "^" and self.at(1) in {"+", "-", "*", r"\pm"} and not mark:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from displayed import Interval, Names, Tensor
+from displayed import Names, Tensor
 
 import qpsvm
 
@@ -183,13 +183,19 @@ def primal(problem: Any, space: Space, at: Point) -> float:
     return norm + float(C @ (xi**2 if is_squared(problem) else xi))
 
 
+def bound_of(problem: Any, alpha: np.ndarray) -> np.ndarray:
+    """What α is turned round in: its bound, or the largest α where it has none."""
+    C = prices(problem) / unit(problem)
+    return np.full(len(alpha), alpha.max()) if is_squared(problem) or np.isinf(C).all() else C
+
+
 def lagrangian(problem: Any, space: Space, at: Point, said: str) -> float:
     """L at a point, without a user's rows: with half of the weights, or with what α leaves of its bound."""
     xi, zeta = slacks(problem, space, at)
     C, alpha, kept = prices(problem) / unit(problem), at.alpha, xi
     if isinstance(problem, qpsvm.HuberHinge):
         kept = zeta
-    bound = np.full(len(alpha), alpha.max()) if is_squared(problem) or np.isinf(C).all() else C
+    bound = bound_of(problem, alpha)
     half = 0.5 if r"\tfrac12" in said else 1.0
     alpha = bound - alpha if r"\bar" in said else alpha
     moved = Point(alpha, half * at.w, half * at.b, at.level, xi=xi, zeta=zeta)
@@ -227,23 +233,30 @@ def optimal(problem: Any, result: Any, space: Space) -> Point:
 def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: bool) -> Point:
     """A random feasible α with w(α), or with a random feasible point of the primal."""
     upper = np.ones((problem.n, len(problem.classes))) if isinstance(problem, JOINT) else np.minimum(problem.upper, 2.0)
-    alpha = problem.at(rng.uniform(0.0, 1.0, np.shape(upper)) * upper).alpha
+    rows, given = getattr(problem, "constraints", None), rng.uniform(0.0, 1.0, np.shape(upper)) * upper
+    given[len(prices(problem)) if rows else given.size :] *= 0.2  # so that α may balance the prices
+    some = problem.at(given)
+    alpha, lam = some.alpha, np.asarray(some.constraints["price"]) if rows else np.zeros(0)
     D = space.samples.shape[1]
     if isinstance(problem, JOINT):
         k = len(problem.classes)
         W, b = rng.normal(size=(k, D)), rng.normal(size=k)
         return Point(alpha, W, b if problem.intercept else np.zeros(k), xi=np.zeros(0) if recovered else None)
     w, b, level = rng.normal(size=D), float(rng.normal()), float(rng.uniform(0.5, 1.0))
+    b = abs(b) if isinstance(problem, qpsvm.SVDD) else b  # R² is positive
     if recovered:
         w = row_features(problem, space).T @ (signs(problem) * alpha)
+        w -= rows_of(problem, space)[0].T @ lam / unit(problem) if rows else 0.0
     if problem.intercept == "penalised" and recovered:
-        b = float(signs(problem) @ alpha)
-    if problem.intercept is None and not isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD)):
+        b = float(signs(problem) @ alpha) - (float(rows_of(problem, space)[1] @ lam) / unit(problem) if rows else 0.0)
+    if problem.intercept is None and not alone(problem):
         b = 0.0
     if isinstance(problem, qpsvm.HardMargin) and not recovered:  # beyond every margin
         best = optimal(problem, qpsvm.solve(problem, check=False), space)
-        w, b = 1.3 * best.w, 1.3 * best.b
-    at, extra = Point(alpha, w, b, level), rng.uniform(0.0, 1.0, len(signs(problem)))
+        w, b = (best.w, best.b) if rows else (1.3 * best.w, 1.3 * best.b)
+    if rows and not recovered and not isinstance(problem, qpsvm.HardMargin):
+        w, b = kept(problem, space, w, b)
+    at, extra = Point(alpha, w, b, level, lam), rng.uniform(0.0, 1.0, len(signs(problem)))
     C = prices(problem)
     if isinstance(problem, qpsvm.HuberHinge):
         at.zeta = extra if recovered else np.maximum(reached(problem, space, at), 0.0)
@@ -253,6 +266,25 @@ def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: b
     else:
         at.xi = np.maximum(reached(problem, space, at), 0.0) + extra
     return at
+
+
+def kept(problem: Any, space: Space, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+    """The nearest (w, b), or nearly, that keeps the rows of a user's with room."""
+    g, c, _, _ = rows_of(problem, space)
+    moves = np.column_stack([g, 0.0 * c if problem.intercept is None and not alone(problem) else c])
+    for _ in range(200):
+        for j in range(len(g)):
+            room = left_of_bound(problem, space, w, b)[j] - 0.01
+            if room < 0.0:
+                step = room / float(moves[j] @ moves[j]) / (2.0 if isinstance(problem, qpsvm.SVDD) else 1.0)
+                w, b = w + step * moves[j, :-1], b + step * moves[j, -1]
+    assert left_of_bound(problem, space, w, b).min() > 0.0
+    return w, b
+
+
+def alone(problem: Any) -> bool:
+    """Whether there are no labels, and b is −ρ or μ."""
+    return isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD))
 
 
 # --- letters ----------------------------------------------------------------------------------------------------------
@@ -287,7 +319,7 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         return Tensor(f(found.a), found.axes[:1])
 
     functions |= {"f": of_point, "K": kernel, r"\varphi": names.point}
-    functions |= {"w": lambda _: Tensor(w_of_alpha, (".",)), "c": lambda _: Tensor(w_of_alpha, (".",))}
+    functions |= {"c" if ball else "w": lambda _: Tensor(w_of_alpha, (".",))}
     P, D = primal(problem, space, at), dual(problem, at)
     functions |= {
         "P": lambda text: Tensor(np.asarray(0.0 if text == "0,0,0" else P)),
@@ -301,9 +333,6 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
     names.rewrites |= {
         r"\langle (w,b),\,(\varphi(x_i),1)\rangle": r"\langle w,\varphi(x_i)\rangle+b",
         r"w^{\top}x": r"\langle w,\varphi(x)\rangle",
-        "Af(Z)": r"\sum_lA_{jl}f(z_l)",
-        "Gw+cb": r"\langle g_j,w\rangle+c_jb",
-        r"Gw\le": r"\langle g_j,w\rangle\le",
     }
     names.vectors |= {"w", "w^*", "g", "z", "c" if ball else "w"}
     n = len(Phi)
@@ -328,11 +357,7 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
             values |= {"h": h, "D": np.diag(h / C), "D_ii": Tensor(h / C, ("i",)), "t": Tensor(t, ("t",))}
             functions[r"\psi_i"] = lambda _: Tensor(psi, ("i", "t"))
         if isinstance(problem, qpsvm.NuSVM):
-            plus, half = s > 0, problem.nu / 2
-            values |= {"s": at.level - at.b, "t": at.level + at.b, "q_+": quantile(u[plus], C[plus], half),
-                       "q_-": quantile(-u[~plus], C[~plus], half)}  # fmt: skip
-            names.rewrites |= {r"\operatorname{quantile}_{\nu/2}(u_i:y_i=+1)": "q_+",
-                               r"\operatorname{quantile}_{\nu/2}(-u_i:y_i=-1)": "q_-"}  # fmt: skip
+            values |= {"s": at.level - at.b, "t": at.level + at.b}
         ends = {r"\min_+": u[s > 0].min(), r"\max_-": u[s < 0].max(), r"\min_-": u[s < 0].min()}
         functions |= {key: (lambda _, end=end: Tensor(np.asarray(end))) for key, end in ends.items()}
         values[r"\delta"] = (u[s > 0].min() - u[s < 0].max()) / 2
@@ -349,20 +374,21 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         }  # fmt: skip
     if isinstance(problem, qpsvm.OneClass):
         values |= {r"\rho": -at.b, "S": C.sum(), "Q": K, r"\eta": C - alpha, "C": C}
-        names.rewrites[r"\operatorname{quantile}_{\nu}(u_i;\,s_i)"] = "q"
-        values["q"] = quantile(u, C, problem.nu * C.sum())
     if ball:
         R2 = float(at.w @ at.w + 2 * at.b)
-        squares = np.square(Phi - at.w).sum(axis=1)
-        values |= {"c": at.w, "R": np.sqrt(max(R2, 0.0)), r"\mu": at.b, "C": C, "Q": K, r"\kappa": K[0, 0],
-                   "q": quantile(squares, C, 1 / problem.nu - 1)}  # fmt: skip
-        names.rewrites[r"\operatorname{quantile}_{1-\nu}\bigl(\|\varphi(x_i)-c\|^2;\,s_i\bigr)"] = "q"
+        values |= {"c": at.w, "R": np.sqrt(max(R2, 0.0)), r"\mu": at.b, "C": C, "Q": K, r"\kappa": K[0, 0]}
     if isinstance(problem, qpsvm.Ranking):
         names.points["z_k"] = rows
-        names.rewrites |= {"f(x_i)-f(x_j)": r"\langle w,z_k\rangle", r"\varphi(x_i)-\varphi(x_j)": "z_k"}
+        names.rewrites |= {
+            "f(x_{i_k})-f(x_{j_k})": r"\langle w,z_k\rangle", r"\varphi(x_{i_k})-\varphi(x_{j_k})": "z_k"
+        }  # fmt: skip
         A = np.zeros((len(rows), n))
         A[np.arange(len(rows)), problem.pairs[:, 0]], A[np.arange(len(rows)), problem.pairs[:, 1]] = 1.0, -1.0
         values |= {"A": A, r"\beta": A.T @ alpha, "C": C, "y": np.ones(len(rows))}
+    turned = bound_of(problem, alpha) - alpha
+    values |= {r"\bar\alpha": turned}
+    if isinstance(problem, REGRESSION):
+        values |= {r"\bar\alpha^+": turned[:n], r"\bar\alpha^-": turned[n:]}
     if problem.constraints:
         _rows(problem, space, at, names)
     return names
@@ -379,17 +405,8 @@ def _beta(problem: Any, signed: np.ndarray) -> np.ndarray:
     return signed
 
 
-def quantile(values: np.ndarray, weights: np.ndarray, mass: float) -> Interval:
-    """All q with a weight of at most `mass` below and at least `mass` up to it."""
-    order = np.argsort(values)
-    upto = np.cumsum(weights[order])
-    first = int(np.argmax(upto >= mass - 1e-9 * upto[-1]))
-    beyond = np.flatnonzero(upto > mass + 1e-9 * upto[-1])
-    return Interval(float(values[order][first]), float(values[order][beyond[0]]) if len(beyond) else np.inf)
-
-
-def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
-    """The letters of a user's rows, in the units of the user: of a ball w is 2c and b is 2μ."""
+def rows_of(problem: Any, space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """g (p, D), what b counts, h (p,) and A (p, q) of a user's rows, in the units of the user."""
     g, c, h, A = [], [], [], np.zeros((0, len(space.rows)))
     place = 0
     for item in problem.constraints:
@@ -403,46 +420,36 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
         A[:, place : place + a.shape[1]] = a
         place += a.shape[1]
         g, c, h = [*g, *(a @ Z)], [*c, *a.sum(axis=1)], [*h, *(item.h * np.ones(len(a)))]
-    s, xi = signs(problem), slacks(problem, space, at)[0]
-    C, ball = prices(problem), isinstance(problem, qpsvm.SVDD)
-    g, c, lam = np.array(g), np.array(c), at.prices
-    pull = row_features(problem, space).T @ (s * at.alpha) - g.T @ lam / unit(problem)
-    w_of_both = 2 * pull if ball else pull
-    level = np.ones(len(s))
-    if isinstance(problem, (qpsvm.NuSVM, qpsvm.OneClass)):
-        level = 0 * level
-    if isinstance(problem, REGRESSION):
-        level = s * np.tile(targets(problem), 2) - getattr(problem, "epsilon", 0.0)
-    curvature = np.zeros(len(s))
-    if is_squared(problem):
-        curvature = 1 / (2 * C)
-    if isinstance(problem, qpsvm.HuberHinge):
-        curvature = problem.width / C
-    upper = C / unit(problem)
-    values = names.values
-    values |= {
-        "g": g, "c": np.array(c), "h": np.array(h), r"\lambda": lam, r"\ell": level, r"\delta": curvature,
-        "U": np.full(len(s), np.inf) if is_squared(problem) else upper, "A": A, "s": s,
-        "e": {True: problem.nu * C.sum() if isinstance(problem, qpsvm.OneClass) else 1.0}.get(
-            isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD)), 0.0),
-    }  # fmt: skip
+    return np.array(g), np.array(c), np.array(h), A
+
+
+def left_of_bound(problem: Any, space: Space, w: np.ndarray, b: float) -> np.ndarray:
+    """What is left of the bounds of a user's rows, (p,): of a ball w is the centre and b is μ."""
+    g, c, h, A = rows_of(problem, space)
+    twice = 2.0 if isinstance(problem, qpsvm.SVDD) else 1.0
+    if twice == 2.0 and len(A):
+        h = h + A @ np.square(space.rows).sum(axis=1)
+    return h - twice * (g @ w + (0.0 if isinstance(problem, qpsvm.Ranking) else c * b))
+
+
+def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
+    """The letters of a user's rows."""
+    g, c, h, A = rows_of(problem, space)
+    lam, ball, values = at.prices, isinstance(problem, qpsvm.SVDD), names.values
+    w_of_both = row_features(problem, space).T @ (signs(problem) * at.alpha) - g.T @ lam / unit(problem)
+    values |= {"g": g, "d" if ball else "c": c, "h_j": Tensor(h, ("j",)), "A": A, r"\lambda": lam}
     if isinstance(problem, qpsvm.PrimalHinge):
         values |= {r"\lambda": problem.lam, r"\lambda_j": Tensor(lam, ("j",))}
-    names.points["x_k"] = row_features(problem, space)
-    names.functions["w"] = lambda _: Tensor(w_of_both, (".",))
-    names.functions["b"] = lambda _: Tensor(np.asarray(float(s @ at.alpha - np.array(c) @ lam / unit(problem))))
+    names.functions["c" if ball else "w"] = lambda _: Tensor(w_of_both, (".",))
     names.vectors |= {"g"}
-    if ball:
-        names.vectors -= {"c"}
-        values |= {"w": 2 * at.w, "b": 2 * at.b}
-    P, D = primal(problem, space, at), dual(problem, at)
-    values |= {"L": D, "L_0": P, r"\xi": xi}
-    h = values["h"] + A @ np.square(space.rows).sum(axis=1) if ball and len(A) else values["h"]
-    w, b = (2 * at.w, 2 * at.b) if ball else (at.w, at.b)
+    for said, row in (("Af(Z)", r"\sum_lA_{jl}f(z_l)"), ("Gw+cb", r"\langle g_j,w\rangle+c_jb"),
+                      ("Gw", r"\langle g_j,w\rangle"), (r"2Gc+2\mu d", r"2\langle g_j,c\rangle+2d_j\mu")):  # fmt: skip
+        names.rewrites[rf"{said}\le h"] = rf"{row}\le h_j"
 
     def of_L(text: str) -> Tensor:
         half = 0.5 if r"\tfrac12" in text else 1.0
-        return Tensor(np.asarray(lagrangian(problem, space, at, text) + lam @ (half * (g @ w + c * b) - h)))
+        rows = lam @ left_of_bound(problem, space, half * at.w, half * at.b)
+        return Tensor(np.asarray(lagrangian(problem, space, at, text) - rows))
 
     names.functions["L"] = of_L
 
@@ -464,12 +471,23 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
     norm = 0.5 * (W**2).sum() + (0.5 * b @ b if problem.intercept == "penalised" else 0.0)
     P = norm + (C @ xi if one else (C[:, None] * xi).sum())
     D = -float(problem.qp("dual").objective(alpha[~own]))
+    left = C[:, None] - (alpha.sum(axis=1)[:, None] / 1.0 if one else alpha)
+    turned = np.where(own, 0.0, left / (k - 1) if one else left)
     names = Names({}, {"x_": Phi, "x": space.new})
+
+    def L(text: str) -> Tensor:
+        half, used = 0.5 if r"\tfrac12" in text else 1.0, turned if r"\bar" in text else alpha
+        short = np.where(own, 0.0, 1 - half * (f[np.arange(n), y][:, None] - f))
+        slack = xi[:, None] if one else xi
+        room = (C - used.sum(axis=1)) @ xi if one else ((C[:, None] - used) * xi)[~own].sum()
+        cost = C @ xi if one else (C[:, None] * xi).sum()
+        off = (used * np.where(own, 0.0, slack - short)).sum()
+        return Tensor(np.asarray(half**2 * norm + cost - off - room))
 
     def of_point(text: str, index: str) -> Tensor:
         found = names.point(text)
         values = found.a @ W.T + b
-        if index == "y":
+        if index == "y_i":
             return Tensor(values[np.arange(n), y], ("i",))
         return Tensor(values, (found.axes[0], index))
 
@@ -477,18 +495,19 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
         first, second = (names.point(part) for part in text.split(","))
         return Tensor(first.a @ second.a.T, (first.axes[0], second.axes[0]))
 
-    names.functions |= {"f": of_point, r"\varphi": names.point, "K": kernel,
+    names.functions |= {"f": of_point, r"\varphi": names.point, "K": kernel, "L": L,
                         "w": lambda _, index: Tensor(w_of_alpha, (index, "."))}  # fmt: skip
     names.vectors |= {"w"}
     names.values |= {
         r"\alpha": alpha, r"\beta": beta, "w": W, "b": b, "C": C, r"\xi": xi, "P": Tensor(np.asarray(P)),
         r"\eta": C - alpha.sum(axis=1) if one else np.where(own, 0.0, C[:, None] - alpha),
         "L": D, "D": Tensor(np.asarray(D)),
-        "w_y": Tensor(W[y], ("i", ".")), r"\beta_iy": Tensor(beta[np.arange(n), y], ("i",)),
-        "c": Tensor(np.arange(k), ("c",)), "y": Tensor(y, ("i",)),
+        "w_y_i": Tensor(W[y], ("i", ".")), r"\beta_iy_i": Tensor(beta[np.arange(n), y], ("i",)),
+        "c": Tensor(np.arange(k), ("c",)), "d": Tensor(np.arange(k), ("d",)), "y": Tensor(y, ("i",)), "k": k,
+        r"\bar\alpha": turned,
     }  # fmt: skip
     names.mask = Tensor(~own, ("i", "c"))
-    names.rewrites |= {r"\quad (c\ne y)": "", r"\ (c\ne y)": ""}
+    names.rewrites |= {r"\quad (c\ne y_i)": "", r"\ (c\ne y_i)": ""}
     names.rewrites |= {r"\beta_c^{\top}K\beta_c": r"\sum_{i,j}\beta_{ic}\beta_{jc}K(x_i,x_j)"}
     if k == 2:
         names.values |= {"v": Tensor(W[1] - W[0], (".",))}

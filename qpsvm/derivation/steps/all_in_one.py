@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
-from qpsvm.derivation.expressions import Equation, Line, display, line, subject
+from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line, subject
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import numbered, step, value_of
+from qpsvm.derivation.steps.sensitivity import saddle
 from qpsvm.derivation.terms import HALF, PRODUCT, SUM, Term, add, letter, size, total
 from qpsvm.machines import CrammerSinger
 from qpsvm.machines.problem.all_in_one import JointProblem, dual_qp, primal_qp
@@ -40,6 +42,8 @@ def norm_apart(at: AllInOneQuantities) -> FloatArray:
     return at.dual.flat(np.linalg.norm(w[at.label][:, None] - w[None], axis=2))
 
 
+#: The index of a row: a sample and a class that is not its own.
+RIVALS = r"i\sum_{c\ne y_i}"
 ALPHA = letter(r"\alpha_{ic}", flat("alpha"))
 NET = Term((r"\sum_i\beta_{ic}", "Σ_i β_ic", "beta.sum(axis=0)"), lambda at: at.net, rank=PRODUCT)
 B = letter("b_c", lambda at: at.net if at.absorbed else at.b)
@@ -47,9 +51,9 @@ SQUARE = letter(r"\|w_c\|^2", "squares", "norm(w, axis=1)**2")
 OF_ALPHA = letter(r"\beta_c^{\top}K\beta_c", "squares_of_alpha", "diag(beta.T @ K @ beta)")
 DIFFERENCE = letter(r"\|w_c-w_c(\alpha)\|^2", "squares_of_difference", "norm(w - w_of_alpha, axis=1)**2")
 #: f of a sample's own class less that of a rival.
-APART = letter(r"f_y(x_i)-f_c(x_i)", lambda at: at.dual.level - flat("missing")(at), "f_y - f_c", rank=SUM)
+APART = letter(r"f_{y_i}(x_i)-f_c(x_i)", lambda at: at.dual.level - flat("missing")(at), "f_y - f_c", rank=SUM)
 SUM_OF_ALPHA = Term(
-    (r"\sum_c\alpha_{ic}", "Σ_c α_ic", "sum_over_rivals(alpha)"), lambda at: at.alpha.sum(axis=1), rank=PRODUCT
+    (r"\sum_{d\ne y_i}\alpha_{id}", "Σ_d α_id", "sum_over_rivals(alpha)"), lambda at: at.alpha.sum(axis=1), rank=PRODUCT
 )
 
 
@@ -57,7 +61,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
     """All steps, in order."""
     one = isinstance(problem, CrammerSinger)
     penalised, free, of_b = problem.intercept == "penalised", problem.intercept == "free", problem.intercept is not None
-    rows = "i" if one else "{ic}"
+    rows = "i" if one else RIVALS
     xi, eta = (r"\xi_i", r"\eta_i") if one else (r"\xi_{ic}", r"\eta_{ic}")
     name, also = ("ξ_i", "η_i") if one else ("ξ_ic", "η_ic")
     XI_ROW = letter(xi, flat("xi"), "xi_of_row" if one else "xi", name)
@@ -70,15 +74,16 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
     square = HALF * total(NET**2, "c") if penalised else None
     row = APART - 1 + XI_ROW
     P = norm + total(C * XI, rows)
-    off = total(ALPHA * row, "{ic}")
+    off = total(ALPHA * row, RIVALS)
     room = (C - USED) * XI
     L = add(P, -off, -total(ETA * XI, rows), broken=r"\\ &\quad ")
-    value = add(total(ALPHA, "{ic}"), -quadratic, square and -square)
+    multipliers = rf",\qquad \alpha_{{ic}},{eta}\ge 0"
+    value = add(total(ALPHA, RIVALS), -quadratic, square and -square)
     terms = add(
         HALF * total(DIFFERENCE, "c"), off, total(room, rows), HALF * total((B - NET) ** 2, "c") if penalised else None,
         broken=r"\\ &\quad ",
     )  # fmt: skip
-    products = add(total(size(ALPHA * row), "{ic}"), total(size(room), rows))
+    products = add(total(size(ALPHA * row), RIVALS), total(size(room), rows))
     found = products.named("all products, added up by size")
     D, primal = value.named("D", "D"), P.named("the primal's value", "P")
     box: tuple[dict[str, Any], ...] = {"scale": "C" if one else prices}, {"scale": prices}
@@ -89,7 +94,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
         "Σ_j β_jc K(x_j, x_i)"
     )  # fmt: skip
     b = letter("b_c", lambda at: np.broadcast_to(at.b, at.f.shape).ravel()) if of_b else None
-    own = letter(r"\beta_{iy}", lambda at: at.beta[np.arange(len(at.label)), at.label], "beta[i, y]")
+    own = letter(r"\beta_{iy_i}", lambda at: at.beta[np.arange(len(at.label)), at.label], "beta[i, y]")
     w = letter("w_c", lambda at: at.result.w.ravel() if at.is_linear else at.f.ravel())
     of_beta = letter(
         r"\sum_i\beta_{ic}\,\varphi(x_i)",
@@ -107,7 +112,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
                 display(P, rf"\min_{{{'w,b' if of_b else 'w'},\xi}}\ "),
                 value_of(primal, "=", of.CLAIMED),
                 *subject(line(APART, "≥", 1 - XI_ROW, scale="level"),
-                         line(XI, "≥", 0, scale="level", after=r"\quad (c\ne y)")),
+                         line(XI, "≥", 0, scale="level", after=r"\quad (c\ne y_i)")),
             )),
             primal_qp,
         ),
@@ -116,7 +121,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "Every row gets a price α_ic, and every slack η. At the solution nothing is to be paid, so L is the primal "
             "value.",
             Equation("aligned", (
-                display(L, "L&="),
+                display(L, "L&=", multipliers),
                 value_of(L.named("L"), "=", primal),
             )),
         ),
@@ -125,9 +130,10 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "At a minimum over w_c the Lagrangian is flat. A sample pulls its own class towards itself by all that its "
             "rivals cost, and pushes each of these away by what it costs.",
             Equation("alone", (
-                line(w, "=", of_beta, place="entry", scale=lambda at: at.size_of_w if at.is_linear else at.size_of_f),
+                line(w, "=", of_beta, place="entry", before=flat_in("w_c"),
+                     scale=lambda at: at.size_of_w if at.is_linear else at.size_of_f),
                 line(letter(r"\beta_{ic}", flat("beta"), "beta_of_row"), "=", -ALPHA, before=r",\quad ",
-                     after=r"\ (c\ne y)", scale="reach"),
+                     after=r"\ (c\ne y_i)", scale="reach"),
                 line(own, "=", SUM_OF_ALPHA, before=r",\quad ", scale="reach"),
             )),
             AllInOneDual.beta, general="JOINT.3",
@@ -139,8 +145,9 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "b_c enters L only through b_c Σ β_ic, which has no minimum unless the factor is zero: balance in every "
             "class.",
             Equation("alone", (
-                line(letter("b_c"), "=", NET, place="class",
-                     scale=lambda at: max(at.terms, float(np.abs(at.b).max()))) if penalised else balance,
+                line(letter("b_c"), "=", NET, place="class", before=flat_in("b_c"),
+                     scale=lambda at: max(at.terms, float(np.abs(at.b).max())))
+                if penalised else replace(balance, before=flat_in("b_c")),
             ), lambda at: "the intercept is part of the Gram matrix, which is positive semidefinite only with it"
             if at.absorbed else ""),
             absent="there is no intercept" if problem.intercept is None else "",
@@ -148,7 +155,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
         step(
             "Stationarity in ξ",
             "A unit of slack costs C_i: what α does not use of that is left for η.",
-            Equation("alone", (line(ETA, "=", C - USED, **box[0]),)),
+            Equation("alone", (line(ETA, "=", C - USED, before=flat_in(xi), **box[0]),)),
         ),
         step(
             "Dual feasibility",
@@ -168,7 +175,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "Dual",
             "Put w(α) and η into L: ξ drops out, and only kernel values are left. It is written as a minimisation.",
             Equation("below", (
-                display(add(quadratic, square, -total(ALPHA, "{ic}")), r"\min_{\alpha}\ "),
+                display(add(quadratic, square, -total(ALPHA, RIVALS)), r"\min_{\alpha}\ "),
                 line(D, "=", letter("", "qp_value", "-qp.objective(variables)", "minus the dual QP's objective at α"),
                      scale="size", shown=False),
                 value_of(D, "=", of.CLAIMED_DUAL),
@@ -208,7 +215,14 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             AllInOneDual.terms, general="JOINT.6",
         ),
         _two_classes(problem, penalised, rows, C, XI),
+        _saddle(problem, L, C - USED),
     )  # fmt: skip
+
+
+def _saddle(problem: JointProblem, L: Term, left: Term) -> Step:
+    """L with what α leaves of its bound instead of α, at the solution, and with half of all weights."""
+    other = left / letter("(k-1)", lambda at: at.dual.k - 1, "(k - 1)") if isinstance(problem, CrammerSinger) else left
+    return saddle(L, ["w", "b"] if problem.intercept else ["w"], (display(other, r"\bar\alpha_{ic}="),))
 
 
 def _kinds(one: bool, XI: Term, C: Term) -> list[Line]:
@@ -228,7 +242,7 @@ def _kinds(one: bool, XI: Term, C: Term) -> list[Line]:
 
 
 def _margin(problem: JointProblem, XI: Term) -> Step:
-    norm = letter(r"\|w_y-w_c\|", norm_apart, "norm(w_y - w_c, axis=1)")
+    norm = letter(r"\|w_{y_i}-w_c\|", norm_apart, "norm(w_y - w_c, axis=1)")
     none = "no row is just on its margin"
     return step(
         "Margin",
@@ -251,7 +265,7 @@ def _level(penalised: bool, XI: Term) -> Step:
         "Put 2w, 2b, 2ξ for w, b, ξ: every f doubles, the norm is four times as large and the slack twice, so that the "
         "paper's machine with twice the price has four times the value.",
         Equation("alone", (
-            line(HALF * total(w + (b**2 if penalised else None), "c") + total(C * twice, "{ic}"), "=",
+            line(HALF * total(w + (b**2 if penalised else None), "c") + total(C * twice, RIVALS), "=",
                  (4 * of.CLAIMED).named("4P", "4P"), scale=lambda at: 4.0 * at.size),
         )),
     )  # fmt: skip

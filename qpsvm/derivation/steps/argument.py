@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, final
 
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, Line, display, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.terms import HALF, Term, add, indexed, letter, times, total
-from qpsvm.machines import Problem
+from qpsvm.derivation.terms import HALF, PRODUCT, Term, add, indexed, letter, times, total, written
+from qpsvm.machines import SVDD, OneClass, Problem, ValueConstraints
 
 
 def step(
@@ -100,6 +104,137 @@ class Rows:
         return line(0, "≤", self.alpha, "≤", self.upper, scale=scale)
 
 
+#: Rows that are named in a sentence: more of them are in `SVMResult.constraints`.
+NAMED = 3
+
+
+def bounds_of(at: At) -> FloatArray:
+    """h as the user wrote it: (p,)."""
+    return np.concatenate([item.h for item in at.problem.constraints])
+
+
+def unit_of(at: At) -> float:
+    """What w and b of the user's rows are in those of the dual: of a ball w is 2c and b is 2μ."""
+    return float(at.problem.size_of_f)
+
+
+def pulled(latex: str, text: str, python: str, name: str, price: Term) -> Term:
+    """Σ λ_j of something that every row has, by a method of the point."""
+    return written(latex, text, python, lambda at, values: getattr(at, name)(values), price)
+
+
+@final
+@dataclass(frozen=True)
+class Users:
+    """What the rows add to a machine's formulas.
+
+    unit: The machine's λ, or None: λ_j/λ then stands beside α_k.
+    """
+
+    problem: Problem
+    unit: Term | None
+
+    @property
+    def ball(self) -> bool:
+        """Whether w is 2c and b is 2μ; what b counts in a row is d_j there."""
+        return isinstance(self.problem, SVDD)
+
+    @property
+    def long(self) -> bool:
+        """Whether rows are over values of an f that lacks K(x, x)."""
+        return self.ball and any(isinstance(item, ValueConstraints) for item in self.problem.constraints)
+
+    @property
+    def count(self) -> Term | None:
+        """c_j, what b counts in a row; None without a b."""
+        there = any(group.multiplier == "b" for group in self.problem.svm.groups)
+        return letter("d_j" if self.ball else "c_j", lambda at: at.rows.c, "c_rows") if there else None
+
+    @property
+    def product(self) -> Term:
+        """⟨g_j, w⟩."""
+        latex = r"2\langle g_j,c\rangle" if self.ball else r"\langle g_j,w\rangle"
+        python = "(2 * (G @ c))" if self.ball else "(G @ w)"
+        return letter(latex, lambda at: unit_of(at) * (at.left - at.rows.c * at.b), python, rank=PRODUCT)
+
+    @property
+    def row(self) -> Term:
+        """⟨g_j, w⟩ + c_j b."""
+        if self.count is None:
+            return self.product
+        if isinstance(self.problem, OneClass):
+            return self.product - self.count * letter(r"\rho", lambda at: -at.b)
+        return self.product + (2 * self.count * letter(r"\mu", "b") if self.ball else self.count * letter("b"))
+
+    @property
+    def bound(self) -> Term:
+        """h_j, and of values of a ball's f what it lacks."""
+        if not self.long:
+            return letter("h_j", bounds_of, "bound")
+        lengths = letter(
+            r"\sum_l A_{jl}K(z_l,z_l)", lambda at: unit_of(at) * at.rows.h - bounds_of(at),
+            "A @ K(Z, Z).diagonal()", "Σ A_jl K(z_l, z_l)", PRODUCT,
+        )  # fmt: skip
+        return letter("h_j", bounds_of, "bound") + lengths
+
+    @property
+    def room(self) -> Term:
+        """What is left of the bound."""
+        return self.bound - self.row
+
+    @property
+    def violated(self) -> Term:
+        """What the rows add to L."""
+        row = self.row
+        for each in self.bound.parts or (self.bound,):
+            row = row - each
+        return total(of.LAMBDA * row, "j")
+
+    @property
+    def cost(self) -> Term:
+        """What the bounds take off the dual's value."""
+        return total(of.LAMBDA * self.bound, "j")
+
+    @property
+    def price(self) -> Term:
+        """λ_j in the units of α."""
+        return of.LAMBDA / self.unit if self.unit else of.LAMBDA
+
+    @property
+    def balance(self) -> Term | None:
+        """What the rows take off the balance of b."""
+        return None if self.count is None else total(times(self.count, self.price), "j")
+
+    @property
+    def pull(self) -> Term:
+        """Σ λ_j g_j, what the rows take off w."""
+        return pulled(r"\sum_j%s\,g_j", "Σ %s g_j", "G.T @ (%s)", "of_rows", self.price)
+
+    @property
+    def crossed(self) -> Term:
+        """Σ λ_j ⟨g_j, w⟩."""
+        return total(times(self.price, self.product), "j")
+
+    @property
+    def values(self) -> Term:
+        """Σ λ_j ⟨g_j, φ(x)⟩ at samples half way between neighbours."""
+        return pulled(
+            r"\sum_j%s\,\langle g_j,\varphi(x)\rangle", "Σ %s ⟨g_j, φ(x)⟩", "phi(x) @ (G.T @ (%s))", "of_rows_between",
+            self.price,
+        )  # fmt: skip
+
+
+def dearest(at: Any) -> str:
+    """What the products of the constraints are, the dearest by name."""
+    bounds, prices = bounds_of(at), at.user_prices
+    values = bounds + unit_of(at) * (at.left - at.rows.h)
+    first = np.argsort(-prices, kind="stable")[:NAMED]
+    signed = [f"({value:.4g})" if value < 0.0 else f"{value:.4g}" for value in values]
+    said = "; ".join(f"{at.rows.names[j]}: {prices[j]:.4g} · ({bounds[j]:.4g} − {signed[j]})" for j in first)
+    more = "; …" if at.rows.p > NAMED else ""
+    return f"λ (h − ⟨g, w⟩ − c b) of all rows, added up by size, and 0. {said}{more}"
+
+
 @dataclass(frozen=True, eq=False)
 class Formulas:
     """What a machine's steps are made of.
@@ -108,11 +243,13 @@ class Formulas:
     price: What the slacks cost in the primal.
     linear: The linear terms of the dual's value.
     coef: The coefficient of a sample in f.
-    quadratic: The quadratic term of the dual as a matrix product; `bent` where it has the square of a curved loss.
-    others: Letters of the primal besides w, b and the slacks; `reward` is their part of the objective, `equality` what
-        they ask of α, and `gone` their part of the Lagrangian at w(α).
+    quadratic: The quadratic term of the dual as a matrix product.
+    others: Letters of the primal besides w, b and the slacks; `reward` is their part of the objective, and `equality` a
+        letter with the two sides that it asks for: it stands in the Lagrangian times their difference.
     bend, bend_gap, curve: Of a curved loss: its square in the dual, its square in P − D, and δ_iα_i.
     reach, level: What is to reach what.
+    f, f_by_w, added, lacking: f at samples half way between neighbours; what it is by w, in LaTeX, where that is more
+        than a product and b; what is in the place of b, and what is taken off.
     pull: What is 0 of a free b, and b of a penalised one; `sides` is what b balances.
     half, twice: What stands before the square of the norm, and before the product of w with a combination.
     unit: A factor of the objective, as the λ of (PHINGE.2).
@@ -129,9 +266,11 @@ class Formulas:
     pull: Term = of.B
     others: str = ""
     reward: Term | None = None
-    equality: tuple[Term, Term] | None = None
-    gone: Term | None = None
-    bent: bool = False
+    equality: tuple[Term, Term, Term] | None = None
+    f: Term = of.F_BETWEEN
+    f_by_w: str = ""
+    added: Term | None = None
+    lacking: Term | None = None
     bend: Term | None = None
     bend_gap: Term | None = None
     curve: Term | None = None
@@ -152,6 +291,34 @@ class Formulas:
         alone = "C" in self.problem.own and self.row == "i" and self.reward is None and self.price is not None
         return self.price.parts[0].parts[1] if alone and self.price else None
 
+    # --- linear constraints of a user's ---
+
+    @cached_property
+    def users(self) -> Users | None:
+        """The terms of the rows, where there are any."""
+        return Users(self.problem, self.unit) if self.problem.constraints else None
+
+    @property
+    def balanced(self) -> Term:
+        """`pull` with what the rows take off it."""
+        return self.pull - (self.users and self.users.balance)
+
+    @property
+    def sides_of_equality(self) -> tuple[Term, Term, Term] | None:
+        """`equality`, with what the rows take off it where their b is this letter."""
+        if self.equality is None or self.users is None or self.b == "b":
+            return self.equality
+        letter, left, right = self.equality
+        return letter, left - self.users.balance, right
+
+    @property
+    def gone(self) -> Term | None:
+        """What the letter of the equality adds to the Lagrangian at w(α)."""
+        if self.sides_of_equality is None:
+            return None
+        letter, left, right = self.sides_of_equality
+        return -(letter.parts[0] * (left - right)) if letter.negative else letter * (left - right)
+
     # --- parts of formulas --------------------------------------------------------------------------------------------
 
     @property
@@ -163,6 +330,11 @@ class Formulas:
     def intercept(self) -> Term | None:
         """b, where there is one in f."""
         return of.B if self.problem.intercept else None
+
+    @property
+    def lifted(self) -> Term | None:
+        """What f has besides ⟨w, φ(x)⟩."""
+        return self.added or self.intercept
 
     @property
     def slacks(self) -> list[Term]:
@@ -205,24 +377,35 @@ class Formulas:
         else:
             rest = [each.room for each in self.rows if each.room is not None]
         off += [total(times(self.unit, each), self.row) for each in rest]
-        return add(self.objective, *(-each for each in off), broken=r"\\ &\quad ")
+        return add(self.objective, *(-each for each in off), self.users and self.users.violated, broken=r"\\ &\quad ")
 
-    def scaled(self, value: Term) -> Term:
-        """A value in the units of the objective."""
-        return times(self.unit, value)
+    def scaled(self, value: Term, *more: Term | None) -> Term:
+        """A value in the units of the objective, and what has them already."""
+        return add(times(self.unit, value), *more)
+
+    @property
+    def form(self) -> Term:
+        """The quadratic term: with rows of a user's as the square of w(α, λ)."""
+        if self.users is None:
+            return self.quadratic
+        w = rf"\|{self.w}(\alpha,\lambda)\|^2", f"‖{self.w}(α, λ)‖²", f"norm({self.w}_of_alpha)**2"
+        return times(self.half, letter(w[0], "quadratic", w[2], w[1]))
+
+    @property
+    def rests(self) -> list[Term]:
+        """What the dual's value has besides linear terms, taken off."""
+        square = HALF * self.balanced**2 if self.penalised else None
+        return [each for each in (self.form, self.bend, square) if each is not None]
 
     def value(self, quadratic: Term | None = None) -> Term:
         """The dual's value, with the quadratic term as a matrix product or as it is given."""
-        rest = [self.quadratic, None if self.bent else self.bend, HALF * self.pull**2 if self.penalised else None]
-        rest = rest if quadratic is None else [quadratic, self.bend]
-        return self.scaled(add(*self.linear, *(each and -each for each in rest)))
+        rest = self.rests if quadratic is None else [each for each in (quadratic, self.bend) if each is not None]
+        return self.scaled(add(*self.linear, *(-each for each in rest)), self.users and -self.users.cost)
 
     @property
     def minimised(self) -> Term:
         """Minus the dual's value."""
-        square = HALF * self.pull**2 if self.penalised else None
-        rest = [self.quadratic, None if self.bent else self.bend, square]
-        return self.scaled(add(*rest, *(-each for each in self.linear)))
+        return self.scaled(add(*self.rests, *(-each for each in self.linear)), self.users and self.users.cost)
 
     @property
     def double(self) -> Term:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import Rows
+from qpsvm.derivation.steps.argument import Rows, step
 from qpsvm.derivation.steps.shared import Argument
-from qpsvm.derivation.terms import HALF, Term, dot, letter, term, total
+from qpsvm.derivation.terms import HALF, Term, dot, letter, term, times, total
 from qpsvm.machines import CSVM, Problem
 
 
@@ -27,6 +28,35 @@ def two_class(
     )  # fmt: skip
 
 
+def margin(own: Argument) -> Step:
+    """How far the two hyperplanes of the margin are apart."""
+    level = own.level if isinstance(own.level, Term) else None
+    name = level.latex() if level else "1"
+    seen, of_whom = "It is measured between the margin vectors of the two classes.", "the margin vectors along w"
+    if own.bend:
+        seen = "Samples that support have slack: it is measured after a step of ξ/‖w‖ towards their hyperplane."
+        of_whom = "the support vectors along w, slack added"
+    way = letter(
+        rf"\operatorname{{dist}}\bigl(\{{f=-{name}\}},\{{f=+{name}\}}\bigr)", of.margin_width, "distance",
+        f"the way between {of_whom}"
+    )  # fmt: skip
+    return step(
+        "Margin",
+        "A step of length t along w/‖w‖ changes f by t‖w‖, so the way from one hyperplane to the other is the "
+        f"difference of their levels over ‖w‖. {seen}",
+        Equation("alone", (line(way, "=", times(2, level) / of.NORM),)),
+    )
+
+
+def what_nu_bounds(own: Argument, reach: Term, level: Term | float, middle: Term, text: str) -> Step:
+    """How much weight violates its level, and how much supports; `middle` is what all α add up to."""
+    C = own.rows[0].upper
+    assert C is not None
+    outside, supporting = of.weight_where(reach, "<", level, C), of.weight_where(of.ALPHA, ">", 0, C, 0.0)
+    chain = line(outside, "≤", middle, "≤", supporting, scale=lambda at: middle.value(at))
+    return step("What ν bounds", f"{text} The residual is by how much a bound fails.", Equation("alone", (chain,)))
+
+
 def argument(problem: CSVM) -> Argument:
     """What the machine is."""
     return two_class(problem, of.C, total(of.C * of.XI))
@@ -37,7 +67,7 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
     soft = argument(problem)
     return soft.steps(
         "CSVM",
-        first=soft.margin(),
+        first=margin(soft),
         primal=soft.primal(
             "A wide margin is weighed against slack. ξ_i is how far sample i stays behind its margin, and C_i is the "
             "price of a unit of it."

@@ -10,7 +10,7 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.c_svm import margin, two_class
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, Term, dot, letter, total, written
 from qpsvm.machines import HardMargin
@@ -38,7 +38,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
     free = line(of.ALPHA, ">", 0)
     return hull.steps(
         "HARD",
-        first=hull.margin(),
+        first=margin(hull),
         primal=hull.primal(
             "Maximising 2/‖w‖ is minimising ½‖w‖², a convex function, under one linear constraint a sample. The "
             "levels ±1 fix the scale of w."

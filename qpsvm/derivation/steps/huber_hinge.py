@@ -6,9 +6,8 @@ from qpsvm.derivation.expressions import Equation, flat_in, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.c_svm import margin, two_class
 from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
-from qpsvm.derivation.steps.squared_hinge import BENT, D
 from qpsvm.derivation.terms import HALF, letter, most, total
 from qpsvm.machines import HuberHinge
 
@@ -24,7 +23,7 @@ def argument(problem: HuberHinge) -> Argument:
     """What the machine is."""
     return two_class(
         problem, of.C, total(of.C * (XI**2 / (2 * H) + ZETA)), slack=XI + ZETA, priced=ZETA, curve=CURVE,
-        quadratic=HALF * BENT, bent=True, bend=HALF * total(H * of.ALPHA**2 / of.C),
+        bend=HALF * total(H * of.ALPHA**2 / of.C),
         bend_gap=total(of.C / (2 * H) * (XI - CURVE) ** 2)
     )  # fmt: skip
 
@@ -41,7 +40,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     )  # fmt: skip
     return soft.steps(
         "HUBER",
-        first=soft.margin(),
+        first=margin(soft),
         primal=soft.primal(
             "Slack comes in two parts. ξ_i costs a square, and its last bit is cheaper than ζ_i until ξ_i = h; from "
             "there on ζ_i is the cheaper one."
@@ -63,7 +62,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "ζ drops out, half of each quadratic term cancels, and what is left of ξ is a square of α",
             "ξ = hα/C, η = C − α",
         ),
-        dual=soft.dual("the box of a C-SVM, and a square", line(D, "=", H / of.C)),
+        dual=soft.dual("the box of a C-SVM, and a square"),
         intercept=soft.intercept_recovered(
             "Where α_i is between 0 and C_i, y_i f(x_i) is 1 less the slack, which α gives. One such sample would give "
             "b, and the mean over all of them is less sensitive to rounding."

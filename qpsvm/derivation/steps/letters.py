@@ -10,10 +10,10 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.expressions import RELATIONS, line
-from qpsvm.derivation.quantities import At, share, size_of
+from qpsvm.derivation.expressions import RELATIONS, Line, line
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurable
-from qpsvm.derivation.terms import Term, indexed, letter, written
+from qpsvm.derivation.terms import Term, indexed, letter, share, size_of, written
 from qpsvm.program import solution as kkt
 
 #: Share of the level by which a row may miss it and still be on it: rounding.
@@ -34,10 +34,6 @@ def part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[A
 W = letter("w", "products")
 W2 = letter(r"\|w\|^2", "square_of_w", "norm(w)**2")
 NORM = letter(r"\|w\|", lambda at: np.sqrt(at.square_of_w), "norm(w)")
-APART = letter(
-    r"\|w-w(\alpha)\|^2", lambda at: at.square_of_w - 2.0 * float(at.beta @ (at.values - at.b)) + at.quadratic,
-    "norm(w - w_of_alpha)**2"
-)  # fmt: skip
 B = letter("b")
 Y = letter("y_i")
 F = letter("f(x_i)", "values", "f(X)")
@@ -48,8 +44,10 @@ NU = letter(r"\nu", lambda at: at.problem.nu)
 DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.margin, "K.diagonal()")
 PRODUCT = letter(r"\langle w,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ w)")
 ALPHA = letter(r"\alpha_i")
+F_BETWEEN = letter("f(x)", "f_between")
 XI = letter(r"\xi_i")
 C = letter("C_i")
+LAMBDA = letter(r"\lambda_j", "user_prices", "price")
 ETA = letter(r"\eta_i")
 CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
 CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
@@ -80,27 +78,31 @@ def mean_over(name: str, each: Term, rows: Callable[[Any], Any]) -> Term:
     )  # fmt: skip
 
 
-def nearest(latex: str, text: str, python: str, value: Term, ends: Callable[[Any], tuple[float, float]]) -> Term:
-    """A quantile, which may be any number of an interval: that which is nearest to a value."""
+def weight_where(
+    left: Term, relation: str, right: Term | float, each: Term, tolerance: float = ROUNDING, side: int = 0
+) -> Term:
+    """The weights of the samples of which something holds, added up; what is rounding of the level is nothing.
 
-    def find(at: Any) -> float:
-        low, high = ends(at)
-        return float(min(max(value.value(at), low), high))
-
-    return letter(latex, find, python, text)
-
-
-def weight_where(left: Term, relation: str, right: Term | float, each: Term, tolerance: float = ROUNDING) -> Term:
-    """The weights of the samples of which something holds, added up; what is rounding of the level is nothing."""
+    side: Of which class, -1 or 1, or of both.
+    """
 
     def find(at: Any, one: FloatArray, other: FloatArray | float, weights: FloatArray) -> float:
-        off = np.asarray(other - one if relation == "<" else one - other)
-        return float(weights[off >= -tolerance * at.level if relation == "≥" else off > tolerance * at.level].sum())
+        off = np.asarray(other - one if relation in "<≤" else one - other)
+        rounding = tolerance * at.level
+        holds = off > rounding if relation in "<>" else off >= -rounding
+        return float(weights[holds & (at.y == side) if side else holds].sum())
 
+    front, said, mask = (rf"y_i={side:+d},\,", f"y_i = {side:+d}, ", f"(y == {side}) * ") if side else ("", "", "")
     return written(
-        rf"\sum_{{%s{RELATIONS[relation][0]}%s}}%s", f"the sum over %s {relation} %s of %s",
-        f"sum((%s {RELATIONS[relation][1]} %s) * %s)", find, left, right, each,
+        rf"\sum_{{{front}%s{RELATIONS[relation][0]}%s}}%s", f"the sum over {said}%s {relation} %s of %s",
+        f"sum({mask}(%s {RELATIONS[relation][1]} %s) * %s)", find, left, right, each,
     )  # fmt: skip
+
+
+def split_by(value: Term, far: str, level: Term, weights: Term, share: Term, side: int = 0, **more: Any) -> Line:
+    """A quantile: the weights beyond it are at most a share, and with those at it, at least that; `far` is < or >."""
+    beyond, upto = (weight_where(value, how, level, weights, HOLDS, side) for how in (far, {"<": "≤", ">": "≥"}[far]))
+    return line(beyond, "≤", share, "≤", upto, scale=lambda at: float(share.value(at)), **more)
 
 
 # --- points -----------------------------------------------------------------------------------------------------------
@@ -114,7 +116,7 @@ def substituted(at: At) -> At:
 
 def all_substituted(at: At) -> At:
     """The same, and the b that α gives where b is penalised."""
-    changed: At = at.changed(**at.of_alpha(float(at.beta.sum()) if at.problem.intercept == "penalised" else at.b))
+    changed: At = at.changed(**at.of_alpha(at.balance if at.problem.intercept == "penalised" else at.b))
     return changed
 
 
@@ -126,7 +128,7 @@ def as_needed(at: At) -> At:
 
 def not_feasible(at: At) -> str:
     """Why weak duality says nothing at a point, or ""."""
-    if share(kkt.primal_residual(at.dual, at.alpha), at.reach) > HOLDS:
+    if share(violation(at), at.reach) > HOLDS:
         return "α is not feasible, so that the dual's value bounds nothing"
     return (
         ""
@@ -192,6 +194,12 @@ def ends_of_b(at: At) -> tuple[float, float]:
     return levels.interval(at.svm, at.svm.parts[0], reached) or (-np.inf, np.inf)
 
 
+def nearest_b(at: At) -> float:
+    """Of that interval what is nearest to b."""
+    low, high = ends_of_b(at)
+    return float(min(max(at.b, low), high))
+
+
 def projected(at: At) -> FloatArray:
     """α after a step against the gradient of L, b and ρ of which multiply equalities."""
     gradient = at.y * at.f_of_alpha - at.margin + at.svm.curvature * at.alpha
@@ -203,6 +211,27 @@ def violation(at: At) -> float:
     return float(kkt.primal_residual(at.dual, at.dual_point))
 
 
+def size_of_pull(at: Any) -> float:
+    """What the balance of samples, and of a user's rows, is relative to."""
+    rows = float(np.abs(at.rows.c) @ np.abs(at.prices)) if at.problem.constraints else 0.0
+    return float(at.total) + rows or 1.0
+
+
+def raised(at: Any) -> FloatArray:
+    """λ after a step along what the constraints lack: (p,)."""
+    prices, pull = at.whole[at.svm.m :], at.left_of_alpha - at.rows.h
+    return np.asarray(np.maximum(prices + at.reach / at.level * pull / at.problem._row_scale, 0.0))
+
+
+#: The prices of a user's rows, and that a projected gradient step does not move them.
+POSITIVE = line(
+    LAMBDA, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_prices).max()) or 1.0
+)  # fmt: skip
+MOVED = line(
+    letter("", lambda at: at.whole[at.svm.m :], "scaled_price", "λ"), "=",
+    letter("", raised, "projected_price", "after a projected gradient step"), place="constraint", shown=False,
+    scale=lambda at: max(at.reach, float(np.abs(at.whole[at.svm.m :]).max())),
+)  # fmt: skip
 #: A sample of weight 0 has no α.
 NOTHING = line(
     letter("0", "alpha_without_weight", "alpha_without_weight",
@@ -217,9 +246,15 @@ SOLVED = (
 )  # fmt: skip
 
 
-def size_between(at: At) -> float:
+def size_between(at: Any) -> float:
     """What differences of f are relative to at samples between those trained on."""
-    return size_of(at.sums_between(at.beta), at.terms_of_u)
+    rows = at.of_rows_between(at.prices) if at.problem.constraints else 0.0
+    return size_of(at.sums_between(at.beta) - rows, at.terms_of_u)
+
+
+def twice_between(at: At) -> float:
+    """The same where f is twice that sum."""
+    return 2.0 * size_between(at)
 
 
 def diagonal_between(at: At) -> FloatArray:

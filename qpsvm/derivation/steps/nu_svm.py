@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, line
-from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.c_svm import margin, two_class, what_nu_bounds
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, Term, dot, letter, total
 from qpsvm.machines import NuSVM
@@ -23,21 +21,7 @@ def argument(problem: NuSVM) -> Argument:
     """What the machine is."""
     return two_class(
         problem, A, total(A * of.XI), of.RHO, others=r",\rho", reward=-(of.NU * of.RHO), linear=(),
-        equality=(MASS, of.NU), gone=of.RHO * (MASS - of.NU),
-    )  # fmt: skip
-
-
-def quantile(value: Term, sign: float) -> Term:
-    """A quantile of ±u over one class."""
-
-    def ends(at: At) -> tuple[float, float]:
-        rows = sign * at.y > 0
-        return quantile_interval(sign * at.u[rows], at.C[rows], at.problem.nu / 2)
-
-    minus, one = ("", "+1") if sign > 0 else ("-", "-1")
-    return of.nearest(
-        rf"\operatorname{{quantile}}_{{\nu/2}}({minus}u_i:y_i={one})", f"the quantile of {minus}u over the class {one}",
-        f"quantile_{'plus' if sign > 0 else 'minus'}", value, ends,
+        equality=(of.RHO, MASS, of.NU),
     )  # fmt: skip
 
 
@@ -58,23 +42,23 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
     )
     return soft.steps(
         "NUSVM",
-        first=soft.margin(),
+        first=margin(soft),
         primal=soft.primal(
             "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it: a_i "
             "is 1/n, or sample i's share of all weights. ν balances the two in shares of samples, not in prices."
         ),
-        level=soft.stationarity_in(
-            "ρ", r"\rho", "ρ(Σ α_i − ν)", " So ν is the total of the multipliers."
-        ),
+        level=soft.stationarity_in(" So ν is the total of the multipliers."),
         substitution=soft.substitution("b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
         dual=soft.dual("the shortest way between two reduced convex hulls, one for each class"),
         intercept=step(
             "Recovering b and ρ",
             "With s = ρ − b and t = ρ + b the primal splits into one problem for each class. Each is solved by a "
-            "weighted quantile of u = K(α∘y).",
+            "weighted quantile of u = K(α∘y): half of ν lies below it.",
             Equation("below", (
-                line(one, "=", s, "=", quantile(s, 1.0), scale="level"),
-                line(other, "=", t, "=", quantile(t, -1.0), scale="level"),
+                line(one, "=", s, scale="level"),
+                line(other, "=", t, before=r",\quad ", joined=True, scale="level"),
+                of.split_by(of.U, "<", one, A, of.NU / 2, 1),
+                of.split_by(-of.U, "<", other, A, of.NU / 2, -1),
                 line(of.RHO, "=", HALF * (one + other), scale="level"),
                 line(of.B, "=", HALF * (other - one), before=r",\quad ", joined=True, scale="level"),
             )),
@@ -93,8 +77,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             largest_nu,
         ),
         ),
-        besides=soft.what_nu_bounds(
-            soft.reach, of.RHO, of.NU,
+        besides=what_nu_bounds(soft, soft.reach, of.RHO, of.NU,
             "A sample behind the margin has α_i = a_i, so such samples weigh at most ν together. No α_i is larger than "
             "a_i, so the support vectors weigh at least ν together.",
         ),

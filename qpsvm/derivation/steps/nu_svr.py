@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, line
-from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.argument import step
 from qpsvm.derivation.steps.shared import Argument
-from qpsvm.derivation.terms import Term, dot, most, total
+from qpsvm.derivation.terms import HALF, dot, most, total
 from qpsvm.machines import NuSVR
 
 MASS, SHARE = dot(1, two.ABOVE + two.BELOW), of.NU * two.SIGMA_C
@@ -21,33 +19,14 @@ def argument(problem: NuSVR) -> Argument:
     """What the machine is."""
     return two.argument(
         problem, total(two.C * (two.XI + two.XI_STAR)), others=r",\varepsilon", reward=SHARE * two.EPSILON,
-        equality=(MASS, SHARE), gone=two.EPSILON * (SHARE - MASS), linear=False,
-    )  # fmt: skip
-
-
-def edge(value: Term, upper: bool) -> Term:
-    """b + ε or b − ε as the quantile of t − u that leaves half of the mass above, or below it."""
-
-    def ends(at: At) -> tuple[float, float]:
-        C, left = two.prices(at), of.T.value(at) - at.u
-        mass = 0.5 * at.problem.nu * float(C.sum())
-        low, high = quantile_interval(left, C, mass)  # of the lower edge, (NUSVR.13)
-        above, top = (-end for end in reversed(quantile_interval(-left, C, mass)))
-        if at.problem.nu == 1.0:  # where ε may be smaller than 0 at no price, it is 0
-            return min(low, above), max(high, top)
-        return (above, top) if upper else (low, high)
-
-    where = "above" if upper else "below"
-    return of.nearest(
-        rf"\text{{a weight}}\ \tfrac{{\nu}}{{2}}\Sigma_C\ \text{{of the}}\ t_i-u_i\ \text{{lies {where}}}",
-        f"what a weight νΣ_C/2 of the t_i − u_i lies {where}", f"edge_{where}", value, ends,
+        equality=(-two.EPSILON, MASS, SHARE), linear=False,
     )  # fmt: skip
 
 
 def steps(problem: NuSVR) -> tuple[Step, ...]:
     """All steps, in order."""
     tube = argument(problem)
-    upper, lower = of.B + two.EPSILON, of.B - two.EPSILON
+    left, half = of.T - of.U, HALF * SHARE
     beyond = of.weight_where(two.MISSED, ">", two.EPSILON, two.C)
     outside = of.weight_where(two.MISSED, "≥", two.EPSILON, two.C)
     return tube.steps(
@@ -66,7 +45,6 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
         ),
         lagrangian=tube.lagrangian_step(two.MULTIPLIERS),
         level=tube.stationarity_in(
-            "ε", r"\varepsilon", "ε(ν ΣC_i − Σ α⁺_i − Σ α⁻_i)",
             " So ν is the total of the multipliers, as a share of what they are when all samples pull.",
         ),
         substitution=tube.substitution("b, ε, ξ and ξ* drop out, and with ε the price of the tube", two.ETA),
@@ -76,8 +54,9 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             "b + ε is the upper edge of the tube and b − ε the lower one, seen from u = Kβ. Each side has half of the "
             "mass, so that the primal splits into one problem for each edge, solved by a weighted quantile.",
             Equation("below", (
-                line(upper, ":", edge(upper, True), scale="level"),
-                line(lower, ":", edge(lower, False), scale="level"),
+                of.split_by(left, ">", of.B + two.EPSILON, two.C, half),
+                of.split_by(left, "<", of.B - two.EPSILON, two.C, half),
+                line(of.U, "=", of.kernel_sum(two.BETA), measured=False),
             )),
             levels._soft_interval, general="LEVEL.3",
         ),

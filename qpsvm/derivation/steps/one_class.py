@@ -13,6 +13,7 @@ from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import Rows, step
+from qpsvm.derivation.steps.c_svm import what_nu_bounds
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, Term, dot, letter, total
 from qpsvm.machines import OneClass, Problem
@@ -39,7 +40,7 @@ def argument(problem: OneClass) -> Argument:
     rows = Rows(of.ALPHA, of.XI, of.PRODUCT, RHO, of.ETA, of.XI, S)
     return enclosing(
         problem, rows, total(S * of.XI), linear=(), quadratic=HALF * FORM, others=r",\rho", reward=-(SHARE * RHO),
-        equality=(MASS, SHARE), gone=RHO * (MASS - SHARE), level=0.0, b="ρ",
+        equality=(RHO, MASS, SHARE), added=-RHO, level=0.0, b="ρ",
     )  # fmt: skip
 
 
@@ -49,11 +50,6 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     distance = letter(
         r"\operatorname{dist}\bigl(0,\{f=0\}\bigr)", distance_of_plane, "distance", "how far the boundary is along w"
     )
-    f = letter("f(x)", "f_between")
-    quantile = of.nearest(
-        r"\operatorname{quantile}_{\nu}(u_i;\,s_i)", "the ν-quantile of the u_i, weighted with s_i", "quantile", RHO,
-        lambda at: (-of.ends_of_b(at)[1], -of.ends_of_b(at)[0]),
-    )  # fmt: skip
     highest = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
     nothing = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")
     there = plane.objective.named("the primal's value", r"P(w^*,\rho^*,\xi^*)")
@@ -72,32 +68,26 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         lagrangian=plane.lagrangian_step("α_i for the plane and η_i for ξ_i ≥ 0"),
         b=None,
         level=plane.stationarity_in(
-            "ρ", r"\rho", "ρ(Σ α_i − νS)", " So ν is the mean of the multipliers, in units of the weights.",
+            " So ν is the mean of the multipliers, in units of the weights.",
         ),
         substitution=plane.substitution("ρ and ξ drop out, and with them everything that is linear in α", "η = s − α"),
         dual=plane.dual(
             "the shortest vector in the reduced convex hull of the samples, in units of νS: where the plane touches "
             "the hull, it stands at right angles to that"
         ),
-        f=plane.weights_recovered(
-            r"f(x)=\langle w,\varphi(x)\rangle-\rho",
-            line(f, "=", of.kernel_sum(of.ALPHA, "x") - RHO, scale=of.size_between, place="between",
-                 left=r"\phantom{f(x)}"),
-        ),
         intercept=step(
             "Recovering ρ",
             "For a given w, only −νSρ and the slacks depend on ρ. The best ρ has a share ν of the weights below it: a "
             "weighted quantile of u = Kα.",
             Equation("below", (
-                line(RHO, "=", quantile, scale="level"),
-                line(of.U, "=", of.kernel_sum(of.ALPHA), before=r",\quad ", joined=True, measured=False),
+                of.split_by(of.U, "<", RHO, S, SHARE),
+                line(of.U, "=", of.kernel_sum(of.ALPHA), measured=False),
                 Line((of.U, RHO), ("=",), scale="level", rows=lambda at: at.on_margin,
                      before=line(0, "<", of.ALPHA, "<", S).latex() + r"\ \Rightarrow\ "),
             )),
             levels._soft_interval, general="LEVEL.3",
         ),
-        besides=plane.what_nu_bounds(of.F, 0, SHARE, WHAT_NU_BOUNDS),
-        linear=plane.linear_weights(-RHO),
+        besides=what_nu_bounds(plane, of.F, 0, SHARE, WHAT_NU_BOUNDS),
         last=(
             step(
             "The origin among the samples",

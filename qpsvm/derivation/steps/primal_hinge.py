@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.derivation.expressions import Equation, display, line
-from qpsvm.derivation.quantities import At, size_of
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
 from qpsvm.derivation.steps.c_svm import two_class
 from qpsvm.derivation.steps.shared import Argument
-from qpsvm.derivation.terms import HALF, Term, letter, most, total
+from qpsvm.derivation.terms import HALF, Term, letter, most, size_of, total
 from qpsvm.machines import PrimalHinge
 from qpsvm.machines.problem.reading import read
 from qpsvm.program import solution as kkt

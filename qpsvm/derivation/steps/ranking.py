@@ -21,7 +21,7 @@ ETA = letter(r"\eta_k")
 C = letter("C_k")
 BETA = letter(r"\beta_i")
 #: What is to be 1.
-APART = letter("f(x_i)-f(x_j)", "f", "f(X[i]) - f(X[j])", rank=SUM)
+APART = letter("f(x_{i_k})-f(x_{j_k})", "f", "f(X[i]) - f(X[j])", rank=SUM)
 
 
 def argument(problem: Ranking) -> Argument:
@@ -47,13 +47,14 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
     """All steps, in order."""
     order = argument(problem)
     pairs = written(
-        r"\sum_k%s\bigl(\varphi(x_i)-\varphi(x_j)\bigr)", "Σ %s (φ(x_i) − φ(x_j))", "(phi(X[i]) - phi(X[j])).T @ %s",
+        r"\sum_k%s\bigl(\varphi(x_{i_k})-\varphi(x_{j_k})\bigr)", "Σ %s (φ(x_i_k) − φ(x_j_k))",
+        "(phi(X[i]) - phi(X[j])).T @ %s",
         differences, ALPHA,
     )  # fmt: skip
     along = letter(
-        r"\frac{\langle w,\,\varphi(x_i)-\varphi(x_j)\rangle}{\|w\|}",
+        r"\frac{\langle w,\,\varphi(x_{i_k})-\varphi(x_{j_k})\rangle}{\|w\|}",
         lambda at: at.svm.at_rows(at.values - at.b) / of.NORM.value(at), "(phi(X[i]) - phi(X[j])) @ w / norm(w)",
-        "⟨w, φ(x_i) − φ(x_j)⟩/‖w‖"
+        "⟨w, φ(x_i_k) − φ(x_j_k)⟩/‖w‖"
     )  # fmt: skip
     f, stationary = letter("f(x)", "f_between"), flat_in("w")
     svm = letter(
@@ -110,7 +111,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "A difference is a sample of class +1, and a hyperplane through the origin is to have all of them on one "
             "side. Turned round it is a sample of class −1. Both say the same, and so does the value.",
             Equation("below", (
-                r"z_k=\varphi(x_i)-\varphi(x_j),\quad y_k=+1",
+                r"z_k=\varphi(x_{i_k})-\varphi(x_{j_k}),\quad y_k=+1",
                 value_of(svm, "=", of.CLAIMED),
                 r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
                 r"\text{subject to}\ y_k\langle w,z_k\rangle\ge 1-\xi_k",

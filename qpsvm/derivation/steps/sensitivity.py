@@ -2,9 +2,9 @@
 
     (SADDLE.1)  saddle:  L(w, b, ξ, α') ≤ L(w, b, ξ, α) ≤ L(w', b', ξ, α) at the optimum, for all multipliers α' ≥ 0
                 and all w', b'
-    (PRICE.1)  a unit of C_i costs what it multiplies, ∂P*/∂C_i = ∂P/∂C_i, such as ξ_i:  (P*(C_i + t) − P)/t ≤ ∂P/∂C_i
-               ≤ (P − P*(C_i − t))/t
-    (PRICE.2)  a unit of h_j saves its multiplier, ∂P*/∂h_j = −λ_j:  (D − P*(h_j + t))/t ≤ λ_j ≤ (P*(h_j − t) − D)/t
+    (PRICE.1)  a unit of C_i costs what it multiplies, ∂P*/∂C_i = ∂P/∂C_i, such as ξ_i:  (P*(C_i + Δ) − P)/Δ ≤ ∂P/∂C_i
+               ≤ (P − P*(C_i − Δ))/Δ
+    (PRICE.2)  a unit of h_j saves its multiplier, ∂P*/∂h_j = −λ_j:  (D − P*(h_j + Δ))/Δ ≤ λ_j ≤ (P*(h_j − Δ) − D)/Δ
 
 P is linear in C_i, D in h_j, so both differences enclose what stands between them at every feasible point, optimal or
 not; at the optimum they enclose the derivative. The other optima P* are solved for, and stand for the end of their
@@ -22,11 +22,11 @@ import numpy as np
 
 from qpsvm.base.arrays.frozen import bare
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import Equation, line
+from qpsvm.derivation.expressions import Equation, Line, display, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.terms import Term, letter, plain, written
+from qpsvm.derivation.terms import Term, indexed, letter, plain, written
 from qpsvm.machines import Problem
 from qpsvm.solve.call import solve
 
@@ -34,35 +34,41 @@ from qpsvm.solve.call import solve
 SHARE, MOST_ROWS = 0.01, 1000
 
 
-def halved(at: At) -> At:
+def halved(at: Any) -> Any:
     """Half of all weights, and what depends on them."""
-    left = {"left": 0.5 * at.left} if hasattr(at, "left") else {}
-    changed: At = at.changed(values=0.5 * at.values, square_of_w=0.25 * at.square_of_w, b=0.5 * at.b, **left)
-    return changed
+    return at.halved()
 
 
-def turned(at: At) -> At:
-    """α and what it leaves of its bound, exchanged; where nothing bounds it, of the largest one."""
-    changed: At = at.changed(alpha=np.where(np.isfinite(at.C), at.C, at.largest) - at.alpha)
-    return changed
+def turned(at: Any) -> Any:
+    """Other multipliers: what α leaves of its bound, or of the largest one where nothing bounds it."""
+    return at.turned()
 
 
-def saddle(L: Term, w: str, b: str) -> Step:
+def saddle_of(own: Any) -> Step:
+    """The saddle of a machine's Lagrangian."""
+    each = [indexed(rows.alpha, "_l").latex() for rows in own.rows]
+    most = each[0] if len(each) == 1 else rf"\max({','.join(each)})"
+    largest = letter(rf"\max_l {most}", "largest", "alpha.max()")
+    other = tuple(
+        display((rows.upper or largest) - rows.alpha, rows.alpha.latex().replace(r"\alpha", r"\bar\alpha") + "=")
+        for rows in own.rows
+    )
+    letters = [own.w, {"μ": r"\mu", "ρ": r"\rho"}.get(own.b, "b" if own.intercept else "")]
+    return saddle(own.lagrangian(eta=False), letters, other, r",\lambda" if own.users else "")
+
+
+def saddle(L: Term, letters: list[str], other: tuple[Line, ...], rows: str = "") -> Step:
     """L at three points: with other multipliers, at the solution, and with other weights."""
+    over, half = (",".join(front + each for each in letters if each) for front in ("", r"\tfrac12 "))
 
-    def value(latex: str, name: str, at: Callable[[At], At]) -> Term:
-        return letter(
-            latex,
-            lambda point: L.value(at(point)),
-            name,
-            plain(latex.replace(r"\tfrac12 ", "½").replace(r"\bar\alpha", "α'")),
-        )
+    def value(latex: str, name: str, at: Callable[[Any], Any]) -> Term:
+        text = plain(latex.replace(r"\tfrac12 ", "½").replace(r"\bar\alpha", "α'"))
+        return letter(latex, lambda point: L.value(at(point)), name, text)
 
-    over, half = (",".join(front + each for each in (w, b) if each) for front in ("", r"\tfrac12 "))
     points = (
-        value(rf"L({over},\bar\alpha)", "L_of_other_multipliers", turned),
-        value(rf"L({over},\alpha)", "L_of_the_solution", lambda at: at),
-        value(rf"L({half},\alpha)", "L_of_half_the_weights", halved),
+        value(rf"L({over},\bar\alpha{rows})", "L_of_other_multipliers", turned),
+        value(rf"L({over},\alpha{rows})", "L_of_the_solution", lambda at: at),
+        value(rf"L({half},\alpha{rows})", "L_of_half_the_weights", halved),
     )
     chain = line(points[0], "≤", points[1], "≤", points[2], scale="size",
                  told=lambda at: f"≤ {points[2].value(at):.6g}: L at three points")  # fmt: skip
@@ -70,7 +76,7 @@ def saddle(L: Term, w: str, b: str) -> Step:
         "Saddle",
         "Other multipliers charge less for what the solution violates, here what α leaves of its bound, or of the "
         "largest α where it has none. Other weights, here half of each, cost more at the prices of the solution. So "
-        "the greatest of the least values of L is the least of its greatest ones.", Equation("alone", (chain,)),
+        "the greatest of the least values of L is the least of its greatest ones.", Equation("below", (chain, *other)),
     )  # fmt: skip
     return replace(found, tag="SADDLE.1")
 
@@ -94,7 +100,7 @@ def changed(problem: Problem, name: str, k: int, by: float) -> Problem:
 
 
 def step_of(at: At, name: str, k: int) -> float:
-    """t: a share of C_i, or of the largest bound."""
+    """Δ: a share of C_i, or of the largest bound."""
     if name == "C":
         rows = at.problem.rows[k]
         return SHARE * float(np.full(at.problem.n, at.problem.C)[rows] * at.problem.sample_weight[rows])
@@ -122,16 +128,16 @@ def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -
         return int(np.argmax(each.value(at)))
 
     def difference(sign: int) -> Term:
-        """(P* − P)/t to one side, turned to the other; the lower end of P* is no larger, the upper no smaller."""
+        """(P* − P)/Δ to one side, turned to the other; the lower end of P* is no larger, the upper no smaller."""
 
         def find(at: At) -> float:
             k = dearest(at)
             apart = optimum(at, name, k, sign)[name != "C"] - value.value(at)
             return float(sign * rising * apart / step_of(at, name, k))
 
-        far, near = rf"P^*({name}_{index}{'+' if sign > 0 else '-'}t)", value.latex()
+        far, near = rf"P^*({name}_{index}{'+' if sign > 0 else '-'}\Delta)", value.latex()
         first, last = (far, near) if sign * rising > 0 else (near, far)
-        latex = rf"\tfrac{{{first}-{last}}}{{t}}"
+        latex = rf"\tfrac{{{first}-{last}}}{{\Delta}}"
         return letter(latex, find, "difference_" + ("above" if sign > 0 else "below"), "a difference of optima")
 
     def told(at: Any) -> str:
@@ -145,8 +151,9 @@ def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -
     one = written("%s", "%s", "max(%s)", lambda at, values: float(values[dearest(at)]), each)
     sides = (difference(1), one, difference(-1))
     chain = line(sides[0], "≤", one, "≤", sides[2], told=told, scale=size)
-    text += f" It is measured where that is most, by two more solves with a t of a hundredth of {name}_{index}."
-    return replace(step(title, text, Equation("alone", (chain,), too_many)), tag=tag)
+    text += " It is measured where that is most, by two more solves."
+    share = r"\Delta=\tfrac{C_i}{100}" if name == "C" else r"\Delta=\tfrac{\max_l|h_l|}{100}"
+    return replace(step(title, text, Equation("below", (chain, share), too_many)), tag=tag)
 
 
 def too_many(at: At) -> str:

@@ -27,12 +27,11 @@ from qpsvm.bounds.certificate import gap_sums
 from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import boxed
 from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line, subject
-from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import Formulas, case, minimum, numbered, step, value_of
-from qpsvm.derivation.steps.sensitivity import price_of_slack, saddle
-from qpsvm.derivation.terms import HALF, Term, add, indexed, letter, size, times, total, written
+from qpsvm.derivation.steps.argument import Formulas, case, dearest, minimum, numbered, step, value_of
+from qpsvm.derivation.steps.sensitivity import price_of_bound, price_of_slack, saddle_of
+from qpsvm.derivation.terms import HALF, Term, add, indexed, letter, plain, size, size_of, times, total, written
 from qpsvm.machines.problem import judge
 from qpsvm.program.svm_dual import intercept_group
 from qpsvm.result.model import DecisionFunctions
@@ -72,35 +71,13 @@ class Argument(Formulas):
 
     def sensitivity(self) -> Iterator[Step]:
         """The steps about changes of multipliers, weights and prices."""
-        if not self.problem.constraints:
-            yield saddle(
-                self.lagrangian(eta=False),
-                self.w,
-                {"μ": r"\mu", "ρ": r"\rho"}.get(self.b, "b" if self.intercept else ""),
-            )
-            if self.marginal is not None:
-                yield price_of_slack(self.marginal, self.objective)
+        yield saddle_of(self)
+        if self.users is not None:
+            yield price_of_bound(of.LAMBDA, self.value())
+        elif self.marginal is not None:
+            yield price_of_slack(self.marginal, self.objective)
 
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
-
-    def margin(self) -> Step:
-        """How far the two hyperplanes of the margin are apart."""
-        level = self.level if isinstance(self.level, Term) else None
-        name = level.latex() if level else "1"
-        seen, of_whom = "It is measured between the margin vectors of the two classes.", "the margin vectors along w"
-        if self.bend:
-            seen = "Samples that support have slack: it is measured after a step of ξ/‖w‖ towards their hyperplane."
-            of_whom = "the support vectors along w, slack added"
-        way = letter(
-            rf"\operatorname{{dist}}\bigl(\{{f=-{name}\}},\{{f=+{name}\}}\bigr)", of.margin_width, "distance",
-            f"the way between {of_whom}"
-        )  # fmt: skip
-        return step(
-            "Margin",
-            "A step of length t along w/‖w‖ changes f by t‖w‖, so the way from one hyperplane to the other is the "
-            f"difference of their levels over ‖w‖. {seen}",
-            Equation("alone", (line(way, "=", times(2, level) / of.NORM),)),
-        )
 
     def loss(self, text: str, loss: Term, title: str = "Loss") -> Step:
         """The primal without slacks."""
@@ -110,14 +87,22 @@ class Argument(Formulas):
     def primal(self, text: str, *more: Line, title: str = "Primal") -> Step:
         """What is minimised, and what the minimum has to keep."""
         asked = [rows.asked for rows in self.rows] + [line(slack, "≥", 0, scale="level") for slack in self.slacks]
+        asked += [self.kept] if self.users else []
         lines = (*minimum(self.variables, self.objective), *subject(*asked), *more)
         return step(title, text, Equation("below", lines), type(self.problem)._record)
+
+    @property
+    def kept(self) -> Line:
+        """The rows of a user's."""
+        assert self.users is not None
+        return line(self.users.row, "≤", self.users.bound, scale="row_sizes_of_user", place="constraint")
 
     def lagrangian_step(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
         """Every constraint with its multiplier."""
         first = first or f"Every constraint gets a multiplier, the price of a unit of it: {multipliers}."
         names = [indexed(each).latex() for rows in self.rows for each in (rows.alpha,)]
         names += [indexed(rows.eta).latex() for rows in self.rows if rows.eta is not None]
+        names += [r"\lambda"] if self.users else []
         L = self.lagrangian()
         lines = (
             display(L, "L&=", rf",\qquad {','.join(names)}\ge 0"),
@@ -147,9 +132,8 @@ class Argument(Formulas):
         """w is the combination of the samples."""
         w = letter(self.w, "products", self.w, self.w)
         place = "entry" if self.problem.space.is_linear else "product"
-        return line(
-            w, "=", right or of.combination(self.coef), scale="size_of_products", before=before, place=place, **more
-        )
+        right = right or of.combination(self.coef) - (self.users and self.users.pull)
+        return line(w, "=", right, scale="size_of_products", before=before, place=place, **more)
 
     def stationarity_in_b(self) -> Step:
         """The Lagrangian is flat in b, whatever its price."""
@@ -159,11 +143,20 @@ class Argument(Formulas):
                 "Stationarity in b",
                 f"With {half}b² in the objective, b has a price of its own. So the derivative gives b itself, instead "
                 f"of a balance between the {self.sides}.",
-                self._penalised(flat_in("b"), self.pull), certify.penalised_multipliers, general="CERT.2",
+                self._penalised(flat_in("b"), self.balanced), certify.penalised_multipliers, general="CERT.2",
             )  # fmt: skip
         equation = Equation(
             "alone",
-            (line(self.pull, "=", total(self.coef), "=", 0, scale=lambda at: at.total or 1.0, before=flat_in("b")),),
+            (
+                line(
+                    self.balanced,
+                    *([] if self.users else ["=", total(self.coef)]),
+                    "=",
+                    0,
+                    scale=of.size_of_pull,
+                    before=flat_in("b"),
+                ),
+            ),
         )
         return step(
             "Stationarity in b",
@@ -177,14 +170,17 @@ class Argument(Formulas):
         asked = line(of.B, *chain, scale=lambda at: 1 + abs(float(np.sum(at.beta))), before=before)
         return Equation("alone", (asked,), of.clipped)
 
-    def stationarity_in(self, name: str, latex: str, factor: str, meaning: str) -> Step:
-        """The Lagrangian is flat in another variable, which stands in it times a factor."""
-        assert self.equality is not None
-        left, right = self.equality
+    def stationarity_in(self, meaning: str = "") -> Step:
+        """The Lagrangian is flat in the letter besides w, b and the slacks, which stands in it times a factor."""
+        assert self.gone is not None
+        latex = self.others[1:]
+        name = plain(latex)
+        assert self.sides_of_equality is not None
+        _, left, right = self.sides_of_equality
         return step(
             f"Stationarity in {name}",
-            f"{name} enters the Lagrangian only through {factor}, which has no minimum over {name} unless the "
-            f"factor is zero.{meaning}",
+            f"{name} enters the Lagrangian only through {self.gone.text()}, which has no minimum over {name} unless "
+            f"the factor is zero.{meaning}",
             Equation("alone", (line(left, "=", right, before=flat_in(latex)),)), type(self.problem)._record,
         )  # fmt: skip
 
@@ -194,7 +190,7 @@ class Argument(Formulas):
             "Stationarity in ξ",
             f"ξ_{self.row} stands in two constraints, and their multipliers share the price of a unit of slack. This "
             "gives η from α, so η is not needed any more.",
-            Equation("alone", self.etas(flat_in(self.slacks[0].latex()))), kkt_table, general="DUAL.7",
+            Equation("alone", self.etas(flat_in(*(each.latex() for each in self.slacks)))), kkt_table, general="DUAL.7",
             construction="η is no unknown any more, the library makes it of α and its bound",
         )  # fmt: skip
 
@@ -215,7 +211,7 @@ class Argument(Formulas):
         """The same of a slack whose square is paid."""
         first, *rest = lines
         more = tuple(replace(each, before=r",\quad ", joined=True) for each in rest)
-        equation = Equation("alone", (replace(first, before=flat_in(self.slacks[0].latex())), *more))
+        equation = Equation("alone", (replace(first, before=flat_in(*(each.latex() for each in self.slacks))), *more))
         return step("Stationarity in ξ", text, equation)
 
     def dual_feasibility(self, text: str = "") -> Step:
@@ -228,9 +224,13 @@ class Argument(Formulas):
         )
         names = [rows.alpha for rows in self.rows] + [rows.eta for rows in self.rows if rows.eta is not None]
         front = ",".join(indexed(each, "_" + self.row).latex() for each in names) + r"\ge 0"
+        front = r"\lambda_j\ge 0,\quad " * bool(self.users) + front
         boxes = [replace(rows.box, before=r",\ " if k else "", joined=bool(k), shown=bounded)
                  for k, rows in enumerate(self.rows)]  # fmt: skip
-        lines: tuple[Line | str, ...] = (front + (r"\quad\Longrightarrow\quad " if bounded else ""), *boxes, of.NOTHING)
+        lines: tuple[Line | str, ...] = (
+            front + (r"\quad\Longrightarrow\quad " if bounded else ""), *boxes, of.NOTHING,
+            *([replace(of.POSITIVE, shown=False)] if self.users else []),
+        )  # fmt: skip
         return step("Dual feasibility", text, Equation("alone", lines), boxed, general="REPAIR.1")
 
     def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
@@ -239,7 +239,11 @@ class Argument(Formulas):
             line(each, "=", 0, measured=False, before=r",\quad " * (each is room), joined=each is room)
             for rows in self.rows for room in (rows.room,) for each in (rows.product, room) if each is not None
         )  # fmt: skip
-        lines = (*shown, self.no_products())
+        rows = () if self.users is None else (
+            line(total(size(of.LAMBDA * self.users.room), "j"), "=", 0, scale="size", shown=False, told=dearest),
+            line(of.LAMBDA * self.users.room, "=", 0, measured=False),
+        )  # fmt: skip
+        lines = (*rows, *shown, self.no_products())
         return step(
             "Complementary slackness",
             text
@@ -262,7 +266,8 @@ class Argument(Formulas):
 
     def substitution(self, what: str = "", eta: str = "η = C − α") -> Step:
         """L with all that stationarity gave, line by line, each evaluated at w(α)."""
-        b = None if self.intercept is None else of.B * self.pull
+        b = None if self.intercept is None else of.B * self.balanced
+        crossed, cost = (self.users.crossed, -self.users.cost) if self.users else (None, None)
         norm = times(self.half, self.norm)
         product = replace(
             of.PRODUCT,
@@ -272,8 +277,9 @@ class Argument(Formulas):
         rest = [*self.linear, self.bend and -self.bend]
         whole = self.lagrangian(eta=False)
         sides = (
-            self.scaled(add(norm, -cross, b and -b, self.gone, *rest)),
-            self.scaled(add(norm, -times(self.twice, self.norm), *rest)), self.value(self.double)
+            self.scaled(add(norm, -cross, crossed, b and -b, self.gone, *rest), cost),
+            self.scaled(add(norm, -times(self.twice, self.norm), *rest), cost),
+            self.value(None if self.users else self.double),
         )  # fmt: skip
         L = whole.named(f"L at {self.w}(α)")
         lines = (
@@ -282,9 +288,14 @@ class Argument(Formulas):
               for side, at in zip(sides, (of.substituted, of.all_substituted, of.substituted), strict=True)),
         )  # fmt: skip
         put = [
-            f"{self.w}(α)", *([f"b = {self.pull.text()}" if self.penalised else f"{self.pull.text()} = 0"] if b else [])
+            f"{self.w}(α{', λ' if self.users else ''})",
+            *([f"b = {self.balanced.text()}" if self.penalised else f"{self.balanced.text()} = 0"] if b else []),
         ]  # fmt: skip
-        put += [f"{self.equality[0].text()} = {self.equality[1].text()}"] if self.equality else []
+        put += (
+            [f"{self.sides_of_equality[1].text()} = {self.sides_of_equality[2].text()}"]
+            if self.sides_of_equality
+            else []
+        )
         *first, last = filter(None, [*put, *eta.split(", ")])
         what = what or (
             f"what {'b and ' if b else ''}the slack added cancels, half of the quadratic term cancels, and "
@@ -297,17 +308,18 @@ class Argument(Formulas):
 
     def dual(self, what: str, *where: Line) -> Step:
         """The best lower bound, written as a minimisation."""
-        pull = line(self.pull, "=", 0, scale=lambda at: at.total or 1.0) if self.problem.intercept == "free" else None
-        equality = line(self.equality[0], "=", self.equality[1]) if self.equality else None
-        alpha = r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm"
+        free, equal = self.problem.intercept == "free", self.sides_of_equality
+        pull = line(self.balanced, "=", 0, scale=of.size_of_pull) if free else None
+        equality = line(equal[1], "=", equal[2]) if equal else None
+        alpha = (r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm") + r",\lambda" * bool(self.users)
         D = self.value().named("the dual's value at α")
         lines = (
             display(self.minimised, rf"\min_{{{alpha}}}\ "),
             *(replace(each, before=r",\quad ", joined=True) for each in where),
             value_of(D, "=", of.CLAIMED_DUAL),
             value_of(D, "=", of.QP_VALUE),
-            *subject(pull, equality, *(rows.box for rows in self.rows)),
-            *of.SOLVED,
+            *subject(pull, equality, *(rows.box for rows in self.rows), of.POSITIVE if self.users else None),
+            *of.SOLVED, *([of.MOVED] if self.users else []),
         )  # fmt: skip
         return step(
             "Dual",
@@ -332,15 +344,15 @@ class Argument(Formulas):
     def weak_duality(self) -> Step:
         """D(α) ≤ P, because the difference is a sum of terms that are not negative."""
         w = self.w
-        apart = replace(of.APART, written=(
-            rf"\|{w}-{w}(\alpha)\|^2", f"‖{w} − {w}(α)‖²", f"norm({w} - {w}_of_alpha)**2"
-        ))  # fmt: skip
-        terms = [times(self.half, apart), HALF * (of.B - self.pull) ** 2 if self.penalised else None, self.bend_gap]
+        alpha = r"\alpha,\lambda" if self.users else r"\alpha"
+        apart = letter(rf"\|{w}-{w}({alpha})\|^2", "apart", f"norm({w} - {w}_of_alpha)**2")
+        terms = [times(self.half, apart), HALF * (of.B - self.balanced) ** 2 if self.penalised else None, self.bend_gap]
         terms += [total(rows.room, self.row) for rows in self.rows if rows.room is not None]
         terms += [total(rows.product, self.row) for rows in self.rows]
         P = self.objective.named("the primal's value at w, b and ξ", f"P({self.variables})")
-        D = self.value().named("the dual's value at α", r"D(\alpha)")
-        difference = self.scaled(add(*terms, broken=r"\\ &\quad "))
+        D = self.value().named("the dual's value at α", rf"D({alpha})")
+        own = times(self.unit, add(*terms, broken=r"\\ &\quad "))
+        difference = add(own, self.users and total(of.LAMBDA * self.users.room, "j"), broken=r"\\ &\quad ")
         lines = (
             value_of(D, "≤", P, at=of.as_needed), display(P - D), display(difference, r"\quad=", r"\ \ge\ 0"),
             value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.as_needed),
@@ -356,20 +368,21 @@ class Argument(Formulas):
 
     # --- back from the dual -------------------------------------------------------------------------------------------
 
-    def weights_recovered(self, *lines: Line | str) -> Step:
-        """f from α; `lines` where f is more than a sum and b."""
-        needed = f"α and {self.b} are" if lines or self.intercept else "α is"
-        f = letter("f(x)", "f_between")
-        own = (
-            line(f, "=", written(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", f.function) + self.intercept,
-            measured=False), line(f, "=", of.kernel_sum(self.coef, "x") + self.intercept, scale=of.size_between,
-            place="between", left=r"\phantom{f(x)}")
+    def weights_recovered(self) -> Step:
+        """f from α."""
+        needed = "α, λ and the rows are" if self.users else f"α and {self.b} are" if self.lifted else "α is"
+        w = written(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", self.f.function) + self.lifted
+        sums = times(self.twice, of.kernel_sum(self.coef, "x") - (self.users and self.users.values))
+        lines = (
+            self.f_by_w or line(self.f, "=", w, measured=False),
+            line(self.f, "=", sums + self.lifted - self.lacking, place="between",
+                 scale=of.size_between if self.twice is None else of.twice_between, left=r"\phantom{f(x)}"),
         )  # fmt: skip
         return step(
             f"Recovering {self.w}",
             f"Put the stationarity in {self.w} into f: products of features are kernel values, so {needed} all that a "
             "prediction needs. It is measured at samples half way between those trained on.",
-            Equation("below", lines or own), DecisionFunctions._values, general="DUAL.4",
+            Equation("below", lines), DecisionFunctions._values, general="DUAL.4",
             construction="" if self.problem.space.is_linear else "the decision function is this sum",
         )  # fmt: skip
 
@@ -379,16 +392,14 @@ class Argument(Formulas):
             return step(
                 "Recovering b",
                 "A penalised intercept is a weight like the others, and it is read off α in the same way.",
-                self._penalised("", self.pull, total(self.coef)), certify.penalised_multipliers, general="CERT.2"
+                self._penalised("", self.balanced, total(self.coef)), certify.penalised_multipliers, general="CERT.2"
             )  # fmt: skip
         upper = self.rows[0].upper
         inner = (of.Y if self.curve is None else of.Y * (1 - self.curve)) - of.kernel_sum(self.coef)
         among = line(0, "<", of.ALPHA, "<", upper) if upper else line(of.ALPHA, ">", 0)
         mean = line(of.B, "=", of.mean_over("M", inner, of.free), when=lambda at: of.free(at).any(),
                     scale=lambda at: 1 + abs(at.b))  # fmt: skip
-        quantile = of.nearest(
-            "q", "the weighted quantile of what it would be on each row", "quantile", of.B, of.ends_of_b
-        )
+        quantile = letter("q", of.nearest_b, "quantile", "the weighted quantile of what it would be on each row")
         somewhere = line(of.B, "=", quantile, when=lambda at: not of.free(at).any(), shown=False,
                          scale=lambda at: at.level if at.svm.mirrored else 1 + abs(at.b))  # fmt: skip
         layout = "aligned" if any(isinstance(each, Line) and each.premise for each in lines) else "below"
@@ -416,15 +427,7 @@ class Argument(Formulas):
             Equation("aligned", cases), judge.split, general="DUAL.8",
         )  # fmt: skip
 
-    def what_nu_bounds(self, reach: Term, level: Term | float, middle: Term, text: str) -> Step:
-        """How much weight violates its level, and how much supports; `middle` is what all α add up to."""
-        C = self.rows[0].upper
-        assert C is not None
-        outside, supporting = of.weight_where(reach, "<", level, C), of.weight_where(of.ALPHA, ">", 0, C, 0.0)
-        chain = line(outside, "≤", middle, "≤", supporting, scale=lambda at: middle.value(at))
-        return step("What ν bounds", f"{text} The residual is by how much a bound fails.", Equation("alone", (chain,)))
-
-    def linear_weights(self, minus: Term | None = None) -> Step:
+    def linear_weights(self) -> Step:
         """w as a vector, where the kernel is linear."""
         absent = (
             f"w = Σ {self.coef.text()} φ(x_i) is a vector in the feature space of {self.problem.kernel}, not in the "
@@ -432,7 +435,7 @@ class Argument(Formulas):
         )
         own = written(r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef)
         matrix = letter(self.matrix, lambda at: at.combination(at.beta), "X.T @ beta", "Xᵀβ")
-        f = line(of.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + (minus or self.intercept),
+        f = line(of.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + self.lifted,
                  scale=lambda at: size_of(at.values), place="sample", left="f(x)",
                  before=r",\quad ", joined=True)  # fmt: skip
         first = self.weights(right=own)

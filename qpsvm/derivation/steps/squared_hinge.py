@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from qpsvm.derivation.expressions import Equation, line
-from qpsvm.derivation.quantities import size_of
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step, value_of
-from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.c_svm import margin, two_class
 from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
-from qpsvm.derivation.terms import HALF, letter, total
+from qpsvm.derivation.terms import HALF, letter, size_of, total
 from qpsvm.machines import SquaredHinge
 
 #: C_i: the price of a square, of which δ_i = 1/(2C_i) is left.
 C = letter("C_i", lambda at: 0.5 / at.svm.curvature)
-#: δ_iα_i, and D of the dual.
+#: δ_iα_i, and D of the kernel in the larger space.
 CURVE, D = of.ALPHA / (2 * C), letter("D_{ii}", lambda at: at.svm.curvature, "D.diagonal()")
 #: αᵀ(Q + D)α
 BENT = letter(
@@ -26,7 +25,7 @@ BENT = letter(
 def argument(problem: SquaredHinge) -> Argument:
     """What the machine is."""
     return two_class(
-        problem, None, total(C * of.XI**2), priced=None, curve=CURVE, quadratic=HALF * BENT, bent=True,
+        problem, None, total(C * of.XI**2), priced=None, curve=CURVE,
         bend=total(of.ALPHA**2 / (4 * C)), bend_gap=total(C * (of.XI - CURVE) ** 2),
     )  # fmt: skip
 
@@ -37,7 +36,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
     beyond = soft.reach + CURVE
     return soft.steps(
         "SQHINGE",
-        first=soft.margin(),
+        first=margin(soft),
         primal=soft.primal(
             "A wide margin is weighed against the squares of slack. A little slack costs next to nothing, and a sample "
             "far on the wrong side costs more than many near their margin."
@@ -51,7 +50,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
         substitution=soft.substitution(
             "half of each quadratic term cancels, and what is left of the slack is a square of α", "ξ = α/(2C)"
         ),
-        dual=soft.dual("α has no upper bound, and the square keeps it from growing", line(D, "=", 1 / (2 * C))),
+        dual=soft.dual("α has no upper bound, and the square keeps it from growing"),
         intercept=soft.intercept_recovered(
             "Where α_i is positive, y_i f(x_i) is 1 less the slack, which α gives. So every support vector gives b, "
             "and the mean over all of them is less sensitive to rounding."

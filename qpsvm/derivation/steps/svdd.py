@@ -18,6 +18,7 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import Rows, minimum, numbered, step
+from qpsvm.derivation.steps.c_svm import what_nu_bounds
 from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, enclosing
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.terms import HALF, dot, letter, term, total
@@ -35,6 +36,7 @@ C2 = letter(r"\|c\|^2", "square_of_w", "norm(c)**2")
 SQUARE = letter("R^2", lambda at: at.square_of_w + 2.0 * at.b, "R**2")
 DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: distances(at), "norm(phi(X) - c, axis=1)")
 FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c, axis=1)**2")
+OWN_LENGTH = letter("K(x,x)", of.diagonal_between, "K(x, x).diagonal()")
 RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
 MASS = dot(1, of.ALPHA)
 
@@ -45,8 +47,9 @@ def argument(problem: SVDD) -> Argument:
     rows = Rows(of.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, of.ETA, XI, of.C, other=asked)
     return enclosing(
         problem, rows, total(of.C * XI), linear=(total(of.ALPHA * DIAGONAL),), quadratic=FORM, others=r",\mu",
-        reward=2 * MU, equality=(MASS, term(1)), gone=2 * MU * (1 - MASS), half=None, twice=2.0, reach=F, level=0.0,
-        w="c", b="μ",
+        reward=2 * MU, equality=(-(2 * MU), MASS, term(1)), added=2 * MU, half=None, twice=2.0, reach=F, level=0.0,
+        w="c", b="μ", f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", lacking=OWN_LENGTH,
+        f=letter("f(x)", lambda at: 2.0 * at.f_between - OWN_LENGTH.value(at)),
     )  # fmt: skip
 
 
@@ -62,16 +65,9 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     """All steps, in order."""
     linear, ball = problem.space.is_linear, argument(problem)
     square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
-    own = letter("K(x,x)", of.diagonal_between, "K(x, x).diagonal()")
-    f = letter("f(x)", lambda at: 2.0 * at.f_between - of.diagonal_between(at))
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
     diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
     lengths = total(of.ALPHA * diagonal).named("Σ α_i K(x_i, x_i)", "K(x,x)")
-    quantile = of.nearest(
-        r"\operatorname{quantile}_{1-\nu}\bigl(\|\varphi(x_i)-c\|^2;\,s_i\bigr)",
-        "the quantile of the ‖φ(x_i) − c‖², weighted with s_i", "quantile", SQUARE,
-        lambda at: tuple(at.square_of_w + 2.0 * end for end in of.ends_of_b(at)),
-    )  # fmt: skip
     squared = as_qp()
     moved = letter("", lambda at: at.problem.space.moved(at.w), "c + moved_by", "c, moved back")
     back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + moved_by).T @ alpha",
@@ -83,9 +79,9 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "Ball",
             "f is positive inside of the ball and negative outside. A sample on the boundary has the distance R from "
             "the centre, and one outside pays for what the square of its distance exceeds R².",
-            Equation("alone", (
-                r"f(x)=R^2-\|\varphi(x)-c\|^2,\qquad ",
-                line(DISTANCE, "=", RADIUS, after=r"\ \text{ on the boundary}", rows=lambda at: at.on_margin,
+            Equation("below", (
+                r"f(x)=R^2-\|\varphi(x)-c\|^2",
+                line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=lambda at: at.on_margin,
                      scale=lambda at: max(RADIUS.value(at), (at.terms_of_w or 1.0))),
             ), nobody_on_it),
         ),
@@ -112,7 +108,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             SVDD._record,
         ),
         ball.lagrangian_step("α_i for the ball and η_i for ξ_i ≥ 0"),
-        ball.stationarity_in("μ", r"\mu", "2μ(1 − Σ α_i)", ""),
+        ball.stationarity_in(),
         ball.stationarity_in_w("the centre is a mean of the samples"),
         ball.stationarity_in_xi(),
         ball.dual_feasibility(),
@@ -122,17 +118,14 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "minus the variance of the samples, each with the weight α_i. It looks for the weights that spread them "
             "most"
         ),
-        ball.weights_recovered(
-            r"f(x)=R^2-\|\varphi(x)-c\|^2",
-            line(f, "=", 2 * of.kernel_sum(of.ALPHA, "x") + 2 * MU - own, place="between",
-                 scale=lambda at: 2.0 * of.size_between(at), left=r"\phantom{f(x)}"),
-        ),
+        ball.weights_recovered(),
         step(
             "Recovering R",
             "For a given centre, only R² and the slacks depend on R. The best R² has a share ν of the weights beyond "
             "it: a weighted quantile of the squared distances.",
             Equation("below", (
-                line(SQUARE, "=", C2 + 2 * MU, "=", quantile, scale="level"),
+                line(SQUARE, "=", C2 + 2 * MU, scale="level"),
+                of.split_by(FAR, ">", SQUARE, of.C, term(1)),
                 squared,
                 line(FAR, "=", SQUARE, rows=lambda at: at.on_margin, scale="level", shown=False),
                 line(0, "<", of.ALPHA, "<", of.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
@@ -141,7 +134,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         ),
         ball.kinds_of_samples(),
         ball.strong_duality(),
-        ball.what_nu_bounds(F, 0, term(1), WHAT_NU_BOUNDS),
+        what_nu_bounds(ball, F, 0, term(1), WHAT_NU_BOUNDS),
         step(
             "Centre of a linear kernel",
             "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "

@@ -20,6 +20,7 @@ s_k and the levels ℓ_k:
     (OWN.10)  dual:  minimise the same with its sign turned  over α, λ  subject to (OWN.6) and (OWN.7)
     (OWN.11)  f is recovered from α and λ:  f(x) = Σ α_k s_k K(x_k, x) − Σ λ_j ⟨g_j, φ(x)⟩ + b
     (OWN.12)  strong duality:  the optimal values of (OWN.3) and (OWN.10) differ in sign only
+    (OWN.13)  weak duality:  P − D is the sum of (GAP.1) over the machine's own rows and Σ λ_j (h_j − ⟨g_j, w⟩ − c_j b)
 
 Of a ball, f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b − K(x, x) with w = 2c and b = 2μ. So h_j + Σ_l A_jl K(z_l, z_l) is
 the bound of a row of values, w is 2(Σ α_k φ(x_k) − Σ λ_j g_j), and (OWN.9) begins with Σ α_k K(x_k, x_k) − ¼‖w(α, λ)‖².
