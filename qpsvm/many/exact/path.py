@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_tolerance
-from qpsvm.base.errors import SolverError
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.progress import Clock, held
 from qpsvm.many.exact.follow import Followed, follow
@@ -67,8 +66,6 @@ def exact_path(
         linear constraints, of pairs, of several classes in one program, or over several processes.
     TooLargeError
         The kernel matrix does not fit: said before it is made.
-    SolverError
-        No solution is found to begin from.
 
     See Also
     --------
@@ -100,10 +97,6 @@ def exact_path(
         start = line.at(line.low)
         left = None if time_limit is None else max(clock.left, LEAST_TIME)
         first = solve(start, tol=min(FIRST, tol), check=False, time_limit=left)
-        if first.error is not None or not np.isfinite(first.gap):
-            raise SolverError(
-                f"no solution at {parameter} = {line.low:g} to begin from: {first.status}"
-            ) from first.error
         said = 0
 
         def progress(share: float) -> None:

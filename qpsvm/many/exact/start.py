@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.errors import SolverError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.many.exact.active_set import ActiveSet, Stuck
@@ -25,7 +24,7 @@ def exact_start(
 ) -> tuple[SVMResult, ActiveSet | None]:
     """The result of a problem, and the active set of its optimum; None where rounding keeps it from settling.
 
-    Raises SolverError, ParameterTypeError, DataError.
+    Any point will do, unless rows may not be violated. Raises NotSeparableError, ParameterTypeError, DataError.
     """
     if result is not None:
         check_result(problem.samples, result)
@@ -34,8 +33,8 @@ def exact_start(
         begin = None if result is None else result.alpha
         found = solve(problem, tol=FIRST, check=False, time_limit=left, start=begin)
         result = found if result is None or found.gap < result.gap else result
-        if result.error is not None or not np.isfinite(result.gap):
-            raise SolverError(f"no solution to begin from: {result.status}") from result.error
+        if result.error is not None and problem.svm.hard is not None:
+            raise result.error
     try:
         data = rows.data(problem.svm)
         engine = ActiveSet(rows, data, rows.v(problem._gather(result.alpha)), clock=clock).settle(data)
