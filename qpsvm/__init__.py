@@ -101,6 +101,9 @@ if TYPE_CHECKING:
     from qpsvm.machines.weston_watkins import WestonWatkins
     from qpsvm.many.comparison import compare
     from qpsvm.many.comparison_table import Comparison, ComparisonRow
+    from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
+    from qpsvm.many.exact.path import exact_path
+    from qpsvm.many.exact.pieces import ExactPath
     from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
     from qpsvm.many.grid.path import Path, path, solve_path
     from qpsvm.program.dualise import dualise
@@ -121,6 +124,9 @@ else:
             "qpsvm.derivation.derived": ("Derivation",),
             "qpsvm.derivation.derive": ("derive",),
             "qpsvm.estimators.patch.patching": ("patch_sklearn", "unpatch_sklearn"),
+            "qpsvm.many.exact.leave_one_out": ("LeaveOneOut", "leave_one_out"),
+            "qpsvm.many.exact.path": ("exact_path",),
+            "qpsvm.many.exact.pieces": ("ExactPath",),
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
             "qpsvm.result.all_in_one_result": ("JointResult",),
@@ -158,6 +164,7 @@ __all__ = [
     "Derivation",
     "Diagonal",
     "EpsilonSVR",
+    "ExactPath",
     "FileAccessError",
     "FileFormatError",
     "HardMargin",
@@ -169,6 +176,7 @@ __all__ = [
     "JointModel",
     "JointResult",
     "Kernel",
+    "LeaveOneOut",
     "Linear",
     "LowRank",
     "MarginNotFoundError",
@@ -219,6 +227,8 @@ __all__ = [
     "cross_validate",
     "derive",
     "dualise",
+    "exact_path",
+    "leave_one_out",
     "load",
     "open_rows",
     "path",

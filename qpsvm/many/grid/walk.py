@@ -45,7 +45,7 @@ def run_tasks(
     """What each task yields, as a list, in their order. Raises ParameterError."""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
         raise ParameterError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
-    with closing(_bar(sum(sizes), verbose, unit)) as bar:
+    with closing(bar_of(sum(sizes), verbose, unit)) as bar:
         if n_jobs in (None, 1) or len(arguments) == 1:
             for given in arguments:
                 found = []
@@ -83,7 +83,7 @@ class Lines:
         """Nothing to end."""
 
 
-def _bar(total: int, verbose: bool, unit: str) -> Any:
+def bar_of(total: int, verbose: bool, unit: str) -> Any:
     """A progress bar, or where tqdm is not installed, or nobody looks, lines."""
     if not verbose or importlib.util.find_spec("tqdm") is None:
         return Lines(total, verbose, unit)

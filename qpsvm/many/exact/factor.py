@@ -1,0 +1,148 @@
+"""The inverse of the optimality system of the free rows, kept while rows come and go.
+
+    (FACTOR.1)  M = [−R, E_Fᵀ; E_F, K_FF + Δ_F],  M [μ; v_F] = [e − E_Bᵀv_B; t_F − K_FB v_B];  B at bounds
+    (FACTOR.2)  row i comes with x = M⁻¹c, c = [E_i; K_Fi], pivot κ = K_ii + Δ_i − cᵀx:  M⁻¹ grows by [x; −1][x; −1]ᵀ/κ
+    (FACTOR.3)  the last row goes:  M⁻¹ − ccᵀ/c_q for its column c of M⁻¹
+
+κ = 0 says that the row adds nothing: [x; −1] is a null vector of the larger system. Each change is O(f²).
+
+Source: bordered inverses; Cauwenberghs & Poggio, *Incremental and decremental support vector machine learning* (2000).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import inv
+
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.many.exact.rows import SignedRows
+
+#: A pivot below this share of what it is the difference of counts as none, at first; it is raised where M suffers.
+NO_PIVOT, MOST_PIVOT = 1e-14, 1e-8
+#: Share of the largest K_ii that a pivot is compared with, where the row itself has less.
+LEAST_SIZE = 1e-4
+#: An entry of M⁻¹ below this, in units of 1/max K_ii: the row does not go alone, because M would be singular.
+NO_EXIT = 1e-9
+#: Fewer free rows than this are factored anew rather than replaced.
+FEW_FREE = 30
+#: Room for so many more rows before the arrays grow.
+ROOM = 16
+
+
+class Factor:
+    """M⁻¹ of (FACTOR.1), the equalities first, then the free rows in the order of `free`."""
+
+    def __init__(self, rows: SignedRows, no_pivot: float = NO_PIVOT) -> None:
+        self.rows, self.no_pivot, self.count = rows, no_pivot, 0
+        self.order: IntArray = np.zeros(0, dtype=np.int64)
+        self.W: FloatArray = np.zeros((rows.p, rows.p))
+        self.kernel: FloatArray = np.zeros((0, len(rows.K)))
+
+    @property
+    def free(self) -> IntArray:
+        """F, (f,): rows of the dual."""
+        return self.order[: self.count]
+
+    @property
+    def inverse(self) -> FloatArray:
+        """M⁻¹: (p + f, p + f)."""
+        q = self.rows.p + self.count
+        return self.W[:q, :q]
+
+    @property
+    def K_free(self) -> FloatArray:
+        """The rows of K of the samples of F: (f, n)."""
+        return self.kernel[: self.count]
+
+    def _room(self, count: int) -> None:
+        """Arrays that hold so many free rows."""
+        p = self.rows.p
+        if len(self.W) < p + count:
+            size = 2 * (p + count) + ROOM
+            W, kernel, order = (
+                np.zeros((size, size)),
+                np.zeros((size, len(self.rows.K))),
+                np.zeros(size, dtype=np.int64),
+            )
+            q = p + self.count
+            W[:q, :q], kernel[: self.count], order[: self.count] = self.inverse, self.K_free, self.free
+            self.W, self.kernel, self.order = W, kernel, order
+
+    def anew(self, free: IntArray) -> None:
+        """M⁻¹ of these free rows. Raises LinAlgError."""
+        rows, p, m = self.rows, self.rows.p, len(free)
+        free, self.count = np.array(free, dtype=np.int64), 0
+        self._room(m + 1)
+        r = rows.sample[free]
+        M = np.zeros((p + m, p + m))
+        M[:p, :p] = -np.diag(rows.ridge)
+        M[:p, p:], M[p:, :p] = rows.E[free].T, rows.E[free]
+        M[p:, p:] = rows.K[np.ix_(r, r)] + np.diag(rows.curvature[free])
+        if p + m:
+            W = inv(M)
+            self.W[: p + m, : p + m] = (W + W.T) / 2.0
+        self.order[:m], self.kernel[:m], self.count = free, rows.K[r], m
+
+    def border(self, i: int) -> tuple[FloatArray, float, float]:
+        """x and κ of (FACTOR.2) for row i, and κ as a share of what it is the difference of."""
+        rows, p, free = self.rows, self.rows.p, self.free
+        k, r = rows.sample[i], rows.sample[free]
+        c = np.concatenate([rows.E[i], self.K_free[:, k]])
+        W = self.inverse
+        x = W @ c
+        left = np.empty_like(c)
+        left[:p] = c[:p] - rows.E[free].T @ x[p:] + rows.ridge * x[:p]
+        left[p:] = c[p:] - (x[p:] @ self.K_free)[r] - rows.E[free] @ x[:p] - rows.curvature[free] * x[p:]
+        x += W @ left
+        own = float(rows.diagonal[i])
+        pivot = own - float(c @ x)
+        size = own + float(np.square(x[p:]) @ rows.diagonal[free])
+        return x, pivot, pivot / max(size, LEAST_SIZE * rows.top)
+
+    def append(self, i: int, x: FloatArray, pivot: float) -> None:
+        """(FACTOR.2)."""
+        self._room(self.count + 1)
+        q, W = self.rows.p + self.count, self.W
+        W[:q, :q] += np.multiply.outer(x, x / pivot)
+        W[q, :q] = W[:q, q] = -x / pivot
+        W[q, q] = 1.0 / pivot
+        self.kernel[self.count], self.order[self.count] = self.rows.K[self.rows.sample[i]], i
+        self.count += 1
+
+    def may_go(self, j: int) -> bool:
+        """Whether M stays regular without position j of F."""
+        a = self.rows.p + j
+        return bool(self.W[a, a] * self.rows.top > NO_EXIT)
+
+    def delete(self, j: int) -> None:
+        """(FACTOR.3) for position j of F, with which the last one changes places."""
+        last, p, W = self.count - 1, self.rows.p, self.W
+        q, a = p + last, p + j
+        if j != last:
+            W[[a, q], : q + 1] = W[[q, a], : q + 1]
+            W[: q + 1, [a, q]] = W[: q + 1, [q, a]]
+            self.order[j], self.kernel[j] = self.order[last], self.kernel[last]
+        self.count = last
+        column = W[:q, q].copy()
+        W[:q, :q] -= np.multiply.outer(column, column / W[q, q])
+
+    def replace(self, j: int, i: int) -> None:
+        """Row i for position j, where neither may go alone."""
+        free = self.free.copy()
+        free[j] = i
+        if len(free) >= FEW_FREE and self.may_go(j):
+            self.delete(j)
+            x, pivot, share = self.border(i)
+            if share > 1e3 * self.no_pivot:
+                self.append(i, x, pivot)
+                return
+        self.anew(free)
+
+    def copy(self) -> Factor:
+        """One that may go its own way."""
+        new = Factor(self.rows, self.no_pivot)
+        new._room(self.count + ROOM)
+        q = self.rows.p + self.count
+        new.W[:q, :q], new.order[: self.count], new.kernel[: self.count] = self.inverse, self.free, self.K_free
+        new.count = self.count
+        return new

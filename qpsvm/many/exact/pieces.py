@@ -1,0 +1,394 @@
+"""The exact optima of an interval, and what is read off them: α, b and f are linear between two breakpoints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qpsvm.base.arrays.checks import as_real, as_tolerance
+from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import ParameterError
+from qpsvm.many.exact.best import Best, best_of
+from qpsvm.many.exact.follow import Followed, Piece
+from qpsvm.many.exact.line import Line
+from qpsvm.many.exact.values import Decisions
+from qpsvm.program.solution import Solver, Status
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPath:
+    """The exact optimum of a machine for every value of one of its parameters in an interval.
+
+    Between two breakpoints α, b and f are linear in the parameter (of λ, and of ν where it divides, in its inverse).
+
+    Attributes
+    ----------
+    problem : Problem
+        Whose parameter varies.
+    parameter : str
+        Its name.
+    low, high : float
+        What was asked for.
+    breakpoints : ndarray, shape (k + 1,)
+        From `low` to `high`, or to where the path ends.
+    gaps : ndarray, shape (k,)
+        Relative gap that is proven at every value between two breakpoints, rounding included.
+    status : Status
+        `optimal`; `time_limit` or `interrupted` where the path was stopped; `inaccurate` where rounding ended it.
+    message : str
+        What else there is to know.
+
+    See Also
+    --------
+    exact_path : What makes one.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5]], [0, 0, 1, 1])
+    >>> path = qpsvm.exact_path(problem, "C", 0.05, 1)
+    >>> print(path.breakpoints.round(6), path.at(0.3).w.round(6), bool(path.gaps.max() < 1e-12))
+    [0.05     0.068376 0.222222 0.285714 0.5      1.      ] [0.6] True
+    """
+
+    problem: Any
+    parameter: str
+    low: float
+    high: float
+    breakpoints: FloatArray
+    gaps: FloatArray
+    status: Status
+    message: str
+    _line: Line
+    _followed: Followed
+
+    @property
+    def reached(self) -> float:
+        """The last value that is certified: `high`, unless the path ended before."""
+        return float(self.breakpoints[-1])
+
+    def __len__(self) -> int:
+        """How many pieces there are."""
+        return len(self.gaps)
+
+    def _piece(self, value: float) -> tuple[Piece, float]:
+        """The piece of a value, and its s. Raises ParameterError, ParameterTypeError."""
+        value = as_real(value, self.parameter)
+        first, last = sorted((self.low, self.reached))
+        if not first <= value <= last or not len(self):
+            raise ParameterError(
+                f"{self.parameter} = {value:g} is not on this path, which goes from {self.low:g} to {self.reached:g}"
+            )
+        pieces = self._followed.pieces
+        s = min(max(float(self._line.s(value)), 0.0), self._followed.reached)
+        k = int(np.searchsorted([piece.end for piece in pieces], s))
+        return pieces[min(k, len(pieces) - 1)], s
+
+    def _point(self, value: float) -> tuple[FloatArray, FloatArray, Any]:
+        """α over the rows of the dual, μ, and the problem of a value."""
+        piece, s = self._piece(value)
+        problem = self._line.at(float(value))
+        v, mu = piece.at(s, self._followed.data(s))
+        return self._followed.rows.alpha(v, problem.svm.upper), mu, problem
+
+    def alpha(self, value: float) -> FloatArray:
+        """α of one value of the parameter.
+
+        Parameters
+        ----------
+        value : float
+            In the interval.
+
+        Returns
+        -------
+        ndarray, shape (n,), or (2n,) of a regression
+            In the order of the caller's rows.
+
+        Raises
+        ------
+        ParameterError, ParameterTypeError
+            A value that is not on the path.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> path = qpsvm.exact_path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5]], [0, 0, 1, 1]), "C", 0.05, 1)
+        >>> print(path.alpha(0.3).round(6))
+        [0.  0.3 0.3 0. ]
+        """
+        alpha, _, problem = self._point(value)
+        found: FloatArray = problem._spread(alpha)
+        return found
+
+    def kind(self, value: float) -> NDArray[np.int8]:
+        """Which samples are peripheral (0), on the margin (1) or at the bound (2), for one value of the parameter.
+
+        Parameters
+        ----------
+        value : float
+            In the interval.
+
+        Returns
+        -------
+        ndarray of int8, shape (n,)
+            `SVMResult.kind` of `at(value)`.
+
+        Raises
+        ------
+        ParameterError, ParameterTypeError
+            A value that is not on the path.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> path = qpsvm.exact_path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5]], [0, 0, 1, 1]), "C", 0.05, 1)
+        >>> print(path.kind(0.3), path.kind(0.7))
+        [0 2 2 0] [0 1 1 0]
+        """
+        return self.at(value).kind
+
+    def b(self, value: float) -> float:
+        """The intercept of one value of the parameter.
+
+        Parameters
+        ----------
+        value : float
+            In the interval.
+
+        Returns
+        -------
+        float
+            Where any of an interval is as good, one of them.
+
+        Raises
+        ------
+        ParameterError, ParameterTypeError
+            A value that is not on the path.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> path = qpsvm.exact_path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5]], [0, 0, 1, 1]), "C", 0.05, 1)
+        >>> bool(path.decision([[0.0]], 0.3)[0] == path.b(0.3))
+        True
+        """
+        alpha, mu, problem = self._point(value)
+        return float(Decisions(problem, self._followed.rows).planes([alpha], [mu])[1][0])
+
+    def margin(self, value: float) -> float:
+        """How far the margin is from the hyperplane, ρ/‖w‖ (1/‖w‖ of a C-SVM), for one value of the parameter.
+
+        Parameters
+        ----------
+        value : float
+            In the interval.
+
+        Returns
+        -------
+        float
+            Infinite where w = 0.
+
+        Raises
+        ------
+        ParameterError, ParameterTypeError
+            A value that is not on the path.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> path = qpsvm.exact_path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5]], [0, 0, 1, 1]), "C", 0.05, 1)
+        >>> round(path.margin(0.3), 6)
+        1.666667
+        """
+        piece, s = self._piece(value)
+        rows = self._followed.rows
+        v, mu = piece.at(s, self._followed.data(s))
+        norm = float(np.sqrt(max(float(rows.beta(v) @ rows.f(v)), 0.0)))
+        svm = self.problem.svm
+        reached = next((float(m) for g, m in zip(svm.groups, mu, strict=True) if g.multiplier == "rho"), 1.0)
+        return reached / norm if norm else float("inf")
+
+    def decision(self, X: Any, values: ArrayLike) -> FloatArray:
+        """f at samples for one value of the parameter, or several.
+
+        Parameters
+        ----------
+        X : array_like, shape (q, d)
+            Samples, as `SVMResult.decision_function` takes them.
+        values : float or array_like, shape (c,)
+            In the interval.
+
+        Returns
+        -------
+        ndarray, shape (q,), or (q, c)
+
+        Raises
+        ------
+        DataError, ParameterError, ParameterTypeError
+            Samples of another width; a value that is not on the path.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> path = qpsvm.exact_path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5]], [0, 0, 1, 1]), "C", 0.05, 1)
+        >>> print(path.decision([[2.5]], [0.1, 0.3, 1.0]).round(6))
+        [[ 0.111111 -0.1       0.5     ]]
+        """
+        several = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        points = [self._point(value) for value in several.tolist()]
+        decisions = Decisions(self.problem, self._followed.rows)
+        found = decisions.at(X, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
+        return found if np.ndim(values) else found[:, 0]
+
+    def at(self, value: float, tol: float = 1e-6, **options: Any) -> SVMResult:
+        """The certified result of one value: of the path where it has come so far, of `solve` beyond.
+
+        Parameters
+        ----------
+        value : float
+            Between `low` and `high`.
+        tol : float
+            As for `solve`.
+        **options
+            For `solve`, where that has to go on.
+
+        Returns
+        -------
+        SVMResult
+            With its own certificate, whatever made the point.
+
+        Raises
+        ------
+        ParameterError, ParameterTypeError
+            A value outside of the interval.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> path = qpsvm.exact_path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5]], [0, 0, 1, 1]), "C", 0.05, 1)
+        >>> print(path.at(0.3).status, path.at(0.3).gap < 1e-12)
+        optimal True
+        """
+        tol, value = as_tolerance(tol), as_real(value, self.parameter)
+        beyond = min(self.low, self.high) <= value <= max(self.low, self.high) and not self._on(value)
+        if beyond and not len(self):
+            only: SVMResult = solve(self._line.at(value), **{"tol": tol, **options})
+            return only
+        start = self.reached if beyond else value
+        alpha, _, problem = self._point(start)
+        whole = problem._spread(alpha)
+        if not beyond:
+            found: SVMResult = problem.at(whole, tol)
+            if found.gap <= tol:
+                solver = Solver("exact path", "", f"linear in {self.parameter} between two breakpoints")
+                return replace(found, backend="exact path", solver=solver)
+        problem = self._line.at(value)
+        found = solve(problem, **{"tol": tol, "start": whole, "check": False, **options})
+        return found if found.gap <= tol else solve(problem, **{"tol": tol, **options})
+
+    def _on(self, value: float) -> bool:
+        return bool(len(self)) and min(self.low, self.reached) <= value <= max(self.low, self.reached)
+
+    def best(self, X: Any, y: ArrayLike, loss: str | None = None) -> Best:
+        """Where in the whole interval samples that did not train are predicted best: no grid, all values.
+
+        Parameters
+        ----------
+        X : array_like, shape (q, d)
+            Samples.
+        y : array_like, shape (q,)
+            Their labels, or numbers.
+        loss : "error", "squared", "absolute" or "hinge", optional
+            What is least on average: wrong labels, (f − y)², |f − y| or max(0, 1 − y f). By default the first, of a
+            regression the second.
+
+        Returns
+        -------
+        Best
+            The least mean loss, and where it is attained.
+
+        Raises
+        ------
+        DataError, DataTypeError, UnknownOptionError, UnsupportedError
+            No such samples or labels; no such loss, or none for this machine.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0], [1.4]], [0, 0, 1, 1, 1]
+        >>> path = qpsvm.exact_path(qpsvm.CSVM(X, y), "C", 0.05, 10)
+        >>> best = path.best([[1.2], [1.6], [2.5]], [0, 1, 1])
+        >>> print(best.loss, best.value, path.at(best.value).predict([[1.2], [1.6]]))
+        0.0 ... [0 1]
+        """
+        values = self.pieces_at(X)
+        return best_of(self.problem, self._line, self._followed.pieces, *values, y, loss)
+
+    def pieces_at(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """f at samples at both ends of every piece, between which it is linear: (q, k) each.
+
+        Parameters
+        ----------
+        X : array_like, shape (q, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray, ndarray
+            At the smaller and at the larger end, in the order of `breakpoints`.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> path = qpsvm.exact_path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5]], [0, 0, 1, 1]), "C", 0.05, 1)
+        >>> print(path.pieces_at([[2.5]])[1].round(6))
+        [[ 0.111111  0.111111 -0.142857  0.5       0.5     ]]
+        """
+        rows, ends = self._followed.rows, self._followed.ends
+        decisions = Decisions(self.problem, rows)
+        first = decisions.of_rows(X, [end[0] for end in ends], [end[1] for end in ends])
+        second = decisions.of_rows(X, [end[2] for end in ends], [end[3] for end in ends])
+        return first, second
+
+    @remembered
+    def support(self) -> NDArray[Any]:
+        """Support vectors on each piece: (k,)."""
+        return np.array([int(np.count_nonzero(np.abs(end[0]) + np.abs(end[2]))) for end in self._followed.ends])
+
+    def columns(self) -> dict[str, list[Any]]:
+        """A list for each column, one entry a piece: `pandas.DataFrame(path.columns())`.
+
+        Returns
+        -------
+        dict of str to list
+            From, to, how many rows are free, how many support, and the gap.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> path = qpsvm.exact_path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5]], [0, 0, 1, 1]), "C", 0.05, 1)
+        >>> print(path.columns()["free"])
+        [1, 2, 1, 1, 2]
+        """
+        return {
+            "from": self.breakpoints[:-1].tolist(), "to": self.breakpoints[1:].tolist(),
+            "free": [len(piece.free) for piece in self._followed.pieces], "support": self.support.tolist(),
+            "gap": self.gaps.tolist(),
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        worst = float(self.gaps.max(initial=0.0))
+        said = (
+            f"{self.parameter} from {self.low:g} to {self.reached:g}: {len(self)} pieces, each certified, "
+            f"gap at most {worst:.1e}: {self.status}"
+        )
+        return f"{said}\n{self.message}" if self.message else said
+
+    def __repr__(self) -> str:
+        return f"<ExactPath: {self.parameter} from {self.low:g} to {self.reached:g}, {len(self)} pieces>"

@@ -1,0 +1,189 @@
+"""The dual of a machine as signed rows over distinct samples, for which a parametric active set is written.
+
+    (SIGNED.1)  v = s∘α:  minimise ½ vᵀ(K_rr + Δ)v − tᵀv + Σ_R (E_gᵀv − e_g)²/(2R_g)
+              subject to  lo ≤ v ≤ hi,  E_gᵀv = e_g without a ridge;   t = s∘ℓ,  E of (DUAL.1) times s
+    (SIGNED.2)  rows with equal φ, s, t and E, and no curvature, are one, whose bounds are the sums of theirs:
+              what of v belongs to which of them is free, and α is shared out in proportion to U
+
+Source: (DUAL.1) in other letters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.base.resources.limits import check_memory
+from qpsvm.program.svm_dual import SVMDual
+
+#: What to do where the kernel matrix does not fit.
+INSTEAD = "qpsvm.path solves as many values as you ask for, without it"
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What moves: t, lo, hi (m,) and e (p,) of (SIGNED.1)."""
+
+    t: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+    e: FloatArray
+
+    @property
+    def parts(self) -> tuple[FloatArray, ...]:
+        """All four."""
+        return self.t, self.lo, self.hi, self.e
+
+    def to(self, other: Data) -> Data:
+        """The difference; 0 where both are the same infinity."""
+        with np.errstate(invalid="ignore"):
+            return Data(*(np.where(a == b, 0.0, b - a) for a, b in zip(self.parts, other.parts, strict=True)))
+
+    def plus(self, s: float, slope: Data) -> Data:
+        """Along a slope."""
+        return Data(*(a + s * b for a, b in zip(self.parts, slope.parts, strict=True)))
+
+    def copy(self) -> Data:
+        """One that may be written to."""
+        return Data(*(np.array(a) for a in self.parts))
+
+    def add(self, s: float, slope: Data) -> None:
+        """`plus`, in place."""
+        for a, b in zip(self.parts, slope.parts, strict=True):
+            a += s * b
+
+
+class SignedRows:
+    """(SIGNED.1) without what moves: K over distinct samples (n, n), and of each row its sample, E, Δ.
+
+    sample (m,): r, among the distinct samples.
+    E (m, p), ridge (p,), curvature (m,).
+    whole (rows of the dual,): the row here of each row of the dual.
+    sign (rows of the dual,): s.
+    distinct: The sample that stands for each distinct one.
+    """
+
+    def __init__(self, problem: Any, duals: list[SVMDual]) -> None:
+        svm = duals[0]
+        space = problem.space
+        self.svm, self.n_samples = svm, svm.n
+        ids = alike(problem)
+        self.distinct, self.of_sample = np.unique(ids, return_inverse=True)
+        K = kernel_matrix(problem)
+        if len(self.distinct) < svm.n:
+            K = K[np.ix_(self.distinct, self.distinct)]
+        self.K = np.ascontiguousarray(K, dtype=np.float64)
+        self.sign = np.array(svm.sign, dtype=np.float64)
+        owner = self.of_sample[np.arange(svm.m) if svm.rows is None else np.asarray(svm.rows)]
+        E = np.array([self.sign * group.column for group in svm.groups]).T.reshape(svm.m, len(svm.groups))
+        levels = np.array([self.sign * dual.level for dual in duals])
+        curved = np.asarray(svm.curvature) > 0.0
+        apart = np.where(curved, np.arange(svm.m), -1)
+        keys = np.column_stack([owner, self.sign, apart, E, levels.T])
+        _, first, whole = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        self.whole: IntArray = whole.ravel()
+        self.first = first
+        self.sample: IntArray = np.ascontiguousarray(owner[first], dtype=np.int64)
+        self.E = np.ascontiguousarray(E[first])
+        self.curvature = np.array(svm.curvature, dtype=np.float64)[first]
+        self.ridge = np.array([group.ridge for group in svm.groups])
+        self.diagonal = self.K.diagonal()[self.sample] + self.curvature
+        self.top = float(np.abs(self.diagonal).max(initial=0.0)) or 1.0
+        self.plain = len(first) == len(self.K) and bool((self.sample == np.arange(len(first))).all())
+        self.space = space
+
+    @property
+    def m(self) -> int:
+        """Rows."""
+        return len(self.sample)
+
+    @property
+    def p(self) -> int:
+        """Groups."""
+        return int(self.E.shape[1])
+
+    def data(self, dual: SVMDual) -> Data:
+        """What moves, of a dual with these rows."""
+        upper = np.bincount(self.whole, np.array(dual.upper, dtype=np.float64), self.m)
+        sign = self.sign[self.first]
+        t = sign * np.asarray(dual.level)[self.first]
+        e = np.array([group.total for group in dual.groups], dtype=np.float64)
+        return Data(t, np.where(sign < 0.0, -upper, 0.0), np.where(sign > 0.0, upper, 0.0), e)
+
+    def v(self, alpha: FloatArray) -> FloatArray:
+        """v (m,) of α over the rows of the dual."""
+        return np.asarray(np.bincount(self.whole, self.sign * alpha, self.m), dtype=np.float64)
+
+    def alpha(self, v: FloatArray, upper: FloatArray) -> FloatArray:
+        """α over the rows of the dual, (SIGNED.2), from v (m,) and U: what is at a bound is exactly there."""
+        upper = np.array(upper, dtype=np.float64)
+        finite = np.where(np.isinf(upper), 1.0, upper)  # rows without bounds share equally
+        total = np.bincount(self.whole, finite, self.m)[self.whole]
+        share = np.divide(finite, total, out=np.zeros_like(upper), where=total > 0.0)
+        alpha = np.abs(v)[self.whole] * share
+        return np.minimum(np.where(np.abs(v)[self.whole] == total, finite, alpha), upper)
+
+    def f(self, v: FloatArray) -> FloatArray:
+        """K β over the distinct samples, (n,), or (n, k) of v (m, k)."""
+        return self.K @ self.beta(v)
+
+    def beta(self, v: FloatArray) -> FloatArray:
+        """β (n,), or (n, k), over the distinct samples: the sums of v over their rows."""
+        if self.plain:
+            return v
+        if v.ndim == 1:
+            return np.asarray(np.bincount(self.sample, v, len(self.K)), dtype=np.float64)
+        gather = sp.csr_array((np.ones(self.m), (self.sample, np.arange(self.m))), shape=(len(self.K), self.m))
+        return np.asarray(gather @ v)
+
+    def at_rows(self, values: FloatArray) -> FloatArray:
+        """The entries of a vector over the distinct samples at the rows, (m,) or (m, k)."""
+        return values if self.plain else values[self.sample]
+
+
+def kernel_matrix(problem: Any) -> FloatArray:
+    """K among the samples that take part, whole: (n, n).
+
+    Raises TooLargeError before it is made where it does not fit.
+    """
+    n = problem.svm.n
+    check_memory(3 * n, n, "an exact path needs the kernel matrix and a factor of a part of it, which", INSTEAD)
+    return np.asarray(problem.svm.gram.dense())
+
+
+def alike(problem: Any) -> IntArray:
+    """The first sample that is equal to each one: (n,). A matrix whose diagonal was raised has no two that are."""
+    n = problem.svm.n
+    if problem.space.shift:
+        return np.arange(n)
+    X = problem.samples.taken
+    if sp.issparse(X) or not isinstance(X, np.ndarray):
+        X = np.asarray(problem.svm.gram.dense())
+    seen: dict[bytes, int] = {}
+    rows = np.ascontiguousarray(X + 0.0)  # −0.0 is 0.0
+    return np.array([seen.setdefault(row.tobytes(), i) for i, row in enumerate(rows)])
+
+
+def check_supported(problem: Any) -> None:
+    """That the dual of a machine is (SIGNED.1) over kernel values that there are. Raises UnsupportedError."""
+    name, svm = type(problem).__name__, problem.outlined
+    reason = ""
+    if not problem.comm.serial:
+        reason = "its samples are in several processes"
+    elif svm.users is not None:
+        reason = "it has linear constraints"
+    elif svm.mix is not None or svm.classes is not None:
+        reason = "its rows are of pairs of samples or of classes"
+    elif svm.block > 1:
+        reason = "its rows share a slack"
+    if reason:
+        raise UnsupportedError(
+            f"an active set is followed through one machine in one process, and of this {name} {reason}"
+        )
+    if len(svm.groups) > 2 or (len(svm.groups) == 2 and svm.penalised):
+        raise UnsupportedError(f"the equalities of {name} share rows in a way that is not supported")

@@ -1,0 +1,161 @@
+"""Exact paths: every piece against solves of their own, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import qpsvm
+
+TIES = np.array([[0.0], [0.0], [1.0], [1.0], [2.0], [2.0], [1.0], [3.0]])
+LABELS = np.array([0, 0, 0, 1, 1, 1, 0, 1])
+
+
+def table(seed: int, rounded: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Samples with repeated rows where `rounded`, labels with noise, and numbers."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 2))
+    y = np.where(X[:, 0] + 0.7 * rng.normal(size=30) > 0.0, 1, 0)
+    y[:2] = 0, 1
+    X = np.round(X) if rounded else X
+    return X, y, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=30)
+
+
+def machines(X: np.ndarray, y: np.ndarray, t: np.ndarray) -> list[tuple[qpsvm.Problem, str, float, float]]:
+    """Every machine with a parameter that is linear in its dual."""
+    rbf, weight = qpsvm.RBF(0.5), np.where(np.arange(len(X)) % 3, 1.0, 2.0)
+    return [
+        (qpsvm.CSVM(X, y, kernel=rbf, sample_weight=weight), "C", 0.01, 50.0),
+        (qpsvm.CSVM(X, y), "C", 0.01, 50.0),
+        (qpsvm.CSVM(X, y, kernel=rbf, intercept="penalised"), "C", 0.01, 50.0),
+        (qpsvm.CSVM(X, y, kernel=rbf, intercept=None), "C", 0.01, 50.0),
+        (qpsvm.PrimalHinge(X, y, kernel=rbf), "lam", 0.001, 10.0),
+        (qpsvm.NuSVM(X, y, kernel=rbf, nu=0.2), "nu", 0.1, 0.5),
+        (qpsvm.EpsilonSVR(X, t, kernel=rbf), "C", 0.01, 50.0),
+        (qpsvm.EpsilonSVR(X, t, kernel=rbf), "epsilon", 0.0, 0.5),
+        (qpsvm.EpsilonSVR(X, t, kernel=rbf, loss="squared"), "epsilon", 0.0, 0.5),
+        (qpsvm.NuSVR(X, t, kernel=rbf), "C", 0.01, 50.0),
+        (qpsvm.NuSVR(X, t, kernel=rbf), "nu", 0.1, 0.9),
+        (qpsvm.QuantileSVR(X, t, kernel=rbf), "quantile", 0.1, 0.9),
+        (qpsvm.OneClass(X, kernel=rbf), "nu", 0.1, 0.9),
+        (qpsvm.SVDD(X, kernel=rbf), "nu", 0.1, 0.9),
+    ]
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("which", range(14))
+def test_pieces_are_what_solves_of_their_own_find(which, rounded):
+    problem, name, low, high = machines(*table(which, rounded))[which]
+    path = qpsvm.exact_path(problem, name, low, high)
+    assert path.reached == high
+    assert path.breakpoints[0] == low
+    assert (np.diff(path.breakpoints) > 0.0).all()
+    gaps = path.gaps[np.isfinite(path.gaps)]  # of an optimal value 0 there is no relative gap
+    assert gaps.max() <= 1e-6
+    assert len(gaps) == len(path) or isinstance(problem, qpsvm.NuSVM)
+    rng = np.random.default_rng(0)
+    for value in np.append(rng.uniform(low, high, 3), [low, high, path.breakpoints[len(path) // 2]]).tolist():
+        k = min(max(int(np.searchsorted(path.breakpoints, value)) - 1, 0), len(path) - 1)
+        result = path.at(value)
+        own = qpsvm.solve(problem.replace(**{name: value}), tol=1e-11, check=False)
+        assert result.gap <= 1e-8
+        if np.isinf(path.gaps[k]):
+            continue
+        assert result.backend == "exact path"
+        size = max(abs(own.primal), abs(own.dual))
+        assert own.dual - result.dual <= (path.gaps[k] + own.gap + 1e-12) * size
+        shift = path.decision(problem.X, value) - result.decision_function(problem.X)
+        assert np.ptp(shift) <= 1e-7 * (1.0 + np.abs(result.yf).max())  # b may be any of an interval
+
+
+@pytest.mark.parametrize("kernel", [qpsvm.Linear(), qpsvm.RBF(1.0)])
+def test_equal_samples_of_both_classes(kernel):
+    """|F| > d + 1, an empty F and rows that are no other rows' combination: all of them at once."""
+    path = qpsvm.exact_path(qpsvm.CSVM(TIES, LABELS, kernel=kernel), "C", 0.01, 100)
+    assert path.status == "optimal"
+    for value in (0.05, 1.0, 30.0):
+        assert abs(path.at(value).primal - qpsvm.solve(path.problem.replace(C=value), tol=1e-12).primal) <= 1e-9
+
+
+def test_two_samples():
+    path = qpsvm.exact_path(qpsvm.CSVM([[0.0], [2.0]], [0, 1]), "C", 0.01, 10)
+    np.testing.assert_allclose(path.breakpoints, [0.01, 0.5, 10.0], rtol=1e-9)
+    np.testing.assert_allclose(path.alpha(0.25), [0.25, 0.25])
+    np.testing.assert_allclose(path.alpha(5.0), [0.5, 0.5])
+
+
+def test_the_best_value_is_the_best_of_many():
+    X, y, t = table(3, False)
+    for problem, target, losses in (
+        (qpsvm.CSVM(X[:20], y[:20], kernel=qpsvm.RBF(0.5)), y, ("error", "hinge")),
+        (qpsvm.EpsilonSVR(X[:20], t[:20], kernel=qpsvm.RBF(0.5)), t, ("squared", "absolute")),
+    ):
+        path = qpsvm.exact_path(problem, "C", 0.05, 20)
+        grid = np.geomspace(0.05, 20, 400)
+        f = path.decision(X[20:], grid)
+        z = (np.where(target == 1, 1.0, -1.0) if problem.samples.classes is not None else target)[20:, None]
+        values = {
+            "error": np.mean((f > 0) != (z > 0), axis=0), "hinge": np.maximum(0.0, 1.0 - z * f).mean(axis=0),
+            "squared": np.square(f - z).mean(axis=0), "absolute": np.abs(f - z).mean(axis=0),
+        }  # fmt: skip
+        for loss in losses:
+            best = path.best(X[20:], target[20:], loss)
+            assert best.loss <= values[loss].min() + 1e-9
+            at = path.decision(X[20:], best.value)[:, None]
+            there = {
+                "error": np.mean((at > 0) != (z > 0)), "hinge": np.maximum(0.0, 1.0 - z * at).mean(),
+                "squared": np.square(at - z).mean(), "absolute": np.abs(at - z).mean(),
+            }  # fmt: skip
+            assert there[loss] == pytest.approx(best.loss, abs=1e-9)
+
+
+def test_a_step_is_where_a_sample_changes_sides():
+    X, y, _ = table(5, False)
+    path = qpsvm.exact_path(qpsvm.CSVM(X[:20], y[:20], kernel=qpsvm.RBF(0.5)), "C", 0.05, 20)
+    curve = path.best(X[20:], y[20:]).curve
+    for low, high, value in zip(curve.edges[:-1], curve.edges[1:], curve.values, strict=True):
+        if high > low * (1.0 + 1e-6):
+            f = path.decision(X[20:], 0.5 * (low + high))
+            assert np.mean((f > 0.0) != (y[20:] == 1)) == pytest.approx(value)
+
+
+def test_a_time_limit_leaves_what_was_reached():
+    X, y, _ = table(1, False)
+    path = qpsvm.exact_path(qpsvm.CSVM(np.vstack([X, X + 0.1]), np.append(y, y), kernel=qpsvm.RBF(1.0)), "C", 0.01, 1e3,
+                            time_limit=1e-9)  # fmt: skip
+    assert path.status == "time_limit"
+    assert path.reached < 1e3
+    assert path.at(10.0).gap <= 1e-6 or path.at(10.0).status == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "error"),
+    [
+        ("C", 1.0, 1.0, qpsvm.ParameterError), ("C", 2.0, 1.0, qpsvm.ParameterError),
+        ("C", 0.0, 1.0, qpsvm.ParameterError),
+        ("C", -1.0, 1.0, qpsvm.ParameterError), ("C", "a", 1.0, qpsvm.ParameterTypeError),
+        ("gamma", 0.1, 1.0, qpsvm.UnsupportedError), ("nu", 0.1, 0.5, qpsvm.UnknownOptionError),
+        ("D", 0.1, 0.5, qpsvm.UnknownOptionError), (3, 0.1, 0.5, qpsvm.UnknownOptionError),
+    ],
+)  # fmt: skip
+def test_bad_intervals_and_parameters(name, low, high, error):
+    with pytest.raises(error):
+        qpsvm.exact_path(qpsvm.CSVM(TIES, LABELS, kernel=qpsvm.RBF(1.0)), name, low, high)
+
+
+def test_what_no_path_goes_through():
+    with pytest.raises(qpsvm.UnsupportedError, match="bends the loss"):
+        qpsvm.exact_path(qpsvm.SquaredHinge(TIES, LABELS), "C", 0.1, 1.0)
+    with pytest.raises(qpsvm.UnsupportedError, match="pairs"):
+        qpsvm.exact_path(qpsvm.Ranking(TIES, [0, 1, 2, 0, 1, 2, 0, 1]), "C", 0.1, 1.0)
+    with pytest.raises(qpsvm.ParameterTypeError):
+        qpsvm.exact_path(TIES, "C", 0.1, 1.0)
+    path = qpsvm.exact_path(qpsvm.CSVM(TIES, LABELS), "C", 0.1, 1.0)
+    with pytest.raises(qpsvm.ParameterError, match="not on this path"):
+        path.alpha(2.0)
+    with pytest.raises(qpsvm.DataError):
+        path.best([[0.0]], [7])
+    with pytest.raises(qpsvm.UnknownOptionError):
+        path.best([[0.0]], [1], "log")
+    with pytest.raises(qpsvm.UnsupportedError):
+        path.best([[0.0]], [1], "squared")
