@@ -12,12 +12,13 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import NoWeightVectorError
 from qpsvm.bounds.proof.proof import proof_of, without_problem
 from qpsvm.program.solution import Solver, Status
+from qpsvm.result.proven import ProvenPredictions
 
 if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Proof
 
 
-class Certified:
+class Certified(ProvenPredictions):
     """A certified point of any machine, with the record of how it came about."""
 
     status: Status
