@@ -167,11 +167,30 @@ class NearOptimum:
         curved, endless = bend[1] > 0.0, np.isinf(upper[0])
         with np.errstate(invalid="ignore"):
             knee = [np.where(curved & ~endless, bend[k] * upper[k], 0.0) for k in (0, 1)]
-        kinds = np.full(self.program.m, -1, dtype=np.int8)
+        kinds, width = np.full(self.program.m, -1, dtype=np.int8), self.program.width
+        if width > 1:  # a block pays for its largest t, and that row alone has any α
+            least, most = (_of_others(end.reshape(-1, width)).ravel() for end in (low, high))
+            kinds[(low > 0.0) & (low > most)] = 2
+            kinds[high < np.maximum(least, 0.0)] = 0
+            return self._own_rows(kinds)
         kinds[(low > 0.0) & curved & ~endless & (high < knee[0] / FEW)] = 1
         kinds[(low > knee[1] * FEW) & (curved | ~endless)] = 2
         kinds[high < 0.0] = 0
+        return self._own_rows(kinds)
+
+    def _own_rows(self, kinds: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Of several classes, a sample's row for its own class is no row: α is 0."""
+        if self.program.classes > 1:
+            kinds[self.program.level.high == 0.0] = 0
         return kinds
+
+
+def _of_others(ends: FloatArray) -> FloatArray:
+    """The largest end of the other rows of each block: (B, width)."""
+    found = np.empty_like(ends)
+    for c in range(ends.shape[1]):
+        found[:, c] = np.delete(ends, c, axis=1).max(axis=1)
+    return found
 
 
 def _out(end: FloatArray) -> FloatArray:

@@ -196,3 +196,60 @@ def judged(seed):
 def test_every_exact_optimum_is_within_the_bounds(start):
     found = [judged(seed) for seed in range(start, start + 10)]
     assert sum(one is not None for one in found) >= 6
+
+
+RNG = np.random.default_rng(7)
+X = np.vstack([RNG.normal(-1.0, 1.0, (20, 2)), RNG.normal(1.0, 1.0, (25, 2))])
+Y = np.repeat([0, 1], [20, 25])
+TARGET = X @ [1.0, -0.5] + 0.3 * RNG.normal(size=45)
+APART = X + np.where(Y == 1, 6.0, 0.0)[:, None]
+NEW = RNG.normal(size=(40, 2)) * 2.0
+GRADES = np.round(TARGET)
+ROWS = [qpsvm.Constraints([[1.0, 0.0]], [0.5])]
+#: Every machine, with kernels, intercepts and rows of a user's that treat b and w in their own ways.
+MACHINES = {
+    "nu": lambda **how: qpsvm.NuSVM(X, Y, nu=0.37, **how),
+    "nu weighted": lambda **how: qpsvm.NuSVM(X, Y, nu=0.37, sample_weight=1.0 + Y, **how),
+    "primal hinge": lambda **how: qpsvm.PrimalHinge(X, Y, lam=0.05, **how),
+    "huber": lambda **how: qpsvm.HuberHinge(X, Y, C=1.0, width=0.5, **how),
+    "squared": lambda **how: qpsvm.SquaredHinge(X, Y, C=1.0, **how),
+    "hard": lambda **how: qpsvm.HardMargin(APART, Y, **how),
+    "one-class": lambda **how: qpsvm.OneClass(X + 4.0, nu=0.33, **how),
+    "ball": lambda **how: qpsvm.SVDD(X, nu=0.3, **how),
+    "nu-svr": lambda **how: qpsvm.NuSVR(X, TARGET, nu=0.37, C=1.0, **how),
+    "quantile": lambda **how: qpsvm.QuantileSVR(X, TARGET, quantile=0.8, C=1.0, **how),
+    "svr": lambda **how: qpsvm.EpsilonSVR(X, TARGET, epsilon=0.2, C=1.0, **how),
+    "ranking": lambda **how: qpsvm.Ranking(X, GRADES, C=0.1, **how),
+    "c": lambda **how: qpsvm.CSVM(X, Y, C=1.0, **how),
+    "constrained": lambda **how: qpsvm.CSVM(X, Y, C=1.0, constraints=ROWS, **how),
+    "several": lambda **how: qpsvm.CrammerSinger(X, GRADES, C=0.1, intercept="penalised", **how),
+    "several without b": lambda **how: qpsvm.WestonWatkins(X, GRADES, C=0.1, intercept=None, **how),
+}
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "polynomial"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_machine_has_bounds_that_hold_and_that_say_something(name, kernel):
+    if name == "constrained" and kernel != "linear":
+        kernel = "linear"
+    problem = MACHINES[name](kernel=qpsvm.Polynomial(2, coef0=1.0) if kernel == "polynomial" else kernel)
+    best = qpsvm.solve(problem, tol=1e-12, check=False)
+    f, rng = best.decision_function(NEW), np.random.default_rng(3)
+    low, high = best.decision_bounds(NEW)
+    assert (low <= f).all()
+    assert (f <= high).all()
+    assert np.median(high - low) <= 1e-3 * np.abs(f).max()
+    within = {"within": 0.05} if problem.learns in ("numbers", "ranks") else {}
+    near = np.sort(f, axis=1)[:, -1] - np.sort(f, axis=1)[:, -2] if f.ndim == 2 else np.abs(f)
+    assert best.proven(NEW, **within)[near > 1e-9].mean() >= 0.95  # the program of some classes is symmetric in them
+    kinds, own = best.proven_kinds, np.asarray(best.alpha)
+    assert (own[kinds == 0] <= 1e-9 * own.max()).all()
+    if name not in ("hard", "ranking", "several", "quantile"):
+        assert (kinds == 0).any()
+    for noise in (1e-2, 1e-4):
+        moved = problem.at(np.abs(best.alpha + noise * own.max() * rng.normal(size=own.shape)))
+        low, high = moved.decision_bounds(NEW)
+        assert (low <= f + 1e-9).all()
+        assert (f - 1e-9 <= high).all()
+        sure = moved.proven_kinds
+        assert (best.alpha[sure == 0] <= 1e-7 * own.max()).all()
