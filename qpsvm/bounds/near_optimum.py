@@ -3,17 +3,17 @@
 g ≥ P(w, μ) − D(α) is proven of a feasible pair. P is strongly convex in w and in the penalised multipliers, with the
 modulus 1 and R_g, and −D in w(α) and in theirs. So with ‖(w, μ)‖² = ‖w‖² + ΣR_g μ_g² and a = ‖(w, μ) − (w, μ)(α)‖
 
-    (NEAR.1)  ½‖(w, μ) − (w*, μ*)‖² + ½‖(w, μ)(α) − (w*, μ*)‖² ≤ g:  both are within  R = √(g − a²/4) + a/2  of the
+    (OPTIMA.1)  ½‖(w, μ) − (w*, μ*)‖² + ½‖(w, μ)(α) − (w*, μ*)‖² ≤ g:  both are within  R = √(g − a²/4) + a/2  of the
               optimum, which is one point;  R is largest, √(2g), at a = √(2g)
 
 A free multiplier θ is no part of that. For the w* of the optimum it minimises (LEVEL.1), and (LEVEL.2) falls as any θ_k
 rises, which the ball says between what ends it is. Let Δ = θ* − θ, t_k the violations at the point, ρ_k = ‖φ_k − o‖ and
 c_k the entry of row k:
 
-    (NEAR.2)  t*_k = t_k − s_k⟨w* − w, φ_k − o⟩ − c_kΔ, and Δ lies between the least minimiser where each t_k/c_k is as
-              small as t_k ± Rρ_k can make it, and the largest where each is as large
-    (NEAR.3)  f*(x) ∈ f(x) ± R‖φ(x) − o‖ + [Δ of the intercept]
-    (NEAR.4)  t*_k < 0 ⇒ α*_k = 0;  t*_k > δ_kU_k ⇒ α*_k = U_k;  between the two α*_k = t*_k/δ_k:  for every optimal α*
+    (OPTIMA.2)  t*_k = t_k − s_k⟨w* − w, φ_k − o⟩ − c_kΔ, and Δ lies between the least minimiser where each t_k/c_k is
+              as small as t_k ± Rρ_k can make it, and the largest where each is as large
+    (OPTIMA.3)  f*(x) ∈ f(x) ± R‖φ(x) − o‖ + [Δ of the intercept]
+    (OPTIMA.4)  t*_k < 0 ⇒ α*_k = 0;  t*_k > δ_kU_k ⇒ α*_k = U_k;  between them α*_k = t*_k/δ_k:  for every optimal α*
 
 o is any point of the feature space: with a free intercept it moves b and nothing else. The mean of the samples makes ρ
 small. Two free multipliers are those of two classes of rows, (DUAL.2). Where several free ones share rows, the interval
@@ -24,7 +24,7 @@ is a float at which the sign of every subgradient is certain.
 
 Sources: Ndiaye, Fercoq, Gramfort & Salmon, *Gap safe screening rules for sparsity enforcing penalties*, JMLR 18 (2017);
 Shibagaki et al., *Simultaneous safe screening of features and samples*, ICML 2016. That both points are near is what
-makes (NEAR.1) √2 narrower than one of them alone.
+makes (OPTIMA.1) √2 narrower than one of them alone.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.exactly import above, rounded
+from qpsvm.base.arrays.exactly import Exactly, above, rounded
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.bounds.near_multipliers import free_rows
 from qpsvm.bounds.near_points import Places
 from qpsvm.bounds.proof import terms
 from qpsvm.bounds.proof.claims import Asked
@@ -66,7 +67,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NearOptimum:
-    """(NEAR.1) to (NEAR.4) of one point, in units of (DUAL.1).
+    """(OPTIMA.1) to (OPTIMA.4) of one point, in units of (DUAL.1).
 
     radius: R; infinite where nothing is proven of the point.
     t: Violations from below and from above, (m,) each.
@@ -97,7 +98,7 @@ class NearOptimum:
 
     @remembered
     def shifts(self) -> tuple[list[Part], list[Interval]]:
-        """The parts, and Δ of each: (NEAR.2)."""
+        """The parts, and Δ of each: (OPTIMA.2)."""
         parts = free_parts(self.program)
         if parts is None:
             return [], []
@@ -111,7 +112,7 @@ class NearOptimum:
         return parts, found
 
     @property
-    def _limits(self) -> tuple[object, ...]:
+    def _limits(self) -> tuple[Exactly, Exactly]:
         return self.program.curvature, self.program.upper
 
     @property
@@ -161,7 +162,7 @@ class NearOptimum:
 
     @remembered
     def kinds(self) -> NDArray[np.int8]:
-        """(NEAR.4): 0 where α*_k = 0, 2 where it is U_k, or with U_k = ∞ where it is t*_k/δ_k > 0, 1 between, else −1."""
+        """(OPTIMA.4), (OPTIMA.6): 0 where α* = 0, 2 where it is U, or t*/δ > 0 with U = ∞, 1 between, else −1: (m,)."""
         low, high = self.violations
         bend, upper = self.program.curvature.bounds, self.program.upper.bounds
         curved, endless = bend[1] > 0.0, np.isinf(upper[0])
@@ -176,6 +177,7 @@ class NearOptimum:
         kinds[(low > 0.0) & curved & ~endless & (high < knee[0] / FEW)] = 1
         kinds[(low > knee[1] * FEW) & (curved | ~endless)] = 2
         kinds[high < 0.0] = 0
+        kinds[free_rows(self, kinds)] = 1
         return self._own_rows(kinds)
 
     def _own_rows(self, kinds: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -211,7 +213,7 @@ def _times(radius: float, sizes: FloatArray) -> FloatArray:
 
 
 def near_optimum(asked: Asked, places: Places, enough: float) -> NearOptimum:
-    """(NEAR.1): the ball of the numbers in a user's hands.
+    """(OPTIMA.1): the ball of the numbers in a user's hands.
 
     enough: A relative gap that is not looked at with more digits.
     """
@@ -235,7 +237,7 @@ def near_optimum(asked: Asked, places: Places, enough: float) -> NearOptimum:
 
 
 def ball_radius(g: float, apart: float) -> float:
-    """R of (NEAR.1), from above: `apart` is a from above, and R grows with a up to √(2g)."""
+    """R of (OPTIMA.1), from above: `apart` is a from above, and R grows with a up to √(2g)."""
     if not g < math.inf:
         return math.inf
     far = min(apart * apart, 2.0 * g * FEW)
@@ -271,7 +273,7 @@ def free_parts(program: ExactDual) -> list[Part] | None:
         return None
     E = np.column_stack([group.column for group in groups])
     first = E[0]
-    same = (E == first).all(axis=1)
+    same = (first == E).all(axis=1)
     if same.all() or not (E[~same] == E[~same][0]).all() or not np.isin(E, (-1.0, 1.0)).all():
         return None
     ones = np.ones(program.m)
@@ -290,7 +292,7 @@ def _unmixing(program: ExactDual, parts: list[Part]) -> FloatArray:
     E = np.column_stack([group.column for group in _free(program)])
     M = np.array([E[int(np.argmax(part.rows))] for part in parts])
     det = M[0, 0] * M[1, 1] - M[0, 1] * M[1, 0]
-    return np.array([[M[1, 1], -M[0, 1]], [-M[1, 0], M[0, 0]]]) / det
+    return np.asarray(np.array([[M[1, 1], -M[0, 1]], [-M[1, 0], M[0, 0]]]) / det)
 
 
 class Minimiser:
@@ -301,7 +303,7 @@ class Minimiser:
     """
 
     def __init__(
-        self, t: Interval | tuple[FloatArray, FloatArray], column: FloatArray, upper: list[FloatArray],
+        self, t: tuple[FloatArray, FloatArray], column: FloatArray, upper: list[FloatArray],
         curvature: list[FloatArray], total: Fraction,
     ) -> None:  # fmt: skip
         up, down = column > 0.0, column < 0.0
@@ -358,4 +360,3 @@ class Minimiser:
             else:
                 high = middle
         return low
-

@@ -1,4 +1,4 @@
-"""What (NEAR.3) asks of points: how far φ(x) is from the origin that was chosen, and f(x) with a radius.
+"""What (OPTIMA.3) asks of points: how far φ(x) is from the origin that was chosen, and f(x) with a radius.
 
     (PLACE.1)  linear: ‖x − o‖, o the mean of the samples where b is free and they are dense, else 0
     (PLACE.2)  RBF: 1, or with a free b √(2 − 2K(x, z)) from o = φ(z), z the mean of the samples, where that is less
@@ -34,7 +34,7 @@ AT_A_TIME = 4_000_000
 
 
 class Places:
-    """ρ of (NEAR.2) at the points of a program, and of (NEAR.3) at new ones.
+    """ρ of (OPTIMA.2) at the points of a program, and of (OPTIMA.3) at new ones.
 
     kernel: Of the new points; linear where they are coordinates.
     free: Whether there is a free intercept, and nobody's own rows beside it: then o may be chosen.
@@ -136,7 +136,9 @@ def decision_values(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:
         degree = float(getattr(model.kernel, "degree", 1.0))
         spread = gamma((X.shape[1] + 8) * max(degree, 1.0) + ROUNDINGS) * np.broadcast_to(size, own.shape)
         values = values + (diagonal * own)[:, None]
-        radius = (radius + (abs(diagonal) * spread + 4.0 * UNIT * np.abs(own))[:, None] + 4.0 * UNIT * np.abs(values)) * FEW
+        radius = (
+            radius + (abs(diagonal) * spread + 4.0 * UNIT * np.abs(own))[:, None] + 4.0 * UNIT * np.abs(values)
+        ) * FEW
     return values, radius
 
 
@@ -154,7 +156,9 @@ def _by_kernel(model: Any, X: Matrix, coef: FloatArray) -> tuple[FloatArray, Flo
     if not s:
         return np.zeros((q, coef.shape[1])), np.zeros((q, coef.shape[1]))
     if isinstance(kernel, (RBF, Polynomial, Sigmoid)):
-        both = sp.vstack([model.vectors, X], format="csr") if sp.issparse(X) else np.vstack([as_dense(model.vectors), X])
+        both = (
+            sp.vstack([model.vectors, X], format="csr") if sp.issparse(X) else np.vstack([as_dense(model.vectors), X])
+        )
         space = kernel_space(kernel, both)
         columns = np.vstack([coef, np.zeros((q, coef.shape[1]))])
         nothing = np.zeros(len(columns))
@@ -175,4 +179,3 @@ def _in_ball(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:
     values = square - (low + high)
     radius = (high - low) + 8.0 * UNIT * (square + high)
     return values[:, None], radius[:, None] * FEW
-

@@ -1,4 +1,4 @@
-"""What a certified gap says of every exact optimum: bounds of f, predictions that no other solver would change, kinds."""
+"""What a certified gap says of every exact optimum: bounds of f, proven predictions and proven kinds."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ class ProvenPredictions:
     dual: float
     gap: float
 
-    def decision_bounds(
-        self, X: Any, *, problem: Any = None, diagonal: Any = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Two numbers between which f(x) of every exact optimum lies, by (NEAR.3), whatever was rounded.
+    def decision_bounds(self, X: Any, *, problem: Any = None, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Two numbers between which f(x) of every exact optimum lies, by (OPTIMA.3), whatever was rounded.
 
         A problem may have several optima, where b is not unique: the bounds are for each of them.
 
@@ -128,7 +126,7 @@ class ProvenPredictions:
 
     @property
     def proven_kinds(self) -> NDArray[np.int8]:
-        """Where α of every exact optimum is, by (NEAR.4): 0 at 0, 1 between, 2 at its bound, −1 where that is open.
+        """Where α of every exact optimum is, by (OPTIMA.4): 0 at 0, 1 between, 2 at its bound, −1 where that is open.
 
         One for each α, as in `alpha`: (m,). A loss that is curved and has no bound has a 2 where α is positive.
 
@@ -137,7 +135,7 @@ class ProvenPredictions:
         >>> import qpsvm
         >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1]
         >>> print(qpsvm.solve(qpsvm.CSVM(X, y, C=1)).proven_kinds)
-        [2 1 1 0 2]
+        [1 2 1 0 2]
         """
         owner = self._owner(None)
         kinds = self._near(None).kinds
@@ -153,7 +151,7 @@ class ProvenPredictions:
     def nearness(self) -> float:
         """‖w − w*‖ is at most this: how far w is from that of every exact optimum, in the norm of the feature space.
 
-        √(2 (P − D)/unit), by (NEAR.1), with P − D as the certified gap has it. `decision_bounds` makes it narrower.
+        √(2 (P − D)/unit), by (OPTIMA.1), with P − D as the certified gap has it. `decision_bounds` makes it narrower.
 
         Examples
         --------
@@ -188,7 +186,7 @@ class ProvenPredictions:
         return known
 
     def _bounds(self, X: Any, problem: Any, diagonal: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(NEAR.3) and f itself: (q, k) each."""
+        """(OPTIMA.3) and f itself: (q, k) each."""
         from qpsvm.bounds.near_points import decision_values  # what proofs are made of, loaded when asked for
 
         owner, model = self._owner(problem), self.model

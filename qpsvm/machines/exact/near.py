@@ -29,7 +29,7 @@ AS_GOOD, NOTHING = 1.5, 1e-13
 
 
 def near(problem: Any, result: Any) -> NearOptimum:
-    """(NEAR.1) for a result of a problem. Raises ParameterTypeError, DataError, UnsupportedError."""
+    """(OPTIMA.1) for a result of a problem. Raises ParameterTypeError, DataError, UnsupportedError."""
     if not problem.samples.comm.serial:
         raise UnsupportedError("a process knows its own samples only: ask where all of them are")
     classes = isinstance(result, JointResult)
