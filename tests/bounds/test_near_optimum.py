@@ -6,6 +6,7 @@ every optimality condition holds without rounding.
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -253,3 +254,29 @@ def test_every_machine_has_bounds_that_hold_and_that_say_something(name, kernel)
         assert (f - 1e-9 <= high).all()
         sure = moved.proven_kinds
         assert (best.alpha[sure == 0] <= 1e-7 * own.max()).all()
+
+
+def test_what_cannot_be_answered_is_said():
+    result = qpsvm.solve(qpsvm.CSVM(X, Y))
+    result.proven(NEW)
+    again = pickle.loads(pickle.dumps(result))
+    assert "_near_optimum" not in vars(again)
+    with pytest.raises(qpsvm.UnsupportedError, match="problem="):
+        again.decision_bounds(NEW)
+    np.testing.assert_array_equal(again.proven(NEW, problem=qpsvm.CSVM(X, Y)), result.proven(NEW))
+    for wrong in ({"within": 0.1}, {"diagonal": np.ones(len(NEW))}):
+        with pytest.raises(qpsvm.ParameterError):
+            result.proven(NEW, **wrong)
+    with pytest.raises(qpsvm.ParameterError, match="within"):
+        qpsvm.solve(MACHINES["svr"]()).proven(NEW)
+    with pytest.raises(qpsvm.DataError):
+        result.decision_bounds(NEW[:, :1])
+    matrix = qpsvm.solve(qpsvm.CSVM(X @ X.T, Y, kernel="precomputed"))
+    with pytest.raises(qpsvm.ParameterError, match="diagonal"):
+        matrix.decision_bounds(NEW @ X.T)
+
+
+def test_intercepts_that_share_samples_have_no_bounds():
+    low, high = qpsvm.solve(qpsvm.CrammerSinger(X, GRADES, C=0.1)).decision_bounds(NEW)
+    assert np.isinf(low).all()
+    assert np.isinf(high).all()
