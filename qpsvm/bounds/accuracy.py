@@ -284,7 +284,7 @@ class Accuracy:
         if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, Polynomial):
             return None
         X, b = as_dense(space.X[support]).astype(np.longdouble), beta[support].astype(np.longdouble)
-        K, off = _long_polynomial(kernel, X, X, LONG_UNIT)
+        K, off = long_polynomial(kernel, X, X, LONG_UNIT)
         a = np.abs(b)
         size = float(a @ (np.abs(K) @ a))
         error = float(a @ (off.astype(np.longdouble) @ a)) + (4.0 * m + 8.0) * LONG_UNIT * size
@@ -347,16 +347,16 @@ class Accuracy:
         left, right = (as_dense(X[part]).astype(np.longdouble if long else np.float64) for part in (rows, columns))
         unit = LONG_UNIT if long else UNIT
         if isinstance(kernel, RBF):
-            found, radius = _long_rbf(kernel, left, right, unit)
+            found, radius = long_rbf(kernel, left, right, unit)
         else:
             assert isinstance(kernel, Polynomial)
-            found, radius = _long_polynomial(kernel, left, right, unit)
+            found, radius = long_polynomial(kernel, left, right, unit)
         high = found.astype(np.float64)
         low = (found - high).astype(np.float64)
         return ([high, low] if long else [high]), radius + UNIT * np.abs(low) + UNDERFLOW
 
 
-def _long_rbf(kernel: RBF, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
+def long_rbf(kernel: RBF, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
     """By differences (ACC.4), in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
     exponents = np.zeros((len(left), len(right)), dtype=left.dtype)
     for a, c in zip(left.T, right.T, strict=True):
@@ -369,7 +369,7 @@ def _long_rbf(kernel: RBF, left: Any, right: Any, unit: float) -> tuple[Any, Flo
     return K, off + math.exp(SHARP_EXPONENT) * 2.0
 
 
-def _long_polynomial(kernel: Polynomial, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
+def long_polynomial(kernel: Polynomial, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
     """The power of a product, in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
     scale, shift, p = left.dtype.type(kernel.gamma), left.dtype.type(kernel.coef0), float(kernel.degree)
     base = scale * (left @ right.T) + shift

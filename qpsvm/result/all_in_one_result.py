@@ -164,6 +164,7 @@ class JointResult(Certified):
           objective   primal 1, dual 1
           gap         ... relative, rounding included (the solver's own point: ...)
           vectors     3 support of 3; rows: 4 on the margin + 0 at the bound, of 6
+          optimum     ‖w − w*‖ ≤ ... for every exact optimum
           solver      sequential_dual ... on the dual form, ... iterations; it said '...'
           time        build ...s, solve ...s
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import freeze_all, freeze_parts
@@ -12,12 +13,13 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import NoWeightVectorError
 from qpsvm.bounds.proof.proof import proof_of, without_problem
 from qpsvm.program.solution import Solver, Status
+from qpsvm.result.proven import ProvenPredictions
 
 if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Proof
 
 
-class Certified:
+class Certified(ProvenPredictions):
     """A certified point of any machine, with the record of how it came about."""
 
     status: Status
@@ -187,9 +189,11 @@ class Certified:
         ]
 
     def _last_lines(self) -> list[str]:
-        """What a summary says of the solver."""
+        """What a summary says of the optimum, and of the solver."""
+        near = [f"  optimum     ‖w − w*‖ ≤ {self.nearness:.2g} for every exact optimum"] if self.gap < np.inf else []
         steps = "" if self.iterations is None else f", {self.iterations} iterations"
         return [
+            *near,
             f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
             f"{self.solver.status!r}",
             f"  time        build {seconds(self.build_time)}, solve {seconds(self.solve_time)}",

@@ -312,6 +312,7 @@ class SVMResult(Certified):
           gap         ... relative, rounding included (the solver's own point: ...)
           vectors     2 support = 2 on the margin + 0 at the bound, of 4
           intercept   b = -2
+          optimum     ‖w − w*‖ ≤ ... for every exact optimum
           solver      cvxopt ... on the dual form, ... iterations; it said 'optimal'
           time        build ...s, solve ...s
         """

@@ -259,4 +259,4 @@ def proof_of(result: Any, problem: Any, tol: float | None) -> Proof:
 
 def without_problem(result: Any) -> dict[str, Any]:
     """The state of a result that goes into a file: all but the problem, whose samples do not belong there."""
-    return {name: value for name, value in vars(result).items() if name != "problem"}
+    return {name: value for name, value in vars(result).items() if name not in ("problem", "_near_optimum")}

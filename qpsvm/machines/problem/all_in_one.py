@@ -55,6 +55,7 @@ from qpsvm.space.kernels.gram import Intercept, PSDRule
 from qpsvm.space.operators import Diagonal, Operator, Repeated, coupled, coupled_rows, directions
 
 if TYPE_CHECKING:
+    from qpsvm.bounds.near_optimum import NearOptimum
     from qpsvm.bounds.proof.proof import Proof
 
 #: Entries of the primal's rows beyond which it is not written down: 16 bytes each, and what a solver makes of them.
@@ -303,6 +304,12 @@ class JointProblem(Machine[JointResult]):
         from qpsvm.machines.problem.exact import verified_of_classes  # proofs are loaded when somebody asks for one
 
         return verified_of_classes(self, result, tol)
+
+    def _near(self, result: JointResult) -> NearOptimum:
+        """Where every exact optimum lies."""
+        from qpsvm.machines.problem.near import near  # loaded when somebody asks for it
+
+        return near(self, result)
 
     def _note(self, point: Certificate) -> str:
         """What else the user of this machine should know."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,9 @@ from qpsvm.result.model import Model
 from qpsvm.result.svm_result import Kinds, SVMResult
 from qpsvm.space.kernels.gram import Intercept
 from qpsvm.space.operators import Diagonal, Operator
+
+if TYPE_CHECKING:
+    from qpsvm.bounds.near_optimum import NearOptimum
 
 
 class Problem(Machine[SVMResult]):
@@ -211,6 +214,12 @@ class Problem(Machine[SVMResult]):
         else:
             svm = self._dual(space.gram if textbook and space.is_linear else space.centred, self.intercept)
         return dual_qp(svm, self._dual_formula(svm), f"{self.title}: dual ({self.dual_tag})")
+
+    def _near(self, result: SVMResult) -> NearOptimum:
+        """Where every exact optimum lies."""
+        from qpsvm.machines.problem.near import near  # loaded when somebody asks for it
+
+        return near(self, result)
 
     def _scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
         return scaling(self.svm, self.space.scale, form, self.letters)

@@ -1,0 +1,214 @@
+"""What a certified gap says of every exact optimum: bounds of f, proven predictions and proven kinds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.checks import as_finite_vector, as_real
+from qpsvm.base.arrays.rounding import FEW, UNIT
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.errors import ParameterError, UnsupportedError
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.functions import Precomputed
+
+if TYPE_CHECKING:
+    from qpsvm.bounds.near_optimum import NearOptimum
+
+
+class ProvenPredictions:
+    """What every result can say of the optima that it is near to."""
+
+    model: Any
+    problem: Any
+    primal: float
+    dual: float
+    gap: float
+
+    def decision_bounds(self, X: Any, *, problem: Any = None, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Two numbers between which f(x) of every exact optimum lies, by (OPTIMA.3), whatever was rounded.
+
+        A problem may have several optima, where b is not unique: the bounds are for each of them.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (q, d)
+            As `decision_function` takes it.
+        problem : Problem or JointProblem, optional
+            What was solved: of a result that comes out of a file, which has no samples with it.
+        diagonal : array_like, shape (q,), optional
+            K(x, x) of each row: of a precomputed kernel, whose rows in X say nothing of it.
+
+        Returns
+        -------
+        low, high : ndarray, shape (q,), or (q, k) of several classes in one program
+            Infinite where nothing is proven: of a result that is not near any optimum, or of intercepts that share
+            samples with each other.
+
+        Raises
+        ------
+        UnsupportedError
+            No samples; a machine that nobody has stated exactly; a kernel matrix that was repaired.
+        ParameterError
+            No `diagonal` for a precomputed kernel, or one for another.
+        DataError
+            Samples that `decision_function` refuses; another problem.
+
+        Notes
+        -----
+        A kernel is taken to be positive semidefinite, and one that is a function of a user's to be what it returns.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> low, high = qpsvm.solve(problem).decision_bounds([[0.0], [2.5]])
+        >>> print(low.round(6), high.round(6))
+        [-2.   0.5] [-2.   0.5]
+
+        Far from the optimum, less is known, and all of it is true:
+
+        >>> low, high = problem.at([0.5, 0.4, 0.4, 0.5]).decision_bounds([[0.0], [2.5]])
+        >>> bool((low <= [-2.0, 0.5]).all() and (high >= [-2.0, 0.5]).all())
+        True
+        """
+        low, high, _ = self._bounds(X, problem, diagonal)
+        return (low[:, 0], high[:, 0]) if np.ndim(self.model.b) == 0 else (low, high)
+
+    def proven(
+        self, X: Any, *, within: float | None = None, problem: Any = None, diagonal: Any = None
+    ) -> NDArray[np.bool_]:
+        """Which rows of X every exact optimum predicts as this result does.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (q, d)
+            As `predict` takes it.
+        within : float, optional
+            Of a machine that predicts numbers: by how much they may differ. Of others, labels have to be the same.
+        problem, diagonal : optional
+            As for `decision_bounds`.
+
+        Returns
+        -------
+        ndarray of bool, shape (q,)
+            False where that is not proven, which does not say that it is otherwise.
+
+        Raises
+        ------
+        ParameterError, UnsupportedError, DataError
+            As `decision_bounds`; no `within` where numbers are predicted, or one where labels are.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+        >>> print(result.proven([[0.0], [1.9], [2.0]]))
+        [ True  True False]
+        """
+        owner = self._owner(problem)
+        numbers = owner.learns in ("numbers", "ranks")
+        if numbers != (within is not None):
+            what = "predicts numbers: say within what they count as equal, as in within=0.01"
+            raise ParameterError(f"{owner.title} {what if numbers else 'predicts labels: leave `within` out'}")
+        low, high, f = self._bounds(X, problem, diagonal)
+        if within is not None:
+            within = as_real(within, "within")
+            return np.asarray((high - f <= within / FEW) & (f - low <= within / FEW))[:, 0]
+        if f.shape[1] == 1:
+            return np.asarray((low > 0.0) & (f > 0.0) | (high < 0.0) & (f <= 0.0))[:, 0]
+        each, best = np.arange(len(f)), f.argmax(axis=1)
+        others = high.copy()
+        others[each, best] = -np.inf
+        return np.asarray(low[each, best] > others.max(axis=1))
+
+    @property
+    def proven_kinds(self) -> NDArray[np.int8]:
+        """Where α of every exact optimum is, by (OPTIMA.4): 0 at 0, 1 between, 2 at its bound, −1 where that is open.
+
+        One for each α, as in `alpha`: (m,). A loss that is curved and has no bound has a 2 where α is positive.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1]
+        >>> print(qpsvm.solve(qpsvm.CSVM(X, y, C=1)).proven_kinds)
+        [1 2 1 0 2]
+        """
+        owner = self._owner(None)
+        kinds = self._near(None).kinds
+        alpha: Any = self.alpha  # type: ignore[attr-defined]
+        if alpha.ndim == 2:
+            whole = np.zeros(alpha.shape, dtype=np.int8)
+            whole[owner.sample_weight > 0.0] = kinds.reshape(-1, alpha.shape[1])
+            return whole
+        machine = kinds[: len(owner.in_dual) if owner.takes_all else int(owner.in_dual.sum())]
+        return np.asarray(owner._spread(machine))
+
+    @property
+    def nearness(self) -> float:
+        """‖w − w*‖ is at most this: how far w is from that of every exact optimum, in the norm of the feature space.
+
+        √(2 (P − D)/unit), by (OPTIMA.1), with P − D as the certified gap has it. `decision_bounds` makes it narrower.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+        >>> result.nearness < 1e-6
+        True
+        """
+        size = max(abs(self.primal), abs(self.dual))
+        unit = float(getattr(self, "unit", 1.0))
+        found = float(np.sqrt(2.0 * self.gap * size / unit))
+        return found * (1.0 + 1e-9) if np.isfinite(found) else float("inf")
+
+    def _owner(self, problem: Any) -> Any:
+        """What was solved. Raises UnsupportedError."""
+        owner = self.problem if problem is None else problem
+        owner = owner() if callable(owner) else owner
+        if owner is None:
+            raise UnsupportedError("a result out of a file has no samples: say problem=, the problem that it solves")
+        return owner
+
+    def _near(self, problem: Any) -> NearOptimum:
+        """Where the optima are: found once for the result's own problem."""
+        if problem is not None:
+            found: NearOptimum = problem._near(self)
+            return found
+        known: NearOptimum | None = self.__dict__.get("_near_optimum")
+        if known is None:
+            known = self._owner(None)._near(self)
+            self.__dict__["_near_optimum"] = known
+        assert known is not None
+        return known
+
+    def _bounds(self, X: Any, problem: Any, diagonal: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(OPTIMA.3) and f itself: (q, k) each."""
+        from qpsvm.bounds.near_points import decision_values  # what proofs are made of, loaded when asked for
+
+        owner, model = self._owner(problem), self.model
+        samples: Matrix = model._samples(X)
+        precomputed = isinstance(model.kernel, Precomputed)
+        if precomputed != (diagonal is not None):
+            raise ParameterError(
+                "a precomputed kernel needs diagonal=, K(x, x) of each row of X"
+                if precomputed
+                else "diagonal= is for a precomputed kernel: any other says what K(x, x) is"
+            )
+        own = None if diagonal is None else as_finite_vector(diagonal, "diagonal", samples.shape[0])
+        near, size = self._near(problem), float(owner.size_of_f)
+        if isinstance(model.kernel, FeatureMap) and model.w is not None:
+            samples, model = model.kernel.features(samples), model.over_features
+        with np.errstate(all="ignore"):
+            f, lost = decision_values(model, samples)
+            sizes = near.places.of(samples, own)
+            far = near.radius * np.sqrt(sizes * sizes + near.in_ball) * FEW
+            far = np.where(np.isnan(far), np.inf, far)[:, None] * size + lost
+            low, high = near.intercept
+            ends = f - far + size * low, f + far + size * high
+            slack = 8.0 * UNIT * (np.abs(f) + far + size * max(abs(low), abs(high)))
+            least, most = ends[0] - slack, ends[1] + slack
+        return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most), f
