@@ -18,63 +18,73 @@ from qpsvm.space.kernels.functions import Linear, Precomputed
 class Functions:
     """f = Σ coef_i K(x_i, ·) + b of all samples, and of those without some, where that is another function.
 
+    rows: The samples that take part.
     machine (n,): Which of the functions is without the sample; 0 is that of all samples, −1 none.
     """
 
     def __init__(self, problem: Any, full: SVMResult) -> None:
-        self.problem = problem
+        samples, space = problem.samples, problem.space
+        self.space, self.kernel, self.diagonal = space, space.kernel, problem.diagonal
+        self.rows: IntArray = np.asarray(problem.rows)
+        self.vectors = samples.rows if isinstance(space.kernel, Precomputed) else space.X
+        self.width, self.names = samples.X.shape[1], samples.feature_names
         self.machine = np.zeros(problem.n, dtype=np.intp)
         self.in_space = full.model.w is not None  # w is a vector, of features or of what a map makes of them
-        self.coef = [full.model.w if self.in_space else problem._gather(full.coef)]
+        self.coef: list[Any] = [full.model.w if self.in_space else problem._gather(full.coef)]
         self.b = [full.b]
 
     def certified(self, rows: IntArray, certificate: Certificate) -> None:
         """The machine without some rows, as a certificate over all of them."""
-        space, w, b = self.problem.space, certificate.w, certificate.b
+        w, b = certificate.w, certificate.b
         if w is None:
-            self._add(rows, certificate.coef[: self.problem.svm.n], b)
+            self._add(rows, certificate.coef[: len(self.rows)], b)
         else:
-            self._add(rows, space.moved(w), space.moved_intercept(w, b))
+            self._add(rows, self.space.moved(w), self.space.moved_intercept(w, b))
 
     def solved(self, rows: IntArray, kept: IntArray, result: SVMResult) -> None:
         """The same as a result over those that are kept."""
         if self.in_space:
             self._add(rows, result.model.w, result.b)
             return
-        coef = np.zeros(len(self.problem.rows))
+        coef = np.zeros(len(self.rows))
         coef[kept] = result.coef
         self._add(rows, coef, result.b)
 
     def absent(self, rows: IntArray) -> None:
         """Without some rows there is no machine."""
-        self.machine[self.problem.rows[rows]] = -1
+        self.machine[self.rows[rows]] = -1
 
     def _add(self, rows: IntArray, coef: Any, b: float) -> None:
-        self.machine[self.problem.rows[rows]] = len(self.b)
+        self.machine[self.rows[rows]] = len(self.b)
         self.coef.append(np.array(coef))
         self.b.append(b)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the kernel matrix."""
+        return {**self.__dict__, "space": None}
+
     def __call__(self, X: Any) -> FloatArray:
         """f without each sample at the rows of X: (m, n). Raises DataError, UnsupportedError."""
-        values = self.each(X)[:, self.machine]
+        return self.picked(self.each(X))
+
+    def picked(self, each: FloatArray) -> FloatArray:
+        """The same from the values of `each`."""
+        values = each[:, self.machine]
         values[:, self.machine < 0] = np.nan
         return values
 
     def each(self, X: Any) -> FloatArray:
-        """All different ones: (m, functions)."""
-        problem = self.problem
-        if problem.diagonal:
-            raise UnsupportedError(f"f of {type(problem).__name__} at new points is not kept: take a OneClass")
-        kernel, samples = problem.space.kernel, problem.samples
-        if isinstance(kernel, FeatureMap) and self.in_space:
-            X, kernel = kernel.features(X), Linear()
+        """All different ones: (m, functions). Raises DataError, UnsupportedError."""
+        if self.diagonal:
+            raise UnsupportedError("f of an SVDD at new points is not kept: take a OneClass")
+        kernel, names, d = self.kernel, self.names, self.width
         coef, b = np.array(self.coef), np.array(self.b)
-        vectors = samples.rows if isinstance(kernel, Precomputed) else problem.space.X
+        if isinstance(kernel, FeatureMap) and self.in_space:
+            X, kernel, names, d = kernel.features(X), Linear(), None, coef.shape[1]
         w = coef if self.in_space else None
-        d = w.shape[1] if w is not None else samples.X.shape[1]
         model = JointModel(
-            kernel=kernel, classes=np.arange(len(b)), b=b, coef=coef.T, vectors=vectors, w=w, n_features=d,
-            feature_names=None if w is not None and isinstance(problem.space.kernel, FeatureMap) else samples.feature_names,
+            kernel=kernel, classes=np.arange(len(b)), b=b, coef=coef.T, vectors=self.vectors, w=w, n_features=d,
+            feature_names=names,
         )  # fmt: skip
         return np.asarray(model.decision_function(X))
 
