@@ -63,9 +63,8 @@ class IntervalRegressor(Estimator):
         check_is_fitted(self)
         alpha = missed(alpha, "alpha")
         points = self._points(X)
-        kept = getattr(self, "_left_out", None) or self._each_left_out()
-        self._left_out = kept
-        return interval(*kept, points, alpha)
+        self._left_out = found, target = getattr(self, "_left_out", None) or self._each_left_out()
+        return interval(found, target, points, alpha)
 
     def _each_left_out(self) -> tuple[LeaveOneOut, FloatArray]:
         """The machine without each sample, and the targets (n,). Raises UnsupportedError, SolverError."""

@@ -11,7 +11,6 @@ classification by pairwise coupling*, JMLR 5 (2004), of which (PROB.2) is the se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ from scipy.special import expit
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import FileFormatError
+from qpsvm.base.errors import AbsentError, FileFormatError
 
 #: Of a pair neither class is less likely than this, as in LIBSVM: the system of (PROB.2) is regular then.
 LEAST = 1e-7
@@ -100,7 +99,53 @@ def coupled(P: FloatArray) -> FloatArray:
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
-def calibration_of(metadata: Mapping[str, Any], functions: int) -> Calibration | None:
-    """That of a model's metadata, if they have one. Raises FileFormatError."""
-    record = metadata.get(KEY)
-    return None if record is None else Calibration.of_record(record, functions)
+class Probable:
+    """Decision functions whose metadata may have a calibration."""
+
+    metadata: dict[str, Any]
+    b: Any
+    #: (m,), or (m, k) of several functions.
+    decision_function: Any
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probabilities of the classes, of a model that was saved with them: `SVC(probability=True)`.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            Its columns are those of `decision_function`.
+
+        Returns
+        -------
+        ndarray, shape (m, k)
+            In the order of `classes`.
+
+        Raises
+        ------
+        AbsentError
+            The model has no probabilities.
+        DataError
+            See `decision_function`.
+        FileFormatError
+            What its metadata say of them is damaged.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> from qpsvm.estimators import SVC
+        >>> machine = SVC(probability=True).fit([[0.0], [1.0], [4.0], [5.0]], ["no", "no", "yes", "yes"])
+        >>> machine.save("model.npz")
+        >>> chances = qpsvm.load("model.npz").predict_proba([[0.5], [4.5]])
+        >>> print(chances.round(2), np.allclose(chances, machine.predict_proba([[0.5], [4.5]])))
+        [[0.88 0.12]
+         [0.12 0.88]] True
+        """
+        if KEY not in self.metadata:
+            raise AbsentError("this model has no probabilities: SVC(probability=True).fit(X, y).save(path) writes one")
+        return Calibration.of_record(self.metadata[KEY], np.size(self.b))(self._by_machine(X))
+
+    def _by_machine(self, X: Any) -> FloatArray:
+        """f of each machine, positive for the later class of a pair: (m, P)."""
+        values = self.decision_function(X)
+        return np.asarray(values if values.ndim > 1 else values[:, None])

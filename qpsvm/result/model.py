@@ -14,10 +14,10 @@ from qpsvm.base.arrays.checks import as_matrix, column_order, order_of
 from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
-from qpsvm.base.errors import AbsentError, DataError
+from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource
-from qpsvm.result.calibration import calibration_of
+from qpsvm.result.calibration import Probable
 from qpsvm.result.votes import scores, winners
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
@@ -25,7 +25,7 @@ from qpsvm.space.kernels.scores import Scores
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DecisionFunctions:
+class DecisionFunctions(Probable):
     """One decision function, or several over the same rows: of m rows kept, coef is (m,) or (m, k)."""
 
     kernel: Kernel
@@ -149,48 +149,6 @@ class DecisionFunctions:
             return values
         labels: NDArray[Any] = self.classes[values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)]
         return labels
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The probabilities of the classes, of a model that was saved with them: `SVC(probability=True)`.
-
-        Parameters
-        ----------
-        X : array_like or SciPy sparse, shape (m, d)
-            Its columns are those of `decision_function`.
-
-        Returns
-        -------
-        ndarray, shape (m, k)
-            In the order of `classes`.
-
-        Raises
-        ------
-        AbsentError
-            The model has no probabilities.
-        DataError
-            See `decision_function`.
-        FileFormatError
-            What its metadata say of them is damaged.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import qpsvm
-        >>> from qpsvm.estimators import SVC
-        >>> machine = SVC(probability=True).fit([[0.0], [1.0], [4.0], [5.0]], ["no", "no", "yes", "yes"])
-        >>> machine.save("model.npz")
-        >>> chances = qpsvm.load("model.npz").predict_proba([[0.5], [4.5]])
-        >>> print(chances.round(2), np.array_equal(chances, machine.predict_proba([[0.5], [4.5]])))
-        """
-        calibration = calibration_of(self.metadata, np.size(self.b))
-        if calibration is None:
-            raise AbsentError("this model has no probabilities: SVC(probability=True).fit(X, y).save(path) writes one")
-        return calibration(self._by_machine(X))
-
-    def _by_machine(self, X: Any) -> FloatArray:
-        """f of each machine, positive for the later class of a pair: (m, P)."""
-        values = self.decision_function(X)
-        return values if values.ndim > 1 else values[:, None]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a NumPy .npz file, without pickle.
