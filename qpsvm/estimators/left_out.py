@@ -187,17 +187,17 @@ def _scores(pairs: NDArray[np.intp], values: FloatArray, k: int) -> FloatArray:
 def curve(method: str, f: FloatArray, positive: NDArray[np.bool_], weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(PROB.1) fitted to decision values, their sides and weights, (n,) each, by scikit-learn.
 
-    The sigmoid is Platt's, of targets (S₊ + 1)/(S₊ + 2) and 1/(S₋ + 2). Where the likeliest one falls, the likeliest
-    that does not is constant, since the likelihood is concave.
+    The targets are Platt's, (S₊ + 1)/(S₊ + 2) and 1/(S₋ + 2): so many samples do not tell 0 from less than that. Where
+    the likeliest sigmoid falls, the likeliest that does not is constant, since the likelihood is concave.
     """
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
 
-    if method == "isotonic":
-        steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(f, positive, sample_weight=weight)
-        return np.asarray(steps.X_thresholds_), np.asarray(steps.y_thresholds_)
     plus, minus = weight[positive].sum(), weight[~positive].sum()
     target = np.where(positive, (plus + 1.0) / (plus + 2.0), 1.0 / (minus + 2.0))
+    if method == "isotonic":
+        steps = IsotonicRegression(out_of_bounds="clip").fit(f, target, sample_weight=weight)
+        return np.asarray(steps.X_thresholds_), np.asarray(steps.y_thresholds_)
     size = float(np.abs(f).max())
     if np.ptp(f) > 0.0:
         each = np.concatenate([f, f])[:, None] / size

@@ -142,14 +142,13 @@ class ProbableClassifier(SeveralMachines):
         Returns
         -------
         ndarray, shape (m, k)
-            −∞ where isotonic steps say 0.
+            In the order of `classes_`.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError, DataError, DataTypeError
         """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return np.log(self.predict_proba(X))
 
     def prediction_sets(self, X: Any, alpha: float = 0.1) -> NDArray[np.bool_]:
         """Classes among which the true one is with a probability of at least 1 − 2 alpha, by the jackknife+.
