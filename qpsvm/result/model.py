@@ -17,6 +17,7 @@ from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource
+from qpsvm.result.calibration import Probable
 from qpsvm.result.votes import scores, winners
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
@@ -24,7 +25,7 @@ from qpsvm.space.kernels.scores import Scores
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DecisionFunctions:
+class DecisionFunctions(Probable):
     """One decision function, or several over the same rows: of m rows kept, coef is (m,) or (m, k)."""
 
     kernel: Kernel
@@ -353,6 +354,9 @@ class PairsModel(DecisionFunctions):
     def _values(self, samples: Matrix) -> FloatArray:
         """f of each pair: (m, P)."""
         return self._scores.tied(samples)
+
+    def _by_machine(self, X: Any) -> FloatArray:
+        return -self._values(self._samples(X))
 
     def decision_function(self, X: Any) -> FloatArray:
         """A score for each class, (m, k), or f of each pair, (m, k(k − 1)/2)."""
