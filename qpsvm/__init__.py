@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from qpsvm.many.grid.path import Path, path, solve_path
     from qpsvm.program.dualise import dualise
     from qpsvm.result.all_in_one_result import JointResult
+    from qpsvm.result.qp_result import QPResult
     from qpsvm.space.kernels.feature_map import Nystroem, RandomFourier
     from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 else:
@@ -130,6 +131,7 @@ else:
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
             "qpsvm.result.all_in_one_result": ("JointResult",),
+            "qpsvm.result.qp_result": ("QPResult",),
             "qpsvm.space.kernels.feature_map": ("Nystroem", "RandomFourier"),
             "qpsvm.space.kernels.pivoted_cholesky": ("PivotedCholesky",),
             "qpsvm.faces.play.widget": ("Playground",),
@@ -201,6 +203,7 @@ __all__ = [
     "Problem",
     "Proof",
     "Proofs",
+    "QPResult",
     "QPSVMError",
     "QPSVMWarning",
     "QPSolution",

@@ -1,0 +1,137 @@
+"""`solve(qp)`: both sides of the optimum of any convex QP, judged in fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact_program import optimum
+
+import qpsvm
+from qpsvm.bounds.program_bounds import Program, dominant, positive, semidefinite
+
+PLANE = {"P": np.eye(2), "q": [-3.0, 0.0]}
+
+
+def drawn(seed: int) -> qpsvm.QP:
+    """Three variables or fewer: singular P, duplicate rows, bounds on some sides, any unit."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(1, 4)), int(rng.integers(0, 4))
+    F = rng.integers(-2, 3, size=(n, int(rng.integers(0, n + 1)))).astype(float)
+    unit = 10.0 ** rng.integers(-6, 7) if rng.random() < 0.3 else 1.0
+    G, h = rng.integers(-2, 3, size=(m, n)).astype(float), rng.integers(-1, 5, size=m).astype(float)
+    if rng.random() < 0.4:
+        G, h = rng.normal(size=G.shape), rng.normal(size=m) + 1.0
+    rows = {"G": G, "h": h} if m else {}
+    if n > 1 and rng.random() < 0.4:
+        rows |= {"A": rng.integers(-2, 3, size=(1, n)) / 3.0, "b": rng.integers(-1, 3, size=1) * 0.7}
+    lb = np.where(rng.random(n) < 0.6, rng.integers(-2, 1, size=n), -np.inf)
+    ub = np.where(rng.random(n) < 0.6, rng.integers(1, 4, size=n), np.inf)
+    return qpsvm.QP(P=F @ F.T * unit, q=rng.normal(size=n), r=float(rng.integers(-2, 3)), lb=lb, ub=ub, **rows)
+
+
+@pytest.mark.filterwarnings("ignore")  # of solvers, which may say what they like
+def test_the_optimum_is_between_both_sides():
+    seen = {"optimal": 0, "other": 0}
+    for seed in range(120):
+        qp = drawn(seed)
+        result, value = qpsvm.solve(qp, check=False), optimum(qp)
+        if value is None:  # infeasible, unbounded, or an optimum without independent rows
+            continue
+        assert result.status != "infeasible", seed
+        assert not math.isfinite(result.primal) or Fraction(result.primal) >= value, seed
+        assert not math.isfinite(result.dual) or Fraction(result.dual) <= value, seed
+        seen["optimal" if result.status == "optimal" else "other"] += 1
+    assert seen["optimal"] > 12 * seen["other"]
+
+
+@pytest.mark.parametrize("form", ["dual", "primal"])
+@pytest.mark.parametrize("kernel", [qpsvm.Linear(), qpsvm.RBF(0.5)])
+def test_a_machines_qps_have_its_optimum(form, kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    problem = qpsvm.CSVM(X, np.sign(X[:, 0] + 0.5 * rng.normal(size=40)), kernel=kernel)
+    result, sign = qpsvm.solve(problem.qp(form)), 1.0 if form == "primal" else -1.0
+    optimal = qpsvm.solve(problem)
+    assert result.status == "optimal"
+    assert result.dual <= sign * optimal.primal + optimal.gap * abs(optimal.primal)
+    assert result.primal >= sign * optimal.dual - optimal.gap * abs(optimal.primal)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"G": [[1.0, 0.0], [-1.0, 0.0]], "h": [0.0, -1.0]},
+        {"A": [[1.0, 1.0]], "b": [-1.0], "lb": 0.0},
+        {"A": [[1.0, 1.0], [1.0, 1.0]], "b": [1.0, 2.0]},
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
+def test_infeasible_is_proven(rows):
+    qp = qpsvm.QP(**PLANE, **rows)
+    result = qpsvm.solve(qp, check=False)
+    assert result.status == "infeasible"
+    assert Program(qp).lower(np.zeros(2), result.y, result.z, rows_only=True).value > -math.inf
+    with pytest.raises(qpsvm.SolverError, match="no point satisfies"):
+        qpsvm.solve(qp)
+
+
+def test_where_nothing_can_be_shown_that_is_said():
+    F = np.random.default_rng(1).normal(size=(40, 20))
+    qp = qpsvm.QP(P=F @ F.T, q=np.ones(40), lb=0.0)  # FFᵀ as rounded may have an eigenvalue below 0
+    with pytest.warns(qpsvm.InaccurateWarning, match="LowRank"):
+        result = qpsvm.solve(qp, "osqp")
+    assert result.dual == -math.inf
+    assert "LowRank" in result.summary()
+    assert qpsvm.solve(qpsvm.QP(P=qpsvm.LowRank(F), q=np.ones(40), lb=0.0), "osqp").status == "optimal"
+
+
+def test_what_is_unbounded_is_never_optimal():
+    for q, P in (([-1.0, 0.0], np.zeros((2, 2))), ([1.0, -1.0], [[1.0, 1.0], [1.0, 1.0]])):
+        result = qpsvm.solve(qpsvm.QP(P=P, q=q), check=False)
+        assert result.status != "optimal"
+        assert result.dual == -math.inf
+
+
+def test_a_poor_point_is_bounded_honestly():
+    rng = np.random.default_rng(2)
+    G, h = rng.normal(size=(8, 5)), np.ones(8)
+    qp = qpsvm.QP(P=np.eye(5), q=rng.normal(size=5), G=G, h=h, lb=-1.0, ub=1.0)
+    program, best = Program(qp), qpsvm.solve(qp)
+    for _ in range(50):
+        x, z = rng.normal(size=5), np.abs(rng.normal(size=8))
+        assert program.lower(x, np.zeros(0), z).value <= best.primal
+        assert program.upper(x, np.zeros(5)).value >= best.dual
+    coarse = qpsvm.solve(qp, "osqp", polish=False, tol=1e-2, check=False)
+    assert coarse.dual <= best.primal
+    assert coarse.primal >= best.dual
+
+
+def test_positive_definiteness_is_not_guessed():
+    F = np.array([[1.0], [3.0], [0.1]])
+    singular = F @ F.T
+    assert not positive(singular)
+    assert positive(singular + 1e-10 * np.eye(3))
+    assert semidefinite(np.array([[1.0, 2.0], [2.0, 4.0]]))
+    assert not semidefinite(np.array([[1.0, 2.0], [2.0, 4.0 - 2.0**-50]]))
+    assert not semidefinite(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert dominant(np.array([[2.0, -1.0], [-1.0, 1.0]]))
+    assert not dominant(np.array([[1.0, -1.1], [-1.1, 1.0]]))
+
+
+def test_wrong_input_is_named():
+    qp = qpsvm.QP(**PLANE)
+    with pytest.raises(qpsvm.UnsupportedError, match="belong to machines"):
+        qpsvm.solve(qp, form="dual")
+    with pytest.raises(qpsvm.UnknownOptionError, match="osqp"):
+        qpsvm.solve(qp, "ospq")
+    with pytest.raises(qpsvm.UnsupportedError):
+        qpsvm.solve(qp, "libsvm")
+    with pytest.raises(qpsvm.DataError, match="start"):
+        qpsvm.solve(qp, start=[1.0])
+    with pytest.raises(qpsvm.UnknownOptionError, match="eps_abs"):
+        qpsvm.solve(qp, "osqp", eps_asb=1e-3)
+    with pytest.raises(qpsvm.ParameterTypeError, match="or a QP"):
+        qpsvm.solve(np.eye(2))
