@@ -57,7 +57,8 @@ class ProbableClassifier(SeveralMachines):
             )
         counts = np.sort(np.bincount(codes if weight is None else codes[weight > 0.0]))
         pairs = len(counts) > 2 and self.multi_class == "ovo"
-        check_left_out(self, X, int(counts[-2:].sum() if pairs else counts.sum()), instead)
+        n = int(counts[-2:].sum() if pairs else counts.sum())
+        check_left_out(type(self).__name__, X, n, instead, self.constraints)
 
     def _check_probable(self, X: Any, codes: IntArray, weight: FloatArray | None) -> None:
         """The same where probabilities are asked for. Raises UnsupportedError, DataError."""
