@@ -146,6 +146,10 @@ def test_a_sample_of_weight_0_is_not_there():
     other = clone(machine).fit(X[there], y[there], weight[there])
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-6)
     np.testing.assert_array_equal(one.prediction_sets(X), other.prediction_sets(X))
+    for regressor in (SVR(gamma=0.5, tol=1e-10), LinearSVR(tol=1e-10)):
+        low, high = clone(regressor).fit(X, X[:, 0] + y, weight).prediction_intervals(X)
+        same = clone(regressor).fit(X[there], (X[:, 0] + y)[there], weight[there]).prediction_intervals(X)
+        np.testing.assert_allclose([low, high], same, atol=1e-5)
 
 
 def test_a_kernel_in_any_form():
