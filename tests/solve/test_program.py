@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from exact_program import optimum
 
 import qpsvm
@@ -135,3 +136,93 @@ def test_wrong_input_is_named():
         qpsvm.solve(qp, "osqp", eps_asb=1e-3)
     with pytest.raises(qpsvm.ParameterTypeError, match="or a QP"):
         qpsvm.solve(np.eye(2))
+
+
+def round_trips() -> list[qpsvm.QP]:
+    rng = np.random.default_rng(3)
+    F = rng.normal(size=(5, 5))
+    rows = {"G": rng.normal(size=(3, 5)), "h": np.ones(3), "A": sp.csr_array(rng.normal(size=(1, 5))), "b": [0.3]}
+    return [
+        qpsvm.QP(P=F @ F.T, q=rng.normal(size=5), r=1.5, **rows, lb=-1.0, title="rows of all kinds"),
+        qpsvm.QP(P=sp.csr_array((2, 2)), q=[-1.0, -1.0], G=[[1.0, 2.0], [3.0, 1.0]], h=[4.0, 6.0], lb=0.0),
+        qpsvm.QP(P=sp.diags_array([1.0, 2.0]), q=[-3.0, 0.0], ub=[1.0, np.inf]),
+    ]
+
+
+@pytest.mark.parametrize("ending", [".npz", ".mps", ".qps", ".lp"])
+@pytest.mark.parametrize("which", range(3))
+def test_a_file_holds_the_same_program(tmp_path, which, ending):
+    if ending != ".npz":
+        pytest.importorskip("highspy")
+    qp = round_trips()[which]
+    qp.save(tmp_path / f"qp{ending}")
+    back = qpsvm.QP.load(tmp_path / f"qp{ending}")
+    x = np.random.default_rng(0).normal(size=qp.n)
+    assert back.objective(x) == pytest.approx(qp.objective(x), rel=1e-13)
+    first, second = qpsvm.solve(qp), qpsvm.solve(back)
+    assert second.dual - 1e-9 <= first.primal
+    assert first.dual - 1e-9 <= second.primal
+    if ending == ".npz":
+        assert str(back) == str(qp)
+        assert (back.P.dense() == qp.P.dense()).all()
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    qp = round_trips()[1]
+    (tmp_path / "bad.npz").write_text("hello")
+    with pytest.raises(qpsvm.DataError, match="bad.npz"):
+        qpsvm.QP.load(tmp_path / "bad.npz")
+    with pytest.raises(qpsvm.FileAccessError, match="absent"):
+        qpsvm.QP.load(tmp_path / "absent.npz")
+    for way in (qp.save, qpsvm.QP.load):
+        with pytest.raises(qpsvm.ParameterError, match=r"\.npz, \.mps"):
+            way(tmp_path / "qp.txt")
+    pytest.importorskip("highspy")
+    (tmp_path / "bad.mps").write_text("hello")
+    with pytest.raises(qpsvm.DataError, match="bad.mps"):
+        qpsvm.QP.load(tmp_path / "bad.mps")
+    whole = (
+        "NAME\nROWS\n N obj\n L r\nCOLUMNS\n M MARKER 'MARKER' 'INTORG'\n x obj 1 r 1\n M MARKER 'MARKER' 'INTEND'\n"
+    )
+    (tmp_path / "whole.mps").write_text(f"{whole}RHS\n RHS r 4\nENDATA\n")
+    with pytest.raises(qpsvm.DataError, match="integer"):
+        qpsvm.QP.load(tmp_path / "whole.mps")
+
+
+def test_parts_are_replaced_and_rows_added():
+    qp = round_trips()[0]
+    more = qp.with_rows(G=np.ones((1, 5)), h=[0.0]).with_rows(G=-np.ones((1, 5)), h=[1.0], A=np.eye(5)[:1], b=[0.1])
+    assert list(more.constraints) == ["G", "A", "more G", "more G+", "more A"]
+    result = qpsvm.solve(more)
+    assert result.status == "optimal"
+    assert result.x[0] == pytest.approx(0.1, abs=1e-12)
+    assert -1.0 - 1e-12 <= result.x.sum() <= 1e-12
+    assert qpsvm.solve(qp.replace(r=0.0)).primal == pytest.approx(qpsvm.solve(qp).primal - 1.5, rel=1e-9)
+    with pytest.raises(qpsvm.UnknownOptionError, match="no part 'lower'"):
+        qp.replace(lower=0.0)
+    with pytest.raises(qpsvm.DataError):
+        qp.with_rows(G=np.ones((1, 4)), h=[0.0])
+
+
+@pytest.mark.parametrize("solver", ["piqp", "proxqp", "daqp", "highs", "clarabel", "scs"])
+def test_solvers_of_qpsolvers_are_judged_like_all(solver):
+    qpsolvers = pytest.importorskip("qpsolvers")
+    if solver not in qpsolvers.available_solvers:
+        pytest.skip(f"{solver} is not installed")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    problem = qpsvm.CSVM(X, np.sign(X[:, 0] + 0.5 * rng.normal(size=40)))
+    assert qpsvm.solve(problem, f"qpsolvers:{solver}").status == "optimal"
+    result = qpsvm.solve(problem.qp("primal"), f"qpsolvers:{solver}")
+    assert result.status == "optimal"
+    assert result.solver.name == f"qpsolvers:{solver}"
+    again = qpsvm.QP.from_qpsolvers(problem.qp("primal").to_qpsolvers())
+    assert qpsvm.solve(again).dual <= result.primal
+
+
+def test_solvers_that_qpsolvers_does_not_reach_are_named():
+    pytest.importorskip("qpsolvers")
+    with pytest.raises(qpsvm.UnknownOptionError, match="reaches no solver 'nosuch'"):
+        qpsvm.solve(round_trips()[1], "qpsolvers:nosuch")
+    with pytest.raises(qpsvm.ParameterTypeError, match="has P and q"):
+        qpsvm.QP.from_qpsolvers(3)
