@@ -74,6 +74,7 @@ class IntervalRegressor(Estimator):
                 "to leave samples out needs those of the fit, which a pickle or copy of the estimator leaves out: fit "
                 "again, or ask for intervals before it is pickled"
             )
-        check_left_out(self, problem.X, len(problem.rows), "hold some samples out, and rank the residuals there")
+        instead = "hold some samples out, and rank the residuals there"
+        check_left_out(type(self).__name__, problem.X, len(problem.rows), instead, self.constraints)
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
         return left_out(self, problem, self.result_, deadline), problem.samples.target

@@ -41,12 +41,11 @@ MOST_LEFT_OUT = 3000
 missed = within("between 0 and 1", lambda value: 0.0 < value < 1.0)
 
 
-def check_left_out(estimator: Any, X: Any, n: int, instead: str) -> None:
+def check_left_out(name: str, X: Any, n: int, instead: str, constraints: Any = None) -> None:
     """Refuse, before anything is solved, what would take too long or cannot be. Raises UnsupportedError."""
-    name = type(estimator).__name__
     if isinstance(X, RowSource):
         raise UnsupportedError(f"each sample of {name} is left out, which needs them in memory: {instead}")
-    if estimator.constraints is not None:
+    if constraints is not None:
         raise UnsupportedError(f"each sample of {name} is left out, which takes no constraints: {instead}")
     if n > MOST_LEFT_OUT:
         raise UnsupportedError(
@@ -56,26 +55,32 @@ def check_left_out(estimator: Any, X: Any, n: int, instead: str) -> None:
 
 def left_out(estimator: Estimator, problem: Any, result: Any, deadline: float | None) -> LeaveOneOut:
     """The machine without each sample. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
+    name, verbose = type(estimator).__name__, bool(estimator.verbose)
+    limit = None if deadline is None else max(deadline - monotonic(), 1e-3)
+    found, note = all_left_out(problem, result, float(estimator.tol), limit, verbose)
+    if note:
+        warnings.warn(f"{name}: {note}", GapWarning, stacklevel=callers_level())
+    return found
+
+
+def all_left_out(
+    problem: Any, result: Any, tol: float, time_limit: float | None, verbose: bool
+) -> tuple[LeaveOneOut, str]:
+    """The same with what there is to say of it. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
     if problem.space.shift or problem.space.clipped:
         raise UnsupportedError(
             f"the kernel matrix is indefinite, and psd={problem.psd!r} changes it by all samples: no machine is "
             "without one of them. Take a kernel that is positive semidefinite"
         )
-    limit = None if deadline is None else max(deadline - monotonic(), 1e-3)
-    found = leave_one_out(problem, result, tol=float(estimator.tol), time_limit=limit, verbose=bool(estimator.verbose))
+    found = leave_one_out(problem, result, tol=tol, time_limit=time_limit, verbose=verbose)
     if found.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if found.status is Status.TIME_LIMIT:
-        raise SolverError(
-            f"{type(estimator).__name__}: time_limit={estimator.time_limit!r} was over before every sample was left "
-            "out: give it more"
-        )
+        raise SolverError("time_limit was over before every sample was left out: give it more")
     note = found.message
     if found.status is not Status.OPTIMAL:
         note = f"the largest certified gap of a machine without a sample is {np.nanmax(found.gap):.2g}; {note}"
-    if note:
-        warnings.warn(f"{type(estimator).__name__}: {note}", GapWarning, stacklevel=callers_level())
-    return found
+    return found, note
 
 
 def each_left_out(estimator: Estimator, split: Split, together: Together, deadline: float | None) -> list[LeaveOneOut]:
@@ -187,17 +192,17 @@ def _scores(pairs: NDArray[np.intp], values: FloatArray, k: int) -> FloatArray:
 def curve(method: str, f: FloatArray, positive: NDArray[np.bool_], weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(PROB.1) fitted to decision values, their sides and weights, (n,) each, by scikit-learn.
 
-    The sigmoid is Platt's, of targets (S₊ + 1)/(S₊ + 2) and 1/(S₋ + 2). Where the likeliest one falls, the likeliest
-    that does not is constant, since the likelihood is concave.
+    The targets are Platt's, (S₊ + 1)/(S₊ + 2) and 1/(S₋ + 2): so many samples do not tell 0 from less than that. Where
+    the likeliest sigmoid falls, the likeliest that does not is constant, since the likelihood is concave.
     """
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
 
-    if method == "isotonic":
-        steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(f, positive, sample_weight=weight)
-        return np.asarray(steps.X_thresholds_), np.asarray(steps.y_thresholds_)
     plus, minus = weight[positive].sum(), weight[~positive].sum()
     target = np.where(positive, (plus + 1.0) / (plus + 2.0), 1.0 / (minus + 2.0))
+    if method == "isotonic":
+        steps = IsotonicRegression(out_of_bounds="clip").fit(f, target, sample_weight=weight)
+        return np.asarray(steps.X_thresholds_), np.asarray(steps.y_thresholds_)
     size = float(np.abs(f).max())
     if np.ptp(f) > 0.0:
         each = np.concatenate([f, f])[:, None] / size

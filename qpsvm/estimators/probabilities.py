@@ -57,7 +57,8 @@ class ProbableClassifier(SeveralMachines):
             )
         counts = np.sort(np.bincount(codes if weight is None else codes[weight > 0.0]))
         pairs = len(counts) > 2 and self.multi_class == "ovo"
-        check_left_out(self, X, int(counts[-2:].sum() if pairs else counts.sum()), instead)
+        n = int(counts[-2:].sum() if pairs else counts.sum())
+        check_left_out(type(self).__name__, X, n, instead, self.constraints)
 
     def _check_probable(self, X: Any, codes: IntArray, weight: FloatArray | None) -> None:
         """The same where probabilities are asked for. Raises UnsupportedError, DataError."""
@@ -142,14 +143,13 @@ class ProbableClassifier(SeveralMachines):
         Returns
         -------
         ndarray, shape (m, k)
-            −∞ where isotonic steps say 0.
+            In the order of `classes_`.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError, DataError, DataTypeError
         """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return np.log(self.predict_proba(X))
 
     def prediction_sets(self, X: Any, alpha: float = 0.1) -> NDArray[np.bool_]:
         """Classes among which the true one is with a probability of at least 1 − 2 alpha, by the jackknife+.

@@ -26,6 +26,7 @@ from qpsvm.faces.cli.data_files import in_words
 from qpsvm.faces.cli.distributed import cluster, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
 from qpsvm.faces.cli.options import settings, settle
+from qpsvm.faces.cli.probabilities import check_probability, check_samples, with_probabilities
 from qpsvm.faces.cli.scores import block, figures, named, training
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.machines import Problem
@@ -58,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
     tested = None if options.cv is None else list(folds(rows, options.cv, seed))
     sample, test = parts(whole, split, options) if apart else (whole, whole)
     problem = sample.problem(options)
+    check_samples(problem, options)
     draw = None if options.plot is None else picture_of(problem, sample.table.names, options.axes)
     with told(sample, options):
         result = _solved(problem, options)
@@ -66,6 +68,9 @@ def run(options: argparse.Namespace) -> int:
     if sample.learnt != "none":  # else the kinds of the vectors say it, and count what is on the boundary
         print(f"  training    {training(sample, model.predict(sample.table.X), model.metadata.get('quantile'))}")
     code = CODES.get(result.status, 1)
+    if options.probability:
+        model, said = with_probabilities(sample, problem, result, model, options)
+        print(said)
     if options.test_size is not None:
         print(_held_out(test, model, whole.table.X.shape[0], seed, bool(options.class_weight)))
     if draw is not None:
@@ -109,6 +114,7 @@ def _check(options: argparse.Namespace) -> None:
         raise ParameterError("--axes is of the picture that --plot draws: name its file, or leave --axes out")
     if options.checkpoint is not None and options.cv is not None:
         raise ParameterError("--checkpoint is of one solve, and --cv asks for several: leave one of them out")
+    check_probability(options)
     check_options(options)
 
 
