@@ -1,17 +1,12 @@
-"""A QP in other people's hands: as a file, in the form of qpsolvers, and changed.
-
-Files: `.npz` holds the numbers as they are; `.mps`, `.qps` and `.lp` go through HiGHS, which writes fifteen digits.
-"""
+"""A QP in other people's hands: as a file, in the form of qpsolvers, and changed."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-import tempfile
 import zipfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +17,6 @@ from qpsvm.base.errors import (
     DataError,
     FileAccessError,
     MissingExtraError,
-    ParameterError,
     ParameterTypeError,
     UnknownOptionError,
     nearest,
@@ -31,12 +25,7 @@ from qpsvm.base.writing import text_of, written
 from qpsvm.program.parts import Rows
 from qpsvm.space.operators import Diagonal
 
-if TYPE_CHECKING:
-    from qpsvm.program.qp import QP
-
 R = TypeVar("R")
-#: Files that HiGHS reads and writes.
-OF_HIGHS = (".mps", ".qps", ".lp")
 #: The arrays of a file, and what is text in it.
 MATRICES, VECTORS, TEXTS = ("G", "A"), ("q", "h", "b", "lb", "ub"), ("formula", "title")
 
@@ -48,7 +37,7 @@ class Solvable(Generic[R]):
 class Exchange(Solvable[Any]):
     """The ways of a `QP` out of this library, and back."""
 
-    def replace(self: Any, **parts: Any) -> QP:
+    def replace(self, **parts: Any) -> Self:
         """The same QP with other parts.
 
         Parameters
@@ -75,7 +64,8 @@ class Exchange(Solvable[Any]):
         >>> print(qpsvm.solve(qp.replace(ub=2.0)).x.round(6))
         [2.]
         """
-        known = [field.name for field in dataclasses.fields(self) if field.name != "statement"]
+        whole: Any = self
+        known = [field.name for field in dataclasses.fields(whole) if field.name != "statement"]
         for name in parts:
             if name not in known:
                 raise UnknownOptionError(f"a QP has no part {name!r}; {nearest(name, known)}")
@@ -84,17 +74,15 @@ class Exchange(Solvable[Any]):
             kept["constraints"] = {}
         if "P" in parts or "q" in parts:
             kept["formula"] = "½ xᵀPx + qᵀx"
-        from qpsvm.program.qp import QP
-
-        return QP(**{**kept, **parts})
+        return type(self)(**{**kept, **parts})
 
     def with_rows(
-        self: Any,
+        self,
         G: ArrayLike | Matrix | None = None,
         h: ArrayLike | None = None,
         A: ArrayLike | Matrix | None = None,
         b: ArrayLike | None = None,
-    ) -> QP:
+    ) -> Self:
         """The same QP with more rows, behind those that it has.
 
         Parameters
@@ -122,7 +110,8 @@ class Exchange(Solvable[Any]):
         [ 2.5 -0.5]
         """
         parts: dict[str, Any] = {}
-        groups = dict(self.constraints)
+        whole: Any = self
+        groups = dict(whole.constraints)
         pairs: Any = (("G", G, "h", h, "≤"), ("A", A, "b", b, "="))
         for name, matrix, side_name, side, sign in pairs:
             if matrix is None and side is None:
@@ -136,7 +125,7 @@ class Exchange(Solvable[Any]):
             while word in groups:
                 word = f"{word}+"
             groups[word] = Rows(name, slice(first, first + len(sides)), f"{name}x {sign} {side_name}")
-        return self.replace(**parts, constraints=groups)  # type: ignore[no-any-return]
+        return self.replace(**parts, constraints=groups)
 
     def to_qpsolvers(self: Any) -> Any:
         """The problem as the package qpsolvers has it.
@@ -153,10 +142,12 @@ class Exchange(Solvable[Any]):
 
         Examples
         --------
+        >>> import sys, unittest.mock
         >>> import qpsvm
-        >>> problem = qpsvm.QP(P=[[1.0]], q=[-3.0], ub=2.0).to_qpsolvers()  # doctest: +SKIP
-        >>> print(problem.P, problem.ub)  # doctest: +SKIP
-        [[1.]] [2.]
+        >>> with unittest.mock.patch.dict(sys.modules, {"qpsolvers": None}):  # as if it were absent
+        ...     qpsvm.QP(P=[[1.0]], q=[-3.0], ub=2.0).to_qpsolvers()
+        Traceback (most recent call last):
+        qpsvm.MissingExtraError: to_qpsolvers needs qpsolvers; run: pip install qpsolvers
         """
         try:
             from qpsolvers import Problem
@@ -167,7 +158,7 @@ class Exchange(Solvable[Any]):
         return Problem(P, self.q, matrices[0], self.h, matrices[1], self.b, self.lb, self.ub)
 
     @classmethod
-    def from_qpsolvers(cls, problem: Any) -> QP:
+    def from_qpsolvers(cls, problem: Any) -> Self:
         """A problem of the package qpsolvers, or of anything with its attributes.
 
         Parameters
@@ -198,7 +189,7 @@ class Exchange(Solvable[Any]):
         if not hasattr(problem, "P") or not hasattr(problem, "q"):
             raise ParameterTypeError(f"a problem of qpsolvers has P and q; got {type(problem).__name__}")
         parts = {name: getattr(problem, name, None) for name in ("P", "q", "G", "h", "A", "b", "lb", "ub")}
-        return cls(**parts)  # type: ignore[return-value]
+        return cls(**parts)
 
     def save(self: Any, path: str | os.PathLike[str]) -> None:
         """Write the QP into a file.
@@ -206,17 +197,16 @@ class Exchange(Solvable[Any]):
         Parameters
         ----------
         path : str or path-like
-            Ends with .npz (all that a QP holds, to the last bit), or with .mps, .qps or .lp (by HiGHS: other software
-            reads them; fifteen digits).
+            Of an .npz file, which holds all that a QP holds, to the last bit. `write_model` writes MPS and LP files.
 
         Raises
         ------
-        ParameterError
-            Another ending.
-        MissingExtraError
-            highspy is not installed.
         FileAccessError
             It cannot be written.
+
+        See Also
+        --------
+        qpsvm.write_model : For other software.
 
         Examples
         --------
@@ -227,9 +217,6 @@ class Exchange(Solvable[Any]):
         ...     print(qpsvm.solve(qpsvm.QP.load(f"{folder}/small.npz")).x.round(6))
         [2.]
         """
-        if _ending(path) in OF_HIGHS:
-            _write_model(self, path)
-            return
         arrays: dict[str, Any] = {"r": np.float64(self.r)}
         sparse = {name: getattr(self, name) for name in MATRICES if getattr(self, name) is not None}
         P: Any = sp.diags_array(self.P.d) if isinstance(self.P, Diagonal) else self.P.dense()
@@ -250,14 +237,13 @@ class Exchange(Solvable[Any]):
             np.savez_compressed(file, words=np.array(json.dumps(words)), **arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> QP:
-        """Read a QP that `save`, or other software, wrote.
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a QP that `save` wrote.
 
         Parameters
         ----------
         path : str or path-like
-            Ends with .npz, .mps, .qps or .lp. Of the last three integers are refused, and a maximum is made a minimum
-            of the opposite.
+            Of an .npz file. `read_model` reads MPS and LP files.
 
         Returns
         -------
@@ -270,10 +256,6 @@ class Exchange(Solvable[Any]):
             It cannot be read.
         DataError
             It holds no QP.
-        ParameterError
-            Another ending.
-        MissingExtraError
-            highspy is not installed.
 
         Examples
         --------
@@ -282,8 +264,6 @@ class Exchange(Solvable[Any]):
         Traceback (most recent call last):
         qpsvm.FileAccessError: ...absent.npz...
         """
-        if _ending(path) in OF_HIGHS:
-            return cls(**_read_model(path))  # type: ignore[return-value]
         try:
             with np.load(text_of(path), allow_pickle=False) as found:
                 arrays = dict(found)
@@ -302,92 +282,4 @@ class Exchange(Solvable[Any]):
             raise FileAccessError(f"{path} cannot be read: {error}") from error
         except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise DataError(f"{path} is no file that `QP.save` wrote") from error
-        return cls(**parts)  # type: ignore[return-value]
-
-
-def _ending(path: str | os.PathLike[str]) -> str:
-    """Of a file's name. Raises ParameterError."""
-    ending = Path(text_of(path)).suffix.lower()
-    if ending not in (".npz", *OF_HIGHS):
-        raise ParameterError(f"a QP's file ends with .npz, {', '.join(OF_HIGHS)}; got {text_of(path)!r}")
-    return ending
-
-
-def _highs() -> tuple[Any, Any]:
-    """The module, and a silent instance. Raises MissingExtraError."""
-    try:
-        import highspy
-    except ImportError as error:
-        raise MissingExtraError(".mps, .qps and .lp need highspy; run: pip install highspy") from error
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    highs.setOptionValue("output_flag", False)
-    return highspy, highs
-
-
-def _write_model(qp: Any, path: str | os.PathLike[str]) -> None:
-    """By HiGHS, beside the place where it belongs."""
-    module, highs = _highs()
-    model, (lb, ub) = module.HighsModel(), qp.bounds
-    blocks = [sp.csc_array(M) for M in (qp.G, qp.A) if M is not None]
-    rows = sp.csc_array(sp.vstack(blocks, format="csc") if blocks else sp.csc_array((0, qp.n)))
-    m, p = (0 if side is None else len(side) for side in (qp.h, qp.b))
-    sides = [np.zeros(0) if side is None else np.asarray(side) for side in (qp.h, qp.b)]
-    lp = model.lp_
-    lp.num_col_, lp.num_row_, lp.offset_ = qp.n, m + p, float(qp.r)
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.array(qp.q), np.array(lb), np.array(ub)
-    lp.row_lower_, lp.row_upper_ = np.concatenate([np.full(m, -np.inf), sides[1]]), np.concatenate(sides)
-    lp.a_matrix_.format_ = module.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
-    lower = sp.csc_array(sp.tril(sp.diags_array(qp.P.d) if isinstance(qp.P, Diagonal) else qp.P.dense(), format="csc"))
-    if lower.nnz:
-        hessian = model.hessian_
-        hessian.dim_, hessian.format_ = qp.n, module.HessianFormat.kTriangular
-        hessian.start_, hessian.index_, hessian.value_ = lower.indptr, lower.indices, lower.data
-    with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder) / f"model{'.mps' if _ending(path) == '.qps' else _ending(path)}"
-        highs.passModel(model)
-        highs.writeModel(str(draft))
-        with written(path) as file:
-            file.write(draft.read_bytes())
-
-
-def _read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The parts of a QP, by HiGHS. Raises FileAccessError, DataError."""
-    module, highs = _highs()
-    name = Path(text_of(path))
-    try:
-        content = name.read_bytes()
-    except OSError as error:
-        raise FileAccessError(f"{path} cannot be read: {error}") from error
-    with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder) / f"model{'.mps' if name.suffix.lower() == '.qps' else name.suffix.lower()}"
-        draft.write_bytes(content)
-        if highs.readModel(str(draft)) == module.HighsStatus.kError:
-            raise DataError(f"HiGHS reads no model in {path}")
-    model = highs.getModel()
-    lp, hessian, n = model.lp_, model.hessian_, model.lp_.num_col_
-    if any(kind != module.HighsVarType.kContinuous for kind in lp.integrality_):
-        raise DataError(f"{path} has integer variables: a QP has none")
-    sign = -1.0 if lp.sense_ == module.ObjSense.kMaximize else 1.0
-    order = (sp.csr_array, (lp.num_row_, n)) if lp.a_matrix_.format_ == module.MatrixFormat.kRowwise else (
-        sp.csc_array, (lp.num_row_, n)
-    )  # fmt: skip
-    rows = sp.csr_array(order[0]((lp.a_matrix_.value_, lp.a_matrix_.index_, lp.a_matrix_.start_), shape=order[1]))
-    low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
-    equal = np.flatnonzero(low == high)
-    above, below = np.flatnonzero(np.isfinite(high) & (low != high)), np.flatnonzero(np.isfinite(low) & (low != high))
-    P = sp.csc_array((n, n))
-    if hessian.dim_:
-        P = sp.csc_array((hessian.value_, hessian.index_, hessian.start_), shape=(n, n))
-        if hessian.format_ == module.HessianFormat.kTriangular:
-            P = P + sp.tril(P, -1).T
-    parts: dict[str, Any] = {
-        "P": sign * P, "q": sign * np.array(lp.col_cost_), "r": sign * lp.offset_, "title": lp.model_name_ or name.stem,
-        "lb": np.array(lp.col_lower_), "ub": np.array(lp.col_upper_),
-    }  # fmt: skip
-    if len(above) + len(below):
-        parts["G"] = sp.csc_array(sp.vstack([rows[above], -rows[below]], format="csc"))
-        parts["h"] = np.concatenate([high[above], -low[below]])
-    if len(equal):
-        parts |= {"A": sp.csc_array(rows[equal]), "b": low[equal]}
-    return parts
+        return cls(**parts)

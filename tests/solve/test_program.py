@@ -154,39 +154,44 @@ def round_trips() -> list[qpsvm.QP]:
 def test_a_file_holds_the_same_program(tmp_path, which, ending):
     if ending != ".npz":
         pytest.importorskip("highspy")
-    qp = round_trips()[which]
-    qp.save(tmp_path / f"qp{ending}")
-    back = qpsvm.QP.load(tmp_path / f"qp{ending}")
+    qp, path = round_trips()[which], tmp_path / f"qp{ending}"
+    if ending == ".npz":
+        qp.save(path)
+    else:
+        qpsvm.write_model(qp, path)
+    back = qpsvm.QP.load(path) if ending == ".npz" else qpsvm.read_model(path)
     x = np.random.default_rng(0).normal(size=qp.n)
     assert back.objective(x) == pytest.approx(qp.objective(x), rel=1e-13)
     first, second = qpsvm.solve(qp), qpsvm.solve(back)
     assert second.dual - 1e-9 <= first.primal
     assert first.dual - 1e-9 <= second.primal
     if ending == ".npz":
-        assert str(back) == str(qp)
+        lines, others = (str(each).splitlines() for each in (qp, back))
+        assert [line for line in lines if "memory" not in line] == [line for line in others if "memory" not in line]
         assert (back.P.dense() == qp.P.dense()).all()
 
 
 def test_files_that_are_none_are_refused(tmp_path):
     qp = round_trips()[1]
     (tmp_path / "bad.npz").write_text("hello")
-    with pytest.raises(qpsvm.DataError, match="bad.npz"):
+    with pytest.raises(qpsvm.DataError, match="bad"):
         qpsvm.QP.load(tmp_path / "bad.npz")
     with pytest.raises(qpsvm.FileAccessError, match="absent"):
         qpsvm.QP.load(tmp_path / "absent.npz")
-    for way in (qp.save, qpsvm.QP.load):
-        with pytest.raises(qpsvm.ParameterError, match=r"\.npz, \.mps"):
+    for way in (lambda path: qpsvm.write_model(qp, path), qpsvm.read_model):
+        with pytest.raises(qpsvm.ParameterError, match=r"\.mps, \.qps"):
             way(tmp_path / "qp.txt")
+    with pytest.raises(qpsvm.ParameterTypeError, match="takes a QP"):
+        qpsvm.write_model(3, tmp_path / "qp.mps")
     pytest.importorskip("highspy")
     (tmp_path / "bad.mps").write_text("hello")
-    with pytest.raises(qpsvm.DataError, match="bad.mps"):
-        qpsvm.QP.load(tmp_path / "bad.mps")
-    whole = (
-        "NAME\nROWS\n N obj\n L r\nCOLUMNS\n M MARKER 'MARKER' 'INTORG'\n x obj 1 r 1\n M MARKER 'MARKER' 'INTEND'\n"
-    )
-    (tmp_path / "whole.mps").write_text(f"{whole}RHS\n RHS r 4\nENDATA\n")
+    with pytest.raises(qpsvm.DataError, match="bad"):
+        qpsvm.read_model(tmp_path / "bad.mps")
+    with pytest.raises(qpsvm.FileAccessError, match="absent"):
+        qpsvm.read_model(tmp_path / "absent.mps")
+    (tmp_path / "whole.lp").write_text("minimize\n obj: x\nsubject to\n r: x >= 1\ngeneral\n x\nend\n")
     with pytest.raises(qpsvm.DataError, match="integer"):
-        qpsvm.QP.load(tmp_path / "whole.mps")
+        qpsvm.read_model(tmp_path / "whole.lp")
 
 
 def test_parts_are_replaced_and_rows_added():
