@@ -13,8 +13,7 @@ import qpsvm
 from qpsvm.base.resources import limits as threads
 from qpsvm.base.resources import workers
 from qpsvm.base.resources.limits import one_thread, spare_threads
-from qpsvm.base.resources.progress import held, noted
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.progress import Clock, held, noted
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 from qpsvm.data.rows import Centred, WithOnes, as_row_source
 from qpsvm.space.kernels.blocks import KernelBlocks
