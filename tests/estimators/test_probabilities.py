@@ -159,6 +159,18 @@ def test_a_kernel_in_any_form():
         np.testing.assert_array_equal(machine.prediction_sets(A), found[0].prediction_sets(X))
 
 
+def test_a_dask_collection_is_asked_where_it_is():
+    array = pytest.importorskip("dask.array")
+    X, y = classes(60, 13, 3)
+    machine = LinearSVC(probability=True).fit(X, y)
+    spread = array.from_array(X, chunks=(25, 2))
+    np.testing.assert_allclose(machine.predict_proba(spread).compute(), machine.predict_proba(X), atol=1e-12)
+    with pytest.raises(qpsvm.UnsupportedError, match="Dask"):
+        machine.prediction_sets(spread)
+    with pytest.raises(qpsvm.UnsupportedError, match="Dask"):
+        LinearSVC(probability=True).fit(spread, array.from_array(y, chunks=25))
+
+
 # --- coverage ---------------------------------------------------------------------------------------------------------
 
 
