@@ -9,12 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.bounded import BoundedRegressor
 from qpsvm.estimators.left_out import check_left_out, interval, left_out, missed
 from qpsvm.many.exact.leave_one_out import LeaveOneOut
 
 
-class IntervalRegressor(Estimator):
+class IntervalRegressor(BoundedRegressor):
     """A regressor whose samples can be left out."""
 
     result_: Any

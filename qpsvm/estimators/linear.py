@@ -96,7 +96,7 @@ class LinearMachine(Estimator):
         """New samples as those of the problem are: (m, d), with a column for the intercept where that has one."""
         check_is_fitted(self)
         if is_dask(X):
-            raise UnsupportedError("sets and intervals need samples in memory, not in a Dask collection")
+            raise UnsupportedError("sets, intervals and bounds need samples in memory, not in a Dask collection")
         return self._posed(dense_rows(inputs.dense_if_small(inputs.samples(self, X))))[0]
 
     @staticmethod

@@ -18,6 +18,7 @@ from qpsvm.base.errors import DataError, UnsupportedError
 from qpsvm.data.kinds import is_dask
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel
+from qpsvm.estimators.bounded import BoundedClassifier
 from qpsvm.estimators.left_out import check_left_out, curve, each_left_out, missed, rows_of, sets
 from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines
 from qpsvm.many.multiclass import Together
@@ -32,7 +33,7 @@ def _offered(self: Any) -> bool:
     return True
 
 
-class ProbableClassifier(SeveralMachines):
+class ProbableClassifier(BoundedClassifier, SeveralMachines):
     """A classifier whose samples can be left out."""
 
     _takes: ClassVar[tuple[str, ...]] = ("probability",)

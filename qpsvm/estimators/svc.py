@@ -223,6 +223,7 @@ class NuSVC(KernelClassifier):
     True True
     """
 
+    _divided = True
     _takes: ClassVar[tuple[str, ...]] = ("nu",)
     _own: ClassVar[Mapping[str, Parameter]] = {
         "nu": Parameter(

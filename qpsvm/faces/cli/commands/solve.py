@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.machines import Problem
 from qpsvm.many.grid.scoring import Fold
 from qpsvm.program.solution import Status
-from qpsvm.result.model import Model
+from qpsvm.result.model import NEAR, Model
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
@@ -76,6 +77,9 @@ def run(options: argparse.Namespace) -> int:
     if draw is not None:
         write_picture(draw(result), options.plot)
         print(f"  drawn       {options.plot}")
+    if options.bounds:
+        model, said = _bounded(model, result)
+        print(said)
     _saved(model, options, "" if options.test_size is None else f", trained on {len(split.train)} rows")
     if options.proof is not None and not proved(result, sample, options):
         code = code or 1
@@ -84,6 +88,14 @@ def run(options: argparse.Namespace) -> int:
         print(said)
         code = code or (0 if certified else 1)
     return code
+
+
+def _bounded(model: Model, result: SVMResult) -> tuple[Model, str]:
+    """The model with how near its optimum is, and what is printed of it. Raises UnsupportedError."""
+    near = result.near_function()
+    low, high = near.shift
+    said = f"  proven      ‖w − w*‖ ≤ {near.radius:.2g}, b* − b in [{low:.2g}, {high:.2g}], rounding included"
+    return replace(model, metadata={**model.metadata, NEAR: near.record()}), said
 
 
 def _on_cluster(options: argparse.Namespace) -> int:
@@ -114,6 +126,8 @@ def _check(options: argparse.Namespace) -> None:
         raise ParameterError("--axes is of the picture that --plot draws: name its file, or leave --axes out")
     if options.checkpoint is not None and options.cv is not None:
         raise ParameterError("--checkpoint is of one solve, and --cv asks for several: leave one of them out")
+    if options.bounds and options.scheduler is not None:
+        raise ParameterError("--bounds needs the samples here: leave it out, or --scheduler")
     check_probability(options)
     check_options(options)
 
