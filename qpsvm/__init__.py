@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from qpsvm.machines.nu_svr import NuSVR
     from qpsvm.machines.one_class import OneClass
     from qpsvm.machines.primal_hinge import PrimalHinge
+    from qpsvm.machines.problem.sensitivity import Sensitivity, vjp
     from qpsvm.machines.quantile_svr import QuantileSVR
     from qpsvm.machines.ranking import Ranking
     from qpsvm.machines.squared_hinge import SquaredHinge
@@ -129,6 +130,7 @@ else:
             "qpsvm.estimators.patch.patching": ("patch_sklearn", "unpatch_sklearn"),
             "qpsvm.many.exact.leave_one_out": ("LeaveOneOut", "leave_one_out"),
             "qpsvm.many.exact.path": ("exact_path",),
+            "qpsvm.machines.problem.sensitivity": ("Sensitivity", "vjp"),
             "qpsvm.many.exact.pieces": ("ExactPath",),
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
@@ -215,6 +217,7 @@ __all__ = [
     "Rows",
     "SVMDual",
     "SVMResult",
+    "Sensitivity",
     "Sigmoid",
     "SolverError",
     "SquaredHinge",
@@ -244,4 +247,5 @@ __all__ = [
     "solve_path",
     "unregister_backend",
     "write_model",
+    "vjp",
 ]
