@@ -30,7 +30,7 @@ from qpsvm.space.kernels.functions import RBF, Linear, Precomputed
 #: Parameters of machines in which the dual's data are affine; of "lam" it is 1/λ.
 AFFINE = ("C", "lam", "nu", "epsilon", "quantile")
 #: Share of a bound within which α is there, and of the levels within which a slack is 0.
-INSIDE, NO_SLACK = 1e-8, 1e-7
+INSIDE, NO_SLACK = 1e-8, 1e-9
 #: Share of the largest eigenvalue of M below which one counts as 0, and of r below which it is in the range of M.
 SINGULAR, IN_RANGE = 1e-12, 1e-7
 
@@ -68,7 +68,7 @@ class OptimalitySystem:
         self.mu = np.array([named[group.multiplier] for group in svm.groups], dtype=np.float64)
         self.t = problem._gather(result.margin - result.yf)
         self.rho, self.objective = float(result.rho), float(result.dual)
-        self.beta: FloatArray = np.bincount(self.owner, self.sign * self.alpha, svm.n)
+        self.beta: FloatArray = np.asarray(np.bincount(self.owner, self.sign * self.alpha, svm.n), dtype=np.float64)
         self._split(np.abs(problem._gather(result.margin)).max(initial=0.0) + np.abs(result.yf).max(initial=0.0))
         active = np.flatnonzero(self.beta != 0.0)
         self.S: IntArray = np.union1d(active, self.owner[self.free | self.weak])
@@ -263,12 +263,12 @@ def _scalar(value: Any) -> bool:
 
 def added(a: Change | None, b: Change, factor: float = 1.0) -> Change:
     """a + factor b."""
-    parts = [factor * part for part in (b.upper, b.level, b.curvature, b.total)]
     if a is None:
-        return Change(*parts, factor * b.unit)
-    upper, level, curvature, total = parts
-    unit = a.unit + factor * b.unit
-    return Change(a.upper + upper, a.level + level, a.curvature + curvature, a.total + total, unit)
+        return Change(factor * b.upper, factor * b.level, factor * b.curvature, factor * b.total, factor * b.unit)
+    return Change(
+        a.upper + factor * b.upper, a.level + factor * b.level, a.curvature + factor * b.curvature,
+        a.total + factor * b.total, a.unit + factor * b.unit,
+    )  # fmt: skip
 
 
 def _check(problem: Any, result: Any) -> None:
