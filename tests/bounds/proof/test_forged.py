@@ -136,7 +136,8 @@ def forge(content: Any, rng: np.random.Generator) -> None:
     elif kind == 5 and isinstance(value, list):
         value.reverse()
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        near = [value + 1, value - 1, -value, 2 * value, value * 0.5, value * (1.0 + 1e-9), 0.0]
+        real = float(value) if abs(value) < 2**1000 else 0.0  # an integer may be far from any float
+        near = [value + 1, value - 1, -value, 2 * value, real * 0.5, real * (1.0 + 1e-9), 0.0]
         holder[key] = near[rng.integers(len(near))]
     elif isinstance(value, str):
         words = [*checker.MACHINES, *checker.CLAIMS, value + " ", value[:-1]]
