@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from qpsvm import derivation as derivation
     from qpsvm import estimators as estimators
     from qpsvm.backends import register_backend, unregister_backend
+    from qpsvm.backends.external.model_files import read_model, write_model
     from qpsvm.bounds.proof.proof import Claim, Proof, Proofs
     from qpsvm.data.sources.opening import open_rows
     from qpsvm.data.sources.stored import StoredRows
@@ -121,6 +122,7 @@ else:
             "qpsvm.estimators": (),
             "qpsvm.faces.plotting": (),
             "qpsvm.backends": ("register_backend", "unregister_backend"),
+            "qpsvm.backends.external.model_files": ("read_model", "write_model"),
             "qpsvm.many.comparison": ("compare",),
             "qpsvm.many.comparison_table": ("Comparison", "ComparisonRow"),
             "qpsvm.derivation.derived": ("Derivation",),
@@ -239,9 +241,11 @@ __all__ = [
     "open_rows",
     "path",
     "plotting",
+    "read_model",
     "register_backend",
     "solve",
     "solve_path",
     "unregister_backend",
+    "write_model",
     "vjp",
 ]

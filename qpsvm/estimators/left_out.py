@@ -8,7 +8,7 @@
 for samples and a new one that are exchangeable, whatever their distribution and however good f is.
 
 Sources: Barber, Candès, Ramdas & Tibshirani, *Predictive inference with the jackknife+*, Annals of Statistics 49
-(2021), theorem 1; Romano, Sesia & Candès, *Classification with valid and adaptive coverage* (2020), theorem 3.
+(2021), theorem 1; Romano, Sesia & Candès, *Classification with valid and adaptive coverage* (2020).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.many.multiclass.together import Together
 from qpsvm.program.solution import Status
 
-#: Samples of one machine up to which each of them is left out: beyond, the machines take minutes.
+#: Samples of one machine up to which each of them is left out: half a minute or two; beyond, minutes.
 MOST_LEFT_OUT = 3000
 #: The share of targets that may be missed.
 missed = within("between 0 and 1", lambda value: 0.0 < value < 1.0)

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_finite_vector, as_positive, as_real_vector
+from qpsvm.base.arrays.checks import as_positive, as_real_vector
 from qpsvm.base.arrays.frozen import common_value, freeze_parts, repeated, times
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.program.exchange import Exchange
 from qpsvm.program.parts import (
     Rows,
     as_bound,
@@ -39,15 +40,9 @@ from qpsvm.program.svm_dual import Statement
 from qpsvm.space.operators import Diagonal, Operator
 from qpsvm.space.operators.base import as_vector, is_ready
 
-R = TypeVar("R")
-
-
-class Solvable(Generic[R]):
-    """What `solve` takes: its result is an R."""
-
 
 @dataclass(frozen=True, eq=False)
-class QP(Solvable[Any]):
+class QP(Exchange):
     """A convex quadratic program with named parts.
 
     Parameters
@@ -194,32 +189,6 @@ class QP(Solvable[Any]):
         """
         point = _entries_of(x, "x", self.n)
         return float(0.5 * (point @ (self.P @ point)) + self.q @ point + self.r)
-
-    def start(self, x: ArrayLike) -> FloatArray:
-        """A point to begin at, as `solve` takes it.
-
-        Parameters
-        ----------
-        x : array_like, shape (n,)
-            It need not be feasible.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            The same, as floats.
-
-        Raises
-        ------
-        DataError, DataTypeError
-            No vector of n finite numbers.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> print(qpsvm.QP(P=[[1.0]], q=[-3.0]).start([2]))
-        [2.]
-        """
-        return as_finite_vector(x, "start", self.n)
 
     def split(self, x: ArrayLike) -> dict[str, FloatArray]:
         """The named parts of a point.

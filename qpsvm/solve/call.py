@@ -35,7 +35,8 @@ from qpsvm.machines import Problem
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.program.costs import Cost
-from qpsvm.program.qp import QP, R, Solvable
+from qpsvm.program.exchange import R, Solvable
+from qpsvm.program.qp import QP
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
@@ -241,18 +242,18 @@ def solve(
     as_tolerance(tol)
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     clock = Clock(time_limit)
-    if checkpoint is not None and not isinstance(problem, QP):
+    if checkpoint is not None and isinstance(problem, Machine):
         from qpsvm.solve.checkpointing import backend_of
 
         backend = backend_of(problem, backend)
-    for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
+    for name, flag in {"polish": polish, "check": check, "verbose": verbose}.items():
         as_flag(flag, name)
-    begin = None if start is None else cast("Any", problem).start(start)
+    begin = None if start is None or isinstance(problem, QP) else cast("Any", problem).start(start)
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
     if isinstance(problem, QP):
         from qpsvm.solve.program import solve_program
 
-        return cast("R", solve_program(problem, backend, request, check=check, machines=(form, checkpoint)))
+        return cast("R", solve_program(problem, backend, request, start, check, (form, checkpoint)))
     with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
         try:
             problem.samples.watched.begin()
@@ -444,7 +445,6 @@ def _advice(result: SVMResult | JointResult, request: Request, backend: str) -> 
     ways = [] if request.polish else ["leave polish=True"]
     if backend != "auto":
         own = backend in backends.names() and backends.get(backend).options()
-        ways += ["tighten the solver's own tolerances"] if own else []
-        ways.append("choose another backend")
+        ways += [*(["tighten the solver's own tolerances"] if own else []), "choose another backend"]
     ways += ["standardise the features", "lower C"]
     return f"Try this: {', '.join(ways[:-1])} or {ways[-1]}."

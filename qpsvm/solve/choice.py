@@ -47,7 +47,7 @@ from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form
 from qpsvm.program.costs import Cost, Size
 from qpsvm.program.dual_answer import DualAnswer
-from qpsvm.program.qp import R
+from qpsvm.program.exchange import R
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.result.svm_result import SVMResult
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from qpsvm import backends
 from qpsvm.backends.base import Backend
+from qpsvm.base.arrays.checks import as_finite_vector
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import InaccurateWarning, QPSVMError, SolverError, TooLargeError, UnsupportedError
 from qpsvm.base.resources.limits import one_thread
@@ -31,13 +32,16 @@ FINEST = 1e-10
 DEFINITE = 1e-9
 
 
-def solve_program(qp: QP, backend: str, request: Request, check: bool, machines: tuple[Any, ...]) -> QPResult:
+def solve_program(
+    qp: QP, backend: str, request: Request, start: Any, check: bool, machines: tuple[Any, ...]
+) -> QPResult:
     """The best verdict of the backends in turn: of the first that proves its point, or of one that is named.
 
     `machines` are options that a QP does not have: a form and a checkpoint.
     """
     if machines != (None, None):
         raise UnsupportedError("form= and checkpoint= belong to machines: a QP is solved as it stands")
+    request = replace(request, start=None if start is None else as_finite_vector(start, "start", qp.n))
     with np.errstate(all="ignore"), one_thread():
         result = _solved(qp, backend, request)
     if check and result.status is not Status.OPTIMAL:

@@ -146,6 +146,10 @@ def test_a_sample_of_weight_0_is_not_there():
     other = clone(machine).fit(X[there], y[there], weight[there])
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-6)
     np.testing.assert_array_equal(one.prediction_sets(X), other.prediction_sets(X))
+    for regressor in (SVR(gamma=0.5, tol=1e-10), LinearSVR(tol=1e-10)):
+        low, high = clone(regressor).fit(X, X[:, 0] + y, weight).prediction_intervals(X)
+        same = clone(regressor).fit(X[there], (X[:, 0] + y)[there], weight[there]).prediction_intervals(X)
+        np.testing.assert_allclose([low, high], same, atol=1e-5)
 
 
 def test_a_kernel_in_any_form():
@@ -157,6 +161,18 @@ def test_a_kernel_in_any_form():
     for machine, (_, A) in zip(found, forms, strict=True):
         np.testing.assert_allclose(machine.predict_proba(A), found[0].predict_proba(X), atol=1e-6)
         np.testing.assert_array_equal(machine.prediction_sets(A), found[0].prediction_sets(X))
+
+
+def test_a_dask_collection_is_asked_where_it_is():
+    array = pytest.importorskip("dask.array")
+    X, y = classes(60, 13, 3)
+    machine = LinearSVC(probability=True).fit(X, y)
+    spread = array.from_array(X, chunks=(25, 2))
+    np.testing.assert_allclose(machine.predict_proba(spread).compute(), machine.predict_proba(X), atol=1e-12)
+    with pytest.raises(qpsvm.UnsupportedError, match="Dask"):
+        machine.prediction_sets(spread)
+    with pytest.raises(qpsvm.UnsupportedError, match="Dask"):
+        LinearSVC(probability=True).fit(spread, array.from_array(y, chunks=25))
 
 
 # --- coverage ---------------------------------------------------------------------------------------------------------

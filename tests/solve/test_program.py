@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from exact_program import optimum
 
 import qpsvm
@@ -135,3 +136,98 @@ def test_wrong_input_is_named():
         qpsvm.solve(qp, "osqp", eps_asb=1e-3)
     with pytest.raises(qpsvm.ParameterTypeError, match="or a QP"):
         qpsvm.solve(np.eye(2))
+
+
+def round_trips() -> list[qpsvm.QP]:
+    rng = np.random.default_rng(3)
+    F = rng.normal(size=(5, 5))
+    rows = {"G": rng.normal(size=(3, 5)), "h": np.ones(3), "A": sp.csr_array(rng.normal(size=(1, 5))), "b": [0.3]}
+    return [
+        qpsvm.QP(P=F @ F.T, q=rng.normal(size=5), r=1.5, **rows, lb=-1.0, title="rows of all kinds"),
+        qpsvm.QP(P=sp.csr_array((2, 2)), q=[-1.0, -1.0], G=[[1.0, 2.0], [3.0, 1.0]], h=[4.0, 6.0], lb=0.0),
+        qpsvm.QP(P=sp.diags_array([1.0, 2.0]), q=[-3.0, 0.0], ub=[1.0, np.inf]),
+    ]
+
+
+@pytest.mark.parametrize("ending", [".npz", ".mps", ".qps", ".lp"])
+@pytest.mark.parametrize("which", range(3))
+def test_a_file_holds_the_same_program(tmp_path, which, ending):
+    if ending != ".npz":
+        pytest.importorskip("highspy")
+    qp, path = round_trips()[which], tmp_path / f"qp{ending}"
+    if ending == ".npz":
+        qp.save(path)
+    else:
+        qpsvm.write_model(qp, path)
+    back = qpsvm.QP.load(path) if ending == ".npz" else qpsvm.read_model(path)
+    x = np.random.default_rng(0).normal(size=qp.n)
+    assert back.objective(x) == pytest.approx(qp.objective(x), rel=1e-13)
+    first, second = qpsvm.solve(qp), qpsvm.solve(back)
+    assert second.dual - 1e-9 <= first.primal
+    assert first.dual - 1e-9 <= second.primal
+    if ending == ".npz":
+        lines, others = (str(each).splitlines() for each in (qp, back))
+        assert [line for line in lines if "memory" not in line] == [line for line in others if "memory" not in line]
+        assert (back.P.dense() == qp.P.dense()).all()
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    qp = round_trips()[1]
+    (tmp_path / "bad.npz").write_text("hello")
+    with pytest.raises(qpsvm.DataError, match="bad"):
+        qpsvm.QP.load(tmp_path / "bad.npz")
+    with pytest.raises(qpsvm.FileAccessError, match="absent"):
+        qpsvm.QP.load(tmp_path / "absent.npz")
+    for way in (lambda path: qpsvm.write_model(qp, path), qpsvm.read_model):
+        with pytest.raises(qpsvm.ParameterError, match=r"\.mps, \.qps"):
+            way(tmp_path / "qp.txt")
+    with pytest.raises(qpsvm.ParameterTypeError, match="takes a QP"):
+        qpsvm.write_model(3, tmp_path / "qp.mps")
+    pytest.importorskip("highspy")
+    (tmp_path / "bad.mps").write_text("hello")
+    with pytest.raises(qpsvm.DataError, match="bad"):
+        qpsvm.read_model(tmp_path / "bad.mps")
+    with pytest.raises(qpsvm.FileAccessError, match="absent"):
+        qpsvm.read_model(tmp_path / "absent.mps")
+    (tmp_path / "whole.lp").write_text("minimize\n obj: x\nsubject to\n r: x >= 1\ngeneral\n x\nend\n")
+    with pytest.raises(qpsvm.DataError, match="integer"):
+        qpsvm.read_model(tmp_path / "whole.lp")
+
+
+def test_parts_are_replaced_and_rows_added():
+    qp = round_trips()[0]
+    more = qp.with_rows(G=np.ones((1, 5)), h=[0.0]).with_rows(G=-np.ones((1, 5)), h=[1.0], A=np.eye(5)[:1], b=[0.1])
+    assert list(more.constraints) == ["G", "A", "more G", "more G+", "more A"]
+    result = qpsvm.solve(more)
+    assert result.status == "optimal"
+    assert result.x[0] == pytest.approx(0.1, abs=1e-12)
+    assert -1.0 - 1e-12 <= result.x.sum() <= 1e-12
+    assert qpsvm.solve(qp.replace(r=0.0)).primal == pytest.approx(qpsvm.solve(qp).primal - 1.5, rel=1e-9)
+    with pytest.raises(qpsvm.UnknownOptionError, match="no part 'lower'"):
+        qp.replace(lower=0.0)
+    with pytest.raises(qpsvm.DataError):
+        qp.with_rows(G=np.ones((1, 4)), h=[0.0])
+
+
+@pytest.mark.parametrize("solver", ["piqp", "proxqp", "daqp", "highs", "clarabel", "scs"])
+def test_solvers_of_qpsolvers_are_judged_like_all(solver):
+    qpsolvers = pytest.importorskip("qpsolvers")
+    if solver not in qpsolvers.available_solvers:
+        pytest.skip(f"{solver} is not installed")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    problem = qpsvm.CSVM(X, np.sign(X[:, 0] + 0.5 * rng.normal(size=40)))
+    assert qpsvm.solve(problem, f"qpsolvers:{solver}").status == "optimal"
+    result = qpsvm.solve(problem.qp("primal"), f"qpsolvers:{solver}")
+    assert result.status == "optimal"
+    assert result.solver.name == f"qpsolvers:{solver}"
+    again = qpsvm.QP.from_qpsolvers(problem.qp("primal").to_qpsolvers())
+    assert qpsvm.solve(again).dual <= result.primal
+
+
+def test_solvers_that_qpsolvers_does_not_reach_are_named():
+    pytest.importorskip("qpsolvers")
+    with pytest.raises(qpsvm.UnknownOptionError, match="reaches no solver 'nosuch'"):
+        qpsvm.solve(round_trips()[1], "qpsolvers:nosuch")
+    with pytest.raises(qpsvm.ParameterTypeError, match="has P and q"):
+        qpsvm.QP.from_qpsolvers(3)

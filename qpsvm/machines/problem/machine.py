@@ -23,7 +23,8 @@ from qpsvm.machines.problem.linear_constraints import UserRows, as_list, compute
 from qpsvm.machines.problem.parameters import Form, as_intercept, check_form, checked, described, in_words, one_of
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
-from qpsvm.program.qp import QP, R, Solvable
+from qpsvm.program.exchange import R, Solvable
+from qpsvm.program.qp import QP
 from qpsvm.program.solution import ScaledQP
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel

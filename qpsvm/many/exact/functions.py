@@ -30,7 +30,7 @@ class Functions:
         self.width, self.names = samples.X.shape[1], samples.feature_names
         self.machine = np.zeros(problem.n, dtype=np.intp)
         self.in_space = full.model.w is not None  # w is a vector, of features or of what a map makes of them
-        self.coef: list[Any] = [full.model.w if self.in_space else problem._gather(full.coef)]
+        self.coef: list[Any] = [full.model.w if self.in_space else full.coef[self.rows]]
         self.b = [full.b]
 
     def certified(self, rows: IntArray, certificate: Certificate) -> None:

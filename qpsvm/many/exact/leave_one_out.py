@@ -110,8 +110,8 @@ class LeaveOneOut:
         >>> import qpsvm
         >>> found = qpsvm.leave_one_out(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5], [1.5]], [0, 0, 1, 1, 1]))
         >>> print(found.decision_function([[1.5], [9.0]]).round(3))
-        [[-0.125 -0.    -0.125 -0.    -0.5  ]
-         [ 3.625  5.     3.625  5.     7.   ]]
+        [[ 0.625  1.    -0.375  0.    -0.5  ]
+         [ 4.375 11.     3.375  5.     7.   ]]
         """
         return self.functions(X)
 

@@ -24,11 +24,12 @@ def machine(which: str, n: int = 20) -> qpsvm.Problem:
         "nu": lambda: qpsvm.NuSVM(X, y, nu=0.4, kernel=rbf),
         "hard": lambda: qpsvm.HardMargin(X, y, kernel=qpsvm.RBF(5.0)),
         "absent": lambda: qpsvm.CSVM(X, y, C=3.0, kernel=rbf, sample_weight=weight),
+        "absent tube": lambda: qpsvm.EpsilonSVR(X, X[:, 0] ** 2, C=3.0, kernel=rbf, sample_weight=weight),
         "tube": lambda: qpsvm.EpsilonSVR(X, X[:, 0] ** 2, C=3.0, kernel=rbf),
     }[which]()
 
 
-KINDS = ["linear", "penalised", "rbf", "precomputed", "map", "nu", "hard", "absent", "tube"]
+KINDS = ["linear", "penalised", "rbf", "precomputed", "map", "nu", "hard", "absent", "absent tube", "tube"]
 
 
 @pytest.mark.parametrize("which", KINDS)
