@@ -246,6 +246,6 @@ __all__ = [
     "solve",
     "solve_path",
     "unregister_backend",
-    "write_model",
     "vjp",
+    "write_model",
 ]
