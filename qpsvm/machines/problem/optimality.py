@@ -222,10 +222,13 @@ class OptimalitySystem:
             return a[:, None] * (B.T @ c), 0.0
         if not isinstance(self.kernel, RBF):
             return np.zeros_like(A), 0.0
-        K = a[:, None] * as_dense(self.kernel(A, B)) * c
-        return -2.0 * float(self.kernel.gamma) * (K.sum(axis=1)[:, None] * A - K @ B), -float(
-            (K * _squares(A, B)).sum()
-        )
+        rows, columns, found = np.flatnonzero(a), np.flatnonzero(c), np.zeros_like(A)
+        if not len(rows) or not len(columns):
+            return found, 0.0
+        A, B = A[rows], B[columns]
+        K = a[rows, None] * as_dense(self.kernel(A, B)) * c[columns]
+        found[rows] = -2.0 * float(self.kernel.gamma) * (K.sum(axis=1)[:, None] * A - K @ B)
+        return found, -float((K * _squares(A, B)).sum())
 
 
 class Symmetric:
