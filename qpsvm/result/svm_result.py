@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from qpsvm.result.certified import Certified, seconds
 from qpsvm.result.changed import ChangedData
 from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import Model
-
-if TYPE_CHECKING:
-    from qpsvm.machines.problem.sensitivity import Sensitivity
 
 #: What the numbers of `SVMResult.kind` mean.
 KINDS = ("peripheral", "margin", "violator")
@@ -294,7 +291,7 @@ class SVMResult(ChangedData, Certified):
         """
         return KKTTable(kkt_table(self))
 
-    def sensitivity(self, problem: Any = None) -> Sensitivity:
+    def sensitivity(self, problem: Any = None) -> Any:
         """The derivatives of f, b, w, margin and objective with respect to parameters, weights, targets, X and γ.
 
         They are those of the optimum that this result is near to: ask for a small gap, `solve(problem, tol=1e-10)`.
@@ -327,8 +324,7 @@ class SVMResult(ChangedData, Certified):
         >>> print(round(change.objective, 4), change.two_sided)
         1.6667 True
         """
-        found: Sensitivity = self._owner(problem)._sensitivity(self)
-        return found
+        return self._owner(problem)._sensitivity(self)
 
     def summary(self) -> str:
         """The result in a few lines, as a person would report it.

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import qpsvm
+from qpsvm.bounds.near_points import NearFunction
 
 
 def solved(A, B):
@@ -280,3 +281,28 @@ def test_intercepts_that_share_samples_have_no_bounds():
     low, high = qpsvm.solve(qpsvm.CrammerSinger(X, GRADES, C=0.1)).decision_bounds(NEW)
     assert np.isinf(low).all()
     assert np.isinf(high).all()
+
+
+def test_f_at_a_point_where_it_cancels_is_between_its_bounds():
+    """Rounding of f itself, of an optimum that is known exactly: a ball of radius 0."""
+    rng = np.random.default_rng(0)
+    w, b = rng.normal(size=40), 0.3
+    X = 1e6 * rng.normal(size=(200, 40))
+    X -= np.outer(X @ w / (w @ w), w)
+    model = qpsvm.solve(qpsvm.CSVM(np.vstack([w, -w]), [1, 0])).model
+    object.__setattr__(model, "w", w)
+    object.__setattr__(model, "b", b)
+    low, high, _ = NearFunction(0.0, (0.0, 0.0), 0.0, 1.0, None)(model, X, None)
+    for i in range(len(X)):
+        f = sum((Fraction(p) * Fraction(q) for p, q in zip(X[i], w, strict=True)), Fraction(b))
+        assert Fraction(low[i, 0]) <= f <= Fraction(high[i, 0])
+
+
+def test_violations_are_those_at_every_intercept_that_is_as_good():
+    result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0]], [0, 1], C=0.1))
+    low, high = result._near(None).violations
+    assert result.b_interval[1] - result.b_interval[0] > 1.0
+    for b in (result.b_interval[0] + 1e-9, result.b_interval[1] - 1e-9):
+        t = 1.0 - np.array([-1.0, 1.0]) * (np.array([0.0, 0.1]) + b)
+        assert (low <= t).all()
+        assert (t <= high).all()

@@ -41,6 +41,7 @@ BLOCKS = "tests/bounds/test_joint_dual.py"
 HOSTILE = "tests/bounds/proof/test_hostile_proof.py"
 JOINT = "tests/bounds/proof/test_joint_proof.py"
 JUDGED = "tests/bounds/proof/test_judged.py"
+NEAR = "tests/bounds/test_near_optimum.py"
 
 
 class Mutant(NamedTuple):
@@ -134,6 +135,14 @@ MUTANTS = [
     Mutant("bounds/proof/checker.py", "a < 0 or (row.U is not None and a > row.U)", "a < 0", CHECKER),
     Mutant("bounds/proof/checker.py", "+ looked.apart[1] / 2", "", HOSTILE),
     Mutant("bounds/proof/checker.py", "min(P[1] - D[0], program.unit * terms)]", "D[0] - D[0]]", CHECKER),
+    # --- bounds of every exact optimum
+    Mutant("bounds/near_optimum.py", "0.0)) + 0.5 * math.sqrt(far)", "0.0)) * 0.1", NEAR),
+    Mutant("bounds/near_points.py", "far = self.radius * np.sqrt(", "far = 0.0 * self.radius * np.sqrt(", NEAR),
+    Mutant("bounds/near_points.py", "ends = f - far + self.size * low,", "ends = f - far,", NEAR),
+    Mutant("bounds/near_points.py", "[:, None] * self.size + lost", "[:, None] * self.size", NEAR),
+    Mutant("bounds/near_optimum.py", "low, high = low - most * _out(most), high", "low, high = low, high", NEAR),
+    Mutant("bounds/near_optimum.py", "np.maximum(least, 0.0)] = 0", "np.maximum(least, 9.0)] = 0", NEAR),
+    Mutant("bounds/near_optimum.py", "kinds[high < 0.0] = 0", "kinds[low < 0.0] = 0", NEAR),
 ]
 
 

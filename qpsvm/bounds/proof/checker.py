@@ -47,6 +47,7 @@ Table = tuple[list[str], list[list[Any]]]  # names of columns, and rows of cells
 Kernel = Callable[[int, int], tuple[int, int]]  # whole numbers below and above a multiple of K(x_i, x_j)
 HEAD, SEAL = b'{\n"format": "qpsvm proof",\n"version": 1,\n', b'"seal": "'
 MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"}
+SCALED = ("PrimalHinge", "SVDD", "CrammerSinger", "WestonWatkins")  # nothing is claimed of how far their planes are
 SEVERAL: Any = {"CrammerSinger": (max, sum), "WestonWatkins": (sum, max)}  # several classes at once: J and H
 BITS = 192  # of a kernel value that is irrational
 INFINITE = Fraction(1 << 5000)  # beyond every bound that a file can hold
@@ -171,6 +172,7 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "gap at least": {"bound": REAL},
     "gap with the best b at most": {"bound": REAL, "b": (WHOLE, NATURAL)},  # another b, as a fraction
     "gap with lower levels at most": {"bound": REAL, "lower": [(PLACE, AT_LEAST_0)]},  # by how much, of which rows
+    "distance at most": {"bound": REAL},  # of the plane from that of every optimum
     "the hulls meet": {},
 }
 READING: dict[str, Any] = {"mean?": [REAL], "scale?": [REAL], "drop_missing?": [TEXT], "labels?": (FIRST_LABEL, LABEL)}
@@ -823,6 +825,7 @@ def verdicts(
     for claim in proof["claims"]:
         kind = claim["claim"]
         need(proof["machine"]["name"] not in SEVERAL or not {"b", "lower"} & {*claim}, f"{kind!r} is no claim about it")
+        need(proof["machine"]["name"] not in SCALED or kind != "distance at most", f"{kind!r} is no claim about it")
         those = sides(claim)
         yield judge(claim, *those)
         enough["feasible"] |= kind == "feasible"
@@ -860,9 +863,11 @@ def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
         "feasible": ("alpha is within its box and keeps every equality", [Fraction(D[0] == -INFINITE)] * 2),
         "primal at most": (f"P, the objective of the plane, is {said}", P),
         "dual at least": (f"D, the objective of alpha, is {said}", D),
+        # P is strongly convex: |w - w*|^2/2 <= P - D; to be above it is no refutation
+        "distance at most": (f"|w - w*|, w* that of any optimum, is {said}", [Fraction(0), 2 * difference[1]]),
     }.get(kind, (f"{gap} {said}", share))
     low, high = (-known[1], -known[0]) if kind.endswith("at least") else known
-    bound = -bound if kind.endswith("at least") else bound
+    bound = -bound if kind.endswith("at least") else bound * abs(bound) if kind == "distance at most" else bound
     return text, "confirmed" if high <= bound else "REFUTED" if low > bound else "open"
 
 

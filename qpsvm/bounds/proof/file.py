@@ -40,7 +40,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.exactly import as_integers
-from qpsvm.base.arrays.rounding import IN_CACHE
+from qpsvm.base.arrays.rounding import IN_CACHE, UNDERFLOW, UNIT
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
@@ -100,7 +100,7 @@ def save(
             _check_values(name, how, found, values)
     parts: dict[str, Any] = {"about": ABOUT, "machine": found.machine, "data": about, "file": how}
     parts |= {**numbers, "plane": found.plane} if found.plane else numbers
-    parts |= {"claims": _claims(proof), "assumptions": proof.assumptions}
+    parts |= {"claims": _claims(proof, found.machine["name"]), "assumptions": proof.assumptions}
     body = checker.HEAD.decode() + "".join(f"{json.dumps(key)}: {_lines(part)},\n" for key, part in parts.items())
     content = body.encode()
     content += checker.SEAL + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n'
@@ -150,7 +150,7 @@ def _alpha(point: Feasible) -> dict[str, Any]:
     return {"exponent": point.exponent, "integers": [v >> point.exponent - exponent for v in j], "others": others}
 
 
-def _claims(proof: Any) -> list[dict[str, Any]]:
+def _claims(proof: Any, machine: str) -> list[dict[str, Any]]:
     """What is proven, as numbers: a checker has words of its own."""
     if "point" not in proof.record:
         return [{"claim": "the hulls meet"}]
@@ -161,6 +161,8 @@ def _claims(proof: Any) -> list[dict[str, Any]]:
     bounds = {"primal at most": proof.primal, "dual at least": proof.dual, "gap at most": proof.gap}
     if any(claim.verdict == "refuted" for claim in proof.claims):
         bounds["gap at least"] = proof.least_gap
+    if machine not in checker.SCALED:
+        bounds["distance at most"] = math.sqrt(2.0 * proof.difference) * (1.0 + 4.0 * UNIT) + UNDERFLOW  # (OPTIMA.1)
     found += [{"claim": name, "bound": bound} for name, bound in bounds.items() if math.isfinite(bound)]
     b, lowered = proof.record.get("b"), proof.record.get("lowered")
     known = math.isfinite(proof.remains)

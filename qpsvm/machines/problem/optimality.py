@@ -30,7 +30,7 @@ from qpsvm.space.kernels.functions import RBF, Linear, Precomputed
 #: Parameters of machines in which the dual's data are affine; of "lam" it is 1/λ.
 AFFINE = ("C", "lam", "nu", "epsilon", "quantile")
 #: Share of a bound within which α is there, and of the levels within which a slack is 0.
-INSIDE, NO_SLACK = 1e-8, 1e-7
+INSIDE, NO_SLACK = 1e-8, 1e-9
 #: Share of the largest eigenvalue of M below which one counts as 0, and of r below which it is in the range of M.
 SINGULAR, IN_RANGE = 1e-12, 1e-7
 
@@ -68,7 +68,7 @@ class OptimalitySystem:
         self.mu = np.array([named[group.multiplier] for group in svm.groups], dtype=np.float64)
         self.t = problem._gather(result.margin - result.yf)
         self.rho, self.objective = float(result.rho), float(result.dual)
-        self.beta: FloatArray = np.bincount(self.owner, self.sign * self.alpha, svm.n)
+        self.beta: FloatArray = np.asarray(np.bincount(self.owner, self.sign * self.alpha, svm.n), dtype=np.float64)
         self._split(np.abs(problem._gather(result.margin)).max(initial=0.0) + np.abs(result.yf).max(initial=0.0))
         active = np.flatnonzero(self.beta != 0.0)
         self.S: IntArray = np.union1d(active, self.owner[self.free | self.weak])
@@ -222,10 +222,13 @@ class OptimalitySystem:
             return a[:, None] * (B.T @ c), 0.0
         if not isinstance(self.kernel, RBF):
             return np.zeros_like(A), 0.0
-        K = a[:, None] * as_dense(self.kernel(A, B)) * c
-        return -2.0 * float(self.kernel.gamma) * (K.sum(axis=1)[:, None] * A - K @ B), -float(
-            (K * _squares(A, B)).sum()
-        )
+        rows, columns, found = np.flatnonzero(a), np.flatnonzero(c), np.zeros_like(A)
+        if not len(rows) or not len(columns):
+            return found, 0.0
+        A, B = A[rows], B[columns]
+        K = a[rows, None] * as_dense(self.kernel(A, B)) * c[columns]
+        found[rows] = -2.0 * float(self.kernel.gamma) * (K.sum(axis=1)[:, None] * A - K @ B)
+        return found, -float((K * _squares(A, B)).sum())
 
 
 class Symmetric:
@@ -263,12 +266,12 @@ def _scalar(value: Any) -> bool:
 
 def added(a: Change | None, b: Change, factor: float = 1.0) -> Change:
     """a + factor b."""
-    parts = [factor * part for part in (b.upper, b.level, b.curvature, b.total)]
     if a is None:
-        return Change(*parts, factor * b.unit)
-    upper, level, curvature, total = parts
-    unit = a.unit + factor * b.unit
-    return Change(a.upper + upper, a.level + level, a.curvature + curvature, a.total + total, unit)
+        return Change(factor * b.upper, factor * b.level, factor * b.curvature, factor * b.total, factor * b.unit)
+    return Change(
+        a.upper + factor * b.upper, a.level + factor * b.level, a.curvature + factor * b.curvature,
+        a.total + factor * b.total, a.unit + factor * b.unit,
+    )  # fmt: skip
 
 
 def _check(problem: Any, result: Any) -> None:

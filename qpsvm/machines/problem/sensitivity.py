@@ -278,7 +278,8 @@ class Sensitivity(OptimalitySystem):
         level[free] += zf
         curvature[free] -= self.alpha[free] * zf
         unit = as_real(objective, "objective") * self.objective / svm.unit
-        spread = np.bincount(self.place[self.owner[free]], self.sign[free] * zf, len(self.S))
+        places = self.place[self.owner[free]]
+        spread = np.asarray(np.bincount(places, self.sign[free] * zf, len(self.S)), dtype=np.float64)
         for left in (-spread, -0.5 * o * beta):
             near, by_gamma = self._pulled(left, points, beta, points)
             to_points, gamma = to_points + near + self._pulled(beta, points, left, points)[0], gamma + by_gamma

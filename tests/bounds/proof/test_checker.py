@@ -209,7 +209,10 @@ def judge(content: Any, samples: Any, labels: Any) -> bool:
         "gap at least": -gap,
     }
     bounds = [(claim["claim"], Fraction(claim.get("bound", 0))) for claim in content["claims"]]
-    return all(known[kind] <= (bound if kind.endswith("most") else -bound) for kind, bound in bounds)
+    far = [bound for kind, bound in bounds if kind == "distance at most"]
+    others = [(kind, bound) for kind, bound in bounds if kind != "distance at most"]
+    near = all(bound >= 0 and bound * bound >= 2 * (P - D) for bound in far)
+    return near and all(known[kind] <= (bound if kind.endswith("most") else -bound) for kind, bound in others)
 
 
 def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(small, tmp_path):
@@ -252,7 +255,7 @@ def test_a_claim_that_is_too_good_is_refuted_though_it_is_sealed(tmp_path, name)
         if "bound" not in claim:
             continue
         value, at_least = claim["bound"], claim["claim"].endswith("at least")
-        gap = claim["claim"].startswith("gap")
+        gap = claim["claim"].startswith(("gap", "distance"))
         away = 0.5 * value if gap else 0.4 * proof.difference + 1e-14 * abs(value)
         if proof.gap < 1e-13 and not gap:
             continue
@@ -260,7 +263,8 @@ def test_a_claim_that_is_too_good_is_refuted_though_it_is_sealed(tmp_path, name)
         path.write_bytes(sealed(content))
         code, said = looked_at(path, file, 1.0)
         assert code == 1, (claim, said)
-        assert sum(line.startswith("REFUTED") for line in said) == 1
+        verdict = "open" if claim["claim"] == "distance at most" else "REFUTED"  # the plane may be nearer
+        assert sum(line.startswith(verdict) for line in said) == 1
         claim["bound"] = value
 
 
@@ -428,3 +432,19 @@ def test_of_other_proofs_there_is_no_file_yet(tmp_path):
         qpsvm.NuSVM([[0.0], [1.0], [2.0]], [0, 0, 1], nu=0.9)
     with pytest.raises(UnsupportedError, match="goes into no file yet"):
         caught.value.verify().save(tmp_path / "proof.json")
+
+
+def test_a_distance_below_zero_is_refuted_and_old_files_without_one_are_read(small, tmp_path):
+    proof, data = small
+    path, content = tmp_path / "proof.json", json.loads(proof.read_text())
+    del content["seal"]
+    (far,) = (claim for claim in content["claims"] if claim["claim"] == "distance at most")
+    bound, far["bound"] = far["bound"], -far["bound"]
+    path.write_bytes(sealed(content))
+    code, said = looked_at(path, data)
+    assert code == 1
+    assert any(line.startswith("REFUTED") for line in said)
+    far["bound"] = bound
+    content["claims"].remove(far)
+    path.write_bytes(sealed(content))
+    assert looked_at(path, data)[0] == 0

@@ -97,7 +97,10 @@ def true(content: Any, machine: Machine) -> bool:
     seen = set()
     for claim in content["claims"]:
         kind, seen = claim["claim"], {*seen, claim["claim"]}
-        if kind != "feasible":
+        if kind == "distance at most":
+            if P is None or claim["bound"] < 0.0 or Fraction(claim["bound"]) ** 2 < 2 * (P - D):
+                return False
+        elif kind != "feasible":
             limit = limits[kind]
             factor = 1 if kind.startswith("gap") else unit
             if limit is None or limit * factor > Fraction(claim["bound"]) * (1 if kind.endswith("most") else -1):
@@ -133,7 +136,8 @@ def forge(content: Any, rng: np.random.Generator) -> None:
     elif kind == 5 and isinstance(value, list):
         value.reverse()
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        near = [value + 1, value - 1, -value, 2 * value, value * 0.5, value * (1.0 + 1e-9), 0.0]
+        real = float(value) if abs(value) < 2**1000 else 0.0  # an integer may be far from any float
+        near = [value + 1, value - 1, -value, 2 * value, real * 0.5, real * (1.0 + 1e-9), 0.0]
         holder[key] = near[rng.integers(len(near))]
     elif isinstance(value, str):
         words = [*checker.MACHINES, *checker.CLAIMS, value + " ", value[:-1]]
@@ -516,7 +520,8 @@ def test_an_optimum_of_nothing_needs_no_gap(tmp_path):
     """P and D are 0 but for what underflows: no gap is relative to that, and both bounds say enough."""
     tiny = 1e-300 * X
     content, _ = saved(tmp_path, qpsvm.OneClass(tiny, nu=0.5, kernel="linear"), tiny, None)
-    assert [claim["claim"] for claim in content["claims"]] == ["feasible", "primal at most", "dual at least"]
+    claims = [claim["claim"] for claim in content["claims"]]
+    assert claims == ["feasible", "primal at most", "dual at least", "distance at most"]
 
 
 # --- the data ---------------------------------------------------------------------------------------------------------
