@@ -130,11 +130,8 @@ def not_feasible(at: At) -> str:
     """Why weak duality says nothing at a point, or ""."""
     if share(violation(at), at.reach) > HOLDS:
         return "α is not feasible, so that the dual's value bounds nothing"
-    return (
-        ""
-        if np.isfinite(at.primal_value)
-        else ("a sample is behind its margin, so that the primal's value is infinite")
-    )
+    finite = np.isfinite(at.primal_value)
+    return "" if finite else "a sample is behind its margin, so that the primal's value is infinite"
 
 
 def clipped(at: At) -> str:

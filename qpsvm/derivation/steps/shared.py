@@ -145,24 +145,13 @@ class Argument(Formulas):
                 f"of a balance between the {self.sides}.",
                 self._penalised(flat_in("b"), self.balanced), certify.penalised_multipliers, general="CERT.2",
             )  # fmt: skip
-        equation = Equation(
-            "alone",
-            (
-                line(
-                    self.balanced,
-                    *([] if self.users else ["=", total(self.coef)]),
-                    "=",
-                    0,
-                    scale=of.size_of_pull,
-                    before=flat_in("b"),
-                ),
-            ),
-        )
+        own = [] if self.users else ["=", total(self.coef)]
+        pull = line(self.balanced, *own, "=", 0, scale=of.size_of_pull, before=flat_in("b"))
         return step(
             "Stationarity in b",
             f"b enters the Lagrangian only through b·Σ {self.coef.text()}, which has no minimum over b unless the "
             f"factor is zero. So the two {self.sides} pull with the same total force.",
-            equation, intercept_group, "" if self.problem.intercept else NO_INTERCEPT, "DUAL.1",
+            Equation("alone", (pull,)), intercept_group, "" if self.problem.intercept else NO_INTERCEPT, "DUAL.1",
         )  # fmt: skip
 
     def _penalised(self, before: str, *right: Term) -> Equation:
@@ -196,16 +185,11 @@ class Argument(Formulas):
 
     def etas(self, before: str) -> tuple[Line, ...]:
         """η is what α leaves of the price."""
-        found = []
-        for k, rows in enumerate(self.rows):
-            assert rows.eta is not None
-            assert rows.upper is not None
-            front = r",\quad " if k else before
-            found.append(
-                line(rows.eta, "=", rows.upper - rows.alpha, scale=of.part("C", rows.half), before=front,
-                joined=bool(k))
-            )  # fmt: skip
-        return tuple(found)
+        return tuple(
+            line(rows.eta or 0, "=", (rows.upper or of.C) - rows.alpha, scale=of.part("C", rows.half),
+                 before=r",\quad " if k else before, joined=bool(k))
+            for k, rows in enumerate(self.rows)
+        )  # fmt: skip
 
     def stationarity_in_curved_xi(self, text: str, *lines: Line) -> Step:
         """The same of a slack whose square is paid."""
@@ -269,10 +253,7 @@ class Argument(Formulas):
         b = None if self.intercept is None else of.B * self.balanced
         crossed, cost = (self.users.crossed, -self.users.cost) if self.users else (None, None)
         norm = times(self.half, self.norm)
-        product = replace(
-            of.PRODUCT,
-            written=(rf"\langle {self.w},\varphi(x_i)\rangle", f"⟨{self.w}, φ(x_i)⟩", f"(phi(X) @ {self.w})"),
-        )
+        product = letter(rf"\langle {self.w},\varphi(x_i)\rangle", of.PRODUCT.function, f"(phi(X) @ {self.w})")
         cross = times(self.twice, total(self.coef * product))
         rest = [*self.linear, self.bend and -self.bend]
         whole = self.lagrangian(eta=False)
@@ -287,15 +268,9 @@ class Argument(Formulas):
             *(line(L, "=", side, scale="size", left="&", at=at)
               for side, at in zip(sides, (of.substituted, of.all_substituted, of.substituted), strict=True)),
         )  # fmt: skip
-        put = [
-            f"{self.w}(α{', λ' if self.users else ''})",
-            *([f"b = {self.balanced.text()}" if self.penalised else f"{self.balanced.text()} = 0"] if b else []),
-        ]  # fmt: skip
-        put += (
-            [f"{self.sides_of_equality[1].text()} = {self.sides_of_equality[2].text()}"]
-            if self.sides_of_equality
-            else []
-        )
+        balance = f"b = {self.balanced.text()}" if self.penalised else f"{self.balanced.text()} = 0"
+        put = [f"{self.w}(α{', λ' if self.users else ''})"] + [balance] * bool(b)
+        put += [" = ".join(each.text() for each in self.sides_of_equality[1:])] if self.sides_of_equality else []
         *first, last = filter(None, [*put, *eta.split(", ")])
         what = what or (
             f"what {'b and ' if b else ''}the slack added cancels, half of the quadratic term cancels, and "
