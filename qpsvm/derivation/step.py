@@ -142,7 +142,7 @@ class Step:
         return self.measured(letters_of(problem, result)).residual
 
     def measured(self, at: Any) -> Measurement:
-        """Both sides at a point, the letters α, w, b, … of a solution, and the residual or the reason why there is none."""
+        """Both sides at a point, the letters α, w, b, … of a solution, and the residual, or why there is none."""
         if self.absent:
             return Measurement(NAN, self.absence)
         try:

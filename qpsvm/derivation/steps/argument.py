@@ -34,7 +34,7 @@ def numbered(prefix: str, *steps: Step) -> tuple[Step, ...]:
     return tuple(replace(step, tag=step.tag or f"{prefix}.{k}") for k, step in enumerate(steps, 1))
 
 
-def minimum(over: str, objective: Term, text: str = "the primal's value at w, b and ξ") -> Iterator[Line]:
+def minimum(over: str, objective: Term, text: str = "the primal's value") -> Iterator[Line]:
     """What is minimised over letters, and that it has the value that the result claims."""
     yield display(objective, rf"\min_{{{over}}}\ ")
     yield value_of(objective.named(text), "=", of.CLAIMED)
