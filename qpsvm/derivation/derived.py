@@ -297,6 +297,11 @@ class Derivation:
 
         Raises UnknownOptionError, ParameterTypeError.
         """
+        if not isinstance(tag, str):
+            raise ParameterTypeError(
+                f"a step is chosen by its tag, such as derivation[{self.steps[0].tag!r}], got {shown(tag)} of type "
+                f"{type(tag).__name__}; derivation.steps is a tuple, for numbers and slices"
+            )
         return chosen(self.steps, [tag], f"in the derivation of {self.variant}")[0]
 
     def __contains__(self, tag: object) -> bool:
