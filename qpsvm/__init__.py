@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from qpsvm import derivation as derivation
     from qpsvm import estimators as estimators
     from qpsvm.backends import register_backend, unregister_backend
+    from qpsvm.backends.external.model_files import read_model, write_model
     from qpsvm.bounds.proof.proof import Claim, Proof, Proofs
     from qpsvm.data.sources.opening import open_rows
     from qpsvm.data.sources.stored import StoredRows
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from qpsvm.machines.nu_svr import NuSVR
     from qpsvm.machines.one_class import OneClass
     from qpsvm.machines.primal_hinge import PrimalHinge
+    from qpsvm.machines.problem.sensitivity import Sensitivity, vjp
     from qpsvm.machines.quantile_svr import QuantileSVR
     from qpsvm.machines.ranking import Ranking
     from qpsvm.machines.squared_hinge import SquaredHinge
@@ -108,6 +110,7 @@ if TYPE_CHECKING:
     from qpsvm.many.grid.path import Path, path, solve_path
     from qpsvm.program.dualise import dualise
     from qpsvm.result.all_in_one_result import JointResult
+    from qpsvm.result.qp_result import QPResult
     from qpsvm.space.kernels.feature_map import Nystroem, RandomFourier
     from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 else:
@@ -119,6 +122,7 @@ else:
             "qpsvm.estimators": (),
             "qpsvm.faces.plotting": (),
             "qpsvm.backends": ("register_backend", "unregister_backend"),
+            "qpsvm.backends.external.model_files": ("read_model", "write_model"),
             "qpsvm.many.comparison": ("compare",),
             "qpsvm.many.comparison_table": ("Comparison", "ComparisonRow"),
             "qpsvm.derivation.derived": ("Derivation",),
@@ -126,10 +130,12 @@ else:
             "qpsvm.estimators.patch.patching": ("patch_sklearn", "unpatch_sklearn"),
             "qpsvm.many.exact.leave_one_out": ("LeaveOneOut", "leave_one_out"),
             "qpsvm.many.exact.path": ("exact_path",),
+            "qpsvm.machines.problem.sensitivity": ("Sensitivity", "vjp"),
             "qpsvm.many.exact.pieces": ("ExactPath",),
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
             "qpsvm.result.all_in_one_result": ("JointResult",),
+            "qpsvm.result.qp_result": ("QPResult",),
             "qpsvm.space.kernels.feature_map": ("Nystroem", "RandomFourier"),
             "qpsvm.space.kernels.pivoted_cholesky": ("PivotedCholesky",),
             "qpsvm.faces.play.widget": ("Playground",),
@@ -201,6 +207,7 @@ __all__ = [
     "Problem",
     "Proof",
     "Proofs",
+    "QPResult",
     "QPSVMError",
     "QPSVMWarning",
     "QPSolution",
@@ -210,6 +217,7 @@ __all__ = [
     "Rows",
     "SVMDual",
     "SVMResult",
+    "Sensitivity",
     "Sigmoid",
     "SolverError",
     "SquaredHinge",
@@ -233,8 +241,11 @@ __all__ = [
     "open_rows",
     "path",
     "plotting",
+    "read_model",
     "register_backend",
     "solve",
     "solve_path",
     "unregister_backend",
+    "write_model",
+    "vjp",
 ]

@@ -442,7 +442,7 @@ def ask(backend: Any = "cvxopt", **options: Any) -> Callable[[], Any]:
     bad("text", lambda: qpsvm.solve("not a problem"), ValueError, "problem", "str"),
     bad("none", lambda: qpsvm.solve(None), ValueError, "problem", "None"),
     bad("a class", lambda: qpsvm.solve(CSVM), ValueError, "problem"),
-    bad("a qp", lambda: qpsvm.solve(CSVM(X, Y).qp()), ValueError, "problem", "QP"),
+    bad("a qp of one form", lambda: qpsvm.solve(CSVM(X, Y).qp(), form="dual"), NotImplementedError, "QP", "form"),
     bad("backend misspelt", ask("cvxop"), ValueError, "backend", "'cvxopt'"),
     bad("backend upper case", ask("OSQP"), ValueError, "backend", "'osqp'"),
     bad("backend none", ask(None), ValueError, "backend", "None"),

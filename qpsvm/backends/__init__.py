@@ -60,7 +60,7 @@ def get(name: str) -> Backend:
     Parameters
     ----------
     name : str
-        One of `names()`.
+        One of `names()`, or "qpsolvers:" and the name of a solver that the package qpsolvers reaches.
 
     Returns
     -------
@@ -99,6 +99,10 @@ def get(name: str) -> Backend:
         return OUTSIDE[name]
     if isinstance(name, str) and name in offered():
         return _loaded(name)
+    if isinstance(name, str) and name.startswith("qpsolvers:"):
+        from qpsvm.backends.external.qpsolvers_ import of_qpsolvers
+
+        return of_qpsolvers(name, _there)
     raise errors.UnknownOptionError(f"unknown backend {shown(name)}; {errors.nearest(name, [*names(), 'auto'])}")
 
 

@@ -42,7 +42,7 @@ from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.near_multipliers import free_rows
-from qpsvm.bounds.near_points import Places
+from qpsvm.bounds.near_points import NearFunction, Places
 from qpsvm.bounds.proof import terms
 from qpsvm.bounds.proof.claims import Asked
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
@@ -143,6 +143,10 @@ class NearOptimum:
         """What a penalised intercept adds to ‖φ(x)‖²: 1/R."""
         groups = [group for group in self.program.groups if group.ridge and _is_intercept(group)]
         return max((float(1 / group.ridge) * FEW for group in groups), default=0.0)
+
+    def function(self, size: float) -> NearFunction:
+        """(OPTIMA.3), of an f that is so many times that of the machine."""
+        return NearFunction(self.radius, self.intercept, self.in_ball, size, self.places.origin)
 
     @remembered
     def violations(self) -> tuple[FloatArray, FloatArray]:

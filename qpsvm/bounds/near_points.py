@@ -11,6 +11,7 @@ Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,14 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma, lengths_above
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.base.errors import FileFormatError
 from qpsvm.bounds.proof.classes import ClassesSpace
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.kernels.points import KernelSpace, kernel_space
 from qpsvm.bounds.proof.kernels.values import MatrixValues
 from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, Space
 from qpsvm.data.rows import as_row_source
+from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.space.kernels.kernel import squared_norms
 
@@ -56,7 +59,7 @@ class Places:
             self._of_kernel(space, free)
             return
         blocks = (piece for block in self._rows.blocks() for piece in block.pieces())
-        self.own = np.concatenate([self._lengths(piece.matrix) for piece in blocks])
+        self.own = np.concatenate([_lengths(piece.matrix, self.origin) for piece in blocks])
 
     def _of_kernel(self, space: KernelSpace, free: bool) -> None:
         """(PLACE.2), (PLACE.3)."""
@@ -68,26 +71,11 @@ class Places:
         self.own = values.sizes
         if isinstance(self.kernel, RBF) and free and not sp.issparse(X) and len(self.own):
             self.origin = X.mean(axis=0)
-            near = self._from_origin(X)
+            near = _from_origin(self.kernel, X, self.origin)
             if near.max() < 1.0:
                 self.own = near
             else:
                 self.origin = None
-
-    def _from_origin(self, X: Matrix) -> FloatArray:
-        """√(2 − 2K(x, z)) from above: (q,)."""
-        assert isinstance(self.kernel, RBF)
-        assert self.origin is not None
-        far = squared_norms(as_dense(X) - self.origin) * float(self.kernel.gamma)
-        squares = -2.0 * np.expm1(-far * (1.0 + gamma(X.shape[1] + 8))) * (1.0 + ROUNDINGS * UNIT)
-        found: FloatArray = np.sqrt(squares) * FEW + math.sqrt(X.shape[1] * UNDERFLOW)
-        return found
-
-    def _lengths(self, X: Matrix) -> FloatArray:
-        """‖x − o‖ from above: (q,)."""
-        apart = X if self.origin is None else as_dense(X) - self.origin
-        found: FloatArray = lengths_above(squared_norms(apart), X.shape[1]) * FEW
-        return found
 
     def of_rows(self, program: ExactDual) -> FloatArray:
         """Those of the rows of a program, from above: (m,)."""
@@ -98,18 +86,94 @@ class Places:
             return found
         return own if program.rows is None else own[program.rows]
 
-    def of(self, X: Matrix, diagonal: FloatArray | None = None) -> FloatArray:
-        """Those of new points, (q,): X (q, d), or of a matrix K(x, x) itself, (q,)."""
-        if diagonal is not None:
-            return np.sqrt(np.maximum(diagonal, 0.0)) * FEW
-        if isinstance(self.kernel, Linear):
-            return self._lengths(X)
-        if isinstance(self.kernel, RBF):
-            return np.ones(X.shape[0]) if self.origin is None else self._from_origin(X)
-        if isinstance(self.kernel, (Polynomial, Sigmoid)):
-            space = kernel_space(self.kernel, X)
-            return np.asarray(space.kernel_values.sizes)
-        return np.sqrt(np.maximum(self.kernel.diagonal(X), 0.0)) * FEW
+
+@dataclass(frozen=True, eq=False)
+class NearFunction:
+    """(OPTIMA.3) without the samples: what bounds f of every exact optimum at new points.
+
+    radius: R.
+    shift: Δ of the intercept, its two ends.
+    in_ball: What a penalised intercept adds to ‖φ(x)‖²: 1/R of it.
+    size: What f is multiplied by, in units of (DUAL.1).
+    origin: o, (d,): a point of the samples' space, or None.
+    """
+
+    radius: float
+    shift: tuple[float, float]
+    in_ball: float
+    size: float
+    origin: FloatArray | None
+
+    def __call__(
+        self, model: Any, samples: Matrix, diagonal: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Bounds and f of a model at checked samples (q, d), K(x, x) of a matrix (q,): (q, k) each."""
+        if isinstance(model.kernel, FeatureMap) and model.w is not None:
+            samples, model = model.kernel.features(samples), model.over_features
+        with np.errstate(all="ignore"):
+            f, lost = decision_values(model, samples)
+            sizes = sizes_at(model.kernel, self.origin, samples, diagonal)
+            far = self.radius * np.sqrt(sizes * sizes + self.in_ball) * FEW
+            far = np.where(np.isnan(far), np.inf, far)[:, None] * self.size + lost
+            low, high = self.shift
+            ends = f - far + self.size * low, f + far + self.size * high
+            slack = 8.0 * UNIT * (np.abs(f) + far + self.size * max(abs(low), abs(high)))
+            least, most = ends[0] - slack, ends[1] + slack
+        return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most), f
+
+    def record(self) -> dict[str, Any]:
+        """What JSON can hold; None is infinite."""
+        numbers = {"radius": self.radius, "low": self.shift[0], "high": self.shift[1]}
+        finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+        origin = None if self.origin is None else self.origin.tolist()
+        return {**finite, "in_ball": self.in_ball, "size": self.size, "origin": origin}
+
+    @classmethod
+    def of_record(cls, record: Any, d: int) -> NearFunction:
+        """From such a record, checked, of a model of d features. Raises FileFormatError."""
+        try:
+            low, high, radius = (
+                end if record[name] is None else float(record[name])
+                for name, end in (("low", -math.inf), ("high", math.inf), ("radius", math.inf))
+            )
+            given = record["origin"]
+            origin = None if given is None else np.array(given, dtype=np.float64)
+            in_ball, size = float(record["in_ball"]), float(record["size"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"the model's bounds are damaged: {error}") from error
+        fits = origin is None or (origin.shape == (d,) and np.isfinite(origin).all())
+        if not (fits and radius >= 0.0 and low <= high and 0.0 <= in_ball < math.inf and 0.0 < size < math.inf):
+            raise FileFormatError("the model's bounds are none of this version")
+        return cls(radius, (low, high), in_ball, size, origin)
+
+
+def sizes_at(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagonal: FloatArray | None) -> FloatArray:
+    """‖φ(x) − o‖ of new points from above, (q,): X (q, d), or of a matrix K(x, x) itself, (q,)."""
+    if diagonal is not None:
+        return np.sqrt(np.maximum(diagonal, 0.0)) * FEW
+    if isinstance(kernel, Linear):
+        return _lengths(X, origin)
+    if isinstance(kernel, RBF):
+        return np.ones(X.shape[0]) if origin is None else _from_origin(kernel, X, origin)
+    if isinstance(kernel, (Polynomial, Sigmoid)):
+        space = kernel_space(kernel, X)
+        return np.asarray(space.kernel_values.sizes)
+    return np.sqrt(np.maximum(kernel.diagonal(X), 0.0)) * FEW
+
+
+def _from_origin(kernel: RBF, X: Matrix, origin: FloatArray) -> FloatArray:
+    """√(2 − 2K(x, z)) from above: (q,)."""
+    far = squared_norms(as_dense(X) - origin) * float(kernel.gamma)
+    squares = -2.0 * np.expm1(-far * (1.0 + gamma(X.shape[1] + 8))) * (1.0 + ROUNDINGS * UNIT)
+    found: FloatArray = np.sqrt(squares) * FEW + math.sqrt(X.shape[1] * UNDERFLOW)
+    return found
+
+
+def _lengths(X: Matrix, origin: FloatArray | None) -> FloatArray:
+    """‖x − o‖ from above: (q,)."""
+    apart = X if origin is None else as_dense(X) - origin
+    found: FloatArray = lengths_above(squared_norms(apart), X.shape[1]) * FEW
+    return found
 
 
 def decision_values(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:

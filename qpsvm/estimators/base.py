@@ -244,6 +244,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         """Without the samples of the fit: of several machines, the results that were asked for are kept."""
         state = dict(super().__getstate__())
+        state.pop("_split", None)
         together = state.get("_solution")
         if isinstance(together, Together) and isinstance(together.results, Results):
             made = together.results.those_made()

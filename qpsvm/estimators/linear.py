@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,8 +30,11 @@ from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, Estimator, linear_scores, model_of
 from qpsvm.estimators.inputs import StoredScore
+from qpsvm.estimators.intervals import IntervalRegressor
+from qpsvm.estimators.left_out import dense_rows
 from qpsvm.estimators.parameters import PARAMETERS, Parameter, one_of
-from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines, labels_at
+from qpsvm.estimators.probabilities import ProbableClassifier
+from qpsvm.estimators.several import ALL_IN_ONE, labels_at
 from qpsvm.machines import EpsilonSVR, Problem
 from qpsvm.many.multiclass.regression import by_itself, solve_regression, solves_regression
 from qpsvm.result.svm_result import SVMResult
@@ -88,6 +92,13 @@ class LinearMachine(Estimator):
         longer = sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
         return longer, None, float(self.intercept_scaling)
 
+    def _points(self, X: Any) -> Any:
+        """New samples as those of the problem are: (m, d), with a column for the intercept where that has one."""
+        check_is_fitted(self)
+        if is_dask(X):
+            raise UnsupportedError("sets, intervals and bounds need samples in memory, not in a Dask collection")
+        return self._posed(dense_rows(inputs.dense_if_small(inputs.samples(self, X))))[0]
+
     @staticmethod
     def _parted(w: FloatArray | None, b: FloatArray, s: float) -> tuple[FloatArray, FloatArray]:
         """w (P, d) and b (P,), from those of the problem."""
@@ -118,7 +129,7 @@ def _plane_values(X: Any, w: FloatArray, b: FloatArray) -> FloatArray:
     return np.asarray(safe_sparse_dot(X, w.T, dense_output=True) + b, dtype=np.float64)
 
 
-class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
+class LinearSVC(ProbableClassifier, LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
     """Linear support vector classification with a free intercept, which `sklearn.svm.LinearSVC` penalises, and a
     certified gap.
 
@@ -183,18 +194,27 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         if is_dask(X):
             self._fit_spread(X, y, sample_weight)
             return
+        deadline = None if self.time_limit is None else monotonic() + self.time_limit
         matrix = inputs.dense_if_small(inputs.training_samples(self, X), linear=True)
         codes, weight = self._labelled(y, matrix.shape[0], sample_weight, True)
+        self._check_probable(matrix, codes, weight)
         posed, intercept, s = self._posed(matrix)
         together = self._together(posed, codes, weight, LOSSES[self.loss], {"C": self.C}, Linear(), intercept)
         self._judge(together.status, together.gap, together.message)
         self._solution, self.results_ = together, together.results
         self.coef_, self.intercept_ = self._parted(together.w, together.b, s)
         self.n_iter_ = int(self._iterations(together.iterations.max()))
+        self._calibrate(together, inputs.weights_of(sample_weight, len(codes)), deadline)
+
+    def _model(self) -> AnyModel:
+        return self._likely(super()._model())
 
     def _fit_spread(self, X: Any, y: Any, sample_weight: Any) -> None:
         """The same over a Dask collection: one machine after the other, each where the rows are."""
+        if self._wants_probabilities:
+            raise UnsupportedError("each sample is left out, which needs them in memory, not in a Dask collection")
         rows = inputs.rows_of(self, X, y, sample_weight)
+        self._calibration = self._left_out = None
         classes = self.classes_ = inputs.classes_of(rows)
         several = len(classes) > 2
         if several and (self.multi_class in ALL_IN_ONE or self.class_weight is not None):
@@ -239,7 +259,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         return inputs.by_partition(labels, values, None, self.classes_.dtype) if is_dask(X) else labels(values)
 
 
-class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[misc]
+class LinearSVR(IntervalRegressor, StoredScore, RegressorMixin, LinearMachine):  # type: ignore[misc]
     """Linear support vector regression with a free intercept, which `sklearn.svm.LinearSVR` penalises, and a certified
     gap.
 
@@ -299,7 +319,7 @@ class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[mis
             self._judge(together.status, together.gap, together.message)
         else:
             together = by_itself(self._solved(problem))
-        self._solution = together
+        self._solution, self._left_out = together, None
         w, self.intercept_ = self._parted(together.w, together.b, s)
         self.coef_ = w[0]
         self.n_iter_ = int(self._iterations(together.iterations.max()))

@@ -24,6 +24,7 @@ from qpsvm.base import errors
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_real, as_tolerance
 from qpsvm.base.arrays.words import shown
 from qpsvm.machines.problem.parameters import within
+from qpsvm.result.calibration import METHODS
 from qpsvm.space.kernels.functions import Kernel
 
 try:
@@ -121,6 +122,11 @@ def gamma(value: Any, name: str) -> None:
     (one_of("scale", "auto") if isinstance(value, str) else not_negative)(value, name)
 
 
+def probability(value: Any, name: str) -> None:
+    """A flag, or a kind of curve."""
+    (one_of(*METHODS) if isinstance(value, str) else as_flag)(value, name)
+
+
 def always(instead: str) -> Check:
     """A check of `fit_intercept` where there is an intercept always."""
 
@@ -203,8 +209,9 @@ PARAMETERS: dict[str, Parameter] = {
         "float", "In (0, 1]: a bound on the share of errors, and the least share of support vectors.", 0.5, share
     ),
     "probability": Parameter(
-        "bool", "True is refused: take `sklearn.calibration.CalibratedClassifierCV`. To give it is deprecated, as "
-        "there.", "deprecated",
+        'bool, "sigmoid" or "isotonic"',
+        "Whether `predict_proba` is there: a sigmoid (True), or steps, fitted to the decision of each sample by the "
+        "machine without it, exactly.", False, probability,
     ),
     "psd": Parameter(
         '{"clip", "shift", "raise"}',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from qpsvm.machines import CrammerSinger, WestonWatkins
 from qpsvm.machines.problem.all_in_one import JointProblem
 from qpsvm.many.multiclass import Together, solve_pairs, solve_rest
 from qpsvm.many.multiclass.one_by_one import without_noise
-from qpsvm.many.multiclass.split import REST
+from qpsvm.many.multiclass.split import REST, Split, split
 from qpsvm.many.multiclass.together import Results
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
@@ -41,6 +42,8 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
     class_weight: Any
     multi_class: str
     n_jobs: int | None
+    #: What makes the machines of the last fit again; None of one program over all classes.
+    _split: partial[Split] | None
 
     def _labelled(self, y: Any, n: int, sample_weight: Any, heavy: bool) -> tuple[IntArray, FloatArray | None]:
         """The class of each sample, (n,), and its weight, (n,); `heavy`: "balanced" counts weights, not samples."""
@@ -72,16 +75,21 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
     ) -> Together:
         """Solve the machines of all classes, from the last ones where they are alike."""
         last = getattr(self, "_solution", None) if self.warm_start else None
+        self._split = None
         if self.multi_class in ALL_IN_ONE:
             C = parameters.get("C", math.inf)
             how = {"kernel": kernel, "sample_weight": weight, "psd": psd, "intercept": intercept}
             return self._all_in_one(X, codes, C, last, how)
         rest = self.multi_class == "ovr" and len(self.classes_) > 2
+        stated: dict[str, Any] = {
+            "machine": machine, "parameters": parameters, "kernel": kernel, "sample_weight": weight, "psd": psd,
+            "intercept": intercept, "constraints": self.constraints,
+        }  # fmt: skip
+        self._split = partial(split, X, codes, self.classes_, rest, **stated)
+        start = _continued(last, self.classes_, len(codes), rest)
         return (solve_rest if rest else solve_pairs)(
-            X, codes, self.classes_, machine=machine, parameters=parameters, kernel=kernel, sample_weight=weight,
-            psd=psd, intercept=intercept, n_jobs=self.n_jobs, constraints=self.constraints,
-            start=_continued(last, self.classes_, len(codes), rest), **self._options(),
-        )  # fmt: skip
+            X, codes, self.classes_, n_jobs=self.n_jobs, start=start, **stated, **self._options()
+        )
 
     def _all_in_one(self, X: Matrix, codes: IntArray, C: float, last: Any, how: Mapping[str, Any]) -> Together:
         """One program over all classes. Raises UnsupportedError, QPSVMError."""

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.rounding import gamma as rounding_of
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError, UnsupportedError
-from qpsvm.estimators.base import AnyModel, callers_level, model_of
+from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
+from qpsvm.estimators import inputs
+from qpsvm.estimators.base import AnyModel, model_of
 from qpsvm.estimators.kernel_machine import KernelMachine
+from qpsvm.estimators.left_out import dense_rows
 from qpsvm.estimators.parameters import Parameter, always, one_of, positive_or_infinite, share
-from qpsvm.estimators.several import SeveralMachines, labels_at
+from qpsvm.estimators.probabilities import ProbableClassifier
+from qpsvm.estimators.several import labels_at
 from qpsvm.machines.problem.evidence import with_totals
 from qpsvm.many.multiclass import Together
 from qpsvm.result import votes as voting
@@ -26,22 +28,15 @@ from qpsvm.space.kernels.gram import Intercept
 
 #: The name of the machine in whose problems C is a penalty, and that of the one without slack.
 SOFT, HARD = "CSVM", "HardMargin"
-#: What to do instead of `probability=True`, which fits more models and may contradict `predict`.
-CALIBRATE = "probability=True is refused: sklearn.calibration.CalibratedClassifierCV({name}(...)) gives probabilities"
-#: What scikit-learn warns of from 1.9 on, too.
-DEPRECATED = (
-    "The `probability` parameter is deprecated, as it is in scikit-learn: leave it out, and take "
-    "CalibratedClassifierCV for probabilities."
-)
 #: ν that is above its largest value by a smaller share is for the machine to judge, which counts its rounding.
 CLEARLY = 1e-9
 
 
-class KernelClassifier(SeveralMachines, KernelMachine):
+class KernelClassifier(ProbableClassifier, KernelMachine):
     """What `SVC` and `NuSVC` share."""
 
     _takes: ClassVar[tuple[str, ...]] = (
-        "probability", "class_weight", "decision_function_shape", "break_ties", "random_state", "fit_intercept",
+        "class_weight", "decision_function_shape", "break_ties", "random_state", "fit_intercept",
         "multi_class", "n_jobs",
     )  # fmt: skip
     _attributes: ClassVar[tuple[str, ...]] = (
@@ -50,11 +45,13 @@ class KernelClassifier(SeveralMachines, KernelMachine):
     )  # fmt: skip
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        deadline = None if self.time_limit is None else monotonic() + self.time_limit
         matrix, kernel = self._training(X)
         n = matrix.shape[0]
         codes, weight = self._labelled(y, n, sample_weight, False)
         sums = np.bincount(codes, weight, len(self.classes_)).astype(np.float64)
         self._check_sums(sums, 0 if weight is None else n)
+        self._check_probable(matrix, codes, weight)
         machine, parameters = self._machine()
         if machine == HARD and weight is not None:
             weight = (weight > 0.0).astype(float)
@@ -62,15 +59,7 @@ class KernelClassifier(SeveralMachines, KernelMachine):
         together = self._together(matrix, codes, weight, machine, parameters, kernel, intercept, self.psd)
         self._judge(together.status, together.gap, together.message)
         self._keep(matrix, codes, together, kernel)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if isinstance(self.probability, str) and self.probability == "deprecated":
-            return
-        as_flag(self.probability, "probability")
-        warnings.warn(DEPRECATED, FutureWarning, stacklevel=callers_level())
-        if self.probability:
-            raise UnsupportedError(CALIBRATE.format(name=type(self).__name__))
+        self._calibrate(together, inputs.weights_of(sample_weight, n), deadline)
 
     def _check_sums(self, sums: FloatArray, n: int) -> None:  # noqa: ARG002
         """Check the sums of the weights of each class, (k,), before any kernel value; n were added in floats."""
@@ -83,10 +72,6 @@ class KernelClassifier(SeveralMachines, KernelMachine):
     def _machine(self) -> tuple[str, dict[str, Any]]:
         """The name of the machine of two classes, and its parameters."""
         raise NotImplementedError
-
-    def _scale(self, together: Together) -> FloatArray:
-        """What the decision function of each machine is divided by: (P,)."""
-        return np.ones(len(together.gap))
 
     def _keep(self, X: Matrix, codes: NDArray[np.intp], together: Together, kernel: Kernel) -> None:
         """The attributes that scikit-learn's classifiers have."""
@@ -133,9 +118,12 @@ class KernelClassifier(SeveralMachines, KernelMachine):
             raise DataError(f"The internal representation of {type(self).__name__} was altered")
         return self._scores.tied(matrix)
 
+    def _points(self, X: Any) -> Any:
+        return dense_rows(self._predicting(X))
+
     def _model(self) -> AnyModel:
         by_class = self.decision_function_shape == "ovr"
-        return model_of(self, self._scores, self.classes_, by_class, bool(self.break_ties))
+        return self._likely(model_of(self, self._scores, self.classes_, by_class, bool(self.break_ties)))
 
     def decision_function(self, X: Any) -> FloatArray:
         """The decision values of samples.
@@ -176,8 +164,8 @@ class SVC(KernelClassifier):
     Notes
     -----
     The differences from scikit-learn: `tol` is a relative gap (theirs is on the violation of an optimality condition,
-    1e-3), nothing is random, an indefinite kernel matrix is treated as `psd` says, and probabilities are left to
-    `CalibratedClassifierCV`.
+    1e-3), nothing is random, an indefinite kernel matrix is treated as `psd` says, and probabilities are of the exact
+    leave-one-out machines.
 
     References
     ----------
@@ -235,6 +223,7 @@ class NuSVC(KernelClassifier):
     True True
     """
 
+    _divided = True
     _takes: ClassVar[tuple[str, ...]] = ("nu",)
     _own: ClassVar[Mapping[str, Parameter]] = {
         "nu": Parameter(

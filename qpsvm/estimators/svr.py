@@ -12,7 +12,9 @@ from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.errors import ParameterError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.inputs import StoredScore
+from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.kernel_machine import OneMachine
+from qpsvm.estimators.left_out import dense_rows
 from qpsvm.estimators.parameters import Parameter, always, positive_or_infinite, share
 from qpsvm.machines import EpsilonSVR
 from qpsvm.machines import NuSVR as NuProblem
@@ -26,7 +28,7 @@ VAST = (1e4, 1e8, 1e12)
 BOUND = 2
 
 
-class KernelRegressor(StoredScore, RegressorMixin, OneMachine):  # type: ignore[misc]
+class KernelRegressor(IntervalRegressor, StoredScore, RegressorMixin, OneMachine):  # type: ignore[misc]
     """What the regressors with a kernel share."""
 
     _takes: ClassVar[tuple[str, ...]] = ("C", "fit_intercept")
@@ -48,6 +50,10 @@ class KernelRegressor(StoredScore, RegressorMixin, OneMachine):  # type: ignore[
         if reached:
             raise ParameterError("C=inf: no f keeps every sample within its tube; give a finite C, or a wider tube")
         self._keep_one(matrix, result)
+        self._left_out = None
+
+    def _points(self, X: Any) -> Any:
+        return dense_rows(self._predicting(X))
 
 
 class SVR(KernelRegressor):

@@ -22,6 +22,7 @@ from qpsvm.base.arrays.frozen import common_value, freeze_parts, repeated, times
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.program.exchange import Exchange
 from qpsvm.program.parts import (
     Rows,
     as_bound,
@@ -41,7 +42,7 @@ from qpsvm.space.operators.base import as_vector, is_ready
 
 
 @dataclass(frozen=True, eq=False)
-class QP:
+class QP(Exchange):
     """A convex quadratic program with named parts.
 
     Parameters

@@ -14,17 +14,21 @@ from qpsvm.base.arrays.checks import as_matrix, column_order, order_of
 from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
-from qpsvm.base.errors import DataError
+from qpsvm.base.errors import AbsentError, DataError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource
+from qpsvm.result.calibration import Probable
 from qpsvm.result.votes import scores, winners
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.scores import Scores
 
+#: Where a model's metadata say how near its optimum is.
+NEAR = "near"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DecisionFunctions:
+class DecisionFunctions(Probable):
     """One decision function, or several over the same rows: of m rows kept, coef is (m,) or (m, k)."""
 
     kernel: Kernel
@@ -246,6 +250,46 @@ class Model(DecisionFunctions):
         values = self._values(samples)
         return values + self.diagonal * self.kernel.diagonal(samples) if self.diagonal else values
 
+    def decision_bounds(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """What `SVMResult.decision_bounds` says, of a model that was saved with it: `solve --bounds`.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (q, d)
+            Its columns are those of `decision_function`.
+
+        Returns
+        -------
+        low, high : ndarray, shape (q,)
+            f(x) of every exact optimum is between them.
+
+        Raises
+        ------
+        AbsentError
+            The model was saved without.
+        FileFormatError
+            What it was saved with is damaged.
+        DataError
+            See `decision_function`.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+        >>> model = replace(result.model, metadata={"near": result.near_function().record()})
+        >>> low, high = model.decision_bounds([[0.0], [2.5]])
+        >>> print(low.round(6), high.round(6))
+        [-2.   0.5] [-2.   0.5]
+        """
+        from qpsvm.bounds.near_points import NearFunction  # what proofs are made of, loaded when asked for
+
+        if NEAR not in self.metadata:
+            raise AbsentError("this model knows nothing of the optimum: `solve --bounds --save` keeps it with a model")
+        width = self.n_features if self.w is None else len(self.w)
+        low, high, _ = NearFunction.of_record(self.metadata[NEAR], width)(self, self._samples(X), None)
+        return low[:, 0], high[:, 0]
+
     @property
     def over_features(self) -> Model:
         """The linear decision function over the features of a map; itself where the kernel is none."""
@@ -353,6 +397,9 @@ class PairsModel(DecisionFunctions):
     def _values(self, samples: Matrix) -> FloatArray:
         """f of each pair: (m, P)."""
         return self._scores.tied(samples)
+
+    def _by_machine(self, X: Any) -> FloatArray:
+        return -self._values(self._samples(X))
 
     def decision_function(self, X: Any) -> FloatArray:
         """A score for each class, (m, k), or f of each pair, (m, k(k − 1)/2)."""

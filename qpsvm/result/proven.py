@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_finite_vector, as_real
-from qpsvm.base.arrays.rounding import FEW, UNIT
+from qpsvm.base.arrays.rounding import FEW
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import ParameterError, UnsupportedError
-from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Precomputed
 
 if TYPE_CHECKING:
     from qpsvm.bounds.near_optimum import NearOptimum
+    from qpsvm.bounds.near_points import NearFunction
 
 
 class ProvenPredictions:
@@ -165,6 +165,20 @@ class ProvenPredictions:
         found = float(np.sqrt(2.0 * self.gap * size / unit))
         return found * (1.0 + 1e-9) if np.isfinite(found) else float("inf")
 
+    def near_function(self, problem: Any = None) -> NearFunction:
+        """What `decision_bounds` goes by, without the samples: its `record()` is kept with a model.
+
+        Raises UnsupportedError, DataError.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+        >>> result.near_function().radius < 1e-6
+        True
+        """
+        return self._near(problem).function(float(self._owner(problem).size_of_f))
+
     def _owner(self, problem: Any) -> Any:
         """What was solved. Raises UnsupportedError."""
         owner = self.problem if problem is None else problem
@@ -187,9 +201,7 @@ class ProvenPredictions:
 
     def _bounds(self, X: Any, problem: Any, diagonal: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(OPTIMA.3) and f itself: (q, k) each."""
-        from qpsvm.bounds.near_points import decision_values  # what proofs are made of, loaded when asked for
-
-        owner, model = self._owner(problem), self.model
+        model = self.model
         samples: Matrix = model._samples(X)
         precomputed = isinstance(model.kernel, Precomputed)
         if precomputed != (diagonal is not None):
@@ -199,16 +211,4 @@ class ProvenPredictions:
                 else "diagonal= is for a precomputed kernel: any other says what K(x, x) is"
             )
         own = None if diagonal is None else as_finite_vector(diagonal, "diagonal", samples.shape[0])
-        near, size = self._near(problem), float(owner.size_of_f)
-        if isinstance(model.kernel, FeatureMap) and model.w is not None:
-            samples, model = model.kernel.features(samples), model.over_features
-        with np.errstate(all="ignore"):
-            f, lost = decision_values(model, samples)
-            sizes = near.places.of(samples, own)
-            far = near.radius * np.sqrt(sizes * sizes + near.in_ball) * FEW
-            far = np.where(np.isnan(far), np.inf, far)[:, None] * size + lost
-            low, high = near.intercept
-            ends = f - far + size * low, f + far + size * high
-            slack = 8.0 * UNIT * (np.abs(f) + far + size * max(abs(low), abs(high)))
-            least, most = ends[0] - slack, ends[1] + slack
-        return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most), f
+        return self.near_function(problem)(model, samples, own)

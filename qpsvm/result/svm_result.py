@@ -16,11 +16,12 @@ from qpsvm.base.html import Cell, table
 from qpsvm.bounds.certificate import objective_terms
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.certified import Certified, seconds
+from qpsvm.result.changed import ChangedData
 from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import Model
 
 if TYPE_CHECKING:
-    pass
+    from qpsvm.machines.problem.sensitivity import Sensitivity
 
 #: What the numbers of `SVMResult.kind` mean.
 KINDS = ("peripheral", "margin", "violator")
@@ -52,7 +53,7 @@ SHOWN_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class SVMResult(Certified):
+class SVMResult(ChangedData, Certified):
     """A solved SVM, with the certificate of how well it is solved.
 
     Arrays (n,) are indexed by the caller's rows, arrays (m,) by the dual variables: one for each row, or two.
@@ -292,6 +293,42 @@ class SVMResult(Certified):
         It prints as a table, and `np.asarray(result.kkt)` is the structured array.
         """
         return KKTTable(kkt_table(self))
+
+    def sensitivity(self, problem: Any = None) -> Sensitivity:
+        """The derivatives of f, b, w, margin and objective with respect to parameters, weights, targets, X and γ.
+
+        They are those of the optimum that this result is near to: ask for a small gap, `solve(problem, tol=1e-10)`.
+
+        Parameters
+        ----------
+        problem : Problem, optional
+            What was solved: of a result that comes out of a file.
+
+        Returns
+        -------
+        Sensitivity
+
+        Raises
+        ------
+        UnsupportedError
+            A ranking, an SVDD, linear constraints, a precomputed or repaired kernel matrix, samples that are stored.
+        TooLargeError
+            The kernel matrix of the support vectors does not fit.
+
+        See Also
+        --------
+        vjp : The same backwards.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5], [1.5]], [0, 0, 1, 1, 1], C=1), tol=1e-10)
+        >>> change = result.sensitivity().along(C=1)
+        >>> print(round(change.objective, 4), change.two_sided)
+        1.6667 True
+        """
+        found: Sensitivity = self._owner(problem)._sensitivity(self)
+        return found
 
     def summary(self) -> str:
         """The result in a few lines, as a person would report it.

@@ -32,9 +32,10 @@ from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.progress import Clock, heard, say
 from qpsvm.data.samples import SpreadSamples
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.machine import Machine, R
+from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.program.costs import Cost
+from qpsvm.program.exchange import R, Solvable
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
@@ -118,7 +119,7 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
 
 
 def solve(
-    problem: Machine[R],
+    problem: Solvable[R],
     backend: str = "auto",
     form: Form | None = None,
     tol: float = 1e-6,
@@ -135,9 +136,10 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem or JointProblem
+    problem : Problem, JointProblem or QP
         Any machine: `CSVM`, `NuSVM`, `HardMargin`, `PrimalHinge`, or one of your own; `CrammerSinger` and
-        `WestonWatkins`, which "auto" solves by "sequential_dual", and of the others those that take any QP.
+        `WestonWatkins`, which "auto" solves by "sequential_dual", and of the others those that take any QP. Or any
+        convex `QP`, by those backends.
     backend : str
         "auto", or one of `qpsvm.backends.names()`.
     form : "dual" or "primal", optional
@@ -170,7 +172,7 @@ def solve(
 
     Returns
     -------
-    SVMResult or JointResult
+    SVMResult, JointResult or QPResult
         Its `status` says what was certified, with `check=False` also where that is not enough.
 
     Raises
@@ -227,31 +229,31 @@ def solve(
 
     Whichever solver it was, the certificate is the same:
 
-    >>> for backend in ("cvxopt", "osqp", "kernel_newton", "dual_ascent"):
-    ...     print(backend, qpsvm.solve(problem, backend).gap <= 1e-6)
-    cvxopt True
-    osqp True
-    kernel_newton True
-    dual_ascent True
+    >>> print([qpsvm.solve(problem, backend).gap <= 1e-6 for backend in ("cvxopt", "osqp", "dual_ascent")])
+    [True, True, True]
 
     The next C begins where this one ended:
 
     >>> print(qpsvm.solve(qpsvm.CSVM(problem.X, [0, 0, 1, 1], C=2), "kernel_newton", start=result).status)
     optimal
     """
-    if not isinstance(problem, Machine):
-        raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    if not isinstance(problem, (Machine, QP)):
+        raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), or a QP, got {type(problem).__name__}")
     as_tolerance(tol)
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     clock = Clock(time_limit)
-    if checkpoint is not None:
+    if checkpoint is not None and isinstance(problem, Machine):
         from qpsvm.solve.checkpointing import backend_of
 
         backend = backend_of(problem, backend)
-    for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
+    for name, flag in {"polish": polish, "check": check, "verbose": verbose}.items():
         as_flag(flag, name)
-    begin = None if start is None else cast("Any", problem).start(start)
+    begin = None if start is None or isinstance(problem, QP) else cast("Any", problem).start(start)
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
+    if isinstance(problem, QP):
+        from qpsvm.solve.program import solve_program
+
+        return cast("R", solve_program(problem, backend, request, start, check, (form, checkpoint)))
     with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
         try:
             problem.samples.watched.begin()
@@ -425,8 +427,7 @@ def _check(result: SVMResult | JointResult, request: Request, backend: str) -> N
     if result.status is Status.OPTIMAL:
         return
     said = f"{result.solver.name} ended with {result.solver.status!r}"
-    what_to_do = f"{result.status.sentence} {_advice(result, request, backend)} {result.message}"
-    what_to_do = " ".join(what_to_do.split())
+    what_to_do = " ".join(f"{result.status.sentence} {_advice(result, request, backend)} {result.message}".split())
     if result.gap == float("inf"):
         raise SolverError(f"{result.status}: no point could be certified ({said}). {what_to_do}")
     warnings.warn(
@@ -444,7 +445,6 @@ def _advice(result: SVMResult | JointResult, request: Request, backend: str) -> 
     ways = [] if request.polish else ["leave polish=True"]
     if backend != "auto":
         own = backend in backends.names() and backends.get(backend).options()
-        ways += ["tighten the solver's own tolerances"] if own else []
-        ways.append("choose another backend")
+        ways += [*(["tighten the solver's own tolerances"] if own else []), "choose another backend"]
     ways += ["standardise the features", "lower C"]
     return f"Try this: {', '.join(ways[:-1])} or {ways[-1]}."

@@ -43,10 +43,11 @@ from qpsvm.base.resources.limits import LITTLE, address_space, available_memory,
 from qpsvm.base.resources.progress import EVERY, Clock, Pulse, heard, held, noted, say
 from qpsvm.bounds.polish import FEW_ROWS as POLISHED_ROWS
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.machine import Machine, R
+from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form
 from qpsvm.program.costs import Cost, Size
 from qpsvm.program.dual_answer import DualAnswer
+from qpsvm.program.exchange import R
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.result.svm_result import SVMResult
 

@@ -20,10 +20,17 @@ NU = {
     "check_class_weight_classifiers": "nu=0.5 is infeasible where one class weighs 10⁶ times as much as another",
     "check_classifiers_one_label_sample_weights": "nu=0.5 is infeasible where one class has no weight",
 }
+#: Of two copies one is left out, of one sample that weighs as much all; and a curve need not be ½ where f is 0.
+WHOLE = {
+    **dict.fromkeys(SCALE, "a sample is left out with all of its weight"),
+    "check_classifiers_train": "the likeliest class of one of 200 samples is another than that of f, by `predict`",
+}
 #: Each estimator, and what fails of the checks with the reason.
 CASES = {
     "SVC": (estimators.SVC(), SCALE),
     "SVC, precomputed": (estimators.SVC(kernel="precomputed"), {}),
+    "SVC, probabilities": (estimators.SVC(probability=True), SCALE),
+    "LinearSVC, probabilities": (estimators.LinearSVC(probability=True), WHOLE),
     "NuSVC": (estimators.NuSVC(), NU),
     "LinearSVC": (estimators.LinearSVC(), {}),
     "SVR": (estimators.SVR(), SCALE),

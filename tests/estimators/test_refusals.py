@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from kinds import ALL, CLASSIFIERS, WITH_KERNEL, X2, XR, X, by_name, data, fitted, t, y, y2
+from kinds import ALL, CLASSIFIERS, WITH_KERNEL, X2, XR, X, by_name, data, fitted, t, y
 
 import qpsvm
 from qpsvm.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
@@ -131,21 +129,6 @@ def test_kernels_given_as_matrices_and_functions(kind):
         kind(kernel="precomputed").fit(sp.csr_array(K), target)
     with pytest.raises(ValueError, match="should be equal"):
         kind(kernel=lambda A, _: A).fit(own, target)
-
-
-def test_probabilities_are_refused_and_the_word_is_deprecated():
-    for kind in (SVC, NuSVC):
-        assert not hasattr(kind(), "predict_proba")
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            kind().fit(X2, y2)
-        with pytest.warns(FutureWarning, match=r"probability.+parameter.+deprecated"):
-            kind(probability=False).fit(X2, y2)
-        with (
-            pytest.warns(FutureWarning, match="CalibratedClassifierCV"),
-            pytest.raises(qpsvm.UnsupportedError, match="CalibratedClassifierCV"),
-        ):
-            kind(probability=True).fit(X2, y2)
 
 
 def test_an_infinite_price():

@@ -17,16 +17,13 @@ import sklearn.svm
 
 import qpsvm
 
-PROBABILITY = "probability=True is refused: CalibratedClassifierCV gives probabilities"
+STAYS = "probability is not deprecated here: it is of exact leave-one-out machines, and nothing is random"
 L1 = "penalty='l1' is refused: its problem is no machine with a kernel"
 LIMIT = "LIBSVM and LIBLINEAR need more than two steps for six samples; here the answer is certified after one"
 #: Tests of scikit-learn that fail here, and why that is right. A name without brackets stands for all of its cases.
 NOT_OURS = {
     "test_svm::test_svr_errors": "a kernel of the wrong shape is refused by fit, and not first by predict",
-    "test_svm::test_probability": PROBABILITY,
-    "test_svm::test_hasattr_predict_proba": PROBABILITY,
-    "test_svm::test_probability_raises_futurewarning[True-SVC-SVC]": PROBABILITY,
-    "test_svm::test_probability_raises_futurewarning[True-NuSVC-NuSVC]": PROBABILITY,
+    "test_svm::test_probability_raises_futurewarning": STAYS,
     "test_svm::test_svc_nusvc_probA_probB_deprecated": "numbers of LIBSVM's probabilities, which are not there",
     "test_svm::test_linearsvc_parameters[False-l1-squared_hinge]": L1,
     "test_svm::test_linearsvc": L1,

@@ -143,11 +143,12 @@ class ProbableStandIn(StandIn):
     """A classifier that has probabilities where scikit-learn's own class was fitted."""
 
     probability: Any
+    _wants_probabilities: bool
 
     def _check_parameters(self) -> None:
-        if self.probability not in (False, "deprecated"):  # before ours warns: scikit-learn's class will
+        if self._wants_probabilities:
             raise errors.UnsupportedError(
-                "probability=True: CalibratedClassifierCV(SVC()) would give probabilities of qpsvm's machine"
+                "probability=True: qpsvm.estimators.SVC gives probabilities, and others, by exact leave-one-out"
             )
         super()._check_parameters()  # type: ignore[misc]
 

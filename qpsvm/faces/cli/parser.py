@@ -104,6 +104,10 @@ def make_parser() -> Parser:
     _file(group, "--plot", "a picture: .png, .svg or .pdf")
     group.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the picture shows")
     _file(group, "--save", "write the decision function to this .npz file", "MODEL")
+    what = "let `predict` say how likely each label is: a curve fitted to the machines without each row, exactly"
+    group.add_argument("--probability", action="store_true", help=what)
+    what = "let `predict` say between which numbers f of every exact optimum lies, whatever was rounded"
+    group.add_argument("--bounds", action="store_true", help=what)
     what = "prove how far from the optimum these very numbers are, whatever was rounded; `verify` checks this file"
     _file(group, "--proof", what)
     solving.set_defaults(run=solve.run)
@@ -115,6 +119,10 @@ def make_parser() -> Parser:
     predicting.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
     what = "write a CSV file of labels and decision values, not one label a line; - is standard output"
     _file(predicting, "--output", what)
+    what = "the probability of the positive label as well; of a model by `solve --probability`"
+    predicting.add_argument("--probability", action="store_true", help=what)
+    what = "lower and upper bounds of f of every exact optimum, and whether the label is proven; of `solve --bounds`"
+    predicting.add_argument("--bounds", action="store_true", help=what)
     predicting.set_defaults(run=predict.run)
 
     verifying = commands.add_parser(

@@ -48,6 +48,7 @@ from qpsvm.space.operators import Diagonal, Operator
 
 if TYPE_CHECKING:
     from qpsvm.bounds.near_optimum import NearOptimum
+    from qpsvm.machines.problem.sensitivity import Sensitivity
 
 
 class Problem(Machine[SVMResult]):
@@ -220,6 +221,12 @@ class Problem(Machine[SVMResult]):
         from qpsvm.machines.problem.near import near  # loaded when somebody asks for it
 
         return near(self, result)
+
+    def _sensitivity(self, result: SVMResult) -> Sensitivity:
+        """The derivatives of the optimum."""
+        from qpsvm.machines.problem.sensitivity import Sensitivity  # the same
+
+        return Sensitivity(self, result)
 
     def _scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
         return scaling(self.svm, self.space.scale, form, self.letters)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ from qpsvm.machines.problem.linear_constraints import UserRows, as_list, compute
 from qpsvm.machines.problem.parameters import Form, as_intercept, check_form, checked, described, in_words, one_of
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
+from qpsvm.program.exchange import R, Solvable
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import ScaledQP
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -35,11 +36,9 @@ if TYPE_CHECKING:
 
 #: What may be done with an indefinite Gram matrix.
 RULES = get_args(PSDRule)
-#: The type of a machine's result.
-R = TypeVar("R")
 
 
-class Machine(Generic[R], metaclass=Abstract):
+class Machine(Solvable[R], metaclass=Abstract):
     """A machine whose solution is an R. Arrays that it keeps are read-only: what is worked out of them is kept, too."""
 
     samples: Samples

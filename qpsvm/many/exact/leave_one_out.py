@@ -13,7 +13,7 @@ Source: Cauwenberghs & Poggio, *Incremental and decremental support vector machi
 from __future__ import annotations
 
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from qpsvm.machines.problem.judge import Judge
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.replaced import restricted
 from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
+from qpsvm.many.exact.functions import Functions
 from qpsvm.many.exact.rows import Data, SignedRows, check_supported
 from qpsvm.many.exact.start import LEAST_TIME, exact_start
 from qpsvm.many.grid.walk import bar_of
@@ -60,6 +61,8 @@ class LeaveOneOut:
         Which samples have no decision, and why.
     moved : int
         How many machines had another optimum than that of all samples.
+    functions : Functions
+        The machines themselves.
 
     See Also
     --------
@@ -80,6 +83,37 @@ class LeaveOneOut:
     status: Status
     message: str
     moved: int
+    functions: Functions = field(repr=False)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """f without each sample, or its group, at new points.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            Its columns are those of the samples; of a precomputed kernel the values with each of them, (m, n).
+
+        Returns
+        -------
+        ndarray, shape (m, n)
+            Column i is of the machine without sample i; NaN where there is none.
+
+        Raises
+        ------
+        DataError, DataTypeError
+            Samples that do not fit.
+        UnsupportedError
+            Of an SVDD, whose f is more than a sum of kernel values.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> found = qpsvm.leave_one_out(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5], [1.5]], [0, 0, 1, 1, 1]))
+        >>> print(found.decision_function([[1.5], [9.0]]).round(3))
+        [[ 0.625  1.    -0.375  0.    -0.5  ]
+         [ 4.375 11.     3.375  5.     7.   ]]
+        """
+        return self.functions(X)
 
     def __repr__(self) -> str:
         known = int(np.isfinite(self.decision).sum())
@@ -213,6 +247,7 @@ class _Outs:
         size = max(abs(self.full.primal), abs(self.full.dual))
         self.free_gap = self.full.gap * size / abs(self.full.dual) if self.full.dual else self.full.gap
         self.values = _decisions(problem._gather(self.full.yf), self.svm)
+        self.functions = Functions(problem, self.full)
 
     def _depends(self) -> bool:
         """Whether the bounds or totals of the others depend on who takes part."""
@@ -233,6 +268,7 @@ class _Outs:
                 judge = Judge(self.problem.space, dual)
                 certificate = judge.with_rounding_bound(judge.certify(alpha), self.tol)
                 if certificate.gap <= self.tol:
+                    self.functions.certified(rows, certificate)
                     values = -certificate.short * self.problem.size_of_f if self.problem.diagonal else None
                     values = self.svm.sign * certificate.yf if values is None else values
                     return _of_samples(self.owner, values)[rows], float(certificate.gap)
@@ -292,6 +328,7 @@ class _Outs:
             raise Stopped
         if found.error is not None:
             raise _NoMachine(str(found.error))
+        self.functions.solved(rows, kept, found)
         X = problem.samples.taken[rows]
         X = X[:, problem.rows[kept]] if isinstance(problem.kernel, Precomputed) else X
         return np.asarray(found.decision_function(X)), float(found.gap)
@@ -353,4 +390,5 @@ def _gathered(
     if status is Status.OPTIMAL and (gaps[np.isfinite(decision) if problem.takes_all else slice(None)] > tol).any():
         status = Status.INACCURATE
     message = "; ".join(notes[:3]) + (f"; and {len(notes) - 3} more" if len(notes) > 3 else "")
-    return LeaveOneOut(whole, gaps, error_of(problem, whole), status, message, out.moved)
+    out.functions.absent(np.flatnonzero(np.isnan(decision)))
+    return LeaveOneOut(whole, gaps, error_of(problem, whole), status, message, out.moved, out.functions)

@@ -227,6 +227,7 @@ class ExactPath:
         Returns
         -------
         ndarray, shape (q,), or (q, c)
+            A column for each value.
 
         Raises
         ------

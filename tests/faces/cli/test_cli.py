@@ -483,7 +483,7 @@ def test_every_letter_that_the_library_prints_is_spelt():
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
                 assert {c for c in node.value if ord(c) > 127} <= set(SPELT), (path, node.value)
         if path.parent.name == "machines":  # whose equations a derivation prints
-            for text in docstrings:
+            for text in (node for node in docstrings if isinstance(node, ast.Constant)):
                 lines = "".join(re.findall(r"^ +\([A-Z]+\.\d+\)  .*$", getattr(text, "value", ""), flags=re.MULTILINE))
                 assert {c for c in lines if ord(c) > 127} <= set(SPELT), path
 

@@ -21,10 +21,11 @@ from qpsvm.faces.cli.data_files import as_stored, parts_of
 from qpsvm.faces.cli.options import Learnt
 from qpsvm.faces.cli.scores import in_words
 from qpsvm.faces.cli.terminal import Ticker, require_writable
-from qpsvm.result.model import Model, load
+from qpsvm.result.calibration import KEY
+from qpsvm.result.model import NEAR, Model, load
 
-#: Labels, where there are any, and decision values.
-Answers = tuple[NDArray[Any] | None, FloatArray]
+#: Labels, where there are any, decision values, and what else is asked for: columns of text by name.
+Answers = tuple[NDArray[Any] | None, FloatArray, dict[str, list[str]]]
 #: Of a part: labels or values, the target where it is known, groups of a ranking, and how many rows were left out.
 Seen = tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None, int]
 #: The column of decision values that stand alone, by what was learnt.
@@ -38,14 +39,19 @@ def run(options: argparse.Namespace) -> int:
     model = load(options.model)
     if not isinstance(model, Model) or "encoding" not in model.metadata:
         raise DataError(f"{options.model} does not say how a file becomes features; use qpsvm.load(...) in Python")
+    if options.probability and KEY not in model.metadata:
+        raise DataError(f"{options.model} has no probabilities: `solve --probability` keeps them with a model")
+    if options.bounds and NEAR not in model.metadata:
+        raise DataError(f"{options.model} has no bounds: `solve --bounds` keeps them with a model")
     learnt = model.metadata.get("learnt", "numbers" if model.classes is None else "labels")
     parts = _parts(options, Encoding.from_json(model.metadata["encoding"]))
     seen: list[Seen] = []
     ticker = Ticker("predicting")
-    answers = _answers(model, parts, ticker, seen)
+    answers = _answers(model, parts, ticker, seen, options)
     if options.output is None:
-        for labels, values in answers:
-            print("\n".join(map(_number, values) if labels is None else map(str, labels)))
+        for labels, values, more in answers:
+            words = map(_number, values) if labels is None else map(str, labels)
+            print("\n".join(map(",".join, zip(words, *more.values(), strict=True))))
     elif options.output == "-":  # the same bytes as in a file, whatever the encoding of the terminal
         sys.stdout.flush()
         _write(answers, sys.stdout.buffer, learnt)
@@ -68,7 +74,9 @@ def _parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[Table]:
     yield from parts_of(stored, encoding)
 
 
-def _answers(model: Model, parts: Iterable[Table], ticker: Ticker, seen: list[Seen]) -> Iterator[Answers]:
+def _answers(
+    model: Model, parts: Iterable[Table], ticker: Ticker, seen: list[Seen], options: argparse.Namespace
+) -> Iterator[Answers]:
     """The answers for each part; what is to be known of them in the end is added to `seen`."""
     for table in parts:
         values = model.decision_function(table.X)
@@ -76,7 +84,22 @@ def _answers(model: Model, parts: Iterable[Table], ticker: Ticker, seen: list[Se
         known = None if table.y is None else _known(table.y, model)
         seen.append((values if labels is None else labels, known, table.groups, table.dropped))
         ticker.doing = f"{sum(len(each[0]) for each in seen)} rows predicted"
-        yield labels, values
+        more = {}
+        if options.probability:
+            more["probability"] = list(map(_number, model.predict_proba(table.X)[:, 1]))
+        if options.bounds:
+            more |= _bounded(model, table, values)
+        yield labels, values, more
+
+
+def _bounded(model: Model, table: Table, values: FloatArray) -> dict[str, list[str]]:
+    """Between what f of every exact optimum lies, in every digit; and whether its label is proven."""
+    low, high = model.decision_bounds(table.X)
+    columns = {"lower": list(map(repr, low.tolist())), "upper": list(map(repr, high.tolist()))}
+    if model.classes is None:
+        return columns
+    proven = (low > 0.0) & (values > 0.0) | (high < 0.0) & (values <= 0.0)
+    return {**columns, "proven": ["yes" if each else "no" for each in proven]}
 
 
 def _worth(model: Model, learnt: Learnt, seen: list[Seen]) -> str:
@@ -91,15 +114,14 @@ def _worth(model: Model, learnt: Learnt, seen: list[Seen]) -> str:
 
 def _write(answers: Iterable[Answers], file: IO[bytes], learnt: str) -> None:
     """Labels, where there are any, and decision values, as CSV under a header; a label with a comma is quoted."""
-    for number, (labels, values) in enumerate(answers):
+    for number, (labels, values, more) in enumerate(answers):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if number == 0:
-            writer.writerow((ALONE.get(learnt, "prediction"),) if labels is None else ("label", "decision"))
-        if labels is None:
-            writer.writerows((_number(value),) for value in values)
-        else:
-            writer.writerows((str(label), _number(value)) for label, value in zip(labels, values, strict=True))
+            head = (ALONE.get(learnt, "prediction"),) if labels is None else ("label", "decision")
+            writer.writerow((*head, *more))
+        first = () if labels is None else (map(str, labels),)
+        writer.writerows(zip(*first, map(_number, values), *more.values(), strict=True))
         file.write(text.getvalue().encode())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,13 @@ from qpsvm.faces.cli.data_files import in_words
 from qpsvm.faces.cli.distributed import cluster, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
 from qpsvm.faces.cli.options import settings, settle
+from qpsvm.faces.cli.probabilities import check_probability, check_samples, with_probabilities
 from qpsvm.faces.cli.scores import block, figures, named, training
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.machines import Problem
 from qpsvm.many.grid.scoring import Fold
 from qpsvm.program.solution import Status
-from qpsvm.result.model import Model
+from qpsvm.result.model import NEAR, Model
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
@@ -58,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
     tested = None if options.cv is None else list(folds(rows, options.cv, seed))
     sample, test = parts(whole, split, options) if apart else (whole, whole)
     problem = sample.problem(options)
+    check_samples(problem, options)
     draw = None if options.plot is None else picture_of(problem, sample.table.names, options.axes)
     with told(sample, options):
         result = _solved(problem, options)
@@ -66,11 +69,17 @@ def run(options: argparse.Namespace) -> int:
     if sample.learnt != "none":  # else the kinds of the vectors say it, and count what is on the boundary
         print(f"  training    {training(sample, model.predict(sample.table.X), model.metadata.get('quantile'))}")
     code = CODES.get(result.status, 1)
+    if options.probability:
+        model, said = with_probabilities(sample, problem, result, model, options)
+        print(said)
     if options.test_size is not None:
         print(_held_out(test, model, whole.table.X.shape[0], seed, bool(options.class_weight)))
     if draw is not None:
         write_picture(draw(result), options.plot)
         print(f"  drawn       {options.plot}")
+    if options.bounds:
+        model, said = _bounded(model, result)
+        print(said)
     _saved(model, options, "" if options.test_size is None else f", trained on {len(split.train)} rows")
     if options.proof is not None and not proved(result, sample, options):
         code = code or 1
@@ -79,6 +88,14 @@ def run(options: argparse.Namespace) -> int:
         print(said)
         code = code or (0 if certified else 1)
     return code
+
+
+def _bounded(model: Model, result: SVMResult) -> tuple[Model, str]:
+    """The model with how near its optimum is, and what is printed of it. Raises UnsupportedError."""
+    near = result.near_function()
+    low, high = near.shift
+    said = f"  proven      ‖w − w*‖ ≤ {near.radius:.2g}, b* − b in [{low:.2g}, {high:.2g}], rounding included"
+    return replace(model, metadata={**model.metadata, NEAR: near.record()}), said
 
 
 def _on_cluster(options: argparse.Namespace) -> int:
@@ -109,6 +126,9 @@ def _check(options: argparse.Namespace) -> None:
         raise ParameterError("--axes is of the picture that --plot draws: name its file, or leave --axes out")
     if options.checkpoint is not None and options.cv is not None:
         raise ParameterError("--checkpoint is of one solve, and --cv asks for several: leave one of them out")
+    if options.bounds and options.scheduler is not None:
+        raise ParameterError("--bounds needs the samples here: leave it out, or --scheduler")
+    check_probability(options)
     check_options(options)
 
 

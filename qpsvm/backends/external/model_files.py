@@ -1,0 +1,173 @@
+"""MPS and LP files, both ways, through HiGHS (Huangfu & Hall 2018)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.errors import DataError, FileAccessError, MissingExtraError, ParameterError, ParameterTypeError
+from qpsvm.base.writing import text_of, written
+from qpsvm.program.qp import QP
+from qpsvm.space.operators import Diagonal
+
+#: Files that HiGHS reads and writes.
+ENDINGS = (".mps", ".qps", ".lp")
+
+
+def _ending(path: str | os.PathLike[str]) -> str:
+    """Of a file's name, as HiGHS wants it. Raises ParameterError."""
+    ending = Path(text_of(path)).suffix.lower()
+    if ending not in ENDINGS:
+        raise ParameterError(f"the file of a model ends with {', '.join(ENDINGS)}; got {text_of(path)!r}")
+    return ".mps" if ending == ".qps" else ending
+
+
+def _highs() -> tuple[Any, Any]:
+    """The module, and a silent instance. Raises MissingExtraError."""
+    try:
+        import highspy
+    except ImportError as error:
+        raise MissingExtraError(".mps, .qps and .lp need highspy; run: pip install highspy") from error
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    highs.setOptionValue("output_flag", False)
+    return highspy, highs
+
+
+def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
+    """Write a QP into a file that other software reads.
+
+    Parameters
+    ----------
+    qp : QP
+        Any. Numbers are written with fifteen digits; `QP.save` keeps them all.
+    path : str or path-like
+        Ends with .mps, .qps or .lp.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+        Another ending; not a QP.
+    MissingExtraError
+        highspy is not installed.
+    FileAccessError
+        It cannot be written.
+
+    See Also
+    --------
+    read_model : The way back.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qpsvm.write_model(qpsvm.QP(P=[[1.0]], q=[-3.0], ub=2.0), "small.txt")
+    Traceback (most recent call last):
+    qpsvm.ParameterError: the file of a model ends with .mps, .qps, .lp; got 'small.txt'
+    """
+    if not isinstance(qp, QP):
+        raise ParameterTypeError(f"write_model takes a QP, such as problem.qp(), got {type(qp).__name__}")
+    ending = _ending(path)
+    module, highs = _highs()
+    model, (lb, ub) = module.HighsModel(), qp.bounds
+    blocks = [sp.csc_array(M) for M in (qp.G, qp.A) if M is not None]
+    rows = sp.csc_array(sp.vstack(blocks, format="csc") if blocks else sp.csc_array((0, qp.n)))
+    m, p = (0 if side is None else len(side) for side in (qp.h, qp.b))
+    sides = [np.zeros(0) if side is None else np.asarray(side) for side in (qp.h, qp.b)]
+    lp = model.lp_
+    lp.num_col_, lp.num_row_, lp.offset_ = qp.n, m + p, float(qp.r)
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.array(qp.q), np.array(lb), np.array(ub)
+    lp.row_lower_, lp.row_upper_ = np.concatenate([np.full(m, -np.inf), sides[1]]), np.concatenate(sides)
+    lp.a_matrix_.format_ = module.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
+    lower = sp.csc_array(sp.tril(sp.diags_array(qp.P.d) if isinstance(qp.P, Diagonal) else qp.P.dense(), format="csc"))
+    if lower.nnz:
+        hessian = model.hessian_
+        hessian.dim_, hessian.format_ = qp.n, module.HessianFormat.kTriangular
+        hessian.start_, hessian.index_, hessian.value_ = lower.indptr, lower.indices, lower.data
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / f"model{ending}"
+        highs.passModel(model)
+        highs.writeModel(str(draft))
+        with written(path) as file:
+            file.write(draft.read_bytes())
+
+
+def read_model(path: str | os.PathLike[str]) -> QP:
+    """Read a linear or convex quadratic program that other software wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Ends with .mps, .qps or .lp.
+
+    Returns
+    -------
+    QP
+        A maximum is made a minimum of the opposite; a row with two bounds becomes two.
+
+    Raises
+    ------
+    FileAccessError
+        It cannot be read.
+    DataError
+        It holds no model, or integers.
+    ParameterError
+        Another ending.
+    MissingExtraError
+        highspy is not installed.
+
+    See Also
+    --------
+    write_model : The way back.
+    solve : A verdict on it.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qpsvm.read_model("small.txt")
+    Traceback (most recent call last):
+    qpsvm.ParameterError: the file of a model ends with .mps, .qps, .lp; got 'small.txt'
+    """
+    ending = _ending(path)
+    module, highs = _highs()
+    name = Path(text_of(path))
+    try:
+        content = name.read_bytes()
+    except OSError as error:
+        raise FileAccessError(f"{path} cannot be read: {error}") from error
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / f"model{ending}"
+        draft.write_bytes(content)
+        if highs.readModel(str(draft)) == module.HighsStatus.kError:
+            raise DataError(f"HiGHS reads no model in {path}")
+    model = highs.getModel()
+    lp, hessian, n = model.lp_, model.hessian_, model.lp_.num_col_
+    if any(kind != module.HighsVarType.kContinuous for kind in lp.integrality_):
+        raise DataError(f"{path} has integer variables: a QP has none")
+    sign = -1.0 if lp.sense_ == module.ObjSense.kMaximize else 1.0
+    order = (sp.csr_array, (lp.num_row_, n)) if lp.a_matrix_.format_ == module.MatrixFormat.kRowwise else (
+        sp.csc_array, (lp.num_row_, n)
+    )  # fmt: skip
+    rows = sp.csr_array(order[0]((lp.a_matrix_.value_, lp.a_matrix_.index_, lp.a_matrix_.start_), shape=order[1]))
+    low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
+    equal = np.flatnonzero(low == high)
+    above, below = np.flatnonzero(np.isfinite(high) & (low != high)), np.flatnonzero(np.isfinite(low) & (low != high))
+    P = sp.csc_array((n, n))
+    if hessian.dim_:
+        P = sp.csc_array((hessian.value_, hessian.index_, hessian.start_), shape=(n, n))
+        if hessian.format_ == module.HessianFormat.kTriangular:
+            P = P + sp.tril(P, -1).T
+    parts: dict[str, Any] = {
+        "P": sign * P, "q": sign * np.array(lp.col_cost_), "r": sign * lp.offset_, "title": lp.model_name_ or name.stem,
+        "lb": np.array(lp.col_lower_), "ub": np.array(lp.col_upper_),
+    }  # fmt: skip
+    if len(above) + len(below):
+        parts["G"] = sp.csc_array(sp.vstack([rows[above], -rows[below]], format="csc"))
+        parts["h"] = np.concatenate([high[above], -low[below]])
+    if len(equal):
+        parts |= {"A": sp.csc_array(rows[equal]), "b": low[equal]}
+    return QP(**parts)

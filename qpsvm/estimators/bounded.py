@@ -1,0 +1,134 @@
+"""What an estimator's certified gap says of every exact optimum: bounds of f, and predictions that are proven."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.estimators.base import Estimator
+
+
+class Bounded(Estimator):
+    """An estimator whose results have their samples with them."""
+
+    #: Whether f is that of the results divided by a number of theirs.
+    _divided: ClassVar[bool] = False
+    #: New samples as those of the machines are, (m, d), or kernel values with these.
+    _points: Any
+    #: Whether there is a machine for each two classes, f of which is positive for the first.
+    _turned: Any = False
+
+    def decision_bounds(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Two numbers between which f(x) of every exact optimum lies, whatever was rounded: (OPTIMA.3).
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+        diagonal : array_like, shape (m,), optional
+            K(x, x) of each row, where the kernel is precomputed or a function of yours.
+
+        Returns
+        -------
+        low, high : ndarray, shape (m,), or (m, P) of several machines
+            Those of several classes are f of each pair, positive for its first class, or of each class.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError, DataError, DataTypeError
+        UnsupportedError
+            As `SVMResult.decision_bounds`; an estimator out of a pickle, which has no samples; and `NuSVC`, whose f is
+            divided by ρ: its `results_` have bounds of their own.
+        """
+        if self._divided:
+            raise UnsupportedError(
+                f"f of a {type(self).__name__} is divided by ρ, which has bounds of its own: ask "
+                "results_[k].decision_bounds(X); proven(X) is of the labels"
+            )
+        low, high = self._bounds(X, diagonal)
+        return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
+
+    def _bounds(self, X: Any, diagonal: Any) -> tuple[FloatArray, FloatArray]:
+        """Of every machine: (m, P) each."""
+        check_is_fitted(self)
+        points = self._points(X)
+        results = [self.result_] if hasattr(self, "result_") else list(self.results_)
+        if diagonal is not None and len(results) > 1:
+            raise UnsupportedError("each machine has a kernel matrix of its own: ask results_[k].decision_bounds")
+        found = [result.decision_bounds(points, diagonal=diagonal) for result in results]
+        low, high = (np.column_stack([each[k] for each in found]) for k in (0, 1))
+        return (-high, -low) if self._turned else (low, high)
+
+
+class BoundedRegressor(Bounded):
+    """A regressor."""
+
+    def proven(self, X: Any, *, within: float, diagonal: Any = None) -> NDArray[np.bool_]:
+        """Which predictions are within so much of those of every exact optimum.
+
+        Parameters
+        ----------
+        X, diagonal
+            As for `decision_bounds`.
+        within : float
+            By how much they may differ.
+
+        Returns
+        -------
+        ndarray of bool, shape (m,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError, DataError, DataTypeError, UnsupportedError, ParameterError
+        """
+        check_is_fitted(self)
+        proven: NDArray[np.bool_] = self.result_.proven(self._points(X), within=within, diagonal=diagonal)
+        return proven
+
+
+class BoundedClassifier(Bounded):
+    """A classifier."""
+
+    classes_: NDArray[Any]
+
+    def proven(self, X: Any, *, diagonal: Any = None) -> NDArray[np.bool_]:
+        """Which labels every exact optimum predicts as well: of several classes, those that no open vote can change.
+
+        Parameters
+        ----------
+        X, diagonal
+            As for `decision_bounds`.
+
+        Returns
+        -------
+        ndarray of bool, shape (m,)
+            False where that is not proven, which does not say that it is otherwise.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError, DataError, DataTypeError, UnsupportedError
+        """
+        low, high = self._bounds(X, diagonal)
+        codes, k = np.searchsorted(self.classes_, self.predict(X)), len(self.classes_)
+        if low.shape[1] == 1:
+            return np.asarray(np.where(codes == 1, low[:, 0] > 0.0, high[:, 0] < 0.0))
+        if self._turned:
+            low, high = _votes(low > 0.0, high < 0.0, k), _votes(high >= 0.0, low <= 0.0, k)
+        each = np.arange(len(codes))
+        others = high.copy()
+        others[each, codes] = -np.inf
+        return np.asarray(low[each, codes] > others.max(axis=1))
+
+
+def _votes(first: NDArray[np.bool_], second: NDArray[np.bool_], k: int) -> FloatArray:
+    """The votes of each class, (m, k), where pairs, (m, P) each, are for their first or their second."""
+    found = np.zeros((len(first), k))
+    for p, (i, j) in enumerate(combinations(range(k), 2)):
+        found[:, i] += first[:, p]
+        found[:, j] += second[:, p]
+    return found

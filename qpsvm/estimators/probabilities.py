@@ -1,0 +1,226 @@
+"""Classifiers that say how sure they are: probabilities and sets of classes, from exact leave-one-out machines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from time import monotonic
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.errors import DataError, UnsupportedError
+from qpsvm.data.kinds import is_dask
+from qpsvm.estimators import inputs
+from qpsvm.estimators.base import AnyModel
+from qpsvm.estimators.bounded import BoundedClassifier
+from qpsvm.estimators.left_out import check_left_out, curve, each_left_out, missed, rows_of, sets
+from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines
+from qpsvm.many.multiclass import Together
+from qpsvm.many.multiclass.split import Split
+from qpsvm.result.calibration import KEY, Calibration
+
+
+def _offered(self: Any) -> bool:
+    """Whether there are probabilities. Raises AttributeError."""
+    if self.probability in (False, "deprecated"):  # scikit-learn's word for False, under `patch_sklearn`
+        raise AttributeError(f"{type(self).__name__}(probability=True) has probabilities once it is fitted")
+    return True
+
+
+class ProbableClassifier(BoundedClassifier, SeveralMachines):
+    """A classifier whose samples can be left out."""
+
+    _takes: ClassVar[tuple[str, ...]] = ("probability",)
+    probability: Any
+    _calibration: Calibration | None
+    _left_out: Any
+    _solution: Any
+    #: f of each machine, (m, P); and new samples as those of the machines are, (m, d), or kernel values with these.
+    _values: Any
+    _points: Any
+
+    @property
+    def _wants_probabilities(self) -> bool:
+        return self.probability not in (False, "deprecated")
+
+    def _check_left_out(self, X: Any, codes: IntArray, weight: FloatArray | None, instead: str) -> None:
+        """Refuse what cannot be left out sample by sample, before it is solved. Raises UnsupportedError."""
+        if self.multi_class in ALL_IN_ONE:
+            raise UnsupportedError(
+                f"each sample of {type(self).__name__} is left out, which multi_class={self.multi_class!r} does not "
+                f"allow: take machines of two classes, or {instead}"
+            )
+        counts = np.sort(np.bincount(codes if weight is None else codes[weight > 0.0]))
+        pairs = len(counts) > 2 and self.multi_class == "ovo"
+        n = int(counts[-2:].sum() if pairs else counts.sum())
+        check_left_out(type(self).__name__, X, n, instead, self.constraints)
+
+    def _check_probable(self, X: Any, codes: IntArray, weight: FloatArray | None) -> None:
+        """The same where probabilities are asked for. Raises UnsupportedError, DataError."""
+        self._calibration = self._left_out = None
+        if not self._wants_probabilities:
+            return
+        name = type(self).__name__
+        self._check_left_out(X, codes, weight, f"CalibratedClassifierCV({name}(...), ensemble=False) fits folds")
+        counts = np.bincount(codes if weight is None else codes[weight > 0.0], minlength=len(self.classes_))
+        if counts.min() < 2:
+            only = self.classes_.tolist()[int(counts.argmin())]
+            raise DataError(
+                f"the class {only!r} has one sample, without which it has no machine: probabilities need two of each"
+            )
+
+    def _calibrate(self, together: Together, weight: FloatArray | None, deadline: float | None) -> None:
+        """Fit a curve to the leave-one-out decisions of each machine; weights (n,) without those of classes."""
+        if not self._wants_probabilities:
+            return
+        parts = self._parts()
+        size, curves = self._scale(together), []
+        method = "isotonic" if self.probability == "isotonic" else "sigmoid"
+        for p, found in enumerate(each_left_out(self, parts, together, deadline)):
+            rows, signs = rows_of(parts, p)
+            known = np.isfinite(found.decision)
+            weights = np.ones(len(rows)) if weight is None else weight[rows]
+            if len(np.unique(signs[known])) < 2:
+                raise DataError(f"{parts.named(p)}: no machine without a sample is left of one of them")
+            curves.append(curve(method, found.decision[known] / size[p], signs[known] > 0.0, weights[known]))
+        coupling = "two" if len(self.classes_) == 2 else "pairs" if parts.pairs[0, 1] >= 0 else "rest"
+        self._calibration = Calibration(method, coupling, tuple(curves))
+
+    def _scale(self, together: Together) -> FloatArray:
+        """What the decision function of each machine is divided by: (P,)."""
+        return np.ones(len(together.gap))
+
+    def _likely(self, model: AnyModel) -> AnyModel:
+        """The model with its probabilities."""
+        calibration = getattr(self, "_calibration", None)
+        return model if calibration is None else replace(model, metadata={KEY: calibration.record()})
+
+    @property
+    def _turned(self) -> bool:
+        """Whether f is positive for the first class of a pair."""
+        return False
+
+    @available_if(_offered)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """The probabilities of the classes, by curves fitted to exact leave-one-out decisions.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m, k)
+            In the order of `classes_`. Of two classes the probability never falls with f; it need not be ½ where f is
+            0, which is where `predict` changes.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError, DataError, DataTypeError
+        """
+        check_is_fitted(self)
+        calibration = getattr(self, "_calibration", None)
+        if calibration is None:
+            raise NotFittedError("predict_proba is not available when fitted with probability=False: fit again")
+        values, sign = self._values(X), -1.0 if self._turned else 1.0
+        if is_dask(values):
+            return inputs.by_partition(calibration, values, len(self.classes_), np.float64)
+        return calibration(sign * values)
+
+    @available_if(_offered)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """The logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m, k)
+            In the order of `classes_`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError, DataError, DataTypeError
+        """
+        return np.log(self.predict_proba(X))
+
+    def prediction_sets(self, X: Any, alpha: float = 0.1) -> NDArray[np.bool_]:
+        """Classes among which the true one is with a probability of at least 1 − 2 alpha, by the jackknife+.
+
+        The first call after a fit leaves each sample out, exactly, and keeps these machines.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+        alpha : float, default=0.1
+            The share of samples that is to be missed: coverage is proven to be at least 1 − 2 alpha, and is near
+            1 − alpha.
+
+        Returns
+        -------
+        ndarray of bool, shape (m, k)
+            Whether each of `classes_` belongs to the set: none may, or all.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError, DataError, DataTypeError
+        ParameterError, ParameterTypeError
+            `alpha` is not between 0 and 1.
+        UnsupportedError
+            More than 3000 samples of a machine; constraints; all classes in one program; an indefinite kernel matrix;
+            samples that are not in memory, or that a pickle has left out.
+        SolverError
+            `time_limit` was over before all samples were left out.
+
+        Notes
+        -----
+        The guarantee holds for samples that are exchangeable with those of the fit, on the average over both, whatever
+        their distribution. What is learnt of all samples beforehand, as γ by "scale", C by a grid, or a scaler,
+        is not without any of them: a number given beforehand is. The last sample of a class has no machine without it,
+        and is never counted against a class.
+
+        References
+        ----------
+        Barber, Candès, Ramdas & Tibshirani, *Predictive inference with the jackknife+* (2021).
+        Romano, Sesia & Candès, *Classification with valid and adaptive coverage* (2020).
+        """
+        check_is_fitted(self)
+        alpha = missed(alpha, "alpha")
+        points = self._points(X)
+        if getattr(self, "_left_out", None) is None:
+            self._left_out = self._each_left_out()
+        parts, found = self._left_out
+        return sets(parts, found, points, alpha, getattr(self, "_given", None) is not None or self._precomputed)
+
+    @property
+    def _precomputed(self) -> bool:
+        """Whether samples are rows of a kernel matrix."""
+        return bool(getattr(self, "kernel", None) == "precomputed")
+
+    def _parts(self) -> Split:
+        """The machines. Raises UnsupportedError."""
+        stated: partial[Split] | None = getattr(self, "_split", None)
+        if stated is None:
+            raise UnsupportedError(
+                "to leave samples out needs those of the fit, which a pickle or copy of the estimator leaves out, and "
+                "a Dask collection has elsewhere: fit again in memory, or ask for sets before it is pickled"
+            )
+        return stated()
+
+    def _each_left_out(self) -> tuple[Split, Any]:
+        """The machines, and each without each of its samples. Raises UnsupportedError, SolverError."""
+        if self.multi_class in ALL_IN_ONE:
+            self._check_left_out(None, np.zeros(1, dtype=np.intp), None, 'multi_class="ovr"')
+        parts = self._parts()
+        instead = "hold some samples out, and rank the values of decision_function there"
+        self._check_left_out(parts.X, parts.codes, parts.weight, instead)
+        deadline = None if self.time_limit is None else monotonic() + self.time_limit
+        return parts, each_left_out(self, parts, self._solution, deadline)

@@ -1,0 +1,57 @@
+"""`solve --probability`: the curve of probabilities that a model file keeps, from exact leave-one-out machines."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.errors import DataError, ParameterError
+from qpsvm.estimators.left_out import all_left_out, check_left_out, curve
+from qpsvm.faces.cli.data import Sample
+from qpsvm.faces.cli.options import VARIANTS
+from qpsvm.result.calibration import KEY, Calibration
+from qpsvm.result.model import Model
+from qpsvm.result.svm_result import SVMResult
+
+INSTEAD = "leave --probability out"
+
+
+def check_probability(options: argparse.Namespace) -> None:
+    """Refuse probabilities where there are no two classes, or samples are elsewhere. Raises ParameterError."""
+    if not options.probability:
+        return
+    if VARIANTS[options.variant].learns != "labels":
+        raise ParameterError(
+            f"--probability belongs to machines of two classes, and the variant here is {options.variant}: {INSTEAD}"
+        )
+    if options.scheduler is not None:
+        raise ParameterError(f"--probability leaves each sample out, which needs them here: {INSTEAD}, or --scheduler")
+
+
+def check_samples(problem: Any, options: argparse.Namespace) -> None:
+    """Refuse samples that cannot be left out, before they are solved. Raises UnsupportedError, DataError."""
+    if not options.probability:
+        return
+    check_left_out(f"--variant {options.variant}", problem.X, problem.n, INSTEAD)
+    if np.unique(problem.labels, return_counts=True)[1].min() < 2:
+        raise DataError(f"a class has one sample, without which it has no machine: {INSTEAD}, or give it more")
+
+
+def with_probabilities(
+    sample: Sample, problem: Any, result: SVMResult, model: Model, options: argparse.Namespace
+) -> tuple[Model, str]:
+    """The model with its curve, and what is printed of the samples that were left out. Raises QPSVMError."""
+    found, note = all_left_out(problem, result, options.tol, options.time_limit, options.verbose)
+    rows = found.functions.rows[np.isfinite(found.decision[found.functions.rows])]
+    weights = sample.table.weights
+    weight = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)[rows]
+    positive = problem.samples.target[rows] > 0.0
+    calibration = Calibration("sigmoid", "two", (curve("sigmoid", found.decision[rows], positive, weight),))
+    chance = calibration(found.decision[rows, None])[np.arange(len(rows)), positive.astype(int)]
+    loss = -float(weight @ np.log(chance) / weight.sum())
+    said = f"  left out    accuracy {1.0 - found.error:.4f}, log loss {loss:.4f}, of {len(rows)} machines without a row"
+    more = {**model.metadata, KEY: calibration.record()}
+    return replace(model, metadata=more), said + (f"; {note}" if note else "")

@@ -1,0 +1,295 @@
+"""The optimality system of the free rows of an optimum, and how the dual's data depend on what a user gave.
+
+    (SENSE.1)  M = [−R, E_Fᵀ; E_F, Q_FF + Δ_F],  Q = s K sᵀ;   M [dμ; dα_F] = r,  dα_B = dU_B,  dα = 0 of rows at 0
+    (SENSE.7)  U, ℓ, 1/δ and e are affine in C, ν, ε, the quantile and 1/λ: their derivatives are differences
+    (SENSE.8)  U_k ∝ s_i (Σs)^(u−1), δ_k ∝ (Σs)^(d+1)/s_i and e ∝ (Σs)^e in the weights s, with powers that are 0 or ±1
+
+Rows are free (F) where 0 < α < U, at 0, or at their bound (B), by (DUAL.8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from qpsvm.base.arrays.checks import as_matrix, as_real
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.base.errors import DataError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.resources.limits import check_memory
+from qpsvm.data.rows import RowSource
+from qpsvm.data.samples import Samples
+from qpsvm.machines.problem.reading import check_result
+from qpsvm.machines.problem.replaced import over, own_parameters
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.functions import RBF, Linear, Precomputed
+
+#: Parameters of machines in which the dual's data are affine; of "lam" it is 1/λ.
+AFFINE = ("C", "lam", "nu", "epsilon", "quantile")
+#: Share of a bound within which α is there, and of the levels within which a slack is 0.
+INSIDE, NO_SLACK = 1e-8, 1e-7
+#: Share of the largest eigenvalue of M below which one counts as 0, and of r below which it is in the range of M.
+SINGULAR, IN_RANGE = 1e-12, 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """How much the dual's data change: U, ℓ, δ (m,), e (p,), and the unit of the objective."""
+
+    upper: FloatArray
+    level: FloatArray
+    curvature: FloatArray
+    total: FloatArray
+    unit: float = 0.0
+
+
+class OptimalitySystem:
+    """(SENSE.1) at a result, over the samples S that support it or are on their margin."""
+
+    parameters: tuple[str, ...]
+    degenerate: IntArray
+    singular: bool
+
+    def __init__(self, problem: Any, result: Any) -> None:
+        _check(problem, result)
+        svm = problem.svm
+        self.problem, self.svm, self.kernel = problem, svm, problem.kernel
+        self.X = problem.samples.taken
+        self.owner: IntArray = np.arange(svm.m) if svm.rows is None else np.asarray(svm.rows)
+        self.sign = np.array(svm.sign, dtype=np.float64)
+        self.E = np.array([group.column for group in svm.groups]).reshape(len(svm.groups), svm.m).T
+        self.ridge = np.array([group.ridge for group in svm.groups])
+        self.upper, self.curvature = (np.array(part, dtype=np.float64) for part in (svm.upper, svm.curvature))
+        self.alpha = problem._gather(result.alpha)
+        named = {**result.extras, "b": result.b, "rho": result.rho}
+        self.mu = np.array([named[group.multiplier] for group in svm.groups], dtype=np.float64)
+        self.t = problem._gather(result.margin - result.yf)
+        self.rho, self.objective = float(result.rho), float(result.dual)
+        self.beta: FloatArray = np.bincount(self.owner, self.sign * self.alpha, svm.n)
+        self._split(np.abs(problem._gather(result.margin)).max(initial=0.0) + np.abs(result.yf).max(initial=0.0))
+        active = np.flatnonzero(self.beta != 0.0)
+        self.S: IntArray = np.union1d(active, self.owner[self.free | self.weak])
+        check_memory(3 * len(self.S), len(self.S), "derivatives need the kernel matrix of the support vectors, which")
+        self.points: FloatArray = as_dense(self.X[self.S])
+        self.place = np.full(svm.n, -1)
+        self.place[self.S] = np.arange(len(self.S))
+        self.K = as_dense(self._values(self.points, self.points)) if len(self.S) else np.zeros((0, 0))
+        self._changes: dict[str, Change] = {}
+        self.parameters = tuple(name for name in AFFINE if _scalar(own_parameters(problem).get(name)))
+        if isinstance(self.kernel, RBF):
+            self.parameters += ("gamma",)
+        self._factor = Symmetric(self._matrix(np.flatnonzero(self.free)), self._scale)
+        self.singular = self._factor.singular
+
+    def _split(self, size: float) -> None:
+        """Which rows are free, at their bound, and at a bound without slack."""
+        largest = self.alpha.max(initial=0.0)
+        width = np.minimum(self.upper, largest if largest > 0.0 else 1.0)
+        low, high = self.alpha <= INSIDE * width, self.upper - self.alpha <= INSIDE * width
+        self.free, self.bound = ~low & ~high, high & ~low
+        beyond = np.where(self.bound, self.t - self.curvature * np.where(self.bound, self.upper, 0.0), -self.t)
+        self.eta = np.where(self.bound, np.maximum(beyond, 0.0), 0.0)
+        weak = ~self.free & (beyond <= NO_SLACK * size)
+        if self.problem.sides == 2:  # without a tube the two rows of a sample say the same
+            n, level = self.svm.n, np.asarray(self.svm.level)
+            same = np.tile(level[:n] == -level[n:], 2)
+            weak &= ~(same & np.roll(self.free, n)) & ~(same & np.roll(self.bound, n)) & ~(same & self.bound)
+            both = same & weak & np.roll(weak, n)
+            weak[n:] &= ~both[n:]
+        self.weak = weak
+        whole = np.flatnonzero(self.problem.in_dual) if not self.problem.takes_all else np.arange(self.svm.m)
+        self.degenerate: IntArray = whole[np.flatnonzero(weak)]
+
+    def _values(self, A: Any, B: Any) -> Any:
+        if isinstance(self.kernel, Linear):
+            return A @ B.T
+        return self.kernel(A, B)
+
+    def new_points(self, X: Any) -> Any:
+        """New points, checked: (q, d). Raises DataError."""
+        return as_matrix(X, "X", self.problem.X.shape[1])
+
+    @property
+    def _scale(self) -> float:
+        size = float(np.abs(self.K.diagonal()).max(initial=0.0))
+        return size if size > 0.0 else 1.0
+
+    def _Q(self, rows: IntArray, others: IntArray) -> FloatArray:
+        """s_k s_l K_kl: (rows, others)."""
+        K = self.K[np.ix_(self.place[self.owner[rows]], self.place[self.owner[others]])]
+        return np.asarray(self.sign[rows, None] * K * self.sign[others])
+
+    def _matrix(self, rows: IntArray) -> FloatArray:
+        """M of (SENSE.1)."""
+        p, f = len(self.ridge), len(rows)
+        M = np.zeros((p + f, p + f))
+        M[:p, :p] = -np.diag(self.ridge)
+        M[:p, p:], M[p:, :p] = self.E[rows].T, self.E[rows]
+        M[p:, p:] = self._Q(rows, rows) + np.diag(self.curvature[rows])
+        return M
+
+    def _scalars(self, parameters: Mapping[str, Any]) -> tuple[Change, float]:
+        """The change for parameters that are numbers, and that of γ. Raises UnknownOptionError, ParameterError."""
+        gamma, m, p = 0.0, self.svm.m, len(self.mu)
+        change = Change(np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(p))
+        for name, value in parameters.items():
+            if name not in self.parameters:
+                raise UnknownOptionError(
+                    f"{self.problem.title} has no derivative with respect to {name!r}; {nearest(name, self.parameters)}"
+                )
+            if name == "gamma":
+                gamma = as_real(value, name)
+            else:
+                change = added(change, self._by(name), as_real(value, name))
+        return change, gamma
+
+    def _by(self, name: str) -> Change:
+        """The derivative of the data with respect to a parameter, by a difference in which they are affine."""
+        if name not in self._changes:
+            value = float(own_parameters(self.problem)[name])
+            other = {"lam": 2.0 * value, "epsilon": value + 1.0}.get(name, 0.5 * value)
+            here, there = self.svm, self.problem.replace(**{name: other}).svm
+            step = 0.5 * value if name == "lam" else other - value  # d(1/λ) = −dλ/λ²
+            with np.errstate(invalid="ignore", divide="ignore"):
+                up, level, total = (
+                    np.where(a == b, 0.0, (b - a) / step)
+                    for a, b in (
+                        (np.array(here.upper), np.array(there.upper)),
+                        (np.array(here.level), np.array(there.level)),
+                        (np.array([g.total for g in here.groups]), np.array([g.total for g in there.groups])),
+                    )
+                )
+                first, second = (np.array(each.curvature, dtype=np.float64) for each in (here, there))
+                bend = np.where(first > 0.0, -np.square(first) * (1.0 / second - 1.0 / first) / step, 0.0)
+            unit = (there.unit - here.unit) / (other - value)
+            self._changes[name] = Change(up, level, bend, total, unit)
+        return self._changes[name]
+
+    def _powers(self) -> tuple[float, float, FloatArray]:
+        """With which power of all weights together U, δ and e grow: 1 or 0, −1 or 0, and 1 or 0 each."""
+        samples = self.problem.samples
+        twice = Samples(samples.X, samples.target, samples.weight * 2.0, samples.classes, samples.feature_names)
+        here, there = self.svm, over(self.problem, twice, {k: getattr(self.problem, k) for k in self.problem.own}).svm
+        powers = []
+        for a, b in ((here.upper, there.upper), (here.curvature, there.curvature)):
+            known = np.isfinite(a) & (np.asarray(a) > 0.0)
+            powers.append(float(np.log2(np.asarray(b)[known][0] / np.asarray(a)[known][0])) if known.any() else 0.0)
+        totals = [(g.total, h.total) for g, h in zip(here.groups, there.groups, strict=True)]
+        return powers[0], powers[1], np.array([np.log2(b / a) if a else 0.0 for a, b in totals])
+
+    def _by_weights(self, change: FloatArray) -> Change:
+        """By s (n,): U_k ∝ s_i (Σs)^(p−1), and so on."""
+        s = self.problem.sample_weight[self.problem.rows]
+        u, d, e = self._powers()
+        own, mean = (change / s)[self.owner], float(change.sum() / s.sum())
+        upper = np.where(np.isfinite(self.upper), self.upper, 0.0)
+        curvature = self.curvature * (-own + (d + 1.0) * mean)
+        totals = np.array([group.total for group in self.svm.groups])
+        return Change(upper * (own + (u - 1.0) * mean), np.zeros(self.svm.m), curvature, totals * e * mean)
+
+    def _by_targets(self, change: FloatArray) -> Change:
+        """By t (n,): ℓ = s t + what does not depend on it."""
+        if self.problem.learns != "numbers":
+            raise UnsupportedError(f"the targets of a {type(self.problem).__name__} are no numbers")
+        nothing = np.zeros(self.svm.m)
+        return Change(nothing, self.sign * change[self.owner], nothing, np.zeros(len(self.mu)))
+
+    def _differentiable(self) -> None:
+        if not isinstance(self.kernel, (Linear, RBF)):
+            raise UnsupportedError(
+                f"derivatives with respect to X are those of Linear() and RBF(), not of {self.kernel}"
+            )
+
+    def _moved_values(
+        self, A: FloatArray, B: FloatArray, c: FloatArray, dA: FloatArray, dB: FloatArray, gamma: float
+    ) -> FloatArray:
+        """dK(A, B) c: (a,)."""
+        if isinstance(self.kernel, Linear):
+            return np.asarray(dA @ (B.T @ c) + A @ (dB.T @ c))
+        if not isinstance(self.kernel, RBF) or not (gamma or dA.any() or dB.any()):
+            return np.zeros(len(A))
+        K = as_dense(self.kernel(A, B)) * c
+        g = float(self.kernel.gamma)
+        inner = (A * dA).sum(axis=1)[:, None] - A @ dB.T - dA @ B.T + (B * dB).sum(axis=1)
+        return np.asarray((K * (-2.0 * g * inner - gamma * _squares(A, B))).sum(axis=1))
+
+    def _pulled(self, a: FloatArray, A: FloatArray, c: FloatArray, B: FloatArray) -> tuple[FloatArray, float]:
+        """The derivative of aᵀK(A, B)c with respect to A, (a, d), and to γ."""
+        if isinstance(self.kernel, Linear):
+            return a[:, None] * (B.T @ c), 0.0
+        if not isinstance(self.kernel, RBF):
+            return np.zeros_like(A), 0.0
+        K = a[:, None] * as_dense(self.kernel(A, B)) * c
+        return -2.0 * float(self.kernel.gamma) * (K.sum(axis=1)[:, None] * A - K @ B), -float(
+            (K * _squares(A, B)).sum()
+        )
+
+
+class Symmetric:
+    """A symmetric system that may be singular: p multipliers first, then rows whose entries are about `scale`."""
+
+    def __init__(self, M: FloatArray, scale: float) -> None:
+        p = int(np.argmax(np.append(M.diagonal() > 0.0, True)))
+        self.size = np.where(np.arange(len(M)) < p, np.sqrt(scale), 1.0 / np.sqrt(scale))
+        values, self.vectors = np.linalg.eigh(self.size[:, None] * M * self.size)
+        kept = np.abs(values) > SINGULAR * np.abs(values).max(initial=0.0)
+        self.singular = bool((~kept).any())
+        self.inverse = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
+        self.kept = kept
+
+    def apply(self, r: FloatArray) -> FloatArray:
+        """M⁺ r."""
+        return np.asarray(self.size * (self.vectors @ (self.inverse * (self.vectors.T @ (self.size * r)))))
+
+    def solve(self, r: FloatArray) -> FloatArray | None:
+        """M⁻¹ r; None where r is not in the range of M."""
+        parts = self.vectors.T @ (self.size * r)
+        if np.abs(parts[~self.kept]).max(initial=0.0) > IN_RANGE * np.abs(parts).max(initial=0.0):
+            return None
+        return self.apply(r)
+
+
+def _squares(A: FloatArray, B: FloatArray) -> FloatArray:
+    """‖a − b‖²: (a, b)."""
+    return np.asarray(cdist(A, B, "sqeuclidean"))
+
+
+def _scalar(value: Any) -> bool:
+    return isinstance(value, (float, int)) and not isinstance(value, bool)
+
+
+def added(a: Change | None, b: Change, factor: float = 1.0) -> Change:
+    """a + factor b."""
+    parts = [factor * part for part in (b.upper, b.level, b.curvature, b.total)]
+    if a is None:
+        return Change(*parts, factor * b.unit)
+    upper, level, curvature, total = parts
+    unit = a.unit + factor * b.unit
+    return Change(a.upper + upper, a.level + level, a.curvature + curvature, a.total + total, unit)
+
+
+def _check(problem: Any, result: Any) -> None:
+    """That this optimum is (DUAL.1) with kernel values. Raises UnsupportedError, ParameterTypeError, DataError."""
+    name = type(problem).__name__
+    svm = getattr(problem, "outlined", None)
+    reason = ""
+    if svm is None or svm.classes is not None or svm.block > 1 or svm.mix is not None:
+        reason = "has rows of several classes or samples"
+    elif not problem.comm.serial:
+        reason = "has its samples in several processes"
+    elif problem.constraints:
+        reason = "has linear constraints"
+    elif problem.diagonal:
+        reason = "has levels that depend on its samples: take a OneClass"
+    elif isinstance(problem.kernel, (Precomputed, FeatureMap)) or isinstance(problem.samples.X, RowSource):
+        reason = "has no samples whose kernel values are computed here"
+    elif problem.space.shift or problem.space.clipped:
+        reason = "has a kernel matrix that was repaired"
+    if reason:
+        raise UnsupportedError(f"no derivatives of this {name}, which {reason}")
+    check_result(problem.samples, result)
+    if not np.isfinite(result.gap) or not np.isfinite(result.b):
+        raise DataError("no derivatives of a result that is near no optimum")

@@ -1,0 +1,371 @@
+"""Derivatives of an optimum with respect to its data, by the system of the free rows.
+
+As long as the free rows F of (SENSE.1) stay, dμ and dα_F solve its system, with
+
+    (SENSE.2)  r = [de − E_Bᵀ dU_B;  dℓ_F − α_F dδ_F − s_F(dK β) − Q_FB dU_B]
+    (SENSE.3)  f = Σ β_i K(x_i, ·) + b:  df = Σ dβ_i K + β_i dK + db;  w and ‖w‖² likewise
+    (SENSE.4)  d(P*) = ℓ: αᵀdℓ;  K: −½βᵀdKβ;  δ: −½Σα²dδ;  U: Σ_B (t_k − δ_kU_k)dU_k;  e: μᵀde;  all times the unit
+    (SENSE.5)  backwards: for a cotangent g of (μ, α) let z = M⁻¹g_F; then e has z_μ, ℓ_F has z_F, δ_F has −α_F z_F,
+               U_B has g_B − E_B z_μ − Q_BF z_F, and K_ij has −Σ s z over the rows of i, times β_j
+
+A row at a bound whose slack is 0 as well is degenerate: it stays, or becomes free, as the direction has it, which
+
+    (SENSE.6)  dα_k ≥ 0 and dg_k ≥ 0 for g = δα − t at 0, at U the other way, one of them 0
+
+decides; so there are one-sided derivatives, and that of a direction is not minus that of the opposite one.
+
+Sources: Chapelle, Vapnik, Bousquet & Mukherjee, *Choosing multiple parameters for support vector machines*, Machine
+Learning 46 (2002); Amos & Kolter, *OptNet* (2017); Fiacco, *Introduction to sensitivity and stability analysis* (1983).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_real
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
+from qpsvm.machines.problem.optimality import Change, OptimalitySystem, Symmetric, added
+from qpsvm.space.kernels.functions import RBF, Linear
+
+#: Exchanges for each degenerate row.
+EXCHANGES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Derivative:
+    """The derivative of an optimum along one direction of its data.
+
+    Attributes
+    ----------
+    alpha : ndarray, shape (m,)
+        Of the dual variables, as they are in a result; NaN where there is no derivative, which `message` explains.
+    b, margin, objective : float
+        Of the intercept, of ρ/‖w‖, and of the optimal value.
+    w : ndarray, shape (d,), or None
+        Of the weights of a linear machine.
+    extras : dict
+        Of what else the primal has a variable for: "rho", "epsilon".
+    two_sided : bool
+        Whether the derivative along the opposite direction is minus this one.
+    message : str
+        What a user should know, or "".
+    """
+
+    alpha: FloatArray
+    b: float
+    margin: float
+    objective: float
+    w: FloatArray | None
+    extras: dict[str, float]
+    two_sided: bool
+    message: str
+    _f: Any = field(repr=False)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The derivative of f at fixed points: (q,) of X (q, d). Raises DataError."""
+        values: FloatArray = self._f(X)
+        return values
+
+
+class Sensitivity(OptimalitySystem):
+    """The optimality system of a result, with which every derivative is one solve: `result.sensitivity()`.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+        What derivatives are with respect to, where a name is a number: "C", "lam", "nu", "epsilon", "quantile", and
+        "gamma" of an RBF kernel.
+    degenerate : ndarray of int
+        Which α are at a bound with a slack of 0, where derivatives are one-sided.
+    singular : bool
+        Whether the system is singular: several α make the same f, and some directions have no derivative.
+
+    See Also
+    --------
+    vjp : Backwards, for PyTorch and JAX.
+    exact_path : The whole path along C, λ, ν or ε, beyond the first kink.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1], C=1)
+    >>> result = qpsvm.solve(problem, tol=1e-10)
+    >>> change = result.sensitivity().along(C=1.0)
+    >>> print(round(change.objective, 4), change.two_sided)
+    2.3333 True
+    >>> more = qpsvm.solve(problem.replace(C=1.001), tol=1e-10)
+    >>> print(round((more.primal - result.primal) / 0.001, 4))
+    2.3333
+    """
+
+    def along(
+        self, *, sample_weight: ArrayLike | None = None, target: ArrayLike | None = None, X: ArrayLike | None = None,
+        **parameters: float,
+    ) -> Derivative:  # fmt: skip
+        """The derivative along one direction: so much for each parameter, and for each entry of an array.
+
+        Parameters
+        ----------
+        sample_weight, target : array_like, shape (n,), optional
+            Of each weight, and of each target of a regression.
+        X : array_like, shape (n, d), optional
+            Of each sample, with a linear or an RBF kernel.
+        **parameters : float
+            Of `parameters`, by name: `along(C=1)` is the derivative with respect to C, and `along(C=-1)` that to the
+            other side.
+
+        Returns
+        -------
+        Derivative
+
+        Raises
+        ------
+        UnknownOptionError
+            A parameter that the machine does not have, or in which nothing is differentiable.
+        UnsupportedError
+            Targets of a machine that is no regression; samples with a kernel that is neither linear nor RBF.
+        DataError, ParameterError
+            Another shape, or values that are not finite.
+        """
+        problem, n, (change, gamma) = self.problem, self.problem.n, self._scalars(parameters)
+        if sample_weight is not None:
+            change = added(change, self._by_weights(as_finite_vector(sample_weight, "sample_weight", n)[problem.rows]))
+        if target is not None:
+            change = added(change, self._by_targets(as_finite_vector(target, "target", n)[problem.rows]))
+        moved = np.zeros_like(self.points)
+        if X is not None:
+            self._differentiable()
+            given = as_dense(as_matrix(X, "X", self.problem.X.shape[1]))
+            if len(given) != n:
+                raise DataError(f"X must have a row for each of the {n} samples, got {len(given)}")
+            moved = given[problem.rows][self.S]
+        found = self._direction(change, gamma, moved)
+        two_sided, message = True, ""
+        if self.weak.any() and found is not None:
+            other = self._direction(added(None, change, -1.0), -gamma, -moved)
+            size = np.abs(found[1]).max(initial=0.0) + np.abs(found[0]).max(initial=0.0)
+            two_sided = other is not None and all(
+                np.allclose(a, -b, rtol=1e-6, atol=1e-9 * size) for a, b in zip(found, other, strict=True)
+            )
+        if self.weak.any():
+            message = f"{int(self.weak.sum())} α are at a bound without slack: derivatives are one-sided there"
+        if found is None:
+            message = "no derivative: at this optimum several rows compete, and α jumps along this direction"
+            found = np.full(len(self.mu), np.nan), np.full(self.svm.m, np.nan)
+            two_sided = False
+        return self._told(found, change, gamma, moved, two_sided, message)
+
+    def _told(
+        self, found: tuple[FloatArray, FloatArray], change: Change, gamma: float, moved: FloatArray, two_sided: bool,
+        message: str,
+    ) -> Derivative:  # fmt: skip
+        """(SENSE.3), (SENSE.4)."""
+        dmu, dalpha = found
+        beta, points, K = self.beta[self.S], self.points, self.K
+        dbeta = np.bincount(self.owner, self.sign * dalpha, self.svm.n)[self.S]
+        named = dict(zip((group.multiplier for group in self.svm.groups), dmu.tolist(), strict=True))
+        db = named.pop("b", 0.0)
+        own = self._moved_values(points, points, beta, moved, moved, gamma)
+        square, dsquare = float(beta @ K @ beta), float(2.0 * beta @ K @ dbeta + beta @ own)
+        linear = isinstance(self.kernel, Linear)
+        w = points.T @ dbeta + moved.T @ beta if linear else None
+        extras = {name: value for name, value in named.items() if name in ("rho", "epsilon")}
+        drho = extras.get("rho", -db if self.problem.learns == "none" else 0.0)
+        if self.problem.learns == "none":
+            extras["rho"] = drho
+        length = np.sqrt(square)
+        margin = drho / length - 0.5 * self.rho * dsquare / length**3 if length > 0.0 else float("nan")  # ρ/‖w‖
+        value = float(self.alpha @ change.level - 0.5 * beta @ own - 0.5 * np.square(self.alpha) @ change.curvature)
+        value += float(self.eta @ change.upper + self.mu @ change.total)
+        objective = self.svm.unit * value + change.unit * self.objective / self.svm.unit
+
+        def f(X: Any) -> FloatArray:
+            Z = as_dense(self.new_points(X))
+            values = self._values(Z, points) @ dbeta + db
+            return np.asarray(values + self._moved_values(Z, points, beta, np.zeros_like(Z), moved, gamma))
+
+        return Derivative(self.problem._spread(dalpha), db, float(margin), objective, w, extras, two_sided, message, f)
+
+    def _direction(self, change: Change, gamma: float, moved: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """dμ and dα: (p,), (m,); None where there are none."""
+        beta = self.beta[self.S]
+        own = self._moved_values(self.points, self.points, beta, moved, moved, gamma)
+        weak = np.flatnonzero(self.weak).tolist()
+        inside: set[int] = set()
+        size = float(np.abs(own).max(initial=0.0) + np.abs(change.level).max(initial=0.0))
+        size += float(np.abs(change.upper).max(initial=0.0)) * self._scale + float(
+            np.abs(change.total).max(initial=0.0)
+        )
+        for _ in range(EXCHANGES * len(weak) + 1):
+            rows = np.sort(np.concatenate([np.flatnonzero(self.free), np.array(sorted(inside), dtype=np.int64)]))
+            rows = rows.astype(np.int64)
+            fixed = np.setdiff1d(np.flatnonzero(self.bound), rows)
+            factor = self._factor if not inside else Symmetric(self._matrix(rows), self._scale)
+            at = self.place[self.owner[rows]]
+            r = np.concatenate([
+                change.total - self.E[fixed].T @ change.upper[fixed],
+                change.level[rows] - self.alpha[rows] * change.curvature[rows] - self.sign[rows] * own[at]
+                - self._Q(rows, fixed) @ change.upper[fixed],
+            ])  # fmt: skip
+            solution = factor.solve(r)
+            if solution is None:
+                return None
+            dmu, dalpha = solution[: len(self.mu)], np.zeros(self.svm.m)
+            dalpha[rows], dalpha[fixed] = solution[len(self.mu) :], change.upper[fixed]
+            wrong = self._wrong(weak, inside, dmu, dalpha, change, own, size)
+            if wrong is None:
+                return dmu, dalpha
+            inside ^= {wrong}
+        return None
+
+    def _wrong(
+        self, weak: list[int], inside: set[int], dmu: FloatArray, dalpha: FloatArray, change: Change, own: FloatArray,
+        size: float,
+    ) -> int | None:  # fmt: skip
+        """The first degenerate row that is on the wrong side of (SENSE.6), Murty's rule."""
+        if not weak:
+            return None
+        k = np.array(weak)
+        dbeta = np.bincount(self.owner, self.sign * dalpha, self.svm.n)[self.S]
+        at = self.place[self.owner[k]]
+        dt = change.level[k] - self.alpha[k] * change.curvature[k] - self.sign[k] * (own + self.K @ dbeta)[at]
+        dt = dt - self.E[k] @ dmu - self.curvature[k] * dalpha[k]
+        side = np.where(self.bound[k], -1.0, 1.0)
+        room = side * (dalpha[k] - np.where(self.bound[k], change.upper[k], 0.0))
+        is_in = np.array([row in inside for row in weak])
+        small = 1e-9 * (np.abs(dalpha).max(initial=0.0) + 1e-300)
+        bad = np.where(is_in, room < -small, side * dt > 1e-9 * (size + np.abs(dt).max(initial=0.0)))
+        return int(k[np.argmax(bad)]) if bad.any() else None
+
+    def vjp(
+        self, X: Any = None, f: ArrayLike | None = None, *, b: float = 0.0, w: ArrayLike | None = None,
+        objective: float = 0.0,
+    ) -> dict[str, Any]:  # fmt: skip
+        """(SENSE.5): see `qpsvm.vjp`."""
+        svm, beta, points = self.svm, self.beta[self.S], self.points
+        gbeta, shift = np.zeros(len(self.S)), as_real(b, "b")
+        to_points, to_new, gamma = np.zeros_like(points), None, 0.0
+        if (X is None) != (f is None):
+            raise DataError("f is a cotangent of f at the rows of X: give both, or neither")
+        if X is not None:
+            Z = as_dense(self.new_points(X))
+            c = as_finite_vector(f, "f", len(Z))
+            gbeta += np.asarray(self._values(points, Z) @ c)
+            shift += float(c.sum())
+            to_points, gamma = self._pulled(beta, points, c, Z)
+            to_new = self._pulled(c, Z, beta, points)[0]
+        if w is not None:
+            if not isinstance(self.kernel, Linear):
+                raise UnsupportedError(f"w is no vector of numbers with {self.kernel}: give cotangents of f")
+            v = as_finite_vector(w, "w", points.shape[1])
+            gbeta, to_points = gbeta + points @ v, to_points + beta[:, None] * v
+        galpha = np.zeros(svm.m)
+        used = np.flatnonzero(self.place[self.owner] >= 0)
+        galpha[used] = self.sign[used] * gbeta[self.place[self.owner[used]]]
+        gmu = np.array([shift if group.multiplier == "b" else 0.0 for group in svm.groups])
+        free, bound = np.flatnonzero(self.free), np.flatnonzero(self.bound)
+        z = self._factor.apply(np.concatenate([gmu, galpha[free]]))
+        zmu, zf = z[: len(gmu)], z[len(gmu) :]
+        o = as_real(objective, "objective") * svm.unit
+        upper = o * self.eta
+        upper[bound] += galpha[bound] - self.E[bound] @ zmu - self._Q(bound, free) @ zf
+        level, curvature = o * self.alpha, -0.5 * o * np.square(self.alpha)
+        level[free] += zf
+        curvature[free] -= self.alpha[free] * zf
+        unit = as_real(objective, "objective") * self.objective / svm.unit
+        spread = np.bincount(self.place[self.owner[free]], self.sign[free] * zf, len(self.S))
+        for left in (-spread, -0.5 * o * beta):
+            near, by_gamma = self._pulled(left, points, beta, points)
+            to_points, gamma = to_points + near + self._pulled(beta, points, left, points)[0], gamma + by_gamma
+        return self._named(Change(upper, level, curvature, zmu + o * self.mu, unit), to_points, to_new, gamma)
+
+    def _named(self, c: Change, to_points: FloatArray, to_new: FloatArray | None, gamma: float) -> dict[str, Any]:
+        """Cotangents of the dual's data as those of what a user gave."""
+        problem, n = self.problem, self.problem.n
+        found: dict[str, Any] = {
+            name: gamma if name == "gamma" else _inner(c, self._by(name)) for name in self.parameters
+        }
+        s = problem.sample_weight[problem.rows]
+        u, d, e = self._powers()
+        upper = np.where(np.isfinite(self.upper), self.upper, 0.0) * c.upper
+        bend, totals = self.curvature * c.curvature, np.array([group.total for group in self.svm.groups])
+        own = np.bincount(self.owner, upper - bend, self.svm.n) / s
+        own += ((u - 1.0) * upper.sum() + (d + 1.0) * bend.sum() + float(totals * e @ c.total)) / s.sum()
+        found["sample_weight"] = np.zeros(n)
+        found["sample_weight"][problem.rows] = own
+        if problem.learns == "numbers":
+            found["target"] = np.zeros(n)
+            found["target"][problem.rows] = np.bincount(self.owner, self.sign * c.level, self.svm.n)
+        if isinstance(self.kernel, (Linear, RBF)):
+            found["X"] = np.zeros((n, to_points.shape[1]))
+            found["X"][problem.rows[self.S]] = to_points
+            if to_new is not None:
+                found["X_new"] = to_new
+        return found
+
+
+def _inner(c: Change, d: Change) -> float:
+    total = c.upper @ d.upper + c.level @ d.level + c.curvature @ d.curvature + c.total @ d.total
+    return float(total + c.unit * d.unit)
+
+
+def vjp(
+    result: Any, X: Any = None, f: ArrayLike | None = None, *, b: float = 0.0, w: ArrayLike | None = None,
+    objective: float = 0.0, problem: Any = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The vector-Jacobian product of an optimum: what PyTorch and JAX ask for on their way backwards.
+
+    With L = Σ f_q f(x_q) + b·(intercept) + ⟨w, weights⟩ + objective·(optimal value) it returns the derivatives of L.
+
+    Parameters
+    ----------
+    result : SVMResult
+        Certified to a small gap, such as `solve(problem, tol=1e-10)`.
+    X : array_like, shape (q, d), optional
+        Points, and
+    f : array_like, shape (q,), optional
+        the cotangents of f there.
+    b, w, objective : optional
+        The cotangents of the intercept, of the weights of a linear machine, and of the optimal value.
+    problem : Problem, optional
+        What was solved: of a result that comes out of a file.
+
+    Returns
+    -------
+    dict
+        By name: a number for each of `Sensitivity.parameters`; "sample_weight" (n,); "target" (n,) of a regression; "X"
+        (n, d) and "X_new" (q, d) of a linear or an RBF kernel.
+
+    Raises
+    ------
+    UnsupportedError
+        Machines of several classes, rankings, SVDD, linear constraints, feature maps that have no kernel values.
+    ParameterTypeError, DataError, ParameterError
+        Not a result; other shapes; values that are not finite.
+
+    See Also
+    --------
+    Sensitivity.along : Forwards, and one-sided where the optimum is degenerate.
+
+    Notes
+    -----
+    Where α at a bound has no slack, or the system is singular, this is one of several generalised derivatives: that of
+    the rows as they are. `result.sensitivity()` says whether it is.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.EpsilonSVR([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.2, 1.9, 3.1], C=100, epsilon=0.1)
+    >>> result = qpsvm.solve(problem, tol=1e-10)
+    >>> found = qpsvm.vjp(result, [[4.0]], [1.0])  # of f(4)
+    >>> print(sorted(found), found["X_new"].round(6))
+    ['C', 'X', 'X_new', 'epsilon', 'sample_weight', 'target'] [[0.966667]]
+    """
+    if not hasattr(result, "sensitivity"):
+        raise ParameterTypeError(f"vjp takes what solve returns for one machine, got {type(result).__name__}")
+    return result.sensitivity(problem).vjp(X, f, b=b, w=w, objective=objective)  # type: ignore[no-any-return]

@@ -1,0 +1,92 @@
+"""The decision functions of the machines without each sample, for points that none of them has seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.result.model import JointModel
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.functions import Linear, Precomputed
+
+
+class Functions:
+    """f = Σ coef_i K(x_i, ·) + b of all samples, and of those without some, where that is another function.
+
+    rows: The samples that take part.
+    machine (n,): Which of the functions is without the sample; 0 is that of all samples, −1 none.
+    """
+
+    def __init__(self, problem: Any, full: SVMResult) -> None:
+        samples, space = problem.samples, problem.space
+        self.space, self.kernel, self.diagonal = space, space.kernel, problem.diagonal
+        self.rows: IntArray = np.asarray(problem.rows)
+        self.vectors = samples.rows if isinstance(space.kernel, Precomputed) else space.X
+        self.width, self.names = samples.X.shape[1], samples.feature_names
+        self.machine = np.zeros(problem.n, dtype=np.intp)
+        self.in_space = full.model.w is not None  # w is a vector, of features or of what a map makes of them
+        self.coef: list[Any] = [full.model.w if self.in_space else full.coef[self.rows]]
+        self.b = [full.b]
+
+    def certified(self, rows: IntArray, certificate: Certificate) -> None:
+        """The machine without some rows, as a certificate over all of them."""
+        w, b = certificate.w, certificate.b
+        if w is None:
+            self._add(rows, certificate.coef[: len(self.rows)], b)
+        else:
+            self._add(rows, self.space.moved(w), self.space.moved_intercept(w, b))
+
+    def solved(self, rows: IntArray, kept: IntArray, result: SVMResult) -> None:
+        """The same as a result over those that are kept."""
+        if self.in_space:
+            self._add(rows, result.model.w, result.b)
+            return
+        coef = np.zeros(len(self.rows))
+        coef[kept] = result.coef
+        self._add(rows, coef, result.b)
+
+    def absent(self, rows: IntArray) -> None:
+        """Without some rows there is no machine."""
+        self.machine[self.rows[rows]] = -1
+
+    def _add(self, rows: IntArray, coef: Any, b: float) -> None:
+        self.machine[self.rows[rows]] = len(self.b)
+        self.coef.append(np.array(coef))
+        self.b.append(b)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the kernel matrix."""
+        return {**self.__dict__, "space": None}
+
+    def __call__(self, X: Any) -> FloatArray:
+        """f without each sample at the rows of X: (m, n). Raises DataError, UnsupportedError."""
+        return self.picked(self.each(X))
+
+    def picked(self, each: FloatArray) -> FloatArray:
+        """The same from the values of `each`."""
+        values = each[:, self.machine]
+        values[:, self.machine < 0] = np.nan
+        return values
+
+    def each(self, X: Any) -> FloatArray:
+        """All different ones: (m, functions). Raises DataError, UnsupportedError."""
+        if self.diagonal:
+            raise UnsupportedError("f of an SVDD at new points is not kept: take a OneClass")
+        kernel, names, d = self.kernel, self.names, self.width
+        coef, b = np.array(self.coef), np.array(self.b)
+        if isinstance(kernel, FeatureMap) and self.in_space:
+            X, kernel, names, d = kernel.features(X), Linear(), None, coef.shape[1]
+        w = coef if self.in_space else None
+        model = JointModel(
+            kernel=kernel, classes=np.arange(len(b)), b=b, coef=coef.T, vectors=self.vectors, w=w, n_features=d,
+            feature_names=names,
+        )  # fmt: skip
+        return np.asarray(model.decision_function(X))
+
+
+__all__ = ["Functions"]

@@ -1,0 +1,285 @@
+"""A QP in other people's hands: as a file, in the form of qpsolvers, and changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import zipfile
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.errors import (
+    DataError,
+    FileAccessError,
+    MissingExtraError,
+    ParameterTypeError,
+    UnknownOptionError,
+    nearest,
+)
+from qpsvm.base.writing import text_of, written
+from qpsvm.program.parts import Rows
+from qpsvm.space.operators import Diagonal
+
+R = TypeVar("R")
+#: The arrays of a file, and what is text in it.
+MATRICES, VECTORS, TEXTS = ("G", "A"), ("q", "h", "b", "lb", "ub"), ("formula", "title")
+
+
+class Solvable(Generic[R]):
+    """What `solve` takes: its result is an R."""
+
+
+class Exchange(Solvable[Any]):
+    """The ways of a `QP` out of this library, and back."""
+
+    def replace(self, **parts: Any) -> Self:
+        """The same QP with other parts.
+
+        Parameters
+        ----------
+        **parts
+            Attributes of the QP by name: P, q, r, G, h, A, b, lb, ub, variables, constraints, formula, title.
+
+        Returns
+        -------
+        QP
+            Checked as a new one. It no longer says which machine it is the dual of.
+
+        Raises
+        ------
+        UnknownOptionError
+            No such part.
+        DataError, DataTypeError
+            As of a `QP`.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.QP(P=[[1.0]], q=[-3.0])
+        >>> print(qpsvm.solve(qp.replace(ub=2.0)).x.round(6))
+        [2.]
+        """
+        whole: Any = self
+        known = [field.name for field in dataclasses.fields(whole) if field.name != "statement"]
+        for name in parts:
+            if name not in known:
+                raise UnknownOptionError(f"a QP has no part {name!r}; {nearest(name, known)}")
+        kept = {name: getattr(self, name) for name in known}
+        if any(part in parts for part in ("G", "A", "h", "b")) and "constraints" not in parts:
+            kept["constraints"] = {}
+        if "P" in parts or "q" in parts:
+            kept["formula"] = "½ xᵀPx + qᵀx"
+        return type(self)(**{**kept, **parts})
+
+    def with_rows(
+        self,
+        G: ArrayLike | Matrix | None = None,
+        h: ArrayLike | None = None,
+        A: ArrayLike | Matrix | None = None,
+        b: ArrayLike | None = None,
+    ) -> Self:
+        """The same QP with more rows, behind those that it has.
+
+        Parameters
+        ----------
+        G, h : array_like or SciPy sparse, shape (k, n), and array_like, shape (k,), optional
+            Inequalities Gx ≤ h.
+        A, b : array_like or SciPy sparse, shape (k, n), and array_like, shape (k,), optional
+            Equalities Ax = b.
+
+        Returns
+        -------
+        QP
+            Its new groups of rows are called "more G" and "more A".
+
+        Raises
+        ------
+        DataError, DataTypeError
+            Shapes that do not fit.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.QP(P=[[1.0, 0.0], [0.0, 1.0]], q=[-3.0, 0.0])
+        >>> print(qpsvm.solve(qp.with_rows(A=[[1.0, 1.0]], b=[2.0])).x.round(6))
+        [ 2.5 -0.5]
+        """
+        parts: dict[str, Any] = {}
+        whole: Any = self
+        groups = dict(whole.constraints)
+        pairs: Any = (("G", G, "h", h, "≤"), ("A", A, "b", b, "="))
+        for name, matrix, side_name, side, sign in pairs:
+            if matrix is None and side is None:
+                continue
+            more = self.replace(**{"G": None, "h": None, "A": None, "b": None, name: matrix, side_name: side})
+            new, sides = getattr(more, name), getattr(more, side_name)
+            old, known = getattr(self, name), getattr(self, side_name)
+            parts[name] = new if old is None else sp.vstack([sp.csr_array(old), sp.csr_array(new)], format="csc")
+            parts[side_name] = sides if known is None else np.concatenate([known, sides])
+            first, word = 0 if known is None else len(known), f"more {name}"
+            while word in groups:
+                word = f"{word}+"
+            groups[word] = Rows(name, slice(first, first + len(sides)), f"{name}x {sign} {side_name}")
+        return self.replace(**parts, constraints=groups)
+
+    def to_qpsolvers(self: Any) -> Any:
+        """The problem as the package qpsolvers has it.
+
+        Returns
+        -------
+        qpsolvers.Problem
+            Sparse where a matrix is sparse here. It has no constant r.
+
+        Raises
+        ------
+        MissingExtraError
+            qpsolvers is not installed.
+
+        Examples
+        --------
+        >>> import sys, unittest.mock
+        >>> import qpsvm
+        >>> with unittest.mock.patch.dict(sys.modules, {"qpsolvers": None}):  # as if it were absent
+        ...     qpsvm.QP(P=[[1.0]], q=[-3.0], ub=2.0).to_qpsolvers()
+        Traceback (most recent call last):
+        qpsvm.MissingExtraError: to_qpsolvers needs qpsolvers; run: pip install qpsolvers
+        """
+        try:
+            from qpsolvers import Problem
+        except ImportError as error:
+            raise MissingExtraError("to_qpsolvers needs qpsolvers; run: pip install qpsolvers") from error
+        matrices = [None if M is None else sp.csc_matrix(M) if sp.issparse(M) else M for M in (self.G, self.A)]
+        P = sp.csc_matrix(sp.diags_array(self.P.d)) if isinstance(self.P, Diagonal) else self.P.dense()
+        return Problem(P, self.q, matrices[0], self.h, matrices[1], self.b, self.lb, self.ub)
+
+    @classmethod
+    def from_qpsolvers(cls, problem: Any) -> Self:
+        """A problem of the package qpsolvers, or of anything with its attributes.
+
+        Parameters
+        ----------
+        problem : qpsolvers.Problem
+            With P, q, G, h, A, b, lb and ub, of which all but P and q may be None.
+
+        Returns
+        -------
+        QP
+            The same numbers.
+
+        Raises
+        ------
+        ParameterTypeError
+            It has no P or q.
+        DataError
+            As of a `QP`.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> import qpsvm
+        >>> given = SimpleNamespace(P=[[1.0]], q=[-3.0], G=None, h=None, A=None, b=None, lb=None, ub=[2.0])
+        >>> print(qpsvm.solve(qpsvm.QP.from_qpsolvers(given)).x.round(6))
+        [2.]
+        """
+        if not hasattr(problem, "P") or not hasattr(problem, "q"):
+            raise ParameterTypeError(f"a problem of qpsolvers has P and q; got {type(problem).__name__}")
+        parts = {name: getattr(problem, name, None) for name in ("P", "q", "G", "h", "A", "b", "lb", "ub")}
+        return cls(**parts)
+
+    def save(self: Any, path: str | os.PathLike[str]) -> None:
+        """Write the QP into a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Of an .npz file, which holds all that a QP holds, to the last bit. `write_model` writes MPS and LP files.
+
+        Raises
+        ------
+        FileAccessError
+            It cannot be written.
+
+        See Also
+        --------
+        qpsvm.write_model : For other software.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import qpsvm
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     qpsvm.QP(P=[[1.0]], q=[-3.0], ub=2.0).save(f"{folder}/small.npz")
+        ...     print(qpsvm.solve(qpsvm.QP.load(f"{folder}/small.npz")).x.round(6))
+        [2.]
+        """
+        arrays: dict[str, Any] = {"r": np.float64(self.r)}
+        sparse = {name: getattr(self, name) for name in MATRICES if getattr(self, name) is not None}
+        P: Any = sp.diags_array(self.P.d) if isinstance(self.P, Diagonal) else self.P.dense()
+        for name, matrix in {"P": P, **sparse}.items():
+            if sp.issparse(matrix):
+                coo = sp.coo_array(matrix)
+                arrays |= {f"{name}.data": coo.data, f"{name}.row": coo.coords[0], f"{name}.column": coo.coords[1]}
+                arrays[f"{name}.shape"] = np.array(coo.shape)
+            else:
+                arrays[name] = matrix
+        arrays |= {name: np.asarray(getattr(self, name)) for name in VECTORS if getattr(self, name) is not None}
+        words = {
+            **{name: getattr(self, name) for name in TEXTS},
+            "variables": {name: [part.start, part.stop] for name, part in self.variables.items()},
+            "constraints": {k: [g.matrix, g.rows.start, g.rows.stop, g.formula] for k, g in self.constraints.items()},
+        }
+        with written(path) as file:
+            np.savez_compressed(file, words=np.array(json.dumps(words)), **arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a QP that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Of an .npz file. `read_model` reads MPS and LP files.
+
+        Returns
+        -------
+        QP
+            As it was saved.
+
+        Raises
+        ------
+        FileAccessError
+            It cannot be read.
+        DataError
+            It holds no QP.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qpsvm.QP.load("absent.npz")
+        Traceback (most recent call last):
+        qpsvm.FileAccessError: ...absent.npz...
+        """
+        try:
+            with np.load(text_of(path), allow_pickle=False) as found:
+                arrays = dict(found)
+            words = json.loads(str(arrays.pop("words")))
+            parts: dict[str, Any] = {name: words[name] for name in TEXTS}
+            parts["variables"] = {name: slice(*span) for name, span in words["variables"].items()}
+            groups = words["constraints"].items()
+            parts["constraints"] = {name: Rows(M, slice(i, j), formula) for name, (M, i, j, formula) in groups}
+            for name in ("P", *MATRICES):
+                if f"{name}.data" in arrays:
+                    places = arrays[f"{name}.row"], arrays[f"{name}.column"]
+                    parts[name] = sp.csc_array((arrays[f"{name}.data"], places), shape=tuple(arrays[f"{name}.shape"]))
+            parts |= {name: arrays[name] for name in ("P", *MATRICES, *VECTORS) if name in arrays}
+            parts["r"] = float(arrays["r"])
+        except OSError as error:
+            raise FileAccessError(f"{path} cannot be read: {error}") from error
+        except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            raise DataError(f"{path} is no file that `QP.save` wrote") from error
+        return cls(**parts)

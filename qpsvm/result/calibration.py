@@ -1,0 +1,151 @@
+"""Probabilities of classes from decision values: a curve for each machine, and how those of several are made one.
+
+    (PROB.1)  P(f) = 1/(1 + exp(−(A f + B))),  A ≥ 0; or a step function that never falls, with lines between its steps
+    (PROB.2)  pairs: p minimises Σ_i Σ_{j≠i} (r_ji p_i − r_ij p_j)²,  Σp = 1,  r_ij = P(i | i or j): a linear system
+    (PROB.3)  one against all others: p_c = P_c/Σ P_c
+
+Sources: Platt, *Probabilistic outputs for support vector machines* (1999); Zadrozny & Elkan, *Transforming classifier
+scores into accurate multiclass probability estimates* (2002); Wu, Lin & Weng, *Probability estimates for multi-class
+classification by pairwise coupling*, JMLR 5 (2004), of which (PROB.2) is the second method, and LIBSVM's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import AbsentError, FileFormatError
+
+#: Of a pair neither class is less likely than this, as in LIBSVM: the system of (PROB.2) is regular then.
+LEAST = 1e-7
+#: Where a model's metadata have its calibration.
+KEY = "probability"
+METHODS = ("sigmoid", "isotonic")
+COUPLINGS = ("two", "pairs", "rest")
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What makes probabilities of decision values.
+
+    method: "sigmoid", whose curves are ([A], [B]), or "isotonic", whose curves are (f, P) at the ends of its steps.
+    coupling: "two" classes, "pairs" of more, or each against the "rest".
+    curves: Of each machine, for f that is positive on the side of its later class; of the rest, of its own.
+    """
+
+    method: str
+    coupling: str
+    curves: tuple[tuple[FloatArray, FloatArray], ...]
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """The probability of each class, (m, k), from decision values (m, P)."""
+        chances = [self._chance(f, *curve) for f, curve in zip(values.T, self.curves, strict=True)]
+        P = np.column_stack(chances)
+        if self.coupling == "two":
+            return np.asarray(np.hstack([1.0 - P, P]))
+        if self.coupling == "pairs":
+            return coupled(P)
+        total = P.sum(axis=1, keepdims=True)  # (PROB.3)
+        return np.asarray(np.divide(P, total, out=np.full_like(P, 1.0 / P.shape[1]), where=total > 0.0))
+
+    def _chance(self, f: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
+        """(PROB.1): (m,)."""
+        if self.method == "sigmoid":
+            return np.asarray(expit(x[0] * f + y[0]))
+        return np.asarray(np.interp(f, x, y))
+
+    def record(self) -> dict[str, Any]:
+        """What JSON can hold."""
+        curves = [[x.tolist(), y.tolist()] for x, y in self.curves]
+        return {"method": self.method, "coupling": self.coupling, "curves": curves}
+
+    @classmethod
+    def of_record(cls, record: Any, functions: int) -> Calibration:
+        """From such a record, checked, of a model with so many functions. Raises FileFormatError."""
+        try:
+            method, coupling = record["method"], record["coupling"]
+            curves = tuple((np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)) for x, y in record["curves"])
+            fitting = [
+                x.shape == y.shape and x.ndim == 1 and len(x) > 0 and np.isfinite([x, y]).all() for x, y in curves
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"the model's calibration is damaged: {error}") from error
+        if method not in METHODS or coupling not in COUPLINGS or len(curves) != functions or not all(fitting):
+            raise FileFormatError(f"the model's calibration is none of this version: {shown(record)}")
+        return cls(method, coupling, curves)
+
+
+def coupled(P: FloatArray) -> FloatArray:
+    """(PROB.2), from the probability of the later class of each pair, in the order (0, 1), (0, 2), …: (m, k)."""
+    m, pairs = P.shape
+    k = round((1.0 + (1.0 + 8.0 * pairs) ** 0.5) / 2.0)
+    first, second = np.triu_indices(k, 1)
+    later = np.clip(P, LEAST, 1.0 - LEAST)
+    r = np.zeros((m, k, k))
+    r[:, second, first], r[:, first, second] = later, 1.0 - later
+    system = np.zeros((m, k + 1, k + 1))
+    system[:, :k, :k] = -r * r.transpose(0, 2, 1)
+    own = np.arange(k)
+    system[:, own, own] = np.square(r).sum(axis=1)
+    system[:, :k, k] = system[:, k, :k] = 1.0
+    right = np.zeros((m, k + 1, 1))
+    right[:, k] = 1.0
+    p = np.maximum(np.linalg.solve(system, right)[:, :k, 0], 0.0)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+class Probable:
+    """Decision functions whose metadata may have a calibration."""
+
+    metadata: dict[str, Any]
+    b: Any
+    #: (m,), or (m, k) of several functions.
+    decision_function: Any
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probabilities of the classes, of a model that was saved with them: `SVC(probability=True)`.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            Its columns are those of `decision_function`.
+
+        Returns
+        -------
+        ndarray, shape (m, k)
+            In the order of `classes`.
+
+        Raises
+        ------
+        AbsentError
+            The model has no probabilities.
+        DataError
+            See `decision_function`.
+        FileFormatError
+            What its metadata say of them is damaged.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> from qpsvm.estimators import SVC
+        >>> machine = SVC(probability=True).fit([[0.0], [1.0], [4.0], [5.0]], ["no", "no", "yes", "yes"])
+        >>> machine.save("model.npz")
+        >>> chances = qpsvm.load("model.npz").predict_proba([[0.5], [4.5]])
+        >>> print(chances.round(2), np.allclose(chances, machine.predict_proba([[0.5], [4.5]])))
+        [[0.88 0.12]
+         [0.12 0.88]] True
+        """
+        if KEY not in self.metadata:
+            raise AbsentError("this model has no probabilities: SVC(probability=True).fit(X, y).save(path) writes one")
+        return Calibration.of_record(self.metadata[KEY], np.size(self.b))(self._by_machine(X))
+
+    def _by_machine(self, X: Any) -> FloatArray:
+        """f of each machine, positive for the later class of a pair: (m, P)."""
+        values = self.decision_function(X)
+        return np.asarray(values if values.ndim > 1 else values[:, None])

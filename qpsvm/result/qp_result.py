@@ -1,0 +1,114 @@
+"""What `solve` returns for a QP that is no machine: a point, multipliers, and both sides of the optimum, proven."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qpsvm.base.arrays.frozen import freeze_parts
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.words import outline
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import Solver, Status
+
+
+@dataclass(frozen=True, eq=False)
+class QPResult:
+    """A solved QP, with a proof of how well it is solved.
+
+    Attributes
+    ----------
+    qp : QP
+        What was solved.
+    status : Status
+        `optimal` exactly when `gap` is within the tolerance, `infeasible` when that was proven.
+    x : ndarray, shape (n,)
+        The point, between its bounds.
+    radius : float
+        Within this distance, in each entry, is a point that is feasible exactly; infinite where that could not be
+        shown. 0 says that x itself is feasible, for certain.
+    y, z : ndarray, shape (p,) and (m,)
+        Multipliers of the rows of A and G, in the signs of (QP.1), with z ≥ 0.
+    primal, dual : float
+        The optimum is between them, all rounding counted: primal ≥ optimum ≥ dual. Infinite where nothing was shown.
+    gap : float
+        (primal − dual)/max(1, |primal|, |dual|).
+    primal_residual, dual_residual, complementarity : float
+        As measured at the solver's own point, in floats: largest violation of a row or bound, of (QP.1), and product of
+        a multiplier and its slack.
+    solver : Solver
+        Name, version and the raw status that the solver reported.
+    solve_time : float
+        Seconds inside the solver.
+    message : str
+        What could not be shown, and why; or "".
+
+    See Also
+    --------
+    solve : What makes one.
+    SVMResult : Of a machine.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qp = qpsvm.QP(P=[[1.0, 0.0], [0.0, 1.0]], q=[-3.0, 0.0], r=4.5, A=[[1.0, 1.0]], b=[2.0], lb=0.5, title="near")
+    >>> result = qpsvm.solve(qp)
+    >>> print(result.status, result.x.round(6), result.primal >= 2.25 - 1 >= result.dual)
+    optimal [1.5 0.5] True
+    """
+
+    qp: QP
+    status: Status
+    x: FloatArray
+    radius: float
+    y: FloatArray
+    z: FloatArray
+    primal: float
+    dual: float
+    gap: float
+    primal_residual: float
+    dual_residual: float
+    complementarity: float
+    solver: Solver
+    solve_time: float = 0.0
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
+
+    def __repr__(self) -> str:
+        return outline("QPResult", status=str(self.status), gap=self.gap, x=self.x, solver=self.solver)
+
+    def summary(self) -> str:
+        """The verdict in a few lines.
+
+        Returns
+        -------
+        str
+            To be printed.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> print(qpsvm.solve(qpsvm.QP(P=[[1.0]], q=[-3.0], lb=0.0, ub=1.0)).summary())  # doctest: +ELLIPSIS
+        QP: 1 variable, 0 equalities, 0 inequalities
+          status      optimal: The certified relative gap is within the tolerance.
+          optimum     between -2.5 and -2.5
+          gap         ..., rounding included
+          point       feasible
+          residuals   primal ..., dual ..., complementarity ... (of the solver's own point, in floats)
+          solver      ...; it said '...'
+        """
+        qp = self.qp
+        p, m = len(self.y), len(self.z)
+        point = f"a feasible one within {self.radius:.2g} of each entry" if self.radius else "feasible"
+        lines = [
+            f"{qp.title}: {qp.n} variable{'s' * (qp.n > 1)}, {p} equalities, {m} inequalities",
+            f"  status      {self.status}: {self.status.sentence}",
+            f"  optimum     between {self.dual:.10g} and {self.primal:.10g}",
+            f"  gap         {self.gap:.2g}, rounding included",
+            f"  point       {'no feasible one was shown' if self.radius == float('inf') else point}",
+            f"  residuals   primal {self.primal_residual:.2g}, dual {self.dual_residual:.2g}, complementarity "
+            f"{self.complementarity:.2g} (of the solver's own point, in floats)",
+            f"  solver      {self.solver.name} {self.solver.version}; it said {self.solver.status!r}",
+        ]
+        return "\n".join([*lines, *([f"  note        {self.message}"] if self.message else [])])

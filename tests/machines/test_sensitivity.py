@@ -1,0 +1,171 @@
+"""Derivatives of an optimum against differences of solves that are certified to the last digits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import qpsvm
+
+n, d = 24, 2
+rng = np.random.default_rng(5)
+X = rng.normal(size=(n, d))
+y = np.where(X[:, 0] + 0.8 * rng.normal(size=n) > 0, 1, 0)
+t = np.sin(X[:, 0]) + 0.3 * rng.normal(size=n)
+s = rng.uniform(0.5, 1.5, n)
+Z = rng.normal(size=(3, d))
+STEP = 1e-5
+
+KERNELS = {"linear": qpsvm.Linear(), "rbf": qpsvm.RBF(0.6)}
+MACHINES = {
+    "c": lambda X, _, s, k: qpsvm.CSVM(X, y, C=1.3, kernel=k, sample_weight=s),
+    "penalised": lambda X, _, s, k: qpsvm.CSVM(X, y, C=1.3, kernel=k, sample_weight=s, intercept="penalised"),
+    "none": lambda X, _, s, k: qpsvm.CSVM(X, y, C=1.3, kernel=k, sample_weight=s, intercept=None),
+    "hinge": lambda X, _, s, k: qpsvm.PrimalHinge(X, y, lam=0.07, kernel=k, sample_weight=s),
+    "nu": lambda X, _, s, k: qpsvm.NuSVM(X, y, nu=0.55, kernel=k, sample_weight=s),
+    "squared": lambda X, _, s, k: qpsvm.SquaredHinge(X, y, C=0.8, kernel=k, sample_weight=s),
+    "huber": lambda X, _, s, k: qpsvm.HuberHinge(X, y, C=0.8, kernel=k, sample_weight=s),
+    "svr": lambda X, t, s, k: qpsvm.EpsilonSVR(X, t, C=1.1, epsilon=0.15, kernel=k, sample_weight=s),
+    "svr squared": lambda X, t, s, k: qpsvm.EpsilonSVR(
+        X, t, C=1.1, epsilon=0.15, loss="squared", kernel=k, sample_weight=s
+    ),
+    "nu-svr": lambda X, t, s, k: qpsvm.NuSVR(X, t, C=1.1, nu=0.43, kernel=k, sample_weight=s),
+    "quantile": lambda X, t, s, k: qpsvm.QuantileSVR(X, t, C=1.1, quantile=0.33, kernel=k, sample_weight=s),
+    "one-class": lambda X, _, s, k: qpsvm.OneClass(X + 2.0, nu=0.37, kernel=k, sample_weight=s),
+}
+REGRESSIONS = ("svr", "svr squared", "nu-svr", "quantile")
+
+
+def solved(problem):
+    return qpsvm.solve(problem, tol=1e-13, check=False)
+
+
+def margin(result, problem):
+    K = problem.kernel(problem.X, problem.X)
+    return result.rho / np.sqrt(result.coef @ K @ result.coef)
+
+
+def changed(machine, kernel, name, step, way):
+    """The machine with one thing moved."""
+    Xs, ts, ss = X.copy(), t.copy(), s.copy()
+    if name == "X":
+        Xs += step * way
+    if name == "target":
+        ts += step * way
+    if name == "sample_weight":
+        ss += step * way
+    problem = MACHINES[machine](Xs, ts, ss, KERNELS[kernel])
+    if name in ("X", "target", "sample_weight"):
+        return problem
+    value = float(np.ravel(getattr(problem, name) if name in problem.own else problem.kernel.gamma)[0])
+    return problem.replace(**{name: value + step})
+
+
+def directions(machine, kernel):
+    problem = MACHINES[machine](X, t, s, KERNELS[kernel])
+    names = list(solved(problem).sensitivity().parameters)
+    names += ["X", "sample_weight", *(["target"] if machine in REGRESSIONS else [])]
+    return problem, names
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_derivatives_are_those_of_differences(machine, kernel):
+    problem, names = directions(machine, kernel)
+    result = solved(problem)
+    system = result.sensitivity()
+    assert not len(system.degenerate)
+    ways = np.random.default_rng(1)
+    cotangents = {"f": ways.normal(size=len(Z)), "b": 0.7, "objective": 0.3}
+    w = ways.normal(size=d) if kernel == "linear" else None
+    back = qpsvm.vjp(result, Z, w=w, **cotangents)
+    moved_points = ways.normal(size=Z.shape)
+    for name in names:
+        way = ways.normal(size={"X": (n, d)}.get(name, n)) * (0.1 if name == "sample_weight" else 1.0)
+        direction = way if name in ("X", "sample_weight", "target") else 1.0
+        found = system.along(**{name: direction})
+        less, more = (solved(changed(machine, kernel, name, sign * STEP, way)) for sign in (-1, 1))
+        assert max(less.gap, more.gap) < 1e-11
+
+        def slope(of, pair=(less, more)):
+            return (of(pair[1]) - of(pair[0])) / (2 * STEP)
+
+        close = {"rtol": 2e-4, "atol": 2e-5, "err_msg": f"{machine} {kernel} {name}"}
+        f = found.decision_function(Z)
+        np.testing.assert_allclose(f, slope(lambda r: r.decision_function(Z)), **close)
+        if machine != "one-class":
+            np.testing.assert_allclose(found.b, slope(lambda r: r.b), **close)
+        np.testing.assert_allclose(found.objective, slope(lambda r: r.dual), **close)
+        if name not in ("X", "gamma"):
+            np.testing.assert_allclose(found.margin, slope(lambda r: margin(r, problem)), **close)
+        if kernel == "linear":
+            np.testing.assert_allclose(found.w, slope(lambda r: r.w), **close)
+        if "epsilon" in found.extras:
+            np.testing.assert_allclose(found.extras["epsilon"], slope(lambda r: r.epsilon), **close)
+        if machine in ("nu", "one-class"):
+            np.testing.assert_allclose(found.extras["rho"], slope(lambda r: r.rho), **close)
+        assert found.two_sided
+        forwards = cotangents["f"] @ f + cotangents["b"] * found.b + cotangents["objective"] * found.objective
+        forwards += w @ found.w if w is not None else 0.0
+        np.testing.assert_allclose(np.sum(back[name] * direction), forwards, rtol=1e-7, atol=1e-9)
+    ends = (result.decision_function(Z + sign * STEP * moved_points) for sign in (1, -1))
+    slope = cotangents["f"] @ (next(ends) - next(ends)) / (2 * STEP)
+    np.testing.assert_allclose((back["X_new"] * moved_points).sum(), slope, rtol=1e-5, atol=1e-7)
+    assert found.alpha.shape == result.alpha.shape
+
+
+def test_a_degenerate_optimum_has_one_sided_derivatives():
+    """At a breakpoint of the exact path a row is at a bound without slack: each side has its own slope."""
+    problem = MACHINES["c"](X, t, np.ones(n), KERNELS["rbf"])
+    path = qpsvm.exact_path(problem, "C", 0.5, 3.0)
+    C = float(path.breakpoints[len(path.breakpoints) // 2])
+    system = solved(problem.replace(C=C)).sensitivity()
+    assert len(system.degenerate) == 1
+    for sign in (1.0, -1.0):
+        found = system.along(C=sign)
+        assert not found.two_sided
+        assert "one-sided" in found.message
+        here, there = (solved(problem.replace(C=C + step)) for step in (0.0, sign * STEP))
+        slope = (there.decision_function(Z) - here.decision_function(Z)) / STEP
+        np.testing.assert_allclose(found.decision_function(Z), slope, rtol=1e-3, atol=1e-5)
+
+
+def test_many_equal_samples_leave_f_its_derivatives():
+    """α is not unique, f is; where rows compete the direction has no derivative, which is said."""
+    twice = np.vstack([X, X])
+    problem = qpsvm.EpsilonSVR(twice, np.r_[t, t], C=0.6, epsilon=0.2)
+    result = solved(problem)
+    found = result.sensitivity().along(C=1.0)
+    more, less = (solved(problem.replace(C=0.6 + step)) for step in (STEP, -STEP))
+    np.testing.assert_allclose(found.w, (more.w - less.w) / (2 * STEP), rtol=1e-4, atol=1e-6)
+
+
+def test_bad_input():
+    result = solved(MACHINES["c"](X, t, s, KERNELS["rbf"]))
+    system = result.sensitivity()
+    with pytest.raises(qpsvm.UnknownOptionError, match="nu"):
+        system.along(nu=1.0)
+    with pytest.raises(qpsvm.UnsupportedError, match="no numbers"):
+        system.along(target=np.ones(n))
+    with pytest.raises(qpsvm.DataError):
+        system.along(sample_weight=np.ones(n - 1))
+    with pytest.raises(qpsvm.DataError):
+        system.along(X=np.ones((n - 1, d)))
+    with pytest.raises(qpsvm.DataError, match="both"):
+        qpsvm.vjp(result, Z)
+    with pytest.raises(qpsvm.UnsupportedError, match="no vector"):
+        qpsvm.vjp(result, w=np.ones(d))
+    with pytest.raises(qpsvm.ParameterTypeError, match="vjp takes"):
+        qpsvm.vjp(3.0)
+    for problem in (
+        qpsvm.SVDD(X), qpsvm.CSVM(X @ X.T, y, kernel="precomputed"),
+        qpsvm.CSVM(X, y, constraints=qpsvm.Constraints([[1.0, 0.0]], [5.0])),
+    ):  # fmt: skip
+        with pytest.raises(qpsvm.UnsupportedError, match="no derivatives"):
+            qpsvm.solve(problem).sensitivity()
+    with pytest.raises(qpsvm.DataError):
+        result.sensitivity(qpsvm.CSVM(X[:-1], y[:-1]))
+    polynomial = solved(qpsvm.CSVM(X, y, kernel=qpsvm.Polynomial(2)))
+    assert polynomial.sensitivity().along(C=1.0).two_sided
+    with pytest.raises(qpsvm.UnsupportedError, match="RBF"):
+        polynomial.sensitivity().along(X=X)

@@ -1,0 +1,233 @@
+"""`solve(qp)`: both sides of the optimum of any convex QP, judged in fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from exact_program import optimum
+
+import qpsvm
+from qpsvm.bounds.program_bounds import Program, dominant, positive, semidefinite
+
+PLANE = {"P": np.eye(2), "q": [-3.0, 0.0]}
+
+
+def drawn(seed: int) -> qpsvm.QP:
+    """Three variables or fewer: singular P, duplicate rows, bounds on some sides, any unit."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(1, 4)), int(rng.integers(0, 4))
+    F = rng.integers(-2, 3, size=(n, int(rng.integers(0, n + 1)))).astype(float)
+    unit = 10.0 ** rng.integers(-6, 7) if rng.random() < 0.3 else 1.0
+    G, h = rng.integers(-2, 3, size=(m, n)).astype(float), rng.integers(-1, 5, size=m).astype(float)
+    if rng.random() < 0.4:
+        G, h = rng.normal(size=G.shape), rng.normal(size=m) + 1.0
+    rows = {"G": G, "h": h} if m else {}
+    if n > 1 and rng.random() < 0.4:
+        rows |= {"A": rng.integers(-2, 3, size=(1, n)) / 3.0, "b": rng.integers(-1, 3, size=1) * 0.7}
+    lb = np.where(rng.random(n) < 0.6, rng.integers(-2, 1, size=n), -np.inf)
+    ub = np.where(rng.random(n) < 0.6, rng.integers(1, 4, size=n), np.inf)
+    return qpsvm.QP(P=F @ F.T * unit, q=rng.normal(size=n), r=float(rng.integers(-2, 3)), lb=lb, ub=ub, **rows)
+
+
+@pytest.mark.filterwarnings("ignore")  # of solvers, which may say what they like
+def test_the_optimum_is_between_both_sides():
+    seen = {"optimal": 0, "other": 0}
+    for seed in range(120):
+        qp = drawn(seed)
+        result, value = qpsvm.solve(qp, check=False), optimum(qp)
+        if value is None:  # infeasible, unbounded, or an optimum without independent rows
+            continue
+        assert result.status != "infeasible", seed
+        assert not math.isfinite(result.primal) or Fraction(result.primal) >= value, seed
+        assert not math.isfinite(result.dual) or Fraction(result.dual) <= value, seed
+        seen["optimal" if result.status == "optimal" else "other"] += 1
+    assert seen["optimal"] > 12 * seen["other"]
+
+
+@pytest.mark.parametrize("form", ["dual", "primal"])
+@pytest.mark.parametrize("kernel", [qpsvm.Linear(), qpsvm.RBF(0.5)])
+def test_a_machines_qps_have_its_optimum(form, kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    problem = qpsvm.CSVM(X, np.sign(X[:, 0] + 0.5 * rng.normal(size=40)), kernel=kernel)
+    result, sign = qpsvm.solve(problem.qp(form)), 1.0 if form == "primal" else -1.0
+    optimal = qpsvm.solve(problem)
+    assert result.status == "optimal"
+    assert result.dual <= sign * optimal.primal + optimal.gap * abs(optimal.primal)
+    assert result.primal >= sign * optimal.dual - optimal.gap * abs(optimal.primal)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"G": [[1.0, 0.0], [-1.0, 0.0]], "h": [0.0, -1.0]},
+        {"A": [[1.0, 1.0]], "b": [-1.0], "lb": 0.0},
+        {"A": [[1.0, 1.0], [1.0, 1.0]], "b": [1.0, 2.0]},
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
+def test_infeasible_is_proven(rows):
+    qp = qpsvm.QP(**PLANE, **rows)
+    result = qpsvm.solve(qp, check=False)
+    assert result.status == "infeasible"
+    assert Program(qp).lower(np.zeros(2), result.y, result.z, rows_only=True).value > -math.inf
+    with pytest.raises(qpsvm.SolverError, match="no point satisfies"):
+        qpsvm.solve(qp)
+
+
+def test_where_nothing_can_be_shown_that_is_said():
+    F = np.random.default_rng(1).normal(size=(40, 20))
+    qp = qpsvm.QP(P=F @ F.T, q=np.ones(40), lb=0.0)  # FFᵀ as rounded may have an eigenvalue below 0
+    with pytest.warns(qpsvm.InaccurateWarning, match="LowRank"):
+        result = qpsvm.solve(qp, "osqp")
+    assert result.dual == -math.inf
+    assert "LowRank" in result.summary()
+    assert qpsvm.solve(qpsvm.QP(P=qpsvm.LowRank(F), q=np.ones(40), lb=0.0), "osqp").status == "optimal"
+
+
+def test_what_is_unbounded_is_never_optimal():
+    for q, P in (([-1.0, 0.0], np.zeros((2, 2))), ([1.0, -1.0], [[1.0, 1.0], [1.0, 1.0]])):
+        result = qpsvm.solve(qpsvm.QP(P=P, q=q), check=False)
+        assert result.status != "optimal"
+        assert result.dual == -math.inf
+
+
+def test_a_poor_point_is_bounded_honestly():
+    rng = np.random.default_rng(2)
+    G, h = rng.normal(size=(8, 5)), np.ones(8)
+    qp = qpsvm.QP(P=np.eye(5), q=rng.normal(size=5), G=G, h=h, lb=-1.0, ub=1.0)
+    program, best = Program(qp), qpsvm.solve(qp)
+    for _ in range(50):
+        x, z = rng.normal(size=5), np.abs(rng.normal(size=8))
+        assert program.lower(x, np.zeros(0), z).value <= best.primal
+        assert program.upper(x, np.zeros(5)).value >= best.dual
+    coarse = qpsvm.solve(qp, "osqp", polish=False, tol=1e-2, check=False)
+    assert coarse.dual <= best.primal
+    assert coarse.primal >= best.dual
+
+
+def test_positive_definiteness_is_not_guessed():
+    F = np.array([[1.0], [3.0], [0.1]])
+    singular = F @ F.T
+    assert not positive(singular)
+    assert positive(singular + 1e-10 * np.eye(3))
+    assert semidefinite(np.array([[1.0, 2.0], [2.0, 4.0]]))
+    assert not semidefinite(np.array([[1.0, 2.0], [2.0, 4.0 - 2.0**-50]]))
+    assert not semidefinite(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert dominant(np.array([[2.0, -1.0], [-1.0, 1.0]]))
+    assert not dominant(np.array([[1.0, -1.1], [-1.1, 1.0]]))
+
+
+def test_wrong_input_is_named():
+    qp = qpsvm.QP(**PLANE)
+    with pytest.raises(qpsvm.UnsupportedError, match="belong to machines"):
+        qpsvm.solve(qp, form="dual")
+    with pytest.raises(qpsvm.UnknownOptionError, match="osqp"):
+        qpsvm.solve(qp, "ospq")
+    with pytest.raises(qpsvm.UnsupportedError):
+        qpsvm.solve(qp, "libsvm")
+    with pytest.raises(qpsvm.DataError, match="start"):
+        qpsvm.solve(qp, start=[1.0])
+    with pytest.raises(qpsvm.UnknownOptionError, match="eps_abs"):
+        qpsvm.solve(qp, "osqp", eps_asb=1e-3)
+    with pytest.raises(qpsvm.ParameterTypeError, match="or a QP"):
+        qpsvm.solve(np.eye(2))
+
+
+def round_trips() -> list[qpsvm.QP]:
+    rng = np.random.default_rng(3)
+    F = rng.normal(size=(5, 5))
+    rows = {"G": rng.normal(size=(3, 5)), "h": np.ones(3), "A": sp.csr_array(rng.normal(size=(1, 5))), "b": [0.3]}
+    return [
+        qpsvm.QP(P=F @ F.T, q=rng.normal(size=5), r=1.5, **rows, lb=-1.0, title="rows of all kinds"),
+        qpsvm.QP(P=sp.csr_array((2, 2)), q=[-1.0, -1.0], G=[[1.0, 2.0], [3.0, 1.0]], h=[4.0, 6.0], lb=0.0),
+        qpsvm.QP(P=sp.diags_array([1.0, 2.0]), q=[-3.0, 0.0], ub=[1.0, np.inf]),
+    ]
+
+
+@pytest.mark.parametrize("ending", [".npz", ".mps", ".qps", ".lp"])
+@pytest.mark.parametrize("which", range(3))
+def test_a_file_holds_the_same_program(tmp_path, which, ending):
+    if ending != ".npz":
+        pytest.importorskip("highspy")
+    qp, path = round_trips()[which], tmp_path / f"qp{ending}"
+    if ending == ".npz":
+        qp.save(path)
+    else:
+        qpsvm.write_model(qp, path)
+    back = qpsvm.QP.load(path) if ending == ".npz" else qpsvm.read_model(path)
+    x = np.random.default_rng(0).normal(size=qp.n)
+    assert back.objective(x) == pytest.approx(qp.objective(x), rel=1e-13)
+    first, second = qpsvm.solve(qp), qpsvm.solve(back)
+    assert second.dual - 1e-9 <= first.primal
+    assert first.dual - 1e-9 <= second.primal
+    if ending == ".npz":
+        lines, others = (str(each).splitlines() for each in (qp, back))
+        assert [line for line in lines if "memory" not in line] == [line for line in others if "memory" not in line]
+        assert (back.P.dense() == qp.P.dense()).all()
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    qp = round_trips()[1]
+    (tmp_path / "bad.npz").write_text("hello")
+    with pytest.raises(qpsvm.DataError, match="bad"):
+        qpsvm.QP.load(tmp_path / "bad.npz")
+    with pytest.raises(qpsvm.FileAccessError, match="absent"):
+        qpsvm.QP.load(tmp_path / "absent.npz")
+    for way in (lambda path: qpsvm.write_model(qp, path), qpsvm.read_model):
+        with pytest.raises(qpsvm.ParameterError, match=r"\.mps, \.qps"):
+            way(tmp_path / "qp.txt")
+    with pytest.raises(qpsvm.ParameterTypeError, match="takes a QP"):
+        qpsvm.write_model(3, tmp_path / "qp.mps")
+    pytest.importorskip("highspy")
+    (tmp_path / "bad.mps").write_text("hello")
+    with pytest.raises(qpsvm.DataError, match="bad"):
+        qpsvm.read_model(tmp_path / "bad.mps")
+    with pytest.raises(qpsvm.FileAccessError, match="absent"):
+        qpsvm.read_model(tmp_path / "absent.mps")
+    (tmp_path / "whole.lp").write_text("minimize\n obj: x\nsubject to\n r: x >= 1\ngeneral\n x\nend\n")
+    with pytest.raises(qpsvm.DataError, match="integer"):
+        qpsvm.read_model(tmp_path / "whole.lp")
+
+
+def test_parts_are_replaced_and_rows_added():
+    qp = round_trips()[0]
+    more = qp.with_rows(G=np.ones((1, 5)), h=[0.0]).with_rows(G=-np.ones((1, 5)), h=[1.0], A=np.eye(5)[:1], b=[0.1])
+    assert list(more.constraints) == ["G", "A", "more G", "more G+", "more A"]
+    result = qpsvm.solve(more)
+    assert result.status == "optimal"
+    assert result.x[0] == pytest.approx(0.1, abs=1e-12)
+    assert -1.0 - 1e-12 <= result.x.sum() <= 1e-12
+    assert qpsvm.solve(qp.replace(r=0.0)).primal == pytest.approx(qpsvm.solve(qp).primal - 1.5, rel=1e-9)
+    with pytest.raises(qpsvm.UnknownOptionError, match="no part 'lower'"):
+        qp.replace(lower=0.0)
+    with pytest.raises(qpsvm.DataError):
+        qp.with_rows(G=np.ones((1, 4)), h=[0.0])
+
+
+@pytest.mark.parametrize("solver", ["piqp", "proxqp", "daqp", "highs", "clarabel", "scs"])
+def test_solvers_of_qpsolvers_are_judged_like_all(solver):
+    qpsolvers = pytest.importorskip("qpsolvers")
+    if solver not in qpsolvers.available_solvers:
+        pytest.skip(f"{solver} is not installed")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    problem = qpsvm.CSVM(X, np.sign(X[:, 0] + 0.5 * rng.normal(size=40)))
+    assert qpsvm.solve(problem, f"qpsolvers:{solver}").status == "optimal"
+    result = qpsvm.solve(problem.qp("primal"), f"qpsolvers:{solver}")
+    assert result.status == "optimal"
+    assert result.solver.name == f"qpsolvers:{solver}"
+    again = qpsvm.QP.from_qpsolvers(problem.qp("primal").to_qpsolvers())
+    assert qpsvm.solve(again).dual <= result.primal
+
+
+def test_solvers_that_qpsolvers_does_not_reach_are_named():
+    pytest.importorskip("qpsolvers")
+    with pytest.raises(qpsvm.UnknownOptionError, match="reaches no solver 'nosuch'"):
+        qpsvm.solve(round_trips()[1], "qpsolvers:nosuch")
+    with pytest.raises(qpsvm.ParameterTypeError, match="has P and q"):
+        qpsvm.QP.from_qpsolvers(3)
