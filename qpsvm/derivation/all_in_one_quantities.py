@@ -8,75 +8,76 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.headline import SAME, explained, failed
 from qpsvm.derivation.step import Measurement
 from qpsvm.derivation.terms import size_of
 from qpsvm.machines.problem.all_in_one import JointProblem
-from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.space.kernels.functions import Precomputed
 
 
 class AllInOneQuantities:
-    """α, β, w, b, ξ, … over the n samples of positive weight and k classes.
+    """α, β, w, b, ξ, … of a result of the problem, over the n samples of positive weight and k classes.
 
-    result: Of this problem.
+    label, C: y and C_i, (n,); `level` what f of the own class is to be above that of a rival.
+    alpha, used: α, and what it uses of the price of a slack: in a sample that shares it, Σ_c α_ic in each row, (n, k).
+    beta, net: β, (n, k), and Σ_i β_ic of every class, (k,).
+    b, f: As the result has them, (k,) and (n, k); f plus σβ where the kernel is K + σI.
+    of_alpha, values_of_alpha: Σ_j β_jc K(x_j, x_i) from α alone, and the same with the intercepts: (n, k).
+    absorbed: Whether a penalised intercept is part of the Gram matrix.
+    squares, squares_of_alpha: ‖w_c‖² and β_cᵀKβ_c, (k,).
+    half_norm, half_norm_of_alpha: ½Σ‖w_c‖² of w and of w(α), with ½Σb_c² of a penalised intercept.
+    xi, cost: The slack of every row, the same for all rivals of a sample where they share it, (n, k), and Σ C ξ.
+    primal, dual_value: P and D; `size` what values are relative to.
+    reach, terms, size_of_f: What α, sums of β, and values of f are relative to.
     """
 
     def __init__(self, problem: JointProblem, result: JointResult) -> None:
-        self.problem, self.result = problem, result
+        self.problem, self.result, self.dual = problem, result, problem.joint
+        dual, linear = self.dual, problem.space.is_linear
+        penalised = dual.intercept == "penalised"
+        self.is_linear, self.absorbed = linear, problem.intercept == "penalised" and not penalised
+        self.label, self.C, self.level, self.b = dual.label, dual.upper, float(dual.level), result.b
+        self.alpha: FloatArray = problem.samples.taking_part(result.alpha)
+        self.used = np.where(dual.own, 0.0, self.alpha.sum(axis=1)[:, None]) if dual.shared else self.alpha
+        self.beta = dual.beta(self.alpha)
+        self.net = np.asarray(self.beta.sum(axis=0))
+        self.X: Any = problem.X if problem.samples.takes_all else problem.X[problem.rows]
+        self.f: FloatArray = result.decision_function(self.X) + problem.space.shift * self.beta
+        self.of_alpha = np.asarray(self.X @ (self.X.T @ self.beta) if linear else problem.space.gram @ self.beta)
+        self.values_of_alpha = self.of_alpha if self.absorbed else self.of_alpha + self.b
+        products = (self.beta * self.of_alpha).sum(axis=0)
+        self.squares_of_alpha = np.asarray(products - self.absorbed * self.net**2)
+        self.squares = np.asarray((result.w**2).sum(axis=1)) if linear else self.squares_of_alpha
+        of_b, of_net = (0.5 * penalised * float(each @ each) for each in (self.b, self.net))
+        self.half_norm_of_alpha = 0.5 * float(products.sum()) + of_net
+        self.half_norm = (0.5 * float(self.squares.sum()) if linear else 0.5 * float(products.sum())) + of_b
+        short = np.maximum(self.missing, 0.0)
+        short = np.broadcast_to(short.max(axis=1)[:, None], short.shape) if dual.shared else short
+        self.xi = np.where(dual.own, 0.0, short)
+        self.cost = float(dual.losses(self.missing).sum())
+        self.primal = self.half_norm + self.cost
+        self.dual_value = dual.level * float(self.alpha.sum()) - self.half_norm_of_alpha
+        self.size = max(abs(self.primal), abs(self.dual_value))
+        self.reach = float(self.alpha.max()) or float(self.C.max())
+        self.terms = float(self.alpha.sum()) or float(self.C.sum())
+        self.size_of_f = max(float(np.abs(self.f).max()), dual.level)
 
     @property
-    def dual(self) -> AllInOneDual:
-        """The dual of the problem."""
-        return self.problem.joint
-
-    @property
-    def label(self) -> IntArray:
-        """y: (n,)."""
-        return self.dual.label
-
-    @property
-    def C(self) -> FloatArray:
-        """C_i: (n,)."""
-        return self.dual.upper
-
-    @cached_property
-    def alpha(self) -> FloatArray:
-        """α: (n, k)."""
-        taking: FloatArray = self.problem.samples.taking_part(self.result.alpha)
-        return taking
-
-    @cached_property
-    def beta(self) -> FloatArray:
-        """β: (n, k)."""
-        return self.dual.beta(self.alpha)
-
-    @cached_property
-    def net(self) -> FloatArray:
-        """Σ_i β_ic of every class: (k,)."""
-        return np.asarray(self.beta.sum(axis=0))
-
-    @cached_property
-    def X(self) -> Any:
-        """The samples as the decision functions take them."""
-        X = self.problem.X
-        if self.problem.samples.takes_all:
-            return X
-        return X[self.problem.rows]
+    def missing(self) -> FloatArray:
+        """t: (n, k)."""
+        return self.dual.missing(self.f)
 
     def changed(self, **letters: Any) -> Self:
         """The point with other letters, and the same slacks."""
         other = copy(self)
-        other.__dict__ |= {"xi": self.xi, "squares": self.squares} | letters
-        other.__dict__.pop("missing", None)
+        other.__dict__ |= letters
         return other
 
     def halved(self) -> Self:
@@ -85,72 +86,8 @@ class AllInOneQuantities:
 
     def turned(self) -> Self:
         """The point with what α leaves of its bound in its place, shared among the rivals where they share it."""
-        left = self.C[:, None] - (self.used if self.dual.shared else self.alpha)
-        return self.changed(alpha=np.where(self.dual.own, 0.0, left / (self.dual.k - 1 if self.dual.shared else 1)))
-
-    @cached_property
-    def b(self) -> FloatArray:
-        """The intercepts as the result has them: (k,)."""
-        return self.result.b
-
-    @cached_property
-    def f(self) -> FloatArray:
-        """f_c(x_i) by the result's decision functions, plus σ β where the kernel is K + σI: (n, k)."""
-        return self.result.decision_function(self.X) + self.problem.space.shift * self.beta
-
-    @cached_property
-    def of_alpha(self) -> FloatArray:
-        """Σ_j β_jc K(x_j, x_i), from α alone: (n, k)."""
-        if self.is_linear:
-            found: FloatArray = self.X @ (self.X.T @ self.beta)
-            return found
-        return np.asarray(self.problem.space.gram @ self.beta)
-
-    @cached_property
-    def absorbed(self) -> bool:
-        """Whether a penalised intercept is part of the Gram matrix."""
-        return self.problem.intercept == "penalised" and self.dual.intercept is None
-
-    @cached_property
-    def values_of_alpha(self) -> FloatArray:
-        """`of_alpha` with the intercepts: what f is when it is recovered from α, (n, k)."""
-        return self.of_alpha if self.absorbed else self.of_alpha + self.b
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether w has entries."""
-        return self.problem.space.is_linear
-
-    @cached_property
-    def half_norm(self) -> float:
-        """½Σ‖w_c‖², with ½Σb_c² of a penalised intercept."""
-        if self.is_linear:
-            half = 0.5 * float((self.result.w**2).sum())
-        else:
-            half = 0.5 * float((self.beta * self.of_alpha).sum())
-        return half + (0.5 * float(self.b @ self.b) if self.dual.intercept == "penalised" else 0.0)
-
-    @cached_property
-    def half_norm_of_alpha(self) -> float:
-        """The same of w(α)."""
-        half = 0.5 * float((self.beta * self.of_alpha).sum())
-        return half + (0.5 * float(self.net @ self.net) if self.dual.intercept == "penalised" else 0.0)
-
-    @cached_property
-    def squares_of_alpha(self) -> FloatArray:
-        """β_cᵀKβ_c: (k,)."""
-        return np.asarray((self.beta * self.of_alpha).sum(axis=0)) - self.absorbed * self.net**2
-
-    @cached_property
-    def squares(self) -> FloatArray:
-        """‖w_c‖², (k,)."""
-        return np.asarray((self.result.w**2).sum(axis=1)) if self.is_linear else self.squares_of_alpha
-
-    @property
-    def squares_of_difference(self) -> FloatArray:
-        """‖w_c − w_c(α)‖²: (k,)."""
-        b = self.net if self.absorbed else self.b
-        return np.asarray(self.squares - 2.0 * (self.beta * (self.f - b)).sum(axis=0) + self.squares_of_alpha)
+        left = (self.C[:, None] - self.used) / (self.dual.k - 1 if self.dual.shared else 1)
+        return self.changed(alpha=np.where(self.dual.own, 0.0, left))
 
     @property
     def square_of_v(self) -> float:
@@ -161,87 +98,19 @@ class AllInOneQuantities:
         return float(apart @ (self.of_alpha[:, 1] - self.of_alpha[:, 0])) - float(self.absorbed * net**2)
 
     @property
-    def qp_value(self) -> float:
-        """Minus the objective of the dual QP at α."""
-        return float(-self.problem.qp("dual").objective(self.dual.flat(self.alpha)))
-
-    @property
     def size_of_w(self) -> float:
         """What differences of w are relative to."""
         X = self.X
         largest = float(np.sqrt(abs(X).power(2).sum() if hasattr(X, "power") else np.square(X).sum()))
         return size_of(self.result.w.ravel(), largest * self.terms)
 
-    @property
-    def level(self) -> float:
-        """What f of the own class is to be above that of a rival."""
-        return float(self.dual.level)
-
     def name(self, place: str, i: int, count: int) -> str:
         """Entry i of so many: of a row, of a sample, or of a class."""
-        rows = not place and count == len(self.dual.places)
-        classes = place == "class" or (count == self.dual.k and not rows and not place)
-        return self.row(i) if rows else f"class {self.problem.classes.tolist()[i]!r}" if classes else f"place {i}"
-
-    @cached_property
-    def missing(self) -> FloatArray:
-        """t: (n, k)."""
-        return self.dual.missing(self.f)
-
-    @cached_property
-    def xi(self) -> FloatArray:
-        """The slack of every row, the same for all rivals of a sample where they share it: (n, k)."""
-        short = np.maximum(self.missing, 0.0)
-        if self.dual.shared:
-            short = np.broadcast_to(short.max(axis=1)[:, None], short.shape)
-        return np.where(self.dual.own, 0.0, short)
-
-    @cached_property
-    def used(self) -> FloatArray:
-        """What α uses of the price of a slack: Σ_c α_ic in each row of a sample that shares it, else α_ic: (n, k)."""
-        if not self.dual.shared:
-            return self.alpha
-        return np.where(self.dual.own, 0.0, self.alpha.sum(axis=1)[:, None])
-
-    @cached_property
-    def cost(self) -> float:
-        """Σ C ξ."""
-        return float(self.dual.losses(self.missing).sum())
-
-    @property
-    def primal(self) -> float:
-        """P."""
-        return self.half_norm + self.cost
-
-    @property
-    def dual_value(self) -> float:
-        """D."""
-        return self.dual.level * float(self.alpha.sum()) - self.half_norm_of_alpha
-
-    @property
-    def size(self) -> float:
-        """What values are relative to."""
-        return max(abs(self.primal), abs(self.dual_value))
-
-    @cached_property
-    def reach(self) -> float:
-        """What α is relative to."""
-        return float(self.alpha.max()) or float(self.C.max())
-
-    @cached_property
-    def terms(self) -> float:
-        """Σα, what sums of β are relative to."""
-        return float(self.alpha.sum()) or float(self.C.sum())
-
-    @cached_property
-    def size_of_f(self) -> float:
-        """What values of f are relative to."""
-        return max(float(np.abs(self.f).max()), self.dual.level)
-
-    def row(self, place: int) -> str:
-        """The name of a row (i, c), by its place among all rows."""
-        sample, rival = np.divmod(self.dual.places[place], self.dual.k)
-        return f"sample {self.problem.rows[sample]} and the rival {self.problem.classes.tolist()[rival]!r}"
+        classes = self.problem.classes.tolist()
+        if not place and count == len(self.dual.places):
+            sample, rival = np.divmod(self.dual.places[i], self.dual.k)
+            return f"sample {self.problem.rows[sample]} and the rival {classes[rival]!r}"
+        return f"class {classes[i]!r}" if place == "class" or (count == self.dual.k and not place) else f"place {i}"
 
 
 def all_in_one_headline(at: AllInOneQuantities, measured: Mapping[str, Measurement]) -> tuple[str, bool]:

@@ -58,15 +58,6 @@ class ConstraintQuantities(Quantities[P]):
         """α and λ as the dual is computed with, (USER.4): (m + p,)."""
         return np.concatenate([self.alpha, self.prices * self.problem._row_scale])
 
-    @cached_property
-    def all_beta(self) -> FloatArray:
-        """Coefficients of the samples and of the rows' points in f: (n + q,)."""
-        return self.problem.svm.beta(self.whole)
-
-    @property
-    def _upper(self) -> FloatArray:
-        return self.svm.upper
-
     @property
     def intercept_in_kernel(self) -> bool:
         """Never: with rows, K + 1 does not take the place of K."""
@@ -163,23 +154,9 @@ class ConstraintQuantities(Quantities[P]):
     # --- w and the dual -----------------------------------------------------------------------------------------------
 
     @cached_property
-    def u(self) -> FloatArray:
-        """⟨w(α), φ(x_i)⟩: (n,)."""
-        if self.is_linear:
-            u: FloatArray = self.X @ self.w_of_alpha
-            return u
-        return np.asarray((self.problem.space.gram @ self.all_beta)[: self.svm.n])
-
-    @cached_property
     def w_of_alpha(self) -> FloatArray:
         """Σ β_i x_i − Gᵀλ: (d,)."""
         return self.problem.space.weights(self.all_beta)
-
-    @cached_property
-    def quadratic(self) -> float:
-        """‖w(α, λ)‖²."""
-        beta = self.all_beta
-        return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else beta @ (self.problem.space.gram @ beta))
 
     @property
     def apart(self) -> float:
@@ -199,20 +176,10 @@ class ConstraintQuantities(Quantities[P]):
         """Entry i of so many; of the rows of a user's, the name of the row."""
         return repr(self.rows.names[i]) if place == "constraint" else super().name(place, i, count)
 
-    @cached_property
-    def _mass(self) -> float:
-        return float(self.problem.svm.beta_size(np.abs(self.whole)).sum())
-
     @property
     def dual_point(self) -> FloatArray:
         """α and λ, as the textbook's dual has them: (m + p,)."""
         return np.concatenate([self.alpha, self.prices])
-
-    @property
-    def pulls(self) -> list[tuple[str, float, float]]:
-        """Formula and both sides of every equality of the dual."""
-        groups = [group for group in self.problem.svm.groups if not group.ridge]
-        return [(group.formula, float(group.column @ self.whole), group.total) for group in groups]
 
     @cached_property
     def rows_agree(self) -> bool:  # type: ignore[override]

@@ -16,12 +16,7 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.checks import as_finite_vector
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import (
-    ParameterTypeError,
-    UnknownOptionError,
-    UnsupportedError,
-    nearest,
-)
+from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.derivation.derived import Derivation
 from qpsvm.derivation.registry import chosen, steps_of

@@ -12,12 +12,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import (
-    FileAccessError,
-    FileFormatError,
-    MissingExtraError,
-    ParameterTypeError,
-)
+from qpsvm.base.errors import FileAccessError, FileFormatError, MissingExtraError, ParameterTypeError
 from qpsvm.base.writing import write_text
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities, all_in_one_headline

@@ -61,7 +61,7 @@ class Quantities(Generic[P]):
         self.kernel = problem.kernel
         if isinstance(problem.kernel, FeatureMap):  # then the samples are what it makes of them
             self.kernel, self.result = Linear(), replace(result, model=result.model.over_features)
-        self.y, self.C, gather = self.svm.sign, self._upper, problem._gather
+        self.y, self.C, gather = self.svm.sign, self.svm.upper, problem._gather
         with np.errstate(all="ignore"):  # an α may be so large that its products overflow
             self.alpha, self.eta = gather(result.alpha), gather(result.upper - result.alpha)
             self.beta = self.svm.beta(self.alpha)
@@ -74,10 +74,6 @@ class Quantities(Generic[P]):
         if self.is_linear:
             w = self.result.w / problem.size_of_f
             self.w = w if self.moved is None else w - self.moved
-
-    @property
-    def _upper(self) -> FloatArray:
-        return self.problem.upper
 
     def changed(self, **letters: Any) -> Self:
         """The point with other letters, and what depends on them."""
@@ -160,13 +156,8 @@ class Quantities(Generic[P]):
         if self.is_linear:
             u: FloatArray = self.X @ self.w_of_alpha
             return u
-        u = self.problem.space.gram @ self.beta
+        u = np.asarray((self.problem.space.gram @ self.all_beta)[: self.svm.n])
         return u - self.b if self.intercept_in_kernel else u
-
-    @cached_property
-    def f_of_alpha(self) -> FloatArray:
-        """The same as `f` from α alone, u + b at the sample of each row: (m,)."""
-        return self.svm.at_rows(self.u + self.b)
 
     @cached_property
     def known_yf(self) -> FloatArray:
@@ -275,7 +266,8 @@ class Quantities(Generic[P]):
         """βᵀKβ, the square of w(α) = Σ β_i φ(x_i)."""
         if self.intercept_in_kernel:
             return float(self.beta @ (self.u + self.b)) - float(self.beta.sum()) ** 2
-        return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else self.beta @ self.u)
+        beta = self.all_beta
+        return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else beta @ (self.problem.space.gram @ beta))
 
     @property
     def apart(self) -> float:
@@ -322,10 +314,20 @@ class Quantities(Generic[P]):
         return self.alpha
 
     @property
+    def whole(self) -> FloatArray:
+        """The variables that the dual is computed with: α, (m,)."""
+        return self.alpha
+
+    @cached_property
+    def all_beta(self) -> FloatArray:
+        """Coefficients of all that f is made of: (n,)."""
+        return self.problem.svm.beta(self.whole)
+
+    @property
     def pulls(self) -> list[tuple[str, float, float]]:
         """Formula and both sides of every equality of the dual."""
-        groups = [group for group in self.svm.groups if not group.ridge]
-        return [(group.formula, float(group.column @ self.alpha), group.total) for group in groups]
+        groups = [group for group in self.problem.svm.groups if not group.ridge]
+        return [(group.formula, float(group.column @ self.whole), group.total) for group in groups]
 
     @property
     def violated_besides(self) -> dict[str, float]:
@@ -416,7 +418,7 @@ class Quantities(Generic[P]):
     @cached_property
     def _mass(self) -> float:
         """Σ |α_k| over all rows of all samples: at least Σ |β_i|."""
-        return float(self.svm.beta_size(np.abs(self.alpha)).sum())
+        return float(self.problem.svm.beta_size(np.abs(self.whole)).sum())
 
     @property
     def _largest_square(self) -> float:

@@ -92,13 +92,9 @@ def violation(left: float | FloatArray, relation: Relation, right: float | Float
 
 
 def worst(
-    left: FloatArray,
-    relation: Relation,
-    right: FloatArray | float,
-    of: str,
-    scale: FloatArray | float,
+    left: FloatArray, relation: Relation, right: FloatArray | float, of: str, scale: FloatArray | float,
     names: IntArray | Callable[[int], str] | None = None,
-) -> BothSides:
+) -> BothSides:  # fmt: skip
     """The sides where they differ most. Where they all agree, those of the largest entry, which tell more.
 
     Shapes: left, right (k,), scale (k,), names (k,).

@@ -142,18 +142,7 @@ class Step:
         return self.measured(letters_of(problem, result)).residual
 
     def measured(self, at: Any) -> Measurement:
-        """Both sides at a point and the residual, with the reason where there is none.
-
-        Parameters
-        ----------
-        at : Letters or AllInOneQuantities
-            The letters α, w, b, … of the solution.
-
-        Returns
-        -------
-        Measurement
-            Both sides, what they are, the residual and a reason.
-        """
+        """Both sides at a point, the letters α, w, b, … of a solution, and the residual, or why there is none."""
         if self.absent:
             return Measurement(NAN, self.absence)
         try:
@@ -171,20 +160,7 @@ class Step:
         return f"does not exist here: {self.absent}" if self.absent else ""
 
     def shown(self, measurement: Measurement | None = None, proven: Proven | None = None) -> ShownStep:
-        """The step as text and numbers, with its residual where there is a solution.
-
-        Parameters
-        ----------
-        measurement : Measurement, optional
-            What `measured` returned.
-        proven : Proven, optional
-            What a proof says of it.
-
-        Returns
-        -------
-        ShownStep
-            Text and numbers only.
-        """
+        """The step as text and numbers, with what is measured and what is proven of it where there is a solution."""
         found, library = measurement or Measurement(NAN, self.absence), code(self.function, self.tag, self.general)
         return ShownStep(
             self.tag, self.title, self.text, self.latex, self.statement,

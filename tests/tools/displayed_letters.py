@@ -6,13 +6,16 @@ is that of a factor of its matrix over all points that occur, so that w is a vec
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 from displayed import Names, Tensor
 
 import qpsvm
+from qpsvm.base.arrays.frozen import bare
 
 BINARY = (qpsvm.HardMargin, qpsvm.CSVM, qpsvm.NuSVM, qpsvm.PrimalHinge, qpsvm.SquaredHinge, qpsvm.HuberHinge)
 REGRESSION = (qpsvm.EpsilonSVR, qpsvm.NuSVR, qpsvm.QuantileSVR)
@@ -386,7 +389,10 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         A[np.arange(len(rows)), problem.pairs[:, 0]], A[np.arange(len(rows)), problem.pairs[:, 1]] = 1.0, -1.0
         values |= {"A": A, r"\beta": A.T @ alpha, "C": C, "y": np.ones(len(rows))}
     turned = bound_of(problem, alpha) - alpha
-    values |= {r"\bar\alpha": turned}
+    values |= {r"\bar\alpha": turned, "P": Tensor(np.asarray(P))}
+    functions["P^*"] = lambda text: changed_optima(problem, text)
+    if "C" in values:
+        values[r"\Delta"] = Tensor(np.asarray(values["C"]) / 100, ("i",))
     if isinstance(problem, REGRESSION):
         values |= {r"\bar\alpha^+": turned[:n], r"\bar\alpha^-": turned[n:]}
     if problem.constraints:
@@ -423,6 +429,36 @@ def rows_of(problem: Any, space: Space) -> tuple[np.ndarray, np.ndarray, np.ndar
     return np.array(g), np.array(c), np.array(h), A
 
 
+def h_alone(problem: Any) -> np.ndarray:
+    """The bounds of a user's rows: (p,)."""
+    return np.concatenate([np.atleast_1d(item.h).astype(float) for item in problem.constraints])
+
+
+@cache
+def changed_optima(problem: Any, text: str) -> Tensor:
+    """P* with one C_i, or one h_j, more or less by Δ: an entry for each, of a problem that is made and solved anew."""
+    index, sign = text[2], 1.0 if text[3] == "+" else -1.0
+    if index == "i":
+        C = np.broadcast_to(problem.C, problem.n) * (1.0 + 0.01 * sign * np.eye(problem.n))
+        problems = [problem.replace(C=each) for each in C]
+    else:
+        h = h_alone(problem)
+        moved = h + sign * np.abs(h).max() / 100 * np.eye(len(h))
+        problems = [bare(problem) for _ in moved]
+        for other, each in zip(problems, moved, strict=True):
+            other.constraints = tuple(with_bounds(problem.constraints, each))
+    optima = [qpsvm.solve(each, tol=1e-12, check=False).primal for each in problems]
+    return Tensor(np.array(optima, dtype=float), (index,))
+
+
+def with_bounds(constraints: Any, h: np.ndarray) -> Iterator[Any]:
+    """The rows with other bounds."""
+    for item in constraints:
+        own, h = h[: np.size(item.h)], h[np.size(item.h) :]
+        over_w = isinstance(item, qpsvm.Constraints)
+        yield qpsvm.Constraints(item.G, own, c=item.c) if over_w else qpsvm.ValueConstraints(item.Z, item.A, own)
+
+
 def left_of_bound(problem: Any, space: Space, w: np.ndarray, b: float) -> np.ndarray:
     """What is left of the bounds of a user's rows, (p,): of a ball w is the centre and b is μ."""
     g, c, h, A = rows_of(problem, space)
@@ -438,6 +474,8 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
     lam, ball, values = at.prices, isinstance(problem, qpsvm.SVDD), names.values
     w_of_both = row_features(problem, space).T @ (signs(problem) * at.alpha) - g.T @ lam / unit(problem)
     values |= {"g": g, "d" if ball else "c": c, "h_j": Tensor(h, ("j",)), "A": A, r"\lambda": lam}
+    values |= {"h_l": Tensor(h_alone(problem), ("l",)), "D": Tensor(np.asarray(dual(problem, at)))}
+    values[r"\Delta"] = Tensor(np.abs(h_alone(problem)).max() / 100)
     if isinstance(problem, qpsvm.PrimalHinge):
         values |= {r"\lambda": problem.lam, r"\lambda_j": Tensor(lam, ("j",))}
     names.functions["c" if ball else "w"] = lambda _: Tensor(w_of_both, (".",))

@@ -49,7 +49,14 @@ NET = Term((r"\sum_i\beta_{ic}", "Σ_i β_ic", "beta.sum(axis=0)"), lambda at: a
 B = letter("b_c", lambda at: at.net if at.absorbed else at.b)
 SQUARE = letter(r"\|w_c\|^2", "squares", "norm(w, axis=1)**2")
 OF_ALPHA = letter(r"\beta_c^{\top}K\beta_c", "squares_of_alpha", "diag(beta.T @ K @ beta)")
-DIFFERENCE = letter(r"\|w_c-w_c(\alpha)\|^2", "squares_of_difference", "norm(w - w_of_alpha, axis=1)**2")
+DIFFERENCE = letter(
+    r"\|w_c-w_c(\alpha)\|^2", lambda at: at.squares - 2.0 * (at.beta * (at.f - B.value(at))).sum(axis=0)
+    + at.squares_of_alpha, "norm(w - w_of_alpha, axis=1)**2",
+)  # fmt: skip
+QP_VALUE = letter(
+    "", lambda at: -at.problem.qp("dual").objective(at.dual.flat(at.alpha)), "-qp.objective(variables)",
+    "minus the dual QP's objective at α"
+)  # fmt: skip
 #: f of a sample's own class less that of a rival.
 APART = letter(r"f_{y_i}(x_i)-f_c(x_i)", lambda at: at.dual.level - flat("missing")(at), "f_y - f_c", rank=SUM)
 SUM_OF_ALPHA = Term(
@@ -176,8 +183,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "Put w(α) and η into L: ξ drops out, and only kernel values are left. It is written as a minimisation.",
             Equation("below", (
                 display(add(quadratic, square, -total(ALPHA, RIVALS)), r"\min_{\alpha}\ "),
-                line(D, "=", letter("", "qp_value", "-qp.objective(variables)", "minus the dual QP's objective at α"),
-                     scale="size", shown=False),
+                value_of(D, "=", QP_VALUE),
                 value_of(D, "=", of.CLAIMED_DUAL),
                 *subject(line(ALPHA, "≥", 0, **box[1]), line(USED, "≤", C, **box[0]), balance if free else None),
             )),

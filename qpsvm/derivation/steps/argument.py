@@ -34,7 +34,7 @@ def numbered(prefix: str, *steps: Step) -> tuple[Step, ...]:
     return tuple(replace(step, tag=step.tag or f"{prefix}.{k}") for k, step in enumerate(steps, 1))
 
 
-def minimum(over: str, objective: Term, text: str = "the primal's value at w, b and ξ") -> Iterator[Line]:
+def minimum(over: str, objective: Term, text: str = "the primal's value") -> Iterator[Line]:
     """What is minimised over letters, and that it has the value that the result claims."""
     yield display(objective, rf"\min_{{{over}}}\ ")
     yield value_of(objective.named(text), "=", of.CLAIMED)
@@ -360,9 +360,7 @@ class Formulas:
     @property
     def regulariser(self) -> Term:
         """What the primal minimises besides the price of slack."""
-        return times(self.unit and self.unit / 2, self.norm) + self.reward if self.unit else times(
-            self.half, self.norm
-        ) + self.reward  # fmt: skip
+        return times(self.unit / 2 if self.unit else self.half, self.norm) + self.reward
 
     @property
     def objective(self) -> Term:
@@ -412,11 +410,9 @@ class Formulas:
         """The quadratic term as a sum over pairs of samples."""
         kernel = r"\bigl(K(x_i,x_j)+1\bigr)" if self.penalised else "K(x_i,x_j)"
         text = "(K(x_i, x_j) + 1)" if self.penalised else "K(x_i, x_j)"
-        pairs = indexed(self.coef, "_i").text(), indexed(self.coef, "_j").text()
-
-        def find(at: At) -> float:
-            return float(at.quadratic + self.penalised * at.beta.sum() ** 2)
-
-        python = f"({self.coef.python()}) @ (K{' + 1' if self.penalised else ''}) @ ({self.coef.python()})"
-        whole = letter(rf"\sum_{{i,j}}{self.pairs} {kernel}", find, python, f"Σ {pairs[0]} {pairs[1]} {text}")
+        pairs, coef = (indexed(self.coef, index).text() for index in ("_i", "_j")), self.coef.python()
+        whole = letter(
+            rf"\sum_{{i,j}}{self.pairs} {kernel}", lambda at: at.quadratic + self.penalised * at.beta.sum() ** 2,
+            f"({coef}) @ (K{' + 1' * self.penalised}) @ ({coef})", f"Σ {' '.join(pairs)} {text}",
+        )  # fmt: skip
         return times(self.half, whole)

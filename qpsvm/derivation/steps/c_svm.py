@@ -73,9 +73,4 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             "price of a unit of it."
         ),
         dual=soft.dual("n variables in a box, and one equality"),
-        intercept=soft.intercept_recovered(
-            "On the margin f(x_i) = y_i, so one margin vector would give b. The mean over all of them is less "
-            "sensitive to rounding. Where there are none, b is a weighted quantile: every b that minimises the slack "
-            "is as good."
-        ),
     )

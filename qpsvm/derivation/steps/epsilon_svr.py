@@ -72,18 +72,14 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
         ) if squared else tube.substitution(eta=two.ETA),
         dual=tube.dual("2n variables, but only β = α⁺ − α⁻ meets the kernel"),
         intercept=tube.intercept_recovered(
-            "Where α⁺_i or α⁻_i is positive, f is beyond the tube by the slack, which α gives. So every support vector "
-            "gives b, and the mean over all of them is less sensitive to rounding."
-            if squared else
-            "On an edge of the tube f is known, so one sample there would give b. The mean over all of them is less "
-            "sensitive to rounding. Where there are none, b is a weighted quantile: all b of its interval are as good.",
             on_edge(0, squared), on_edge(1, squared),
             line(of.U, "=", of.kernel_sum(two.BETA), measured=False, left="u_i&"),
+            where="A support vector is beyond the tube by the slack, which α gives" if squared else
+            "On an edge of the tube f is known",
         ),
         kinds=tube.kinds_of_samples(
             two.INSIDE,
             case(lambda at: at.alpha > 0, (two.EITHER, ">", 0), (two.EACH, "=", beyond_by)),
-            title="Two kinds of samples",
-            text="Complementary slackness leaves two cases: inside the tube, and beyond it by as much as α says.",
+            text=": inside the tube, and beyond it by as much as α says.",
         ) if squared else tube.kinds_of_samples(*two.KINDS),
     )  # fmt: skip

@@ -72,9 +72,6 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         kinds=hull.kinds_of_samples(
             case(of.idle, (of.ALPHA, "=", 0), (hull.reach, "≥", 1)),
             case(of.between, (of.ALPHA, ">", 0), (hull.reach, "=", 1)),
-            title="Two kinds of samples",
-            text="Complementary slackness leaves two cases. The library tells them apart by comparing the slack with "
-            "its multiplier, not by a cut like 1e-5.",
         ),
         strong=step(
             "Strong duality",

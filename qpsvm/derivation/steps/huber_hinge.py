@@ -63,15 +63,11 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "ξ = hα/C, η = C − α",
         ),
         dual=soft.dual("the box of a C-SVM, and a square"),
-        intercept=soft.intercept_recovered(
-            "Where α_i is between 0 and C_i, y_i f(x_i) is 1 less the slack, which α gives. One such sample would give "
-            "b, and the mean over all of them is less sensitive to rounding."
-        ),
         kinds=soft.kinds_of_samples(
             case(of.idle, (of.ALPHA, "=", 0), (soft.reach, "≥", 1)),
             case(of.between, (0, "<", of.ALPHA, "<", of.C), (soft.reach, "=", 1 - CURVE)),
             case(of.bounded, (of.ALPHA, "=", of.C), (soft.reach, "≤", 1 - H)),
-            text="Complementary slackness leaves three cases: beyond the margin, behind it by less than h, and behind "
+            text=": beyond the margin, behind it by less than h, and behind "
             "it by more, where every sample pulls equally.",
         ),
         last=step(

@@ -108,16 +108,15 @@ def split_by(value: Term, far: str, level: Term, weights: Term, share: Term, sid
 # --- points -----------------------------------------------------------------------------------------------------------
 
 
-def substituted(at: At) -> At:
-    """w(α) in place of w, and of a curved loss the ξ that α gives."""
-    changed: At = at.changed(**at.of_alpha(at.b))
+def substituted(at: At, b: float | None = None) -> At:
+    """w(α) in place of w, of a curved loss the ξ that α gives, and another b."""
+    changed: At = at.changed(**at.of_alpha(at.b if b is None else b))
     return changed
 
 
 def all_substituted(at: At) -> At:
-    """The same, and the b that α gives where b is penalised."""
-    changed: At = at.changed(**at.of_alpha(at.balance if at.problem.intercept == "penalised" else at.b))
-    return changed
+    """The same with the b that α gives where b is penalised."""
+    return substituted(at, at.balance if at.problem.intercept == "penalised" else None)
 
 
 def as_needed(at: At) -> At:
@@ -130,23 +129,8 @@ def not_feasible(at: At) -> str:
     """Why weak duality says nothing at a point, or ""."""
     if share(violation(at), at.reach) > HOLDS:
         return "α is not feasible, so that the dual's value bounds nothing"
-    return (
-        ""
-        if np.isfinite(at.primal_value)
-        else ("a sample is behind its margin, so that the primal's value is infinite")
-    )
-
-
-def clipped(at: At) -> str:
-    """Why b need not be the sum of α_i s_i, or ""."""
-    absorbed = at.intercept_in_kernel and at.problem.psd == "clip"
-    return "psd='clip' projected K + 1, and b with it, so b is not yᵀα any more" if absorbed else ""
-
-
-def unbounded(at: At) -> str:
-    """Why b cannot be recovered, or ""."""
-    lost = at.svm.curved and not free(at).any()
-    return "no sample with 0 < α < C: b is any value that costs least" if lost else ""
+    finite = np.isfinite(at.primal_value)
+    return "" if finite else "a sample is behind its margin, so that the primal's value is infinite"
 
 
 # --- which rows -------------------------------------------------------------------------------------------------------
@@ -188,21 +172,16 @@ def margin_width(at: At) -> float:
     return float(along_w[plus].mean() - along_w[minus].mean())
 
 
-def ends_of_b(at: At) -> tuple[float, float]:
-    """The ends of the weighted quantile of what b would be on each row."""
-    reached = at.y * (at.margin - at.svm.curvature * at.alpha) - at.svm.at_rows(at.u)
-    return levels.interval(at.svm, at.svm.parts[0], reached) or (-np.inf, np.inf)
-
-
 def nearest_b(at: At) -> float:
-    """Of that interval what is nearest to b."""
-    low, high = ends_of_b(at)
+    """Of the weighted quantile of what b would be on each row, an interval, what is nearest to b."""
+    reached = at.y * (at.margin - at.svm.curvature * at.alpha) - at.svm.at_rows(at.u)
+    low, high = levels.interval(at.svm, at.svm.parts[0], reached) or (-np.inf, np.inf)
     return float(min(max(at.b, low), high))
 
 
 def projected(at: At) -> FloatArray:
     """α after a step against the gradient of L, b and ρ of which multiply equalities."""
-    gradient = at.y * at.f_of_alpha - at.margin + at.svm.curvature * at.alpha
+    gradient = at.y * at.svm.at_rows(at.u + at.b) - at.margin + at.svm.curvature * at.alpha
     return np.clip(at.alpha - at.reach / at.level * gradient, 0, at.C)
 
 
@@ -250,11 +229,6 @@ def size_between(at: Any) -> float:
     """What differences of f are relative to at samples between those trained on."""
     rows = at.of_rows_between(at.prices) if at.problem.constraints else 0.0
     return size_of(at.sums_between(at.beta) - rows, at.terms_of_u)
-
-
-def twice_between(at: At) -> float:
-    """The same where f is twice that sum."""
-    return 2.0 * size_between(at)
 
 
 def diagonal_between(at: At) -> FloatArray:

@@ -37,7 +37,8 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
         r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit,
         "(K + 1) @ (alpha * y)", "Σ_j α_j y_j (K(x_j, x_i) + 1)"
     )  # fmt: skip
-    c_svm = letter("", value_of_c_svm, "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α")
+    c_svm = letter("", lambda at: -at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha),
+                   "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α")  # fmt: skip
     return soft.steps(
         "PHINGE",
         first=soft.loss(
@@ -55,10 +56,6 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
         ),
         substitution=soft.substitution(eta="η"),
         dual=soft.dual("n variables in a box, and one equality, which is there only for a free intercept"),
-        intercept=soft.intercept_recovered(
-            "At the kink f(x_i) = y_i, so one sample there would give b. The mean over all of them is less sensitive "
-            "to rounding. Where there are none, b is a weighted quantile: every b that minimises the loss is as good."
-        ),
         besides=(
             step(
             "The same as a C-SVM",
@@ -99,11 +96,6 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
         ),
         ),
     )  # fmt: skip
-
-
-def value_of_c_svm(at: At) -> float:
-    """λ times what the dual of the C-SVM with C_i = p_i/λ has at the same α."""
-    return float(-at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha))
 
 
 def too_many(at: At) -> str:

@@ -65,12 +65,9 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
             "only β meets the objective, so that it is a problem of n variables between −(1 − τ)C and τC"
         ),
         intercept=curve.intercept_recovered(
-            "On the curve f(x_i) = t_i, so one sample there would give b. The mean over all of them is less sensitive "
-            "to rounding. Where there are none, b is the weighted τ-quantile of t − u: every b of its interval is as "
-            "good.",
             line(of.B, "=", mean, scale="level", when=lambda at: of.free(at).any()),
             line(of.U, "=", of.kernel_sum(two.BETA), before=r",\quad ", joined=True, measured=False),
-            rf"M=\{{i:{among.latex()},\ \beta_i\ne 0\}}",
+            rf"M=\{{i:{among.latex()},\ \beta_i\ne 0\}}", where="On the curve f(x_i) = t_i",
         ),
         kinds=curve.kinds_of_samples(
             case(inside, among, (of.T, "=", of.F)),

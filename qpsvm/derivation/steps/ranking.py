@@ -71,7 +71,8 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
                 line(along, "=", APART / of.NORM, before=r"\xi_k=0\ \Rightarrow\ ", rows=lambda at: at.on_margin),
                 line(along, "=", 1 / of.NORM, rows=lambda at: at.on_margin, shown=False),
                 r"\ \ge\ \frac{1}{\|w\|}",
-            ), nobody_just_in_order),
+            ), lambda at: "" if at.on_margin.any() else
+            "no pair is just in order: every one is apart by more than 1, or by less"),
         ),
         primal=order.primal(
             "Pairs far apart are weighed against slack. ξ_k is what is missing to 1 in pair k, and C_k is the price of "
@@ -90,6 +91,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
         ),
         b=None,
+        intercept=None,
         substitution=order.substitution(
             "ξ drops out, half of the quadratic term cancels, and only kernel values are left"
         ),
@@ -118,12 +120,6 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             )),
         ),
     )  # fmt: skip
-
-
-def nobody_just_in_order(at: At) -> str:
-    """Why the margin is not seen, or ""."""
-    found = at.on_margin.any()
-    return "" if found else "no pair is just in order: every one is apart by more than 1, or by less"
 
 
 def svm_of_differences(at: At) -> float:

@@ -61,7 +61,8 @@ class Argument(Formulas):
             "lagrangian": self.lagrangian_step, "w": self.stationarity_in_w, "b": self.stationarity_in_b,
             "xi": self.stationarity_in_xi, "box": self.dual_feasibility, "slackness": self.complementary_slackness,
             "substitution": self.substitution, "f": self.weights_recovered, "kinds": self.kinds_of_samples,
-            "strong": self.strong_duality, "linear": self.linear_weights, "weak": self.weak_duality,
+            "intercept": self.intercept_recovered, "strong": self.strong_duality, "linear": self.linear_weights,
+            "weak": self.weak_duality,
         }  # fmt: skip
         found: list[Step] = []
         for name in ORDER:
@@ -145,30 +146,21 @@ class Argument(Formulas):
                 f"of a balance between the {self.sides}.",
                 self._penalised(flat_in("b"), self.balanced), certify.penalised_multipliers, general="CERT.2",
             )  # fmt: skip
-        equation = Equation(
-            "alone",
-            (
-                line(
-                    self.balanced,
-                    *([] if self.users else ["=", total(self.coef)]),
-                    "=",
-                    0,
-                    scale=of.size_of_pull,
-                    before=flat_in("b"),
-                ),
-            ),
-        )
+        own = [] if self.users else ["=", total(self.coef)]
+        pull = line(self.balanced, *own, "=", 0, scale=of.size_of_pull, before=flat_in("b"))
         return step(
             "Stationarity in b",
             f"b enters the Lagrangian only through b·Σ {self.coef.text()}, which has no minimum over b unless the "
             f"factor is zero. So the two {self.sides} pull with the same total force.",
-            equation, intercept_group, "" if self.problem.intercept else NO_INTERCEPT, "DUAL.1",
+            Equation("alone", (pull,)), intercept_group, "" if self.problem.intercept else NO_INTERCEPT, "DUAL.1",
         )  # fmt: skip
 
     def _penalised(self, before: str, *right: Term) -> Equation:
         chain = [each for side in right for each in ("=", side)]
         asked = line(of.B, *chain, scale=lambda at: 1 + abs(float(np.sum(at.beta))), before=before)
-        return Equation("alone", (asked,), of.clipped)
+        return Equation("alone", (asked,), lambda at:
+                        "psd='clip' projected K + 1, and b with it, so b is not yᵀα any more"
+                        if at.intercept_in_kernel and at.problem.psd == "clip" else "")  # fmt: skip
 
     def stationarity_in(self, meaning: str = "") -> Step:
         """The Lagrangian is flat in the letter besides w, b and the slacks, which stands in it times a factor."""
@@ -196,16 +188,11 @@ class Argument(Formulas):
 
     def etas(self, before: str) -> tuple[Line, ...]:
         """η is what α leaves of the price."""
-        found = []
-        for k, rows in enumerate(self.rows):
-            assert rows.eta is not None
-            assert rows.upper is not None
-            front = r",\quad " if k else before
-            found.append(
-                line(rows.eta, "=", rows.upper - rows.alpha, scale=of.part("C", rows.half), before=front,
-                joined=bool(k))
-            )  # fmt: skip
-        return tuple(found)
+        return tuple(
+            line(rows.eta or 0, "=", (rows.upper or of.C) - rows.alpha, scale=of.part("C", rows.half),
+                 before=r",\quad " if k else before, joined=bool(k))
+            for k, rows in enumerate(self.rows)
+        )  # fmt: skip
 
     def stationarity_in_curved_xi(self, text: str, *lines: Line) -> Step:
         """The same of a slack whose square is paid."""
@@ -269,10 +256,7 @@ class Argument(Formulas):
         b = None if self.intercept is None else of.B * self.balanced
         crossed, cost = (self.users.crossed, -self.users.cost) if self.users else (None, None)
         norm = times(self.half, self.norm)
-        product = replace(
-            of.PRODUCT,
-            written=(rf"\langle {self.w},\varphi(x_i)\rangle", f"⟨{self.w}, φ(x_i)⟩", f"(phi(X) @ {self.w})"),
-        )
+        product = letter(rf"\langle {self.w},\varphi(x_i)\rangle", of.PRODUCT.function, f"(phi(X) @ {self.w})")
         cross = times(self.twice, total(self.coef * product))
         rest = [*self.linear, self.bend and -self.bend]
         whole = self.lagrangian(eta=False)
@@ -287,15 +271,9 @@ class Argument(Formulas):
             *(line(L, "=", side, scale="size", left="&", at=at)
               for side, at in zip(sides, (of.substituted, of.all_substituted, of.substituted), strict=True)),
         )  # fmt: skip
-        put = [
-            f"{self.w}(α{', λ' if self.users else ''})",
-            *([f"b = {self.balanced.text()}" if self.penalised else f"{self.balanced.text()} = 0"] if b else []),
-        ]  # fmt: skip
-        put += (
-            [f"{self.sides_of_equality[1].text()} = {self.sides_of_equality[2].text()}"]
-            if self.sides_of_equality
-            else []
-        )
+        balance = f"b = {self.balanced.text()}" if self.penalised else f"{self.balanced.text()} = 0"
+        put = [f"{self.w}(α{', λ' if self.users else ''})"] + [balance] * bool(b)
+        put += [" = ".join(each.text() for each in self.sides_of_equality[1:])] if self.sides_of_equality else []
         *first, last = filter(None, [*put, *eta.split(", ")])
         what = what or (
             f"what {'b and ' if b else ''}the slack added cancels, half of the quadratic term cancels, and "
@@ -349,7 +327,7 @@ class Argument(Formulas):
         terms = [times(self.half, apart), HALF * (of.B - self.balanced) ** 2 if self.penalised else None, self.bend_gap]
         terms += [total(rows.room, self.row) for rows in self.rows if rows.room is not None]
         terms += [total(rows.product, self.row) for rows in self.rows]
-        P = self.objective.named("the primal's value at w, b and ξ", f"P({self.variables})")
+        P = self.objective.named("the primal's value", f"P({self.variables})")
         D = self.value().named("the dual's value at α", rf"D({alpha})")
         own = times(self.unit, add(*terms, broken=r"\\ &\quad "))
         difference = add(own, self.users and total(of.LAMBDA * self.users.room, "j"), broken=r"\\ &\quad ")
@@ -376,7 +354,7 @@ class Argument(Formulas):
         lines = (
             self.f_by_w or line(self.f, "=", w, measured=False),
             line(self.f, "=", sums + self.lifted - self.lacking, place="between",
-                 scale=of.size_between if self.twice is None else of.twice_between, left=r"\phantom{f(x)}"),
+                 scale=lambda at: (self.twice or 1.0) * of.size_between(at), left=r"\phantom{f(x)}"),
         )  # fmt: skip
         return step(
             f"Recovering {self.w}",
@@ -386,8 +364,8 @@ class Argument(Formulas):
             construction="" if self.problem.space.is_linear else "the decision function is this sum",
         )  # fmt: skip
 
-    def intercept_recovered(self, text: str, *lines: Line | str) -> Step:
-        """Back to b: text and lines are those of a free one; without lines, it is the mean over the margin."""
+    def intercept_recovered(self, *lines: Line | str, where: str = "") -> Step:
+        """Back to b, of which `where` says where it is seen; without lines, it is the mean over the margin."""
         if self.penalised:
             return step(
                 "Recovering b",
@@ -402,14 +380,21 @@ class Argument(Formulas):
         quantile = letter("q", of.nearest_b, "quantile", "the weighted quantile of what it would be on each row")
         somewhere = line(of.B, "=", quantile, when=lambda at: not of.free(at).any(), shown=False,
                          scale=lambda at: at.level if at.svm.mirrored else 1 + abs(at.b))  # fmt: skip
+        where = where or ("On the margin f(x_i) = y_i" if self.curve is None else
+                          "At a free support vector y_i f(x_i) is 1 less the slack, which α gives")  # fmt: skip
+        text = f"{where}, so one such sample would give b. The mean over all of them is less sensitive to rounding." + (
+            " Where there are none, b is a weighted quantile: every b of its interval is as good."
+        ) * (self.bend is None)
         layout = "aligned" if any(isinstance(each, Line) and each.premise for each in lines) else "below"
         lines = lines or (mean, rf"M=\{{i:{among.latex()}\}}")
         return step(
-            "Recovering b", text, Equation(layout, (*lines, somewhere), of.unbounded), levels.average,
+            "Recovering b", text, Equation(layout, (*lines, somewhere), lambda at:
+            "no sample with 0 < α < C: b is any value that costs least" if at.svm.curved and not of.free(at).any()
+            else ""), levels.average,
             "" if self.problem.intercept else NO_INTERCEPT, "LEVEL.5",
         )  # fmt: skip
 
-    def kinds_of_samples(self, *cases: Line, title: str = "Three kinds of samples", text: str = "") -> Step:
+    def kinds_of_samples(self, *cases: Line, text: str = "") -> Step:
         """What α says about where a sample lies."""
         rows = self.rows[0]
         reach, level, alpha, upper = self.reach, self.level, rows.alpha, rows.upper
@@ -420,10 +405,11 @@ class Argument(Formulas):
                 case(of.between, (0, "<", alpha, "<", upper), (reach, "=", level)),
                 case(of.bounded, (alpha, "=", upper), (reach, "≤", level)),
             )
+        count = "two" if len(cases) == 2 else "three"
         return step(
-            title,
-            text or "Complementary slackness leaves three cases. The library tells them apart by comparing the slack "
-            "with its multiplier, not by a cut like 1e-5.",
+            f"{count.capitalize()} kinds of samples",
+            f"Complementary slackness leaves {count} cases{text or '.'} The library tells them apart by comparing the "
+            "slack with its multiplier, not by a cut like 1e-5.",
             Equation("aligned", cases), judge.split, general="DUAL.8",
         )  # fmt: skip
 

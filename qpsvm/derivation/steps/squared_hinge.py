@@ -51,15 +51,10 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
             "half of each quadratic term cancels, and what is left of the slack is a square of α", "ξ = α/(2C)"
         ),
         dual=soft.dual("α has no upper bound, and the square keeps it from growing"),
-        intercept=soft.intercept_recovered(
-            "Where α_i is positive, y_i f(x_i) is 1 less the slack, which α gives. So every support vector gives b, "
-            "and the mean over all of them is less sensitive to rounding."
-        ),
         kinds=soft.kinds_of_samples(
             case(of.idle, (of.ALPHA, "=", 0), (soft.reach, "≥", 1)),
             case(of.between, (of.ALPHA, ">", 0), (soft.reach, "=", 1 - CURVE)),
-            title="Two kinds of samples",
-            text="Complementary slackness leaves two cases. No support vector lies on the margin itself: the first bit "
+            text=". No support vector lies on the margin itself: the first bit "
             "of slack is free, so that every one has some.",
         ),
         last=step(

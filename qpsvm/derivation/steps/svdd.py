@@ -57,8 +57,13 @@ def distances(at: At) -> FloatArray:
     """‖φ(x_i) − c‖, of a linear kernel by differences: (n,)."""
     if not at.is_linear:
         return np.asarray(np.sqrt(np.maximum(FAR.value(at), 0.0)))
+    return apart(at, at.w)
+
+
+def apart(at: At, centre: FloatArray) -> FloatArray:
+    """‖x_i − c‖: (n,)."""
     X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
-    return np.asarray(np.linalg.norm(X - at.w, axis=1))
+    return np.asarray(np.linalg.norm(X - centre, axis=1))
 
 
 def steps(problem: SVDD) -> tuple[Step, ...]:
@@ -83,7 +88,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
                 r"f(x)=R^2-\|\varphi(x)-c\|^2",
                 line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=lambda at: at.on_margin,
                      scale=lambda at: max(RADIUS.value(at), (at.terms_of_w or 1.0))),
-            ), nobody_on_it),
+            ), lambda at: "" if at.on_margin.any() else
+            "no sample on the boundary, so that none shows how large the ball is"),
         ),
         step(
             "Primal",
@@ -93,7 +99,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             Equation("below", (
                 *minimum(r"c,R^2,\xi", SQUARE + ball.price),
                 *subject(line(FAR, "≤", SQUARE + XI, scale="level"), line(XI, "≥", 0, scale="level")),
-                line(total(of.C * (FAR + SQUARE)) - SQUARE, "≥", total(of.C * FAR), scale=size_of_far),
+                line(total(of.C * (FAR + SQUARE)) - SQUARE, "≥", total(of.C * FAR),
+                     scale=lambda at: float(at.C @ np.abs(FAR.value(at))) + abs(float(SQUARE.value(at)))),
             )),
         ),
         step(
@@ -142,9 +149,9 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             Equation("below", (
                 line(letter("c", "w"), "=", of.combination(of.ALPHA), "=", transposed, scale="size_of_products",
                      place="entry"),
-                line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", by_differences, "norm(X - c, axis=1)**2",
-                     "‖x_i − c(α)‖²"), scale="level", left="f(x)", place="sample", before=r",\quad ",
-                     joined=True),
+                line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", lambda at: apart(at, at.w_of_alpha) ** 2,
+                     "norm(X - c, axis=1)**2", "‖x_i − c(α)‖²"), scale="level", left="f(x)", place="sample",
+                     before=r",\quad ", joined=True),
             )),
             Model._inside, "" if linear else
             f"c = Σ α_i φ(x_i) is a point in the feature space of {problem.kernel}, not among the samples; use "
@@ -186,16 +193,6 @@ def one_length_missing(problem: SVDD) -> str:
     return ""
 
 
-def size_of_far(at: At) -> float:
-    """What sums of squared distances are relative to."""
-    return float(at.C @ np.abs(FAR.value(at))) + abs(float(SQUARE.value(at)))
-
-
-def nobody_on_it(at: At) -> str:
-    """Why the radius is not seen, or ""."""
-    return "" if at.on_margin.any() else "no sample on the boundary, so that none shows how large the ball is"
-
-
 def as_qp() -> Line:
     """‖c‖² + 2μ = R², of a linear kernel in the caller's coordinates: the objective of the QP is that of (SVDD.2)."""
 
@@ -206,9 +203,3 @@ def as_qp() -> Line:
         "", lambda at: norm(at) + (at.result.b if at.is_linear else 2.0 * at.b), "norm(c)**2 + 2 * mu", "‖c‖² + 2μ"
     )
     return line(whole, "=", RADIUS**2, scale=lambda at: max(at.size, norm(at)), shown=False)
-
-
-def by_differences(at: At) -> FloatArray:
-    """‖x − c(α)‖²: (n,)."""
-    X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
-    return np.asarray(np.square(X - at.w_of_alpha).sum(axis=1))
