@@ -119,6 +119,7 @@ class KernelBlocks:
         a, half = scaled(X, origin, math.sqrt(2.0 * gamma))
         longest = -4.0 * float(half.min(initial=0.0))
         if not longest * EPS <= EXPONENT_ERROR:
+            self.X = X  # by differences, which the core takes of dense samples
             return
         self._a, self._half, self.samples, self.longest = frozen(a), frozen(half), read_only(X), longest
         self.single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
