@@ -4,8 +4,7 @@ Everything is measured again from α, ξ, ρ and the decision function of the re
 does not pass. Only the split into kinds, C − α and the claimed objective values are read as the result has them.
 
 Every machine has the letters of its dual, (DUAL.1): some are vectors over the n samples that take part, others over the
-m rows of the dual. Of a two-class machine both are the same. Where f is a multiple of that of the dual, as in an SVDD,
-it is brought back to the units of the dual.
+m rows of the dual. Where f is a multiple of that of the dual, as in an SVDD, it is brought back to the dual's units.
 """
 
 from __future__ import annotations

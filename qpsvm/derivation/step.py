@@ -142,7 +142,18 @@ class Step:
         return self.measured(letters_of(problem, result)).residual
 
     def measured(self, at: Any) -> Measurement:
-        """Both sides at a point, the letters α, w, b, … of a solution, and the residual, or why there is none."""
+        """Both sides at a point, and the residual.
+
+        Parameters
+        ----------
+        at : Quantities
+            The letters α, w, b, … of a solution.
+
+        Returns
+        -------
+        Measurement
+            With a reason where there is no residual.
+        """
         if self.absent:
             return Measurement(NAN, self.absence)
         try:
@@ -160,7 +171,20 @@ class Step:
         return f"does not exist here: {self.absent}" if self.absent else ""
 
     def shown(self, measurement: Measurement | None = None, proven: Proven | None = None) -> ShownStep:
-        """The step as text and numbers, with what is measured and what is proven of it where there is a solution."""
+        """The step as text and numbers.
+
+        Parameters
+        ----------
+        measurement : Measurement, optional
+            What is measured of it, where there is a solution.
+        proven : Proven, optional
+            What is proven of it.
+
+        Returns
+        -------
+        ShownStep
+            What articles, pages and frames are made of.
+        """
         found, library = measurement or Measurement(NAN, self.absence), code(self.function, self.tag, self.general)
         return ShownStep(
             self.tag, self.title, self.text, self.latex, self.statement,

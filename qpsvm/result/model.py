@@ -23,8 +23,7 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.scores import Scores
 
-#: Where a model's metadata say how near its optimum is.
-NEAR = "near"
+NEAR = "near"  #: Where a model's metadata say how near its optimum is.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -260,35 +259,28 @@ class Model(DecisionFunctions):
 
         Returns
         -------
-        low, high : ndarray, shape (q,)
-            f(x) of every exact optimum is between them.
+        tuple of two ndarrays, shape (q,)
+            Below and above f(x) of every exact optimum.
 
         Raises
         ------
-        AbsentError
-            The model was saved without.
-        FileFormatError
-            What it was saved with is damaged.
-        DataError
-            See `decision_function`.
+        AbsentError, FileFormatError, DataError
+            The model was saved without, or with damaged numbers; see `decision_function`.
 
         Examples
         --------
-        >>> from dataclasses import replace
-        >>> import qpsvm
+        >>> import dataclasses, qpsvm
         >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
-        >>> model = replace(result.model, metadata={"near": result.near_function().record()})
-        >>> low, high = model.decision_bounds([[0.0], [2.5]])
-        >>> print(low.round(6), high.round(6))
+        >>> model = dataclasses.replace(result.model, metadata={"near": result.near_function().record()})
+        >>> print(*(side.round(6) for side in model.decision_bounds([[0.0], [2.5]])))
         [-2.   0.5] [-2.   0.5]
         """
         from qpsvm.bounds.near_points import NearFunction  # what proofs are made of, loaded when asked for
 
         if NEAR not in self.metadata:
             raise AbsentError("this model knows nothing of the optimum: `solve --bounds --save` keeps it with a model")
-        width = self.n_features if self.w is None else len(self.w)
-        low, high, _ = NearFunction.of_record(self.metadata[NEAR], width)(self, self._samples(X), None)
-        return low[:, 0], high[:, 0]
+        near = NearFunction.of_record(self.metadata[NEAR], self.n_features if self.w is None else len(self.w))
+        return tuple(side[:, 0] for side in near(self, self._samples(X), None)[:2])  # type: ignore[return-value]
 
     @property
     def over_features(self) -> Model:
@@ -453,7 +445,6 @@ def load(path: str | os.PathLike[str]) -> Model | JointModel | PairsModel:
     """
     from qpsvm.result.saving.model_file import read_model
 
-    attributes = read_model(path)
-    if "counts" in attributes:
+    if "counts" in (attributes := read_model(path)):
         return PairsModel(**attributes)
     return Model(**attributes) if "diagonal" in attributes else JointModel(**attributes)

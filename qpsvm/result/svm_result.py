@@ -304,6 +304,7 @@ class SVMResult(ChangedData, Certified):
         Returns
         -------
         Sensitivity
+            Whose `along` is a derivative.
 
         Raises
         ------

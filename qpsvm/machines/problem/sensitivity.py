@@ -77,6 +77,8 @@ class Sensitivity(OptimalitySystem):
 
     Attributes
     ----------
+    problem, result
+        What was solved, and its optimum.
     parameters : tuple of str
         What derivatives are with respect to, where a name is a number: "C", "lam", "nu", "epsilon", "quantile", and
         "gamma" of an RBF kernel.
@@ -122,6 +124,7 @@ class Sensitivity(OptimalitySystem):
         Returns
         -------
         Derivative
+            Of everything at once.
 
         Raises
         ------
@@ -131,6 +134,14 @@ class Sensitivity(OptimalitySystem):
             Targets of a machine that is no regression; samples with a kernel that is neither linear nor RBF.
         DataError, ParameterError
             Another shape, or values that are not finite.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.EpsilonSVR([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.2, 1.9, 3.1], C=100, epsilon=0.1)
+        >>> change = qpsvm.solve(problem, tol=1e-10).sensitivity().along(target=[1.0, 1.0, 1.0, 1.0])
+        >>> print(round(change.b, 6), abs(change.w).round(6), round(abs(change.objective), 6))
+        1.0 [0.] 0.0
         """
         problem, n, (change, gamma) = self.problem, self.problem.n, self._scalars(parameters)
         if sample_weight is not None:
@@ -242,7 +253,7 @@ class Sensitivity(OptimalitySystem):
         bad = np.where(is_in, room < -small, side * dt > 1e-9 * (size + np.abs(dt).max(initial=0.0)))
         return int(k[np.argmax(bad)]) if bad.any() else None
 
-    def vjp(
+    def _vjp(
         self, X: Any = None, f: ArrayLike | None = None, *, b: float = 0.0, w: ArrayLike | None = None,
         objective: float = 0.0,
     ) -> dict[str, Any]:  # fmt: skip
@@ -328,9 +339,9 @@ def vjp(
     result : SVMResult
         Certified to a small gap, such as `solve(problem, tol=1e-10)`.
     X : array_like, shape (q, d), optional
-        Points, and
+        Points.
     f : array_like, shape (q,), optional
-        the cotangents of f there.
+        The cotangents of f there.
     b, w, objective : optional
         The cotangents of the intercept, of the weights of a linear machine, and of the optimal value.
     problem : Problem, optional
@@ -369,4 +380,4 @@ def vjp(
     """
     if not hasattr(result, "sensitivity"):
         raise ParameterTypeError(f"vjp takes what solve returns for one machine, got {type(result).__name__}")
-    return result.sensitivity(problem).vjp(X, f, b=b, w=w, objective=objective)  # type: ignore[no-any-return]
+    return result.sensitivity(problem)._vjp(X, f, b=b, w=w, objective=objective)  # type: ignore[no-any-return]
