@@ -12,7 +12,6 @@ Source: bordered inverses; Cauwenberghs & Poggio, *Incremental and decremental s
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import inv
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.many.exact.rows import SignedRows
@@ -79,7 +78,7 @@ class Factor:
         M[:p, p:], M[p:, :p] = rows.E[free].T, rows.E[free]
         M[p:, p:] = rows.K[np.ix_(r, r)] + np.diag(rows.curvature[free])
         if p + m:
-            W = inv(M)
+            W = np.linalg.inv(M)
             self.W[: p + m, : p + m] = (W + W.T) / 2.0
         self.order[:m], self.kernel[:m], self.count = free, rows.K[r], m
 
