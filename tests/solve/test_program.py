@@ -110,6 +110,13 @@ def test_a_poor_point_is_bounded_honestly():
     assert coarse.primal >= best.dual
 
 
+def test_numbers_that_prove_nothing_prove_nothing():
+    slack = Program(qpsvm.QP(P=[[1.0]], q=[0.0], G=[[1.0]], h=[1.0], lb=-9.0, ub=9.0))  # at 0
+    assert slack.lower(np.array([1.0]), np.zeros(0), np.array([-1.0])).value <= 0.0
+    narrow = Program(qpsvm.QP(P=np.eye(2), q=[0.0, 0.0], A=[[1.0, 1.0]], b=[2.5], lb=0.0, ub=1.0))  # infeasible
+    assert narrow.upper(np.array([1.0, 0.5]), None).value == math.inf
+
+
 def test_positive_definiteness_is_not_guessed():
     F = np.array([[1.0], [3.0], [0.1]])
     singular = F @ F.T

@@ -42,6 +42,7 @@ HOSTILE = "tests/bounds/proof/test_hostile_proof.py"
 JOINT = "tests/bounds/proof/test_joint_proof.py"
 JUDGED = "tests/bounds/proof/test_judged.py"
 NEAR = "tests/bounds/test_near_optimum.py"
+PROGRAM = "tests/solve/test_program.py"
 
 
 class Mutant(NamedTuple):
@@ -143,6 +144,19 @@ MUTANTS = [
     Mutant("bounds/near_optimum.py", "low, high = low - most * _out(most), high", "low, high = low, high", NEAR),
     Mutant("bounds/near_optimum.py", "np.maximum(least, 0.0)] = 0", "np.maximum(least, 9.0)] = 0", NEAR),
     Mutant("bounds/near_optimum.py", "kinds[high < 0.0] = 0", "kinds[low < 0.0] = 0", NEAR),
+    # --- both sides of the optimum of any convex QP
+    Mutant(
+        "bounds/program_bounds.py",
+        "return Lower(found - (off + rounding",
+        "return Lower(found + (off + rounding",
+        PROGRAM,
+    ),
+    Mutant("bounds/program_bounds.py", "return value + off * FEW", "return value - off * FEW", PROGRAM),
+    Mutant("bounds/program_bounds.py", "np.maximum(z, 0.0))\n", "z)\n", PROGRAM),
+    Mutant("bounds/program_bounds.py", "< reach * FEW).any():", "< -9e9).any():", PROGRAM),
+    Mutant("bounds/program_bounds.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM),
+    Mutant("bounds/program_bounds.py", "less = share / (1.0 - share) * trace", "less = -9.0 * trace", PROGRAM),
+    Mutant("bounds/program_bounds.py", "if rest > 0 or (equal", "if False or (equal", PROGRAM),
 ]
 
 
