@@ -22,6 +22,7 @@ sys.dont_write_bytecode = False
 FIRST = (
     "tests/test_notebooks.py::test_each_notebook_runs",
     "tests/faces/play/browser",
+    "tests/test_chapters.py",
     "tests/solve/cluster",
     "tests/benchmarks",
     "tests/estimators",

@@ -1,13 +1,18 @@
 """The compiled core: built where there is a compiler for C, and left out, without an error, where there is none."""
 
+import os
 import platform
 import sys
 from pathlib import Path
 
+import setuptools
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 FOLDER = Path("qpsvm/core/c")
+# pip installs one that is new enough; whoever calls this file has what is there.
+if int(setuptools.__version__.partition(".")[0]) < 77:
+    sys.exit(f"setuptools 77 or newer is needed to read pyproject.toml, this is {setuptools.__version__}")
 
 
 class Optional(build_ext):
@@ -24,7 +29,14 @@ class Optional(build_ext):
         """Raises whatever the compiler does: `run` says it in one line."""
         if self.compiler.compiler_type == "msvc":
             raise RuntimeError("its C needs GCC or Clang")
-        ext.extra_compile_args = ["-O3", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden"]
+        ext.extra_compile_args = [
+            "-O3",
+            "-g0",
+            "-std=c11",
+            "-ffp-contract=off",
+            "-fno-math-errno",
+            "-fvisibility=hidden",
+        ]
         super().build_extension(ext)
 
 
@@ -36,9 +48,14 @@ core = Extension(
     py_limited_api=True,
     optional=False,
 )
-wanted = sys.platform != "emscripten" and platform.python_implementation() == "CPython"
+#: QPSVM_BUILD=pure makes a wheel of Python alone, which runs everywhere.
+wanted = (
+    os.environ.get("QPSVM_BUILD") != "pure"
+    and sys.platform != "emscripten"
+    and platform.python_implementation() == "CPython"
+)
 setup(
     ext_modules=[core] if wanted else [],
     cmdclass={"build_ext": Optional},
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if wanted else {},
 )

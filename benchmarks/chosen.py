@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,6 +117,31 @@ def absent(found: Sequence[Suite], data: Path) -> list[str]:
             which = "none of its files is" if len(missing) == len(suite.files) else "these of its files are not"
             said.append(f"{suite.name}: {which} in {data.resolve()}: {', '.join(missing)}")
     return said
+
+
+def dropped(found: Sequence[Suite], taken: Iterable[tuple[str, str, str]], words: Sequence[str]) -> list[str]:
+    """A line for each solver that was named and each suite of which it does not take every task, with the reason.
+
+    taken: Suite, task and solver of what is measured.
+    """
+    said, pairs = [], list(taken)
+    for name in dict.fromkeys(_solver(word) for word in words):
+        for suite in found:
+            count = sum(pair[0] == suite.name and pair[2] == name for pair in pairs)
+            if count < len(suite.tasks):  # a suite without tasks lacks its files, which is said elsewhere
+                share = "all" if not count else f"{len(suite.tasks) - count} of {len(suite.tasks)}"
+                said.append(f"left out, {name} on {share} tasks of {suite.name}: {_reason(name, suite)}")
+    return said
+
+
+def _reason(name: str, suite: Suite) -> str:
+    """Why a solver does not take every task of a suite."""
+    entrant = {**ESTIMATORS, **GRIDS, **ENTRANTS}[name]
+    if entrant.version() is None:
+        return f'it is not installed: pip install {entrant.package}, or -e ".[bench]" for all'
+    if name not in suite.solvers:
+        return f"{suite.name} is not for it"
+    return "it takes other machines, or they are too large for it"
 
 
 def why_nothing(found: Sequence[Suite], options: argparse.Namespace) -> str:

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import lines
-from benchmarks.chosen import absent, add_choice, chosen, why_nothing
+from benchmarks import fetch, lines, programs
+from benchmarks.chosen import absent, add_choice, chosen, dropped, why_nothing
 from benchmarks.details import seconds_and_gaps
 from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS
 from benchmarks.suites import suites
@@ -20,7 +20,7 @@ LINES = Path("benchmark-lines.jsonl")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 where it did what it should."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or given[0] not in ("run", "report", "join", "list", "-h", "--help"):
+    if not given or given[0] not in ("run", "report", "join", "list", "programs", "fetch", "-h", "--help"):
         given.insert(0, "run")
     options = _parser().parse_args(given)
     try:
@@ -61,6 +61,10 @@ def _parser() -> argparse.ArgumentParser:
         help="of this suite, nothing from the first record (another processor's; may be repeated)",
     )  # fmt: skip
     join.set_defaults(command=_join)
+    quadratic = commands.add_parser("programs", help="QPs of files: every solver's claim, judged")
+    programs.add_options(quadratic)
+    files = commands.add_parser("fetch", help="bring the files of the suites; says what is missing")
+    fetch.add_options(files)
     listed = commands.add_parser("list", help="the suites, their tasks, and the solvers that are installed")
     listed.add_argument("--quick", action="store_true")
     listed.add_argument("--data", type=Path, default=Path("../shared/data"))
@@ -80,6 +84,8 @@ def _run(options: argparse.Namespace) -> int:
         return 1
     for line in absent(found, options.data):
         print(f"left out, {line}", file=sys.stderr)
+    for line in dropped(found, (pair.key for pair in todo), options.solver or ()):
+        print(line, file=sys.stderr)
     run(todo, options.lines)
     print(f"{len(todo)} pairs of solver and task are in {options.lines}; python -m benchmarks report {options.lines}")
     if options.table or any(pair.plan.origin for pair in todo):

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import qpsvm
-from qpsvm.backends.external.osqp_ import _upper_triangle
+from qpsvm.backends.external.osqp_ import upper_triangle
 from qpsvm.space.operators import Dense
 
 GAMMA = 0.1
@@ -48,7 +48,7 @@ def osqp_directly(X: np.ndarray, y: np.ndarray) -> None:
     import osqp
 
     n = len(y)
-    P = _upper_triangle(Dense(np.outer(y, y) * qpsvm.RBF(GAMMA)(X, X)))
+    P = upper_triangle(Dense(np.outer(y, y) * qpsvm.RBF(GAMMA)(X, X)))
     A = sp.csc_matrix(sp.vstack([sp.csc_array(y[None]), sp.eye_array(n, format="csc")], format="csc"))
     solver = osqp.OSQP()
     solver.setup(P, -np.ones(n), A, np.zeros(n + 1), np.append(0.0, np.ones(n)), verbose=False)

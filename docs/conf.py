@@ -47,6 +47,8 @@ extensions = [
     "derivation",
     "run",
     "names",
+    "chapters",
+    "summaries",
 ]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints", "gallery/*", "pictures_gallery/*.ipynb"]
 templates_path = ["_templates"]
@@ -85,6 +87,7 @@ sphinx_gallery_conf = {
     "doc_module": ("qpsvm",),
     "reference_url": {"qpsvm": None},
     "show_memory": False,
+    "thumbnail_size": (640, 448),
     "min_reported_time": 1e9,
     "download_all_examples": False,
     "show_signature": False,
@@ -116,6 +119,14 @@ html_theme_options = {
     "pygments_light_style": "default",
     "pygments_dark_style": "github-dark",
 }
-html_sidebars = {"index": [], "install": [], "quick_start": [], "changelog": [], "citing": [], "benchmarks": []}
+html_sidebars = {
+    "index": [],
+    "chapters": [],
+    "install": [],
+    "quick_start": [],
+    "changelog": [],
+    "citing": [],
+    "benchmarks": [],
+}
 copybutton_exclude = ".linenos, .gp, .go"
 copybutton_selector = "div.highlight-python pre, div.highlight-sh pre, div.highlight-Python pre, div.cell_input pre"

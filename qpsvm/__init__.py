@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Claim, Proof, Proofs
     from qpsvm.data.sources.opening import open_rows
     from qpsvm.data.sources.stored import StoredRows
+    from qpsvm.data.table import Table
     from qpsvm.derivation.derive import derive
     from qpsvm.derivation.derived import Derivation
     from qpsvm.estimators.patch.patching import patch_sklearn as patch_sklearn
@@ -103,10 +104,13 @@ if TYPE_CHECKING:
     from qpsvm.machines.weston_watkins import WestonWatkins
     from qpsvm.many.comparison import compare
     from qpsvm.many.comparison_table import Comparison, ComparisonRow
+    from qpsvm.many.exact.influence import Influence, influence
     from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
     from qpsvm.many.exact.path import exact_path
     from qpsvm.many.exact.pieces import ExactPath
+    from qpsvm.many.exact.validation import ValidationCurves
     from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
+    from qpsvm.many.grid.interval import Interval
     from qpsvm.many.grid.path import Path, path, solve_path
     from qpsvm.program.dualise import dualise
     from qpsvm.result.all_in_one_result import JointResult
@@ -128,10 +132,13 @@ else:
             "qpsvm.derivation.derived": ("Derivation",),
             "qpsvm.derivation.derive": ("derive",),
             "qpsvm.estimators.patch.patching": ("patch_sklearn", "unpatch_sklearn"),
+            "qpsvm.many.exact.influence": ("Influence", "influence"),
             "qpsvm.many.exact.leave_one_out": ("LeaveOneOut", "leave_one_out"),
             "qpsvm.many.exact.path": ("exact_path",),
             "qpsvm.machines.problem.sensitivity": ("Sensitivity", "vjp"),
             "qpsvm.many.exact.pieces": ("ExactPath",),
+            "qpsvm.many.exact.validation": ("ValidationCurves",),
+            "qpsvm.many.grid.interval": ("Interval",),
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
             "qpsvm.result.all_in_one_result": ("JointResult",),
@@ -143,6 +150,7 @@ else:
             "qpsvm.program.dualise": ("dualise",),
             "qpsvm.data.sources.opening": ("open_rows",),
             "qpsvm.data.sources.stored": ("StoredRows",),
+            "qpsvm.data.table": ("Table",),
         },
     )
 
@@ -179,6 +187,8 @@ __all__ = [
     "IndefiniteKernelError",
     "InfeasibleConstraintsError",
     "InfeasibleNuError",
+    "Influence",
+    "Interval",
     "JointModel",
     "JointResult",
     "Kernel",
@@ -223,10 +233,12 @@ __all__ = [
     "SquaredHinge",
     "Status",
     "StoredRows",
+    "Table",
     "TooLargeError",
     "UndecidedConstraintsError",
     "UnknownOptionError",
     "UnsupportedError",
+    "ValidationCurves",
     "ValueConstraints",
     "WestonWatkins",
     "backends",
@@ -236,6 +248,7 @@ __all__ = [
     "derive",
     "dualise",
     "exact_path",
+    "influence",
     "leave_one_out",
     "load",
     "open_rows",

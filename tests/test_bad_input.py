@@ -527,12 +527,6 @@ def with_rows(*groups: Any) -> Any:
 @cases(
     bad("unknown form", lambda: CSVM(X, Y).qp("duals"), ValueError, "form", "'dual'"),
     bad("unknown group", lambda: CSVM(X, Y).qp().multiplier("balanc", X[:0, 0], X[:1, 0]), ValueError, "'balance'"),
-    bad(
-        "no backend to choose for",
-        lambda: qpsvm.compile(CSVM(X, Y).qp(), "auto"),
-        ValueError,
-        "has to be named: cvxopt",
-    ),
     bad("unknown backend", lambda: qpsvm.compile(CSVM(X, Y).qp(), "osq"), ValueError, "'osqp'"),
     bad("not a qp", lambda: qpsvm.compile("qp", "cvxopt"), ValueError, "QP", "str"),
     bad("a problem, not its qp", lambda: qpsvm.compile(CSVM(X, Y), "osqp"), ValueError, "QP", "CSVM"),

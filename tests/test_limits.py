@@ -222,6 +222,7 @@ def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
         assert heard("setting up")
         pulse.doing = "at work"
         assert heard("at work")
+    capsys.readouterr()  # it may have spoken once more
     with Pulse(False, "nothing"):
         time.sleep(0.05)
     assert not capsys.readouterr().out

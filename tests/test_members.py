@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 
@@ -48,3 +50,16 @@ def test_every_member_of_an_estimator_can_be_looked_at(kind):
 def test_type_checkers_know_every_parameter_of_an_estimator():
     names = {name for kind in ESTIMATORS for name in kind().get_params()}
     assert names == set(Settings.__annotations__)
+
+
+#: What `import qpsvm` does without, and what the estimators do without beside scikit-learn and what that loads.
+HEAVY = ("cvxpy", "cvxopt", "osqp", "clarabel", "qpsolvers", "matplotlib", "dask", "distributed", "anywidget",
+         "IPython", "skl2onnx", "onnx", "starlette")  # fmt: skip
+WITHOUT_ESTIMATORS = ("sklearn", "joblib", "pandas", "pyarrow", "scipy.optimize", "scipy.special", "scipy.stats")
+
+
+@pytest.mark.parametrize(("module", "absent"), [("qpsvm", HEAVY + WITHOUT_ESTIMATORS), ("qpsvm.estimators", HEAVY)])
+def test_an_import_loads_nothing_heavy(module, absent):
+    code = f"import sys, {module}; print(*[name for name in {absent!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -1,9 +1,11 @@
 """What the files beside the package promise: one version, lower bounds that are tested, a change log, how to cite."""
 
+import json
 import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import mutants
@@ -12,10 +14,14 @@ import pytest
 import qpsvm
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / ".ci"))
+import contents  # noqa: E402
+import tagged  # noqa: E402
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 #: Keys that the Citation File Format 1.2.0 requires, and those that this project uses besides.
 REQUIRED = {"cff-version", "message", "title", "authors"}
-OPTIONAL = {"type", "abstract", "keywords", "license", "repository-code"}
+OPTIONAL = {"type", "abstract", "keywords", "license", "repository-code", "version", "date-released"}
 
 
 def text(name: str) -> str:
@@ -25,7 +31,7 @@ def text(name: str) -> str:
 def test_the_version_stands_in_one_place():
     assert PROJECT["project"]["dynamic"] == ["version"]
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "qpsvm.__version__"}
-    assert "version:" not in text("CITATION.cff").replace("cff-version:", "")
+    assert tagged.faults(f"v{qpsvm.__version__}", []) == [], "metadata that cannot read it say the same"
 
 
 def test_the_change_log_has_this_version_and_what_is_to_come():
@@ -64,6 +70,51 @@ def test_the_workflow_runs_what_is_run_here():
     assert set(re.findall(r'"(3\.\d+)"', workflow)) == told
 
 
+def test_a_tag_that_is_not_the_version_is_not_published():
+    said = tagged.faults("v999.0", ["dist/qpsvm-999.0.tar.gz"])
+    assert [each for each in said if "tag is v999.0" in each]
+    assert [each for each in said if "qpsvm-999.0.tar.gz is not of version" in each]
+
+
+def test_packages_are_built_where_they_are_published_as_they_are_here():
+    workflow = text(".github/workflows/packages.yml")
+    assert "run: .ci/packages" in workflow
+    assert "id-token: write" in workflow
+    assert not re.search(r"password|secrets\.", workflow), "trusted publishing needs no key"
+    assert ".ci/packages" in text(".ci/run")
+    assert set(re.findall(r'"(3\.\d+)"', workflow)) == set(re.findall(r'"(3\.\d+)"', text(".github/workflows/ci.yml")))
+
+
+def test_a_package_with_tests_or_pictures_is_refused(tmp_path):
+    """Of a wheel that has too little, and too much, each fault is named."""
+    wheel = tmp_path / "qpsvm-0-cp311-abi3-any.whl"
+    with zipfile.ZipFile(wheel, "w") as made:
+        for name in ("qpsvm/__init__.py", "tests/test_all.py", "qpsvm/first.png", "qpsvm/notes.doc"):
+            made.writestr(name, "")
+    said = "\n".join(contents.faults(wheel, ROOT))
+    for fault in ("not packed", "no part of the library", "pictures or data", "beside the library",
+                  "of no kind that belongs", "its tag and its core do not agree", "the licence"):  # fmt: skip
+        assert fault in said, fault
+
+
+def test_the_recipe_asks_for_what_the_package_asks_for():
+    recipe = text("recipe/recipe.yaml")
+    run = dict(re.findall(r"^    - (\S+) >=([\d.]+)$", recipe.split("  run:\n")[1], flags=re.MULTILINE))
+    assert ">=" + run.pop("python") == PROJECT["project"]["requires-python"]
+    assert sorted(f"{name}>={version}" for name, version in run.items()) == sorted(PROJECT["project"]["dependencies"])
+    assert f'version: "{qpsvm.__version__}"' in recipe
+    host = recipe.split("  host:\n")[1].split("  run:")[0]
+    assert PROJECT["build-system"]["requires"] == [re.search(r"setuptools >=\d+", host).group().replace(" ", "")]
+
+
+def test_metadata_for_archives_name_the_same_authors_and_licence():
+    code, zenodo = json.loads(text("codemeta.json")), json.loads(text(".zenodo.json"))
+    cited = re.findall(r"^  - name: (.+)$", text("CITATION.cff"), flags=re.MULTILINE)
+    assert [each["name"] for each in code["author"]] == [each["name"] for each in zenodo["creators"]] == cited
+    assert code["license"].endswith(PROJECT["project"]["license"])
+    assert zenodo["license"] == PROJECT["project"]["license"]
+
+
 def test_the_rooms_of_the_guide_are_the_rooms_of_the_library():
     table = text("CONTRIBUTING.md").split("## The rooms")[1].split("##")[0]
     rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", table, flags=re.MULTILINE)
@@ -72,7 +123,7 @@ def test_the_rooms_of_the_guide_are_the_rooms_of_the_library():
     assert named == files | {path.parent.name for path in (ROOT / "qpsvm").glob("*/__init__.py")}
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "CHANGELOG.md"])
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "CHANGELOG.md", "ROADMAP.md", "SECURITY.md"])
 def test_paths_that_the_guides_name_exist(name):
     for path in re.findall(r"`((?:qpsvm|tests|benchmarks|docs|\.ci)/[\w./]*)`", text(name)):
         assert (ROOT / path).exists(), path

@@ -71,6 +71,12 @@ def test_the_guide_says_when_to_take_each_machine():
     assert {name for name in public if f"`{name}`" not in first} == set()
 
 
+def test_each_page_says_in_its_first_line_for_whom_it_is():
+    for page in (*DOCS.glob("*.md"), *(DOCS / "guide").glob("*.md"), *(DOCS / "theory").glob("*.md")):
+        _, _, text = page.read_text(encoding="utf-8").partition("# ")
+        assert re.match(r"[^\n]+\n\n\*For [^*]+\.\*\n\n", text), f"{page}: no line *For …* below the title"
+
+
 def test_no_page_counts_machines_or_lessons():
     """A count in words is wrong with the next one."""
     number = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]

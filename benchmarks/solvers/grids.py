@@ -58,7 +58,7 @@ class GridSolve(GridEntrant):
         parts = [(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(grid.folds)]
         tol = rung.tol or 1e-6
         path = qpsvm.path(data.problem(), C=grid.penalties, tol=tol, check=False)
-        found = qpsvm.cross_validate(data.problem(), C=grid.penalties, folds=parts, tol=tol, check=False)
+        found: Any = qpsvm.cross_validate(data.problem(), C=grid.penalties, folds=parts, tol=tol, check=False)
         sizes = np.array([len(out) for _, out in parts])
         errors = 1.0 - sizes @ found.scores / len(data.y)
         every = all(result.status is Status.OPTIMAL for result in path) and bool((found.status == "optimal").all())

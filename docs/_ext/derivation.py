@@ -18,7 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import qpsvm
 from qpsvm.derivation.display import HOLDS, Code, ShownDerivation, ShownStep
-from qpsvm.derivation.page import INDEX
+from qpsvm.derivation.written.page import INDEX
 
 
 class DerivationDirective(SphinxDirective):

@@ -20,7 +20,7 @@ def display(translator: Any, node: nodes.math_block) -> None:
     """A formula on lines of its own; on a narrow page it scrolls within its box."""
     formula = latex2mathml.converter.convert(node.astext(), display="block")
     identifiers = "".join(f' id="{html.escape(each)}"' for each in node.get("ids", [])[:1])
-    translator.body.append(f'<div class="formula"{identifiers}>{formula}</div>\n')
+    translator.body.append(f'<div class="formula" tabindex="0"{identifiers}>{formula}</div>\n')
     raise nodes.SkipNode
 
 

@@ -17,23 +17,26 @@ slsqp: any QP of at most 2000 variables, dense; a general method; for study
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, boundary
 from qpsvm.base import errors
 from qpsvm.base.arrays.words import shown
 
+if TYPE_CHECKING:
+    import importlib.metadata
+
 #: One line a solver: name → module and class.
 REGISTRY: dict[str, tuple[str, str]] = {
     "cvxopt": ("qpsvm.backends.external.cvxopt_", "CvxoptBackend"),
     "osqp": ("qpsvm.backends.external.osqp_", "OsqpBackend"),
     "cvxpy": ("qpsvm.backends.external.cvxpy_", "CvxpyBackend"),
+    "clarabel": ("qpsvm.backends.external.clarabel_", "ClarabelBackend"),
     "augmented_lagrangian": ("qpsvm.backends.own.augmented_lagrangian_", "AugmentedLagrangianBackend"),
     "kernel_newton": ("qpsvm.backends.own.kernel_newton_", "KernelNewtonBackend"),
     "libsvm": ("qpsvm.backends.external.libsvm_", "LibsvmBackend"),
@@ -154,6 +157,8 @@ def everyone() -> Iterator[Backend]:
 @cache
 def offered() -> dict[str, importlib.metadata.EntryPoint]:
     """What installed packages offer, by name; looked up once, because that takes milliseconds."""
+    import importlib.metadata  # imported late: it is 20 ms of `import qpsvm`
+
     return {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
 
 

@@ -6,7 +6,6 @@ looked at. Whether it is right, the certificate says.
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import time
 from abc import ABC, abstractmethod
@@ -40,6 +39,8 @@ T = TypeVar("T")
 @cache
 def installed_version(package: str) -> str | None:
     """The version of an installed distribution, or None; looked up once, because that takes milliseconds."""
+    import importlib.metadata  # imported late: it is 20 ms of `import qpsvm`
+
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

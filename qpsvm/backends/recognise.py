@@ -6,7 +6,10 @@ with P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 
     (READ.1)  α = v x,  v = σ²/τ,  makes it τ²/σ² times the C-SVM dual over K, C = v u, with the row yᵀα = 0 times k/v
 
 With q = 0 and a second row m1ᵀx = mt it is σ² times the dual of a ν-SVM with α = x, the bounds u and 1ᵀα = t. Scaling a
-problem for a solver changes σ, τ, k, m and t, and nothing else.
+problem for a solver changes σ, τ, k, m and t, and nothing else. With q = 0 and the row k1ᵀx = t alone it is a one-class
+machine's. A regression has two α a sample:
+
+    (READ.2)  P = [K, −K; −K, K], q = (ε − t, ε + t) and the row k(1, −1)ᵀx = 0: s = (1, −1), ℓ = −q
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from qpsvm.space.operators import Dense, LowRank, Operator
 
 
 def statement_of(qp: QP, name: str) -> Statement:
-    """The dual of a C-SVM, a hard margin or a ν-SVM, read off the numbers of a QP that does not say what it is of."""
+    """The dual of a machine, read off the numbers of a QP that does not say what it is of. Raises UnsupportedError."""
     A = None if qp.A is None else as_dense(qp.A)
     rows = 0 if A is None else len(A)
     lb, ub = qp.bounds
@@ -32,6 +35,10 @@ def statement_of(qp: QP, name: str) -> Statement:
         raise _unknown(name)
     scale = _scale(qp.P)
     first = None if A is None else A[0]
+    if rows == 1 and first is not None and isinstance(qp.P, Dense):
+        found = _total(qp, qp.P, first) if not qp.q.any() else _two_sided(qp, qp.P, first)
+        if found is not None:
+            return found
     if scale is None and first is None:
         raise _unknown(name)
     y, unit, k = _labels(first, scale, name)
@@ -53,6 +60,46 @@ def statement_of(qp: QP, name: str) -> Statement:
     groups = () if first is None else intercept_group(y, "free")
     svm = SVMDual(gram, y, repeated(1.0, n), times(variable, ub), flat, groups)
     return Statement(svm, variable, target / variable, {"balance": k / variable})
+
+
+def _total(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
+    """A one-class machine: q = 0 and Σx = t."""
+    if qp.b is None or not row[0] or not _same(row, float(row[0])) or not qp.b[0] / row[0] > 0.0:
+        return None
+    k, flat = float(row[0]), repeated(0.0, qp.n)
+    groups = (Group("total", "b", repeated(1.0, qp.n), float(qp.b[0]) / k, formula="1ᵀα = t"),)
+    svm = SVMDual(P, repeated(1.0, qp.n), flat, qp.bounds[1], flat, groups)
+    return Statement(svm, rows={"total": k})
+
+
+def _two_sided(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
+    """A regression, (READ.2)."""
+    n, odd = divmod(qp.n, 2)
+    K, ub = P.matrix[:n, :n], qp.bounds[1]
+    if odd or qp.b is None or qp.b[0] or not row[0]:
+        return None
+    sign = np.repeat([1.0, -1.0], n)
+    if not _same(row * sign, float(row[0])) or not np.array_equal(P.matrix, np.block([[K, -K], [-K, K]])):
+        return None
+    samples = np.tile(np.arange(n), 2)
+    svm = SVMDual(Dense(K), sign, -qp.q, ub, repeated(0.0, qp.n), intercept_group(sign, "free"), rows=samples)
+    return Statement(svm, rows={"balance": float(row[0])})
+
+
+def in_words(statement: Statement) -> str:
+    """What the machine is called, of whose dual a QP was recognised."""
+    svm = statement.svm
+    C, level, samples = svm.upper[0], svm.common_level, f"{svm.gram.shape[0]} samples"
+    bound = f", C = {C:.6g}" if np.isfinite(C) and _same(svm.upper, float(C)) else ""
+    if svm.mirrored:
+        width = -0.5 * (svm.level[: svm.n] + svm.level[svm.n :])
+        tube = f", ε = {width[0]:.6g}" if np.ptp(width) <= ROUNDED * (1.0 + np.abs(svm.level).max()) else ""
+        return f"an epsilon-SVR of {samples}{bound}{tube}"
+    if level == 1.0:
+        return f"a hard margin of {samples}" if svm.all_hard else f"a C-SVM of {samples}{bound}"
+    if level == 0.0:
+        return f"a nu-SVM of {samples}" if len(svm.groups) > 1 else f"a one-class machine of {samples}"
+    return f"a machine of {samples}"
 
 
 def _unknown(name: str) -> UnsupportedError:

@@ -136,7 +136,7 @@ class NearOptimum:
         inverse = _unmixing(self.program, parts)[place]
         low = sum(min(m * end for end in ends) for m, ends in zip(inverse, found, strict=True))
         high = sum(max(m * end for end in ends) for m, ends in zip(inverse, found, strict=True))
-        return _outwards(low, high) if not math.isnan(low + high) else LINE
+        return _outwards(low, high) if not math.isnan(float(low) + float(high)) else LINE
 
     @property
     def in_ball(self) -> float:

@@ -23,6 +23,11 @@ def is_arrow(data: Any) -> bool:
     return type(data).__module__.partition(".")[0] == "pyarrow"
 
 
+def is_table(data: Any) -> bool:
+    """Whether it is a `qpsvm.Table`."""
+    return type(data).__module__ == "qpsvm.data.table"
+
+
 def is_mapped(array: NDArray[Any]) -> bool:
     """Whether an array is a map of a file, or a view of one."""
     base: Any = array

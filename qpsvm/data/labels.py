@@ -90,7 +90,10 @@ def two_of(classes: NDArray[Any]) -> NDArray[Any]:
     """Sorted labels, (k,), if there are two. Raises DataError."""
     if len(classes) != 2:
         shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
-        hint = "" if len(classes) == 1 else "; make it one class against the rest, y == label"
+        hint = "" if len(classes) == 1 else (
+            "; for all of them take CrammerSinger, WestonWatkins or estimators.SVC; or make it one class against the "
+            "rest, y == label"
+        )  # fmt: skip
         if classes.dtype.kind in "iuf" and len(classes) > MANY_CLASSES:
             hint += "; or take a regression such as EpsilonSVR, whose target is a number"
         raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")

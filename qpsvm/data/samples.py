@@ -17,7 +17,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.base.resources.communicator import SERIAL, Communicator
-from qpsvm.data.kinds import is_column, is_dask, is_stored
+from qpsvm.data.kinds import is_column, is_dask, is_stored, is_table
 from qpsvm.data.labels import (
     ClassWeight,
     as_labels,
@@ -47,6 +47,7 @@ class Samples:
     weight (n,): s; a row of weight 0 takes no part.
     classes (2,): The two labels that −1 and +1 stand for, in sort order; None where the target is not a class.
     feature_names or None: The columns of a data frame.
+    left_out: Rows that were taken away from the table that these are the rest of, by their places there, in order.
     """
 
     X: Matrix | RowSource
@@ -54,6 +55,7 @@ class Samples:
     weight: FloatArray
     classes: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
+    left_out: tuple[int, ...] = ()
     seal: Seal | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -384,6 +386,10 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
     """Samples with their target and weights, where X may be stored with these as columns."""
     columns = {"target": y, "weight": sample_weight}
     in_memory = isinstance(X, np.ndarray) and X.base is None  # whose memory is its own: no map
+    if not in_memory and is_table(X):
+        own = {name: getattr(X, held) if given is None else given for name, held, given in
+               (("y", "y", y), ("weight", "weights", sample_weight))}  # fmt: skip
+        return (X if isinstance(X.X, np.ndarray) else X.X), own["y"], own["weight"]
     if not in_memory and is_stored(X):
         from qpsvm.data.sources.opening import open_rows
 
@@ -395,6 +401,8 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
         for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):
             if isinstance(given, str):
                 why = f"the name of a column goes with the path of a file as X, which is {type(X).__name__} here"
+                if hasattr(X, "columns"):
+                    why += f": qpsvm.Table(X, target={given!r}) takes it out of a frame"
                 if isinstance(X, RowSource):
                     why = f"X is open already: name the column in open_rows(..., {what}=...)"
                 raise ParameterTypeError(f"{option} must be one-dimensional, got {given!r}; {why}")

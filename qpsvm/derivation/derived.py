@@ -16,7 +16,6 @@ from qpsvm.base.errors import FileAccessError, FileFormatError, MissingExtraErro
 from qpsvm.base.writing import write_text
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities, all_in_one_headline
-from qpsvm.derivation.article import latex
 from qpsvm.derivation.constraint_quantities import letters_of
 from qpsvm.derivation.display import ShownDerivation, Symbol
 from qpsvm.derivation.headline import of_alpha, of_result
@@ -26,7 +25,8 @@ from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.registry import chosen
 from qpsvm.derivation.residual import point_of
 from qpsvm.derivation.step import Measurement, Step
-from qpsvm.derivation.terminal import describe
+from qpsvm.derivation.written.article import latex
+from qpsvm.derivation.written.terminal import describe
 from qpsvm.machines import JointProblem, Problem
 from qpsvm.machines.problem.reading import title_of
 from qpsvm.result.all_in_one_result import JointResult
@@ -323,7 +323,7 @@ class Derivation:
         return f"<Derivation of {self.title}: {len(self)} steps, {state}>"
 
     def _repr_html_(self) -> str:
-        from qpsvm.derivation.page import fragment, preformatted
+        from qpsvm.derivation.written.page import fragment, preformatted
 
         try:
             return fragment(self._seen())
@@ -414,7 +414,7 @@ class Derivation:
         >>> "<math" in qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).to_html()
         True
         """
-        from qpsvm.derivation.page import document
+        from qpsvm.derivation.written.page import document
 
         return _given(document(self._seen()), path)
 

@@ -14,7 +14,7 @@ from qpsvm.derivation.display import ShownStep
 from qpsvm.derivation.proven import Proven
 from qpsvm.derivation.residual import BothSides, NotMeasurable, foremost
 from qpsvm.derivation.source import code
-from qpsvm.derivation.terminal import describe_with_code
+from qpsvm.derivation.written.terminal import describe_with_code
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.base import check_pair
 from qpsvm.result.svm_result import SVMResult

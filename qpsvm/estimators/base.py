@@ -11,8 +11,9 @@ import sys
 import warnings
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeAlias, TypeVar, Unpack
 
 import numpy as np
@@ -22,7 +23,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import InaccurateWarning, UnknownOptionError, nearest
+from qpsvm.base.errors import InaccurateWarning, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.data.kinds import is_table
 from qpsvm.data.samples import SpreadSamples, stored
 from qpsvm.estimators.parameters import (
     NO_LIMIT,
@@ -87,8 +89,8 @@ class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
 
 
 def names_of(estimator: Any) -> tuple[str, ...] | None:
-    """The columns of the data frame of the fit, if it was one."""
-    names = getattr(estimator, "feature_names_in_", None)
+    """The columns of the data frame, or the features of the table, of the fit, if it was one."""
+    names = getattr(estimator, "feature_names_in_", getattr(estimator, "_columns", None))
     return None if names is None else tuple(str(name) for name in names)
 
 
@@ -115,6 +117,25 @@ def model_of(
     return Model(classes=classes, b=float(scores.b[0]), coef=coef[0], w=w, **shared)
 
 
+def _sharing(result: Any, vectors: Any) -> Any:
+    """The result whose model has these support vectors (s, d), where they are its own: a file has them once."""
+    own = result.model.vectors
+    if not isinstance(vectors, np.ndarray) or not isinstance(own, np.ndarray) or not np.array_equal(own, vectors):
+        return result
+    found = copy(result)
+    object.__setattr__(found, "model", copy(result.model))
+    object.__setattr__(found.model, "vectors", vectors)
+    return found
+
+
+def first_of(results: Sequence[SVMResult]) -> SVMResult:
+    """The only result. Raises AttributeError, which `hasattr` and `dir` ask for, where a pickle left it out."""
+    try:
+        return results[0]
+    except UnsupportedError as error:
+        raise AttributeError(str(error)) from None
+
+
 def linear_scores(w: FloatArray, b: FloatArray) -> Scores:
     """Decision functions of weights (P, d) and intercepts (P,) alone."""
     P, d = w.shape
@@ -132,6 +153,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _own: ClassVar[Mapping[str, Parameter]] = {}
     #: What a fit leaves.
     _attributes: ClassVar[tuple[str, ...]] = ()
+    #: Whether the samples of the last fit are the first of this one.
+    _continues: bool = False
+    #: The features of a `qpsvm.Table`, which has the names that `feature_names_in_` are not.
+    _columns: tuple[str, ...] | None = None
+    #: Of an estimator of one machine, its result.
+    _results: Sequence[SVMResult]
     #: All parameters, in the order of `__init__`; and how many of them may be given without their names.
     _parameters: ClassVar[Mapping[str, Parameter]] = {}
     _positional: ClassVar[int] = 0
@@ -152,7 +179,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         defaults = {name: each.default for name, each in cls._parameters.items()}
         cls.__init__ = constructor(defaults, cls._positional)  # type: ignore[method-assign]
         if cls.__doc__ is not None:  # which python -OO takes away
-            cls.__doc__ = documentation(cls.__doc__, cls._parameters, cls._attributes)
+            cls.__doc__ = documentation(cls.__doc__, cls._parameters, (*cls._attributes, "notes_"))
 
     def _check_parameters(self) -> None:
         """Check whatever can be checked without data. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
@@ -193,8 +220,15 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         """
         self._check_parameters()
-        self._fit(*self._opened(X, y, sample_weight))
+        self.__dict__.pop("_trained", None)
+        self._columns = tuple(X.columns) if is_table(X) else None
+        given = self._opened(X, y, sample_weight)
+        self._fit(*given)
+        self._remember(given[1], given[2])
         return self
+
+    def _remember(self, y: Any, sample_weight: Any) -> None:
+        """Keep what samples that are added later need."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit checked parameters to samples that may be stored. Raises QPSVMError."""
@@ -242,15 +276,19 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the samples of the fit: of several machines, the results that were asked for are kept."""
+        """Without the samples of the fit, and what has a number for each of them: results that nobody asked for.
+
+        What a warm start begins at is kept where there is to be one.
+        """
         state = dict(super().__getstate__())
-        state.pop("_split", None)
-        together = state.get("_solution")
-        if isinstance(together, Together) and isinstance(together.results, Results):
-            made = together.results.those_made()
-            state["_solution"] = replace(together, results=made)
-            if "results_" in state:
-                state["results_"] = made
+        for samples in ("_split", "_seen", "_trained", *(() if self._begins else ("_solution",))):
+            state.pop(samples, None)
+        shared = partial(_sharing, vectors=state.get("_computed_vectors"))
+        for name in ("results_", "_results"):
+            if isinstance(state.get(name), Results):
+                state[name] = state[name].those_asked_for(shared)
+        if isinstance(state.get("_solution"), Together):
+            state["_solution"] = replace(state["_solution"], results=state.get("results_", state.get("_results")))
         return state
 
     def _model(self) -> AnyModel:
@@ -274,6 +312,29 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         self._model().save(path)
 
+    @property
+    def result_(self) -> SVMResult:
+        """The certified result."""
+        if "_results" not in self.__dict__:
+            raise AttributeError(f"this {type(self).__name__} has not been fitted: call fit")
+        return first_of(self._results)
+
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What a colleague would say of the fit: mostly nothing. See `SVMResult.notes`.
+
+        Features out of scale, a kernel that is nearly constant, a class that no sample is given, every α at its bound,
+        nothing learnt. They are worked out when they are asked for, of the samples: an estimator out of a pickle, and
+        one over a Dask collection, has none left to say it of.
+        """
+        check_is_fitted(self)
+        result = getattr(self, "result_", None)
+        return () if result is None else tuple(map(str, result.hints(names_of(self))))
+
+    def _all_results(self) -> list[SVMResult]:
+        """The result of each machine. Raises UnsupportedError where a pickle left one out."""
+        return list(getattr(self, "results_", None) or self._results)
+
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Samples that are stored somewhere as a source of rows, with what of them is target and weights."""
         return stored(X, y, sample_weight)
@@ -288,15 +349,28 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _solved(self, problem: Problem) -> SVMResult:
         """The certified result of one problem. Raises QPSVMError."""
         spread = isinstance(problem.samples, SpreadSamples)
-        last = getattr(self, "result_", None) if self.warm_start and not spread else None
-        start = last if isinstance(last, SVMResult) and len(last.coef) == problem.n else None
-        result = self._certified(problem, start)
+        result = self._certified(problem, None if spread else self._start(problem))
         if not spread:
             result = without_noise(problem, result, float(self.tol))
         self._judge([result.status], np.array([result.gap]), result.message)
         return result
 
-    def _certified(self, problem: Problem, start: SVMResult | None) -> SVMResult:
+    @property
+    def _begins(self) -> bool:
+        """Whether a solve begins where the last one ended."""
+        return self._continues or bool(self.warm_start)
+
+    def _start(self, problem: Any) -> SVMResult | FloatArray | None:
+        """The last result, or its α with samples behind it that begin at 0, (CHANGE.2)."""
+        last = getattr(self, "result_", None) if self._begins else None
+        more = problem.n - len(last.coef) if isinstance(last, SVMResult) else -1
+        if more <= 0:
+            return last if more == 0 else None
+        assert last is not None
+        alpha = last.alpha.reshape(problem.sides, -1)
+        return np.hstack([alpha, np.zeros((problem.sides, more))]).ravel() if self._continues else None
+
+    def _certified(self, problem: Problem, start: SVMResult | FloatArray | None) -> SVMResult:
         """What `qpsvm.solve` certifies of one problem. Raises QPSVMError."""
         result = solve(problem, start=start, check=False, **self._options())
         if result.error is not None:

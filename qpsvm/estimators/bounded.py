@@ -57,7 +57,7 @@ class Bounded(Estimator):
         """Of every machine: (m, P) each."""
         check_is_fitted(self)
         points = self._points(X)
-        results = [self.result_] if hasattr(self, "result_") else list(self.results_)
+        results = self._all_results()
         if diagonal is not None and len(results) > 1:
             raise UnsupportedError("each machine has a kernel matrix of its own: ask results_[k].decision_bounds")
         found = [result.decision_bounds(points, diagonal=diagonal) for result in results]
@@ -87,7 +87,7 @@ class BoundedRegressor(Bounded):
         sklearn.exceptions.NotFittedError, DataError, DataTypeError, UnsupportedError, ParameterError
         """
         check_is_fitted(self)
-        proven: NDArray[np.bool_] = self.result_.proven(self._points(X), within=within, diagonal=diagonal)
+        proven: NDArray[np.bool_] = self._all_results()[0].proven(self._points(X), within=within, diagonal=diagonal)
         return proven
 
 
@@ -123,6 +123,30 @@ class BoundedClassifier(Bounded):
         others = high.copy()
         others[each, codes] = -np.inf
         return np.asarray(low[each, codes] > others.max(axis=1))
+
+
+class BoundedDetector(Bounded):
+    """A detector of novelty."""
+
+    def proven(self, X: Any, *, diagonal: Any = None) -> NDArray[np.bool_]:
+        """Which predictions, 1 inside and −1 outside, every exact optimum shares.
+
+        Parameters
+        ----------
+        X, diagonal
+            As for `decision_bounds`.
+
+        Returns
+        -------
+        ndarray of bool, shape (m,)
+            False where that is not proven, as on the boundary, where support vectors are.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError, DataError, DataTypeError, UnsupportedError
+        """
+        low, high = self._bounds(X, diagonal)
+        return np.asarray(np.where(self.predict(X) > 0, low[:, 0] > 0.0, high[:, 0] < 0.0))
 
 
 def _votes(first: NDArray[np.bool_], second: NDArray[np.bool_], k: int) -> FloatArray:

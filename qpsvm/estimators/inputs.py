@@ -26,7 +26,7 @@ from qpsvm.base.arrays.checks import LARGEST_VALUE, check_columns, order_of, ref
 from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, QPSVMError, UnsupportedError
-from qpsvm.data.kinds import is_column, is_dask, is_stored
+from qpsvm.data.kinds import is_column, is_dask, is_stored, is_table
 from qpsvm.data.labels import two_numbers
 from qpsvm.data.rows import RowSource
 from qpsvm.data.samples import stored
@@ -69,7 +69,13 @@ def training_samples(estimator: Any, X: Any) -> Any:
         return X
     checked = _validated(estimator, X, reset=True)
     estimator._kept_dtype = checked.dtype
-    return _computed_with(checked)
+    estimator._trained = _computed_with(checked)
+    return estimator._trained
+
+
+def batch(estimator: Any, X: Any, first: bool) -> Any:
+    """Some samples of a fit, (q, d) in floats: of the first ones the estimator learns the columns."""
+    return _validated(estimator, X, reset=first)
 
 
 def samples(estimator: Any, X: Any) -> Any:
@@ -363,7 +369,7 @@ class StoredScore:
         if is_stored(X) and not getattr(self, "_by_function", False):
             X = rows_to_predict(self, X, *(given if is_column(given) else None for given in (y, sample_weight)))
             y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
-        if isinstance(X, RowSource):
+        if isinstance(X, RowSource) or is_table(X):
             X, y, sample_weight = stored(X, y, sample_weight)
         value: float = super().score(X, y, sample_weight)  # type: ignore[misc]
         return value

@@ -17,7 +17,6 @@ from qpsvm.many.exact.leave_one_out import LeaveOneOut
 class IntervalRegressor(BoundedRegressor):
     """A regressor whose samples can be left out."""
 
-    result_: Any
     _left_out: tuple[LeaveOneOut, FloatArray] | None
     #: New samples as those of the machine are, (m, d), or kernel values with these.
     _points: Any
@@ -68,7 +67,8 @@ class IntervalRegressor(BoundedRegressor):
 
     def _each_left_out(self) -> tuple[LeaveOneOut, FloatArray]:
         """The machine without each sample, and the targets (n,). Raises UnsupportedError, SolverError."""
-        problem = self.result_.problem
+        (result,) = self._all_results()
+        problem: Any = result.problem
         if problem is None:
             raise UnsupportedError(
                 "to leave samples out needs those of the fit, which a pickle or copy of the estimator leaves out: fit "
@@ -77,4 +77,4 @@ class IntervalRegressor(BoundedRegressor):
         instead = "hold some samples out, and rank the residuals there"
         check_left_out(type(self).__name__, problem.X, len(problem.rows), instead, self.constraints)
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
-        return left_out(self, problem, self.result_, deadline), problem.samples.target
+        return left_out(self, problem, result, deadline), problem.samples.target

@@ -19,6 +19,7 @@ from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, Estimator, model_of
 from qpsvm.machines import Problem
+from qpsvm.many.multiclass.together import Results
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.scores import Scores, rows_of
@@ -216,7 +217,7 @@ class OneMachine(KernelMachine):
 
     def _keep_one(self, X: Matrix, result: SVMResult) -> None:
         """The attributes of an estimator of one machine."""
-        self.result_ = result
+        self._results = Results(1, None, {0: result})
         support, model = np.flatnonzero(result.coef), result.model
         self.n_support_ = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = int(self._iterations(result.iterations or 0))

@@ -29,6 +29,7 @@ from qpsvm.data.kinds import is_dask
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, Estimator, linear_scores, model_of
+from qpsvm.estimators.growing import Growing, GrowingClassifier
 from qpsvm.estimators.inputs import StoredScore
 from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.left_out import dense_rows
@@ -37,7 +38,6 @@ from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.several import ALL_IN_ONE, labels_at
 from qpsvm.machines import EpsilonSVR, Problem
 from qpsvm.many.multiclass.regression import by_itself, solve_regression, solves_regression
-from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept
 
@@ -129,7 +129,7 @@ def _plane_values(X: Any, w: FloatArray, b: FloatArray) -> FloatArray:
     return np.asarray(safe_sparse_dot(X, w.T, dense_output=True) + b, dtype=np.float64)
 
 
-class LinearSVC(ProbableClassifier, LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
+class LinearSVC(GrowingClassifier, ProbableClassifier, LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
     """Linear support vector classification with a free intercept, which `sklearn.svm.LinearSVC` penalises, and a
     certified gap.
 
@@ -183,7 +183,10 @@ class LinearSVC(ProbableClassifier, LinearClassifierMixin, SparseCoefMixin, Line
         if self.multi_class != "ovr":
             return
         if self.penalty == "l1" and self.loss == "squared_hinge" and self.dual is not True:
-            raise UnsupportedError("penalty='l1' is not supported: sklearn.svm.LinearSVC solves that problem")
+            raise UnsupportedError(
+                "penalty='l1' is not supported: sklearn.svm.LinearSVC solves that problem, and "
+                "qpsvm.patch_sklearn() takes that class by itself where it is needed"
+            )
         if self.penalty == "l1" or (self.loss == "hinge" and self.dual is False):
             raise ParameterError(
                 f"Unsupported set of arguments: the combination of penalty={self.penalty!r}, loss={self.loss!r} and "
@@ -259,7 +262,7 @@ class LinearSVC(ProbableClassifier, LinearClassifierMixin, SparseCoefMixin, Line
         return inputs.by_partition(labels, values, None, self.classes_.dtype) if is_dask(X) else labels(values)
 
 
-class LinearSVR(IntervalRegressor, StoredScore, RegressorMixin, LinearMachine):  # type: ignore[misc]
+class LinearSVR(Growing, IntervalRegressor, StoredScore, RegressorMixin, LinearMachine):  # type: ignore[misc]
     """Linear support vector regression with a free intercept, which `sklearn.svm.LinearSVR` penalises, and a certified
     gap.
 
@@ -314,22 +317,15 @@ class LinearSVR(IntervalRegressor, StoredScore, RegressorMixin, LinearMachine): 
             constraints=self.constraints,
         )  # fmt: skip
         options = self._options()
-        if not self.warm_start and solves_regression(problem, options):
+        if not self._begins and solves_regression(problem, options):
             together = solve_regression(problem, float(self.tol))
             self._judge(together.status, together.gap, together.message)
         else:
             together = by_itself(self._solved(problem))
-        self._solution, self._left_out = together, None
+        self._solution, self._results, self._left_out = together, together.results, None
         w, self.intercept_ = self._parted(together.w, together.b, s)
         self.coef_ = w[0]
         self.n_iter_ = int(self._iterations(together.iterations.max()))
-
-    @property
-    def result_(self) -> SVMResult:
-        """The certified result."""
-        if "_solution" not in self.__dict__:
-            raise AttributeError(f"this {type(self).__name__} has not been fitted: call fit")
-        return self._solution.results[0]
 
     def predict(self, X: Any) -> Any:
         return self._values(X)[:, 0]

@@ -13,6 +13,8 @@ from sklearn.base import OutlierMixin
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, names_of
+from qpsvm.estimators.bounded import BoundedDetector
+from qpsvm.estimators.growing import Growing
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import PARAMETERS, Parameter, share
 from qpsvm.machines import SVDD as BallProblem
@@ -28,7 +30,7 @@ def settled(values: FloatArray, threshold: float) -> FloatArray:
     return np.where(np.abs(values) > TIE * abs(threshold), values, 0.0)
 
 
-class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
+class KernelDetector(Growing, BoundedDetector, OutlierMixin, OneMachine):  # type: ignore[misc]
     """What the two share."""
 
     _takes: ClassVar[tuple[str, ...]] = ("nu",)
@@ -51,6 +53,9 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
         weight = inputs.weights_of(sample_weight, matrix.shape[0])
         self._keep_one(matrix, self._solved(self._problem(matrix, kernel=kernel, weight=weight)))
         self.offset_ = -self.intercept_
+
+    def _points(self, X: Any) -> Any:
+        return self._predicting(X)
 
     def decision_function(self, X: Any) -> FloatArray:
         """How far inside each sample is: not negative for an inlier.

@@ -330,6 +330,7 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
     ),
     "n_iter_": ("int or ndarray of int32, shape (P,)", "Iterations of the solver."),
     "class_weight_": ("ndarray, shape (k,)", "The factor of C of each class."),
+    "notes_": ("tuple of str", "What a colleague would say of the fit, such as features out of scale; mostly empty."),
     "shape_fit_": ("tuple of int", "The shape of X."),
     "n_features_in_": ("int", "d."),
     "feature_names_in_": ("ndarray of str, shape (d,)", "Where X was a data frame."),

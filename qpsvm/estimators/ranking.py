@@ -10,6 +10,7 @@ import numpy as np
 
 from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.errors import DataError
+from qpsvm.data.kinds import is_table
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.kernel_machine import OneMachine
@@ -75,6 +76,7 @@ class RankingSVM(OneMachine):
         SVC.fit : Errors and warnings.
         """
         self._check_parameters()
+        groups = X.groups if groups is None and is_table(X) else groups
         X, y, sample_weight = self._opened(X, y, sample_weight)
         matrix, kernel = self._training(X)
         n = matrix.shape[0]

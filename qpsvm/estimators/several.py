@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn.base import ClassifierMixin
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.base import Estimator, first_of, names_of
 from qpsvm.estimators.inputs import StoredScore
 from qpsvm.machines import CrammerSinger, WestonWatkins
 from qpsvm.machines.problem.all_in_one import JointProblem
@@ -24,6 +25,7 @@ from qpsvm.many.multiclass.one_by_one import without_noise
 from qpsvm.many.multiclass.split import REST, Split, split
 from qpsvm.many.multiclass.together import Results
 from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.hints import ROWS, of_labels, of_samples
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 from qpsvm.space.kernels.functions import Kernel
@@ -56,11 +58,25 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
         return codes, factors[codes] if weight is None else weight * factors[codes]
 
     @property
+    def notes_(self) -> tuple[str, ...]:
+        stated: partial[Split] | None = getattr(self, "_split", None)
+        if len(getattr(self, "results_", ())) <= 1 or stated is None:
+            return super().notes_ if len(getattr(self, "results_", (0,))) == 1 else ()
+        parts = stated()
+        found = of_samples(parts.X, parts.kernel, names_of(self))
+        if not found and not parts.is_stored and parts.X.shape[1] == self.n_features_in_:
+            few = np.sort(parts.order[:: -(-len(parts.order) // ROWS)])
+            found = of_labels(
+                self.classes_[parts.codes[few]], self.predict(parts.X[few]), self.class_weight is not None
+            )
+        return tuple(map(str, found))
+
+    @property
     def result_(self) -> SVMResult:
         """The certified result, where the classes are two; of more, `results_` has one of each machine."""
         if len(self.results_) != 1:
             raise AttributeError(f"there are {len(self.results_)} machines: results_ has the result of each")
-        return self.results_[0]
+        return first_of(self.results_)
 
     def _together(
         self,
@@ -74,7 +90,7 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
         psd: PSDRule = "raise",
     ) -> Together:
         """Solve the machines of all classes, from the last ones where they are alike."""
-        last = getattr(self, "_solution", None) if self.warm_start else None
+        last = _longer(getattr(self, "_solution", None), len(codes), self._continues) if self._begins else None
         self._split = None
         if self.multi_class in ALL_IN_ONE:
             C = parameters.get("C", math.inf)
@@ -126,6 +142,14 @@ def _as_machines(result: JointResult, labels: NDArray[Any]) -> Together:
         status=[result.status], iterations=np.array([result.iterations or 0]), solver=result.solver,
         message=result.message, rho=np.ones(len(pairs)), results=Results(1, None, {0: result}),  # type: ignore[dict-item]
     )  # fmt: skip
+
+
+def _longer(last: Any, n: int, continues: bool) -> Any:
+    """The machines of the last fit over n samples, the first of which were its own: others begin at 0, (CHANGE.2)."""
+    if not (continues and isinstance(last, Together) and last.coef.shape[1] < n):
+        return last
+    coef = last.coef
+    return replace(last, coef=sp.csr_array((coef.data, coef.indices, coef.indptr), shape=(coef.shape[0], n)))
 
 
 def _continued(last: Any, classes: NDArray[Any], n: int, rest: bool) -> Together | None:

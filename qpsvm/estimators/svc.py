@@ -15,6 +15,7 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, model_of
+from qpsvm.estimators.growing import GrowingClassifier
 from qpsvm.estimators.kernel_machine import KernelMachine
 from qpsvm.estimators.left_out import dense_rows
 from qpsvm.estimators.parameters import Parameter, always, one_of, positive_or_infinite, share
@@ -32,7 +33,7 @@ SOFT, HARD = "CSVM", "HardMargin"
 CLEARLY = 1e-9
 
 
-class KernelClassifier(ProbableClassifier, KernelMachine):
+class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
     """What `SVC` and `NuSVC` share."""
 
     _takes: ClassVar[tuple[str, ...]] = (
@@ -55,7 +56,7 @@ class KernelClassifier(ProbableClassifier, KernelMachine):
         machine, parameters = self._machine()
         if machine == HARD and weight is not None:
             weight = (weight > 0.0).astype(float)
-        intercept: Intercept = "free" if self.fit_intercept else None
+        intercept = self._intercept_rule()
         together = self._together(matrix, codes, weight, machine, parameters, kernel, intercept, self.psd)
         self._judge(together.status, together.gap, together.message)
         self._keep(matrix, codes, together, kernel)
@@ -72,6 +73,10 @@ class KernelClassifier(ProbableClassifier, KernelMachine):
     def _machine(self) -> tuple[str, dict[str, Any]]:
         """The name of the machine of two classes, and its parameters."""
         raise NotImplementedError
+
+    def _intercept_rule(self) -> Intercept:
+        """Whether the machines have an intercept."""
+        return "free" if self.fit_intercept else None
 
     def _keep(self, X: Matrix, codes: NDArray[np.intp], together: Together, kernel: Kernel) -> None:
         """The attributes that scikit-learn's classifiers have."""

@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.errors import ParameterError
 from qpsvm.estimators import inputs
+from qpsvm.estimators.growing import Growing
 from qpsvm.estimators.inputs import StoredScore
 from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.kernel_machine import OneMachine
@@ -28,7 +29,7 @@ VAST = (1e4, 1e8, 1e12)
 BOUND = 2
 
 
-class KernelRegressor(IntervalRegressor, StoredScore, RegressorMixin, OneMachine):  # type: ignore[misc]
+class KernelRegressor(Growing, IntervalRegressor, StoredScore, RegressorMixin, OneMachine):  # type: ignore[misc]
     """What the regressors with a kernel share."""
 
     _takes: ClassVar[tuple[str, ...]] = ("C", "fit_intercept")

@@ -49,6 +49,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, TooLargeError
 from qpsvm.bounds.certificate import Certificate
+from qpsvm.data.kinds import is_table
 from qpsvm.data.rows import as_row_source
 from qpsvm.data.samples import features, numbers, stored
 from qpsvm.machines.problem.base import Problem
@@ -237,6 +238,7 @@ class Ranking(Problem):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
+        groups = X.groups if groups is None and pairs is None and is_table(X) else groups
         X, y, sample_weight = stored(X, y, sample_weight)
         values = np.zeros(features(X)[0].shape[0]) if y is None else y
         super().__init__(numbers(X, values, sample_weight, "y"), kernel, None, psd, constraints)

@@ -26,14 +26,17 @@ FILES = {
     "ranking": ("ranking", "Ranking"),
 }
 #: Those of several classes in one program.
-ALL_IN_ONE = (("crammer_singer", "CrammerSinger"), ("weston_watkins", "WestonWatkins"))
+ALL_IN_ONE = {
+    "crammer-singer": ("crammer_singer", "CrammerSinger"),
+    "weston-watkins": ("weston_watkins", "WestonWatkins"),
+}
 #: The modules that are imported when somebody asks for their machine.
-LATE = {f"qpsvm.machines.{file}": (name,) for file, name in (*FILES.values(), *ALL_IN_ONE) if name != "CSVM"}
+LATE = {f"qpsvm.machines.{file}": (name,) for file, name in (*FILES.values(), *ALL_IN_ONE.values()) if name != "CSVM"}
 
 
 def machine(word: str) -> Any:
     """The class of a machine, whose file is imported now."""
-    file, name = FILES[word]
+    file, name = {**FILES, **ALL_IN_ONE}[word]
     return getattr(import_module(f"qpsvm.machines.{file}"), name)
 
 

@@ -23,11 +23,14 @@ from qpsvm.machines import JointProblem, Problem
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.replaced import restricted
 from qpsvm.many.comparison_table import Comparison, ComparisonRow
+from qpsvm.program.qp import QP
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.qp_result import QPResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.all_in_one_attempt import general_backends
 from qpsvm.solve.call import solve
+from qpsvm.space.operators import Diagonal
 
 #: Seconds that a textbook method gets where no time limit is given.
 STUDY_SECONDS = 5.0
@@ -47,7 +50,7 @@ BREAKDOWNS = (
 
 
 def compare(
-    problem: Problem | JointProblem,
+    problem: Problem | JointProblem | QP,
     backends: str | Sequence[str] | None = None,
     forms: Form | Sequence[Form] | None = None,
     *,
@@ -65,11 +68,11 @@ def compare(
 
     Parameters
     ----------
-    problem : Problem or JointProblem
-        Any machine.
+    problem : Problem, JointProblem or QP
+        Any machine, or any convex QP, which has no forms.
     backends : str or sequence of str, optional
         Names from `qpsvm.backends.names()`, and "auto" for the library's own choice. By default all that there are; of
-        several classes in one program, those that take it.
+        several classes in one program, those that take it; of a QP, those that take any.
     forms : "dual", "primal" or a sequence of them, optional
         By default those that a backend takes; of a textbook method, the one that suits it.
     tol : float, default=1e-6
@@ -124,6 +127,9 @@ def compare(
     (True, 'optimal')
     """
     rows = tuple(compared(problem, backends, forms, Asked(tol, time_limit, max_iter, polish, repeat, verbose)))
+    if isinstance(problem, QP):
+        height = sum(0 if side is None else len(side) for side in (problem.h, problem.b))
+        return Comparison(problem.title, problem.n, height, float(tol), rows, int(repeat), ("variables", "constraints"))
     n, d = problem.X.shape
     return Comparison(problem.title, n, d, float(tol), rows, int(repeat))
 
@@ -161,18 +167,23 @@ class Asked:
 
 
 def compared(
-    problem: Problem | JointProblem,
+    problem: Problem | JointProblem | QP,
     names: str | Sequence[str] | None,
     forms: Form | Sequence[Form] | None,
     asked: Asked,
 ) -> Iterator[ComparisonRow]:
     """The rows of `compare`, each as soon as it is there. What is wrong with the arguments is an error at once."""
-    if not isinstance(problem, (Problem, JointProblem)):
-        raise errors.ParameterTypeError(f"compare takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    if not isinstance(problem, (Problem, JointProblem, QP)):
+        kind = type(problem).__name__
+        raise errors.ParameterTypeError(f"compare takes a problem such as CSVM(X, y), or a QP, got {kind}")
     chosen = None if names is None else _listed(names, "backends")
     wanted: Sequence[Any] | None = None if forms is None else _listed(forms, "forms")
     for form in wanted or ():
         check_form(form)
+    if isinstance(problem, QP):
+        if wanted is not None:
+            raise errors.UnsupportedError("forms= belongs to machines: a QP is solved as it stands")
+        return _on_program(problem, chosen or backends.names(), asked)
     if isinstance(problem, JointProblem):
         taking = (JOINT, *general_backends())
         found = {name: None if name in ("auto", JOINT) else backends.get(name) for name in chosen or taking}
@@ -194,6 +205,20 @@ def _compared(
             yield ComparisonRow(backend.name, None, "not installed", note=f"not installed; run: {command}")
         else:
             yield from _of_backend(problem, few, backend, wanted, asked)
+
+
+def _on_program(qp: QP, names: Sequence[str], asked: Asked) -> Iterator[ComparisonRow]:
+    """The rows of a QP."""
+    few = QP(P=Diagonal(np.ones(2)), q=np.array([-1.0, 0.0]), lb=np.zeros(2), ub=np.ones(2))
+    for name in names:
+        backend = None if name == "auto" else backends.get(name)
+        if backend is not None and backend.version() is None:
+            command = f"pip install {backend.abilities.package}"
+            yield ComparisonRow(name, None, "not installed", note=f"not installed; run: {command}")
+            continue
+        if backend is not None and backend.abilities.any_qp:
+            _warm_up(few, backend, None)
+        yield _row(qp, name, backend, None, asked)
 
 
 def _of_backend(
@@ -220,16 +245,17 @@ def _of_backend(
 
 
 def _row(
-    problem: Problem | JointProblem, name: str, backend: Backend | None, form: Form | None, asked: Asked
+    problem: Problem | JointProblem | QP, name: str, backend: Backend | None, form: Form | None, asked: Asked
 ) -> ComparisonRow:
     """One backend, or None for what is no backend of its own, on one form, as often as asked for."""
     limits, without = asked.limits(backend)
-    results: list[SVMResult | JointResult] = []
+    results: list[SVMResult | JointResult | QPResult] = []
     totals = []
     try:
         for _ in range(asked.repeat):
-            fresh, began = bare(problem), time.perf_counter()
-            result: SVMResult | JointResult = solve(
+            fresh: Any = replace(problem) if isinstance(problem, QP) else bare(problem)
+            began = time.perf_counter()
+            result: SVMResult | JointResult | QPResult = solve(
                 fresh, name, form, tol=asked.tol, polish=asked.polish, check=False, verbose=asked.verbose, **limits
             )
             totals.append(time.perf_counter() - began)
@@ -240,9 +266,14 @@ def _row(
         raise
     except BREAKDOWNS as error:
         return ComparisonRow(name, form, _word_for(error), note=_reason(error))
-    notes = [f"took {result.backend}"] if name == "auto" else []
+    if isinstance(result, QPResult):
+        taken, failed = result.solver.name, None
+    else:
+        taken, failed = result.backend, result.error
+    notes = [f"took {taken}"] if name == "auto" else []
     notes += [f"works without {' and '.join(without)}, which it cannot keep"] if without else []
-    notes += [_reason(result.error)] if result.error is not None else []
+    notes += [_reason(failed)] if failed is not None else []
+    notes += [result.message] if isinstance(result, QPResult) and result.message else []
     return replace(_measured(name, results, totals), note="; ".join(notes))
 
 
@@ -252,13 +283,19 @@ def _word_for(error: BaseException) -> str:
     return next((word for kind, word in words.items() if isinstance(error, kind)), "failed")
 
 
-def _measured(name: str, results: Sequence[SVMResult | JointResult], totals: Sequence[float]) -> ComparisonRow:
+def _measured(
+    name: str, results: Sequence[SVMResult | JointResult | QPResult], totals: Sequence[float]
+) -> ComparisonRow:
     """The row of results of one backend. Where they differ, the last one that is not optimal speaks for all."""
     result = next((each for each in reversed(results) if each.status is not Status.OPTIMAL), results[-1])
-    margin = len(result.on_margin) if isinstance(result, SVMResult) else int((result.kind == ON_MARGIN).sum())
+    form = support = margin = None
+    if isinstance(result, SVMResult):
+        form, support, margin = result.form, len(result.support), len(result.on_margin)
+    elif isinstance(result, JointResult):
+        form, support, margin = result.form, len(result.support), int((result.kind == ON_MARGIN).sum())
     return ComparisonRow(
-        name, result.form, str(result.status), result.primal, result.dual, result.solver_gap, result.gap,
-        len(result.support), margin, result.iterations,
+        name, form, str(result.status), result.primal, result.dual, result.solver_gap, result.gap, support, margin,
+        result.iterations,
         statistics.median(each.build_time for each in results), statistics.median(each.solve_time for each in results),
         statistics.median(totals), len(results), f"{result.solver.name} {result.solver.version}",
     )  # fmt: skip
@@ -284,11 +321,11 @@ def _few(problem: Problem) -> Problem | None:
     return part
 
 
-def _warm_up(few: Problem, backend: Backend, form: Form) -> None:
+def _warm_up(few: Problem | QP, backend: Backend, form: Form | None) -> None:
     """Solve a few rows, so that imports and first calls are not in the time of the problem."""
     limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.grants("time_limit") else {}
     try:
-        result = solve(few, backend.name, form, check=False, **limits)  # type: ignore[arg-type]
+        result: Any = solve(few, backend.name, form, check=False, **limits)  # type: ignore[arg-type]
     except BREAKDOWNS:  # the problem itself will say what is wrong
         return
     if result.status is Status.INTERRUPTED:

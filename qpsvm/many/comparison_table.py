@@ -110,13 +110,15 @@ class Comparison(Sequence[ComparisonRow]):
     title : str
         The problem.
     samples, features : int
-        Its size.
+        Its size; of a QP, its variables and its rows.
     tol : float
         The relative gap that was to be certified.
     rows : tuple of ComparisonRow
         In the order in which they were solved.
     repeat : int
         How often each was to be solved.
+    counted : tuple of str
+        What `samples` and `features` count.
 
     See Also
     --------
@@ -139,6 +141,7 @@ class Comparison(Sequence[ComparisonRow]):
     tol: float
     rows: tuple[ComparisonRow, ...]
     repeat: int = 1
+    counted: tuple[str, str] = ("samples", "features")
 
     @overload
     def __getitem__(self, place: int) -> ComparisonRow: ...
@@ -240,7 +243,8 @@ class Comparison(Sequence[ComparisonRow]):
         'optimal'
         """
         rows = [{name: _finite(value) for name, value in asdict(row).items()} for row in self.rows]
-        about = {"problem": self.title, "samples": self.samples, "features": self.features, "tol": self.tol}
+        sizes = dict(zip(self.counted, (self.samples, self.features), strict=True))
+        about = {"problem": self.title, **sizes, "tol": self.tol}
         return _written(path, json.dumps({**about, "rows": rows}, indent=2, ensure_ascii=False) + "\n")
 
     def to_latex(self, path: str | os.PathLike[str] | None = None) -> str | None:
@@ -294,7 +298,8 @@ class Comparison(Sequence[ComparisonRow]):
     def heading(self) -> str:
         """What was solved, how often, and how exactly."""
         medians = f", times are medians of {self.repeat}" if self.repeat > 1 else ""
-        return f"{self.title}: {self.samples} samples × {self.features} features, tol {self.tol:g}{medians}"
+        sizes = f"{self.samples} {self.counted[0]} × {self.features} {self.counted[1]}"
+        return f"{self.title}: {sizes}, tol {self.tol:g}{medians}"
 
     @property
     def notes(self) -> list[str]:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.errors import QPSVMError
+from qpsvm.base.errors import QPSVMError, UnsupportedError
 from qpsvm.base.html import Cell, table
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.certified import Certified
+from qpsvm.result.changed import ChangedData
 from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import JointModel
 
@@ -22,7 +23,7 @@ KINDS = ("idle", "margin", "bound")
 
 
 @dataclass(frozen=True, eq=False)
-class JointResult(Certified):
+class JointResult(ChangedData, Certified):
     """A solved machine of several classes, with the certificate of how well it is solved.
 
     Arrays (n, k) have a row for each of the caller's samples and a column for each class; at a sample's own class α,
@@ -103,6 +104,32 @@ class JointResult(Certified):
     error: QPSVMError | None = None
     problem: Any = None
 
+    def sensitivity(self, problem: Any = None) -> Any:
+        """No derivatives: those of `SVMResult.sensitivity` are of one decision function.
+
+        Parameters
+        ----------
+        problem : Problem, optional
+            Not looked at.
+
+        Raises
+        ------
+        UnsupportedError
+            Always.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CrammerSinger([[0.0], [1.0], [2.0]], [0, 1, 2]))
+        >>> try:
+        ...     result.sensitivity()
+        ... except qpsvm.UnsupportedError as error:
+        ...     print(str(error).split(",")[0])
+        no derivatives of Crammer-Singer
+        """
+        del problem
+        raise UnsupportedError(f"no derivatives of {self.title}, which is one program over several classes")
+
     @property
     def classes(self) -> NDArray[Any]:
         """The labels, (k,), in sort order."""
@@ -146,8 +173,13 @@ class JointResult(Certified):
         rows["kind"] = np.array(KINDS)[self.kind[sample, rival]]
         return KKTTable(rows)
 
-    def summary(self) -> str:
+    def summary(self, notes: bool = True) -> str:
         """The result in a few lines, as a person would report it.
+
+        Parameters
+        ----------
+        notes : bool, default=True
+            Whether its `notes` stand below.
 
         Returns
         -------
@@ -176,9 +208,7 @@ class JointResult(Certified):
             f"bound, of {n * (k - 1)}",
             *self._last_lines(),
         ]
-        if self.message:
-            lines.append(f"  note        {self.message}")
-        return "\n".join(lines)
+        return self._with_notes(lines, notes)
 
     def __repr__(self) -> str:
         return (

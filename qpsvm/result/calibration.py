@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
@@ -56,6 +55,8 @@ class Calibration:
     def _chance(self, f: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
         """(PROB.1): (m,)."""
         if self.method == "sigmoid":
+            from scipy.special import expit  # imported late: it is 30 ms of `import qpsvm`
+
             return np.asarray(expit(x[0] * f + y[0]))
         return np.asarray(np.interp(f, x, y))
 

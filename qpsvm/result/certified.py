@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import freeze_all, freeze_parts
+from qpsvm.base.arrays.frozen import freeze_all, freeze_parts, remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import NoWeightVectorError
 from qpsvm.bounds.proof.proof import proof_of, without_problem
@@ -17,6 +18,7 @@ from qpsvm.result.proven import ProvenPredictions
 
 if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Proof
+    from qpsvm.result.hints import Hint
 
 
 class Certified(ProvenPredictions):
@@ -34,6 +36,7 @@ class Certified(ProvenPredictions):
     solver: Solver
     model: Any
     title: str
+    message: str
 
     def __post_init__(self) -> None:
         freeze_parts(self)
@@ -178,6 +181,32 @@ class Certified(ProvenPredictions):
         ['no' 'yes']
         """
         self.model.save(path)
+
+    @remembered
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know: the message, and what a colleague would say of these numbers; mostly empty.
+
+        Features out of scale, a kernel that is nearly constant, a class that no sample is given, every α at its bound,
+        nothing learnt. They are about the samples, so that a result out of a file has the message only.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> X = [[0.0, 1e7], [1.0, 3e7], [3.0, 2e7], [4.0, 5e7]]
+        >>> print(qpsvm.solve(qpsvm.CSVM(X, [0, 0, 1, 1], C=100)).notes[0])
+        feature 1 varies 1e+07 times as much as feature 0, which counts for nothing beside it. Try ...
+        """
+        return (*([self.message] if self.message else []), *map(str, self.hints()))
+
+    def hints(self, names: Sequence[str] | None = None) -> list[Hint]:
+        """What a colleague would say, with names of the features."""
+        from qpsvm.result.hints import of_result  # loaded when somebody asks
+
+        return of_result(self, names)
+
+    def _with_notes(self, lines: list[str], notes: bool) -> str:
+        """The lines of a summary, with the notes below them."""
+        return "\n".join([*lines, *(f"  note        {note}" for note in self.notes if notes)])
 
     def _first_lines(self) -> list[str]:
         """What a summary begins with."""

@@ -33,13 +33,19 @@ class ChangedData:
         ParameterTypeError
             No indices.
         UnsupportedError
-            A result without samples; a machine of pairs.
+            A result without samples; a machine of pairs, or of several classes in one program; a row that is a landmark
+            of the kernel.
         InfeasibleNuError
             A ν that is too large for the samples that are left.
 
         See Also
         --------
         leave_one_out : Without each sample in turn.
+
+        Notes
+        -----
+        Parameters stay as they are: a γ that "scale" made of all samples, too. A kernel matrix that psd= repairs is
+        made anew.
 
         Examples
         --------

@@ -116,6 +116,8 @@ class ProvenPredictions:
         low, high, f = self._bounds(X, problem, diagonal)
         if within is not None:
             within = as_real(within, "within")
+            if not within >= 0.0:
+                raise ParameterError(f"within is how far apart numbers may be, so not negative, got {within:g}")
             return np.asarray((high - f <= within / FEW) & (f - low <= within / FEW))[:, 0]
         if f.shape[1] == 1:
             return np.asarray((low > 0.0) & (f > 0.0) | (high < 0.0) & (f <= 0.0))[:, 0]

@@ -32,13 +32,19 @@ class QPResult:
         The optimum is between them, all rounding counted: primal ≥ optimum ≥ dual. Infinite where nothing was shown.
     gap : float
         (primal − dual)/max(1, |primal|, |dual|).
+    solver_gap : float
+        The same of the solver's own point and multipliers, before they are polished.
     primal_residual, dual_residual, complementarity : float
         As measured at the solver's own point, in floats: largest violation of a row or bound, of (QP.1), and product of
         a multiplier and its slack.
     solver : Solver
         Name, version and the raw status that the solver reported.
-    solve_time : float
-        Seconds inside the solver.
+    build_time, solve_time : float
+        Seconds: for the solver's data, and inside the solver.
+    iterations : int or None
+        As the solver counts them.
+    machine : str
+        Of which machine this is the dual, where it is one: what its α and its intercept are; or "".
     message : str
         What could not be shown, and why; or "".
 
@@ -65,11 +71,15 @@ class QPResult:
     primal: float
     dual: float
     gap: float
+    solver_gap: float
     primal_residual: float
     dual_residual: float
     complementarity: float
     solver: Solver
+    build_time: float = 0.0
     solve_time: float = 0.0
+    iterations: int | None = None
+    machine: str = ""
     message: str = ""
 
     def __post_init__(self) -> None:
@@ -93,7 +103,7 @@ class QPResult:
         QP: 1 variable, 0 equalities, 0 inequalities
           status      optimal: The certified relative gap is within the tolerance.
           optimum     between -2.5 and -2.5
-          gap         ..., rounding included
+          gap         ..., rounding included (the solver's own point: ...)
           point       feasible
           residuals   primal ..., dual ..., complementarity ... (of the solver's own point, in floats)
           solver      ...; it said '...'
@@ -104,8 +114,9 @@ class QPResult:
         lines = [
             f"{qp.title}: {qp.n} variable{'s' * (qp.n > 1)}, {p} equalities, {m} inequalities",
             f"  status      {self.status}: {self.status.sentence}",
+            *([f"  machine     {self.machine}"] if self.machine else []),
             f"  optimum     between {self.dual:.10g} and {self.primal:.10g}",
-            f"  gap         {self.gap:.2g}, rounding included",
+            f"  gap         {self.gap:.2g}, rounding included (the solver's own point: {self.solver_gap:.2g})",
             f"  point       {'no feasible one was shown' if self.radius == float('inf') else point}",
             f"  residuals   primal {self.primal_residual:.2g}, dual {self.dual_residual:.2g}, complementarity "
             f"{self.complementarity:.2g} (of the solver's own point, in floats)",

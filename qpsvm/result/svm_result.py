@@ -68,11 +68,11 @@ class SVMResult(ChangedData, Certified):
     rho : float
         Level of the margin, which is where y f = rho. It is 1 except in the ν-SVM.
     primal, dual : float
-        Certified values: primal ≥ optimum ≥ dual, up to their last digits.
+        Certified values: primal ≥ optimum ≥ dual, up to their last digits, and to ½ε(Σ|coef|)²K of a rounded kernel
+        value K, which moves both alike and is seen where C is 1e8: `verify` bounds them, too.
     gap : float
         (primal − dual)/max(|primal|, |dual|) of exactly these α, w, b and ρ: measured in doubles, with the rounding
-        of the measurement counted, (COUNT.4). `verify` proves it. A smaller `tol` makes the library reach a smaller
-        gap, where doubles allow it.
+        of the measurement counted, (COUNT.4). `verify` proves it. A smaller `tol` reaches less, where doubles allow it.
     rounding : float
         How much of `gap` is there for rounding alone.
     solver_gap : float
@@ -327,8 +327,13 @@ class SVMResult(ChangedData, Certified):
         """
         return self._owner(problem)._sensitivity(self)
 
-    def summary(self) -> str:
+    def summary(self, notes: bool = True) -> str:
         """The result in a few lines, as a person would report it.
+
+        Parameters
+        ----------
+        notes : bool, default=True
+            Whether its `notes` stand below.
 
         Returns
         -------
@@ -365,9 +370,7 @@ class SVMResult(ChangedData, Certified):
         for name, value in extras.items():
             spread = _spread(name, value, self.intervals.get(name, (value, value)))
             lines.insert(5, f"  {EXTRA_LINES.get(name, name):<11} {name} = {value:.10g}{spread}")
-        if self.message:
-            lines.append(f"  note        {self.message}")
-        return "\n".join(lines)
+        return self._with_notes(lines, notes)
 
     def __repr__(self) -> str:
         return (
@@ -382,7 +385,8 @@ class SVMResult(ChangedData, Certified):
             ("relative gap", f"{self.gap:.2g}"), ("b", f"{self.b:.10g}"), ("interval of b", f"{low:.6g} to {high:.6g}"),
             *((name, f"{value:.10g}") for name, value in {"rho": self.rho, **self.extras}.items()),
             ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
-            ("time", f"build {seconds(self.build_time)}, solve {seconds(self.solve_time)}"), ("note", self.message),
+            ("time", f"build {seconds(self.build_time)}, solve {seconds(self.solve_time)}"),
+            ("note", "; ".join(self.notes)),
         ]  # fmt: skip
         said = table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
         words = self.kinds.words

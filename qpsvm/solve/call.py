@@ -40,16 +40,7 @@ from qpsvm.program.qp import QP
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.solve.choice import (
-    Choice,
-    Request,
-    attempt,
-    budget,
-    choices,
-    in_seconds,
-    not_started,
-    patience,
-)
+from qpsvm.solve.choice import Choice, Request, attempt, budget, choices, in_seconds, not_started, patience
 
 if TYPE_CHECKING:
     from qpsvm.machines.problem.all_in_one import JointProblem
@@ -62,9 +53,9 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
     Parameters
     ----------
     qp : QP
-        Any, whether a problem made it or you did.
+        Of a machine, or of your own.
     backend : str
-        One of `qpsvm.backends.names()`.
+        One of `qpsvm.backends.names()`, or "auto" for the first that `solve` would ask.
 
     Returns
     -------
@@ -107,14 +98,15 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         finite = np.isfinite(qp.P.mean_diagonal())
     if not finite:  # an explicit P is checked when the QP is made; a factor's entries show in the diagonal
         raise DataError(f"P ({qp.P.describe()}) holds a number that is not finite, or whose square is not")
-    chosen = backends.get(backend)
+    from qpsvm.solve.program import compiled
+
     try:
-        return chosen.compile(qp)
+        return compiled(qp, backend)
     except TooLargeError:
         raise
     except MemoryError as error:
         raise TooLargeError(
-            f"{chosen.name} ran out of memory on a QP of {qp.n} variables: use fewer rows, or another backend or form"
+            f"{backend} ran out of memory on a QP of {qp.n} variables: use fewer rows, or another backend or form"
         ) from error
 
 

@@ -129,6 +129,8 @@ LINEAR = (
     Place("cvxopt", "dual", most=DENSE_ROWS),
     # Its estimate does not count what modelling costs where there are many features; it is the second opinion.
     Place("cvxpy", order="last"),
+    # CVXPY hands over to it; alone it is there for who names it.
+    Place("clarabel", most=0.0),
     # First-order methods, and loops over single α: where C is large they take a thousand times their estimate.
     Place("osqp", most=0.0),
     Place("libsvm", most=0.0),
@@ -144,6 +146,7 @@ KERNEL = (
     # As good, but of the same house; of many rows it comes first, because it can be stopped.
     Place("interior_point", order="listed"),
     Place("cvxpy", most=DENSE_ROWS, order="last"),
+    Place("clarabel", most=0.0),
     Place("osqp", least=DENSE_ROWS + 1, order="last"),
 )
 
@@ -154,6 +157,7 @@ COMBINED = (
     Place("cvxopt", "dual", most=DENSE_ROWS, order="listed"),
     Place("cvxopt", "primal", most=DENSE_ROWS, order="listed"),
     Place("cvxpy", "primal", most=DENSE_ROWS, order="last"),
+    Place("clarabel", most=0.0),
     Place("osqp", "primal", order="last"),
 )
 

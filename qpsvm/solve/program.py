@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,19 +14,25 @@ import scipy.sparse as sp
 
 from qpsvm import backends
 from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Compiled
+from qpsvm.backends.recognise import in_words
 from qpsvm.base.arrays.checks import as_finite_vector
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import InaccurateWarning, QPSVMError, SolverError, TooLargeError, UnsupportedError
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.progress import say
-from qpsvm.bounds.program_bounds import Lower, Program, Upper
+from qpsvm.bounds.program.faces import Face, dual_inside, face_of
+from qpsvm.bounds.program.sides import STEPS, Lower, Program, Upper
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status, complementarity, dual_residual, primal_residual
+from qpsvm.program.svm_dual import Statement
 from qpsvm.result.qp_result import QPResult
 from qpsvm.solve.choice import Request
 
 #: The solver is asked for this share of the tolerance: what repairs cost comes on top.
 SHARE = 1e-3
+#: Our own solver of machines' duals.
+OWN = "kernel_newton"
 #: And never for more than floats have.
 FINEST = 1e-10
 #: A row is active where its multiplier is larger than its slack, in units of this times both scales.
@@ -44,6 +51,7 @@ def solve_program(
     request = replace(request, start=None if start is None else as_finite_vector(start, "start", qp.n))
     with np.errstate(all="ignore"), one_thread():
         result = _solved(qp, backend, request)
+        result = replace(result, machine=in_its_terms(qp, result))
     if check and result.status is not Status.OPTIMAL:
         said = f"{result.status}: {result.message} ({result.solver.name} ended with {result.solver.status!r})"
         if result.status is Status.INFEASIBLE:
@@ -55,17 +63,20 @@ def solve_program(
 def _solved(qp: QP, backend: str, request: Request) -> QPResult:
     """`solve_program`, of what has been checked."""
     program, best = Program(qp), None
-    inside: list[FloatArray | None] = []
+    inside: list[FloatArray | Face | None] = []
     refused: QPSVMError | None = None
     for chosen in _takers(qp, backend):
         try:
             limits = replace(request.limits(chosen), tol=max(request.tol * SHARE, FINEST))
             chosen.check(limits, request.options)
-            solution = chosen.compile(qp)._solved(limits, request.options)
+            began = time.perf_counter()
+            data = chosen.compile(qp)
+            build = time.perf_counter() - began
+            solution = data._solved(limits, request.options)
         except (UnsupportedError, TooLargeError, SolverError) as error:
             refused = refused or error
             continue
-        found = judged(program, solution, request.tol, request.polish, inside)
+        found = replace(judged(program, solution, request.tol, request.polish, inside), build_time=build)
         say(f"{chosen.name}: {found.status}, gap {found.gap:.2g}", request.verbose)
         best = found if best is None or _order(found) < _order(best) else best
         if found.status in (Status.OPTIMAL, Status.INFEASIBLE) or request.clock.stopped():
@@ -76,6 +87,18 @@ def _solved(qp: QP, backend: str, request: Request) -> QPResult:
     return best
 
 
+def compiled(qp: QP, backend: str) -> Compiled:
+    """The QP for a backend; for "auto", for the first that takes it."""
+    refused: QPSVMError | None = None
+    for chosen in _takers(qp, backend):
+        try:
+            return chosen.compile(qp)
+        except (UnsupportedError, TooLargeError) as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
 def _order(result: QPResult) -> tuple[float, int]:
     """What is better first: the gap, then how many sides of the optimum are known."""
     return result.gap, math.isinf(result.primal) + math.isinf(result.dual)
@@ -83,22 +106,44 @@ def _order(result: QPResult) -> tuple[float, int]:
 
 def _takers(qp: QP, backend: str) -> Iterator[Backend]:
     """The backend named; or those that take this QP, a machine's own solver first where it is a machine's dual."""
-    if backend != "auto":
+    if not isinstance(backend, str) or backend != "auto":  # an array is refused by name
         yield backends.get(backend)
         return
-    own = backends.get("kernel_newton")
-    try:
-        own.stated(qp)
-        yield own
-    except UnsupportedError:
-        pass
+    if recognised(qp) is not None:
+        yield backends.get(OWN)
     for each in backends.everyone():
         if each.abilities.any_qp and not each.abilities.study and not each.outside and each.version() is not None:
             yield each
 
 
+def recognised(qp: QP) -> Statement | None:
+    """The machine's dual that a QP is, whoever wrote it, if our own solver takes it; else None."""
+    try:
+        return backends.get(OWN).stated(qp)
+    except UnsupportedError:
+        return None
+
+
+def in_its_terms(qp: QP, result: QPResult) -> str:
+    """What the numbers of a machine's dual mean; "" where it is none.
+
+    (PROGRAM.1) at a point of such a dual is the primal objective of the machine at w(α) and b, with its sign turned.
+    """
+    statement = recognised(qp)
+    if statement is None:
+        return ""
+    vectors = int((result.x > 0.0).sum())
+    words = f"the dual of {in_words(statement)}; {vectors} of {qp.n} multipliers are not 0"
+    group = next((each for each in statement.svm.groups if each.multiplier == "b"), None)
+    if group is None or not len(result.y):
+        return words
+    place = [each.name for each in statement.svm.groups if not each.ridge].index(group.name)
+    b = result.y[place] * statement.rows.get(group.name, 1.0) / (statement.objective * statement.svm.unit)
+    return f"{words}, b = {b:.6g}"
+
+
 def judged(
-    program: Program, solution: QPSolution, tol: float, polish: bool, inside: list[FloatArray | None]
+    program: Program, solution: QPSolution, tol: float, polish: bool, inside: list[FloatArray | Face | None]
 ) -> QPResult:
     """The verdict on a solver's answer. `inside` keeps an interior point of (PROGRAM.5), once it was looked for."""
     qp = program.qp
@@ -107,8 +152,10 @@ def judged(
         finer = polished(program, *points[0])
         points = [finer, *points] if finer is not None else points
     upper, lower = Upper(math.inf, np.clip(np.zeros(qp.n), *qp.bounds), math.inf, "the solver gave no point"), None
+    own = math.inf
     for x, y, z in points:
         above, below = program.upper(x, None), program.lower(x, y, z)
+        own = relative(above.value, below.value)  # the last is the solver's own
         upper = above if above.value < upper.value or not math.isfinite(upper.radius) else upper
         lower = below if lower is None or below.value > lower.value else lower
     lower = lower or Lower(-math.inf, np.zeros(len(program.b)), np.zeros(len(program.h)), "the solver gave no point")
@@ -116,15 +163,16 @@ def judged(
     if not math.isfinite(upper.value):
         if not inside:
             found, shortfall = interior(program)
-            inside.append(found)
-        for x, *_ in points[:1] if inside[0] is not None else []:
+            inside.append(face_of(program) if found is None else found)
+        for x, *_ in points if inside[0] is not None else []:
             above = program.upper(x, inside[0])
             upper = above if above.value < upper.value else upper
-    status, message = Status.INACCURATE, " ".join(f"{part}." for part in (upper.why, lower.why) if part)
+    if relative(upper.value, lower.value) > tol and math.isfinite(program.deficit):
+        lower = raised(program, points, lower)
+    status, message = Status.INACCURATE, " ".join(f"{part}." for part in dict.fromkeys((upper.why, lower.why)) if part)
     if shortfall is not None and program.lower(np.zeros(qp.n), *shortfall, rows_only=True).value > 0.0:
         status, message = Status.INFEASIBLE, "Multipliers of the rows prove that no point satisfies all of them."
-    difference = upper.value - lower.value
-    gap = difference / max(1.0, abs(upper.value), abs(lower.value)) if math.isfinite(difference) else math.inf
+    gap = relative(upper.value, lower.value)
     if gap <= tol:
         status, message = Status.OPTIMAL, ""
     elif status is Status.INACCURATE and solution.status not in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
@@ -134,9 +182,27 @@ def judged(
         x, y, z, box = solution.x, solution.y, solution.z, solution.z_box
         residuals = (primal_residual(qp, x), dual_residual(qp, x, y, z, box), complementarity(qp, x, z, box))
     return QPResult(
-        qp, status, upper.x, upper.radius, lower.y, lower.z, upper.value, lower.value, max(gap, 0.0), *residuals,
-        solver=Solver(*solution.solver), solve_time=solution.solve_time, message=message,
+        qp, status, upper.x, upper.radius, lower.y, lower.z, upper.value, lower.value, gap, own, *residuals,
+        solver=Solver(*solution.solver), solve_time=solution.solve_time, iterations=solution.iterations,
+        message=message,
     )  # fmt: skip
+
+
+def raised(program: Program, points: list[tuple[FloatArray, FloatArray, FloatArray]], lower: Lower) -> Lower:
+    """(FACE.4): the best bound of multipliers that are moved a little; the one given where none is better."""
+    for x, y, z in points:
+        for other_y, other_z in dual_inside(program, x):
+            for t in STEPS[1:]:
+                moved = np.maximum(z, 0.0) * (1.0 - t) + t * np.maximum(other_z, 0.0)
+                found = program.lower(x, y + t * (other_y - y), moved)
+                lower = found if found.value > lower.value else lower
+    return lower
+
+
+def relative(above: float, below: float) -> float:
+    """The gap between two sides, infinite where one of them is."""
+    difference = above - below
+    return max(difference / max(1.0, abs(above), abs(below)), 0.0) if math.isfinite(difference) else math.inf
 
 
 def polished(

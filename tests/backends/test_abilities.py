@@ -189,7 +189,7 @@ def test_a_new_machine_is_taken_by_those_that_take_anything_and_no_one_has_to_na
     svm, other = CHANGED[change]
     traits = traits_of(svm, False)
     able = {backend.name for backend in everyone() if backend.abilities.takes(traits, 6, "dual")}
-    assert able >= {"cvxopt", "osqp", "cvxpy", "interior_point", "slsqp"}
+    assert able >= {"cvxopt", "osqp", "cvxpy", "clarabel", "interior_point", "slsqp"}
     narrow = {"augmented_lagrangian", "kernel_newton", "libsvm", "liblinear"}
     if other & {"partly curved", "partly bounded", "several α a sample", "one row", "other rows"}:
         assert not able & narrow

@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer
 import qpsvm
 from qpsvm import backends
 from qpsvm.backends.contract import SolverData
-from qpsvm.backends.external import cvxopt_, cvxpy_, osqp_
+from qpsvm.backends.external import clarabel_, cvxopt_, cvxpy_, osqp_
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import Status
 from qpsvm.space.operators import Dense, Diagonal
@@ -54,7 +54,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 def test_the_matrix_covers_every_backend_that_is_not_for_study():
     assert {*BACKENDS, *PARTIAL} == {each.name for each in backends.everyone() if not each.abilities.study}
-    assert set(GENERAL) < set(BACKENDS) == {"cvxopt", "osqp", "cvxpy", "interior_point"}
+    assert set(GENERAL) < set(BACKENDS) == {"cvxopt", "osqp", "cvxpy", "clarabel", "interior_point"}
 
 
 def test_every_status_of_the_library_says_what_to_do():
@@ -99,6 +99,28 @@ def test_cvxopt_status_map_is_total():
     source = inspect.getsource(cvxopt.coneprog.coneqp)
     named = set(re.findall(r"'status':\s*'([a-z ]+)'", source)) | set(re.findall(r"status = '([a-z ]+)'", source))
     assert named == {"optimal", "unknown"} == set(cvxopt_.STATUS)
+
+
+def test_clarabel_status_map_is_total():
+    clarabel = pytest.importorskip("clarabel")
+    assert {str(getattr(clarabel.SolverStatus, name)) for name in clarabel_.STATUS} == set(clarabel_.STATUS)
+    assert set(clarabel_.STATUS) == {name for name in dir(clarabel.SolverStatus) if not name.startswith("_")}
+
+
+def test_clarabel_data_are_its_own_arguments():
+    """Ax + s = b: the row in the zero cone, then −α ≤ 0 and α ≤ C in the nonnegative one."""
+    clarabel, C = pytest.importorskip("clarabel"), 0.7
+    data = qpsvm.compile(csvm(C).qp("dual"), "clarabel").data
+    assert data.keys() == ("P", "q", "A", "b", "cones")
+    np.testing.assert_array_equal(data.A.toarray(), np.vstack([Y, -np.eye(N), np.eye(N)]))
+    np.testing.assert_array_equal(data.b, [0.0] + [0.0] * N + [C] * N)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    answer = clarabel.DefaultSolver(*data, settings).solve()
+    assert -answer.obj_val == pytest.approx(qpsvm.solve(csvm(C)).dual, rel=1e-6)
+    lifted = qpsvm.compile(qpsvm.CSVM(X, Y).qp("dual"), "clarabel")
+    assert lifted.data.P.nnz == X.shape[1]
+    assert lifted.solve().v == pytest.approx(qpsvm.solve(qpsvm.CSVM(X, Y)).w, abs=1e-4)
 
 
 @pytest.mark.parametrize("raw", list(osqp.SolverStatus), ids=lambda raw: raw.name)
@@ -227,7 +249,7 @@ def test_time_limit_of_osqp(breast_cancer):
     assert limited.gap > 1e-6
 
 
-@pytest.mark.parametrize("name", ["osqp", "cvxpy"])
+@pytest.mark.parametrize("name", ["osqp", "cvxpy", "clarabel"])
 def test_time_limit_of_a_compiled_problem(name):
     limited = qpsvm.compile(csvm().qp("dual"), name).solve(time_limit=1e-9)
     assert limited.status == "time_limit"
@@ -288,7 +310,12 @@ def test_unknown_options_are_refused_before_anything_is_built(backend):
 
 @pytest.mark.parametrize(
     ("name", "option", "nearest"),
-    [("osqp", "eps_abz", "eps_abs"), ("cvxopt", "abs_tol", "abstol"), ("cvxpy", "tol_gap_ab", "tol_gap_abs")],
+    [
+        ("osqp", "eps_abz", "eps_abs"),
+        ("cvxopt", "abs_tol", "abstol"),
+        ("cvxpy", "tol_gap_ab", "tol_gap_abs"),
+        ("clarabel", "tol_gap_ab", "tol_gap_abs"),
+    ],
 )
 def test_the_nearest_option_is_named(name, option, nearest):
     with pytest.raises(qpsvm.UnknownOptionError, match=f"did you mean '{nearest}'"):
@@ -303,6 +330,7 @@ def test_the_nearest_option_is_named(name, option, nearest):
         ("cvxpy", {"tol_gap_rel": 1e-10}),
         ("cvxpy", {"solver": "SCS", "eps_abs": 1e-9}),
         ("cvxpy", {"solver": "osqp"}),
+        ("clarabel", {"tol_gap_rel": 1e-10, "equilibrate_enable": False}),
     ],
     ids=str,
 )
@@ -311,7 +339,12 @@ def test_the_solvers_own_options_arrive(name, options):
     assert result.status == "optimal"
     if name == "cvxpy":
         assert result.solver.name == f"cvxpy/{options.get('solver', 'clarabel').lower()}"
-    strict = {"osqp": {"max_iter": 1}, "cvxopt": {"maxiters": 1}, "cvxpy": {"solver": "SCS", "max_iters": 1}}[name]
+    strict = {
+        "osqp": {"max_iter": 1},
+        "cvxopt": {"maxiters": 1},
+        "cvxpy": {"solver": "SCS", "max_iters": 1},
+        "clarabel": {"max_iter": 1},
+    }[name]
     cut = qpsvm.solve(csvm(), name, "dual", polish=False, check=False, **strict)
     assert cut.status != "optimal"
 
@@ -328,6 +361,8 @@ def test_the_solvers_own_options_arrive(name, options):
         ("cvxpy", {"tol_gap_abs": "small"}),
         ("cvxpy", {"solver": "nope"}),
         ("cvxpy", {"solver": 3}),
+        ("clarabel", {"tol_gap_abs": "small"}),
+        ("clarabel", {"direct_solve_method": "nope"}),
     ],
     ids=str,
 )

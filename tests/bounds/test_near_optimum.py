@@ -270,6 +270,8 @@ def test_what_cannot_be_answered_is_said():
             result.proven(NEW, **wrong)
     with pytest.raises(qpsvm.ParameterError, match="within"):
         qpsvm.solve(MACHINES["svr"]()).proven(NEW)
+    with pytest.raises(qpsvm.ParameterError, match="not negative"):
+        qpsvm.solve(MACHINES["svr"]()).proven(NEW, within=-0.1)
     with pytest.raises(qpsvm.DataError):
         result.decision_bounds(NEW[:, :1])
     matrix = qpsvm.solve(qpsvm.CSVM(X @ X.T, Y, kernel="precomputed"))

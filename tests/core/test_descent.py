@@ -218,7 +218,7 @@ def bad_calls():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "place", "value"), bad_calls())
+@pytest.mark.parametrize(("call", "place", "value"), list(bad_calls()))
 def test_buffers_that_do_not_fit_are_refused(call, place, value):
     with pytest.raises(ValueError):  # noqa: PT011
         core.compiled.descend(*call[:place], value, *call[place + 1 :])

@@ -52,7 +52,7 @@ def bad_calls():
         yield good, place, value
 
 
-@pytest.mark.parametrize(("call", "place", "value"), bad_calls())
+@pytest.mark.parametrize(("call", "place", "value"), list(bad_calls()))
 def test_what_does_not_fit_is_refused(call, place, value):
     with pytest.raises(ValueError):  # noqa: PT011
         core.compiled.moments(*call[:place], value, *call[place + 1 :])

@@ -22,11 +22,12 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 
 import qpsvm
 from qpsvm.derivation.display import Code, ShownStep
-from qpsvm.derivation.page import indexed
 from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.registry import STEPS
 from qpsvm.derivation.source import code, statements
 from qpsvm.derivation.steps import sensitivity
+from qpsvm.derivation.written.page import indexed
+from qpsvm.faces.cli import main
 from qpsvm.machines import c_svm, hard_margin, nu_svm, primal_hinge
 from qpsvm.result.svm_result import SVMResult
 
@@ -771,10 +772,10 @@ def test_a_page_goes_through_a_pipe(tmp_path):
 
 
 @pytest.mark.parametrize("package", ["jinja2", "pygments", "latex2mathml"])
-def test_without_the_extra_it_prints_and_names_the_command(package, monkeypatch, tmp_path):
+def test_without_the_extra_it_prints_and_names_the_command(package, monkeypatch, tmp_path, capsys):
     X, y = samples("moons")
     derivation = qpsvm.derive(qpsvm.NuSVM(X, y, 0.41))
-    from qpsvm.derivation import page
+    from qpsvm.derivation.written import page
 
     page.mathml.cache_clear()
     page._coloured.cache_clear()
@@ -785,6 +786,8 @@ def test_without_the_extra_it_prints_and_names_the_command(package, monkeypatch,
         derivation.to_html(tmp_path / "page.html")
     assert "(NUSVM.1)" in str(derivation)
     assert "pip install &quot;.[teach]&quot;" in derivation._repr_html_()
+    assert main(["derive", "c", "--html", str(tmp_path / "page.html")]) == 2
+    assert capsys.readouterr().out == "", "it is said before anything is worked out"
 
 
 @pytest.mark.slow

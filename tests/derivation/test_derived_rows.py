@@ -120,6 +120,7 @@ def said_otherwise(result: SVMResult) -> SVMResult:
     return replace(result, constraints=table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["w", "f", "f, rbf"])
 @pytest.mark.parametrize("name", ["C", "regression", "one-class", "ranking"])
 def test_an_equation_fails_where_it_is_violated(name: str, kind: str) -> None:

@@ -128,7 +128,11 @@ def random_points(problem: Any, space: Space, rng: np.random.Generator, step: An
             yield letters(problem, space, replace(point, xi=None, zeta=None) if least else point)
 
 
-@pytest.mark.parametrize("case", list(cases()), ids=name)
+#: The fast set has each machine with every intercept and both kernels, without weights and rows.
+MARKED = [pytest.param(case, marks=[pytest.mark.slow] * any(case[3:]), id=name(case)) for case in cases()]
+
+
+@pytest.mark.parametrize("case", MARKED)
 def test_all_that_is_displayed_holds(case):
     problem = problem_of(*case)
     result = qpsvm.solve(problem, tol=1e-11, check=False)

@@ -164,6 +164,7 @@ MUTATED = [("c", "free"), ("c", "penalised"), ("hinge", "penalised"), ("squared"
            ("one", ""), ("ball", ""), ("rank", "")]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machine", "intercept"), MUTATED)
 def test_one_changed_term_of_a_machine_is_seen(machine, intercept, monkeypatch):
     problem, rng = (

@@ -141,6 +141,7 @@ def options(step: Any, rng: np.random.Generator) -> Iterator[tuple[int, Line, Te
                         yield place, replace(line, sides=(*line.sides[:k], other, *line.sides[k + 1 :])), other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_one_changed_term_of_a_step_is_seen(case):
     problem, rng = problem_of(*case), np.random.default_rng(3)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.derivation.article import words
 from qpsvm.derivation.latex import lines_of
 from qpsvm.derivation.registry import STEPS
+from qpsvm.derivation.written.article import words
 
 RNG = np.random.default_rng(3)
 X = np.vstack([RNG.normal(size=(12, 2)) - 2, RNG.normal(size=(12, 2)) + 2])
@@ -124,9 +124,9 @@ def test_a_sentence_has_its_letters_set_as_mathematics():
 def test_latex_compiles_it(tmp_path, beamer):
     if shutil.which("pdflatex") is None:
         pytest.skip("no pdflatex: apt-get install texlive-latex-recommended texlive-pictures lmodern")
-    needed = "beamer.cls" if beamer else "lmodern.sty"
-    if not subprocess.run(["kpsewhich", needed], capture_output=True, check=False).stdout:
-        pytest.skip(f"this LaTeX has no {needed}")
+    for needed in ("beamer.cls", "pgfmath.sty") if beamer else ("lmodern.sty",):
+        if not subprocess.run(["kpsewhich", needed], capture_output=True, check=False).stdout:
+            pytest.skip(f"this LaTeX has no {needed}")
     problem = qpsvm.EpsilonSVR(X, LABELS["numbers"], intercept="penalised", loss="squared")
     derivation = qpsvm.derive(problem, qpsvm.solve(problem, tol=1e-11))
     derivation.to_latex(tmp_path / "derived.tex", beamer=beamer, standalone=True)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, QuantileSVR
+from qpsvm.estimators import SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR
 
 X, y = load_iris(return_X_y=True)
 new = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), (60, 4))
@@ -57,6 +57,21 @@ def test_regressions(kind):
     assert (f <= high + 1e-4).all()
     assert fine.proven(new[:, 1:], within=0.1).all()
     assert (~rough.proven(new[:, 1:], within=1e-14)).all()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kind", [OneClassSVM, SVDD])
+def test_novelty(kind, kernel):
+    far = X + 1.0
+    rough, fine = (kind(nu=0.2, kernel=kernel, tol=tol).fit(far) for tol in (1e-2, 1e-12))
+    seen = np.vstack([new + 1.0, far])
+    f, (low, high) = fine.decision_function(seen), rough.decision_bounds(seen)
+    slack = 1e-7 * (1.0 + abs(f))
+    assert (low <= f + slack).all()
+    assert (f <= high + slack).all()
+    assert (rough.predict(seen) == fine.predict(seen))[rough.proven(seen)].all()
+    assert fine.proven(new + 1.0).mean() > 0.9
+    assert not fine.proven(far)[np.abs(fine.decision_function(far)) <= 1e-12].any()  # on the boundary
 
 
 def test_what_has_no_samples_says_so():

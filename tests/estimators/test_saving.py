@@ -13,8 +13,11 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import svm
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import qpsvm
 from qpsvm import estimators
@@ -66,6 +69,8 @@ def test_a_pickle_predicts_the_same_bits(name, tmp_path):
         np.testing.assert_array_equal(again.predict(Z), machine.predict(Z))
         assert again.gap_ == machine.gap_
         clone(again).set_params(tol=1e-4)
+        assert {"predict", "gap_"} <= set(dir(again))  # which looks at every property, as a notebook does
+        assert "Fitted" in again._repr_html_()
 
 
 @pytest.mark.parametrize("name", FITTED)
@@ -96,6 +101,26 @@ def test_another_process_predicts_the_same_bits(tmp_path):
     assert set(told.stdout.split()) == {machine.decision_function(Z).tobytes().hex()}
 
 
+PAIRS = [("SVC", {}), ("SVC", {"kernel": "linear"}), ("NuSVC", {"nu": 0.1}), ("LinearSVC", {}),
+         ("SVR", {}), ("NuSVR", {}), ("LinearSVR", {}), ("OneClassSVM", {})]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given"), PAIRS, ids=str)
+def test_a_pickled_pipeline_is_about_as_large_as_scikit_learns(name, given):
+    """Nothing in it has a number for each sample of the fit: 1500 samples are no larger than their support vectors."""
+    X, y = make_classification(1500, 5, n_redundant=0, class_sep=2.0, random_state=0)
+    target = X @ np.arange(5.0) if name.endswith("SVR") else y
+    both = [make_pipeline(StandardScaler(), getattr(m, name)(**given)).fit(X, target) for m in (svm, estimators)]
+    theirs, own = (len(pickle.dumps(pipeline)) for pipeline in both)
+    assert own <= 1.5 * theirs
+    again = pickle.loads(pickle.dumps(both[1]))
+    np.testing.assert_array_equal(again.predict(X), both[1].predict(X))
+    assert again[-1].gap_ == both[1][-1].gap_
+    again[-1].set_params(warm_start=True)
+    again.fit(X, target)  # begins anew: what it would begin at was left out
+    assert again[-1].gap_ <= 1e-6
+
+
 def test_a_pickle_leaves_the_samples_out():
     """Neither the samples nor a Gram matrix; the results that were asked for stay, and the gap always does."""
     rng = np.random.default_rng(0)
@@ -111,7 +136,14 @@ def test_a_pickle_leaves_the_samples_out():
         again.results_[0]
     assert machine.results_[0].gap <= 1e-6
     two = estimators.SVC(kernel="linear").fit(far[:200], codes[:200])
-    assert pickle.loads(pickle.dumps(two)).result_.gap == two.result_.gap
+    silent = pickle.loads(pickle.dumps(two))
+    with pytest.raises(AttributeError, match="before the pickle is made"):
+        _ = silent.result_
+    with pytest.raises(UnsupportedError, match="before the pickle is made"):
+        silent.proven(far)
+    assert silent.notes_ == ()
+    assert silent.gap_ == two.gap_
+    assert two.result_.gap == pickle.loads(pickle.dumps(two)).result_.gap <= 1e-6
     again.set_params(warm_start=True).fit(far, codes)
     assert again.results_[0].gap <= 1e-6
 

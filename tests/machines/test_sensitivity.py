@@ -160,6 +160,7 @@ def test_bad_input():
     for problem in (
         qpsvm.SVDD(X), qpsvm.CSVM(X @ X.T, y, kernel="precomputed"),
         qpsvm.CSVM(X, y, constraints=qpsvm.Constraints([[1.0, 0.0]], [5.0])),
+        qpsvm.CrammerSinger(X, np.arange(len(X)) % 3),
     ):  # fmt: skip
         with pytest.raises(qpsvm.UnsupportedError, match="no derivatives"):
             qpsvm.solve(problem).sensitivity()

@@ -38,7 +38,7 @@ class Shown:
         The certified relative gap of the peer's answer; NaN where it has none to judge.
     seconds : float
         Processor time of the peer.
-    ours : SVMResult or QPSVMError
+    ours : SVMResult, QPResult or QPSVMError
         This library's answer, or the error with the proof that there is none.
     our_seconds : float
     right : bool
@@ -51,7 +51,7 @@ class Shown:
     said: str
     gap: float
     seconds: float
-    ours: qpsvm.SVMResult | qpsvm.QPSVMError
+    ours: qpsvm.SVMResult | qpsvm.QPResult | qpsvm.QPSVMError
     our_seconds: float
     right: bool = True
     because: bool = True

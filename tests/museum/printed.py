@@ -8,6 +8,7 @@ import numpy as np
 from exhibits import Shown, excess, exhibit, solved
 
 import qpsvm
+from qpsvm import estimators
 
 SPARK = "https://github.com/apache/spark/pull/32124"
 LESSON = Path(__file__).resolve().parents[2] / "notebooks" / "6_seeds.ipynb"
@@ -37,6 +38,37 @@ def spark_now() -> Shown:
 def spark_then() -> Shown:
     """The same example before."""
     return spark([-0.2792, -0.1833], 1.0206118982229047)
+
+
+@exhibit("https://github.com/NVIDIA/cuml/issues/8578", 2026, "published", package="")
+def cuml_class_weight() -> Shown:
+    """Three classes with weights: `cuml.svm.SVC` calls every point the last class. Judged without a graphics card.
+
+    The predictions are those of the thread. What it names as the reason is rebuilt: in each pair the classes were
+    called 0 and 1, and weighed as the classes of these names.
+    """
+    X, y = np.arange(6.0).repeat(2).reshape(6, 2), np.repeat([0, 1, 2], 2)
+    weight, rows, printed = {0: 0.1, 1: 10.0, 2: 0.5}, [0, 3, 5], [2, 2, 2]
+    kernel = qpsvm.RBF(1.0 / (2.0 * X.var()))
+    votes, renamed, gaps = np.zeros((3, 3), dtype=int), np.zeros((3, 3), dtype=int), []
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        pair = (y == first) | (y == second)
+        later = y[pair] == second
+
+        def machine(low: float, high: float, pair: np.ndarray = pair, later: np.ndarray = later) -> qpsvm.CSVM:
+            return qpsvm.CSVM(X[pair], later, 1.0, kernel, sample_weight=np.where(later, high, low))
+
+        meant = machine(weight[first], weight[second])
+        ours, our_seconds = solved(meant)
+        wrong, _ = solved(machine(weight[0], weight[1]))
+        gaps.append(float(meant.at(wrong.alpha).gap))
+        for found, result in ((votes, ours), (renamed, wrong)):
+            found[range(3), np.where(result.decision_function(X[rows]) > 0, second, first)] += 1
+    fails = votes.argmax(axis=1).tolist() != printed
+    twin = estimators.SVC(class_weight=weight).fit(X, y)
+    right = votes.argmax(axis=1).tolist() == [1, 1, 2] == twin.predict(X[rows]).tolist()
+    because = renamed.argmax(axis=1).tolist() == printed
+    return Shown(fails, f"predictions {printed}", max(gaps), 0.0, ours, our_seconds, right, because)
 
 
 def lesson() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
 
 import qpsvm
+from qpsvm.bounds.program.sides import Program
 
 
 @exhibit(issue(158, "osqp/osqp"), 2019, "ours", package="osqp", seen=("1.1.3",))
@@ -46,6 +49,47 @@ def by_osqp(problem: qpsvm.Problem) -> Shown:
     gap = float(problem.at(answer.x).gap)
     said = f"'{answer.info.status}' after {answer.info.iter} iterations"
     return Shown(answer.info.status == "solved" and gap > 0.01, said, gap, seconds, ours, our_seconds)
+
+
+@exhibit(issue(790, "osqp/osqp"), 2026, "published", package="osqp", seen=("1.1.3",))
+def osqp_polished() -> Shown:
+    """`solved`, and polished with success: the point moved from the optimum to one whose dual residual is .2."""
+    import osqp
+
+    P = np.array(
+        [
+            [4.1808645950911965, 0.44690128191460515, 1.8366797318100276, 1.790246466328951],
+            [0.44690128191460515, 1.0017895414423332, 0.36306796713298567, -1.7084875079784945],
+            [1.8366797318100276, 0.36306796713298567, 1.2136981891025493, 0.5144624591668353],
+            [1.790246466328951, -1.7084875079784945, 0.5144624591668353, 5.390092402940427],
+        ]
+    )
+    q = np.array([2.5229445413976057, -0.7641899948191101, 0.6813963386073322, -1.580571417946669])
+    row = np.array([[6802.195057324533, 859169.6071018894, 1307081.4281253067, 881514.7112147971]])
+    low, high = np.array([-490209.4743924113]), np.array([724880.97957331])
+    qp = qpsvm.QP(P=P, q=q, G=np.vstack([row, -row]), h=np.append(high, -low))
+    program = Program(qp)
+
+    def run(polishing: bool) -> Any:
+        solver = osqp.OSQP()
+        exact = {"eps_abs": 1e-9, "eps_rel": 1e-9, "verbose": False}
+        solver.setup(sp.csc_matrix(np.triu(P)), q, sp.csc_matrix(row), low, high, polishing=polishing, **exact)
+        return solver.solve()
+
+    def gap(answer: Any, best: qpsvm.QPResult) -> float:
+        """What the point costs above the least that any can, as a share."""
+        above = program.upper(answer.x, np.zeros(4)).value  # 0 has room in both rows
+        return (above - best.dual) / max(1.0, abs(above), abs(best.dual))
+
+    (plain, polished), seconds = timed(lambda: (run(False), run(True)))
+    ours, our_seconds = timed(lambda: qpsvm.solve(qp))
+    info = polished.info
+    residual = float(np.abs(P @ polished.x + q + row[0] * polished.y[0]).max())
+    said = f"'{info.status}', polished: {info.status_polish == 1}, dual residual {residual:.3f}"
+    fails = info.status == "solved" and info.status_polish == 1 and residual > 0.1
+    because = plain.info.dual_res < 1e-10 and info.prim_res < plain.info.prim_res
+    because &= gap(plain, ours) < 1e-3 * gap(polished, ours)
+    return Shown(fails, said, gap(polished, ours), seconds, ours, our_seconds, because=because)
 
 
 def dual_in_cvxpy(

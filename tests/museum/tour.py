@@ -18,8 +18,9 @@ def tour() -> None:
         shown(one)
         found = shown(one)
         ours = found.ours
-        answer = ours.status if isinstance(ours, qpsvm.SVMResult) else type(ours).__name__
-        gap = f"{ours.gap:.0e}" if isinstance(ours, qpsvm.SVMResult) else "–"
+        judged = isinstance(ours, (qpsvm.SVMResult, qpsvm.QPResult))
+        answer = ours.status if judged else type(ours).__name__
+        gap = f"{ours.gap:.0e}" if judged else "–"
         print(
             f"| [{name}](#{name}) | {one.package} {one.version} | {'' if found.fails else 'mended: '}{found.said} | "
             f"{'–' if math.isnan(found.gap) else f'{found.gap:.1e}'} | {1e3 * found.seconds:.3g} | {answer} | {gap} | "

@@ -11,7 +11,10 @@ import scipy.sparse as sp
 from exact_program import optimum
 
 import qpsvm
-from qpsvm.bounds.program_bounds import Program, dominant, positive, semidefinite
+from qpsvm.bounds.program.faces import face_of, follows
+from qpsvm.bounds.program.implied import implied_bounds
+from qpsvm.bounds.program.near import dominant, positive, semidefinite
+from qpsvm.bounds.program.sides import Program
 
 PLANE = {"P": np.eye(2), "q": [-3.0, 0.0]}
 
@@ -94,6 +97,17 @@ def test_what_is_unbounded_is_never_optimal():
         result = qpsvm.solve(qpsvm.QP(P=P, q=q), check=False)
         assert result.status != "optimal"
         assert result.dual == -math.inf
+
+
+def test_what_is_not_convex_is_named():
+    with pytest.warns(qpsvm.InaccurateWarning, match="no convex QP: P has an eigenvalue of -1"):
+        result = qpsvm.solve(qpsvm.QP(P=[[1.0, 0.0], [0.0, -1.0]], q=[0.0, 0.0], lb=-1.0, ub=1.0))
+    assert result.dual == -math.inf
+
+
+def test_bounds_that_overflow_are_no_crash():
+    result = qpsvm.solve(qpsvm.QP(P=np.eye(2), q=[1.0, 1.0], lb=-1e300, ub=1e300), check=False)
+    assert result.dual <= -1.0 <= result.primal
 
 
 def test_a_poor_point_is_bounded_honestly():
@@ -238,3 +252,147 @@ def test_solvers_that_qpsolvers_does_not_reach_are_named():
         qpsvm.solve(round_trips()[1], "qpsolvers:nosuch")
     with pytest.raises(qpsvm.ParameterTypeError, match="has P and q"):
         qpsvm.QP.from_qpsolvers(3)
+
+
+@pytest.mark.parametrize("backend", ["cvxopt", "osqp", "clarabel"])
+def test_a_set_without_room_has_a_face(backend):
+    """x₁ + x₂ ≤ 1 from both sides of one plane, x₃ = 0 by x₃ + x₄ ≤ 0, and an equality that says the same again."""
+    qp = qpsvm.QP(
+        P=np.diag([1.0, 1.0, 0.0, 0.0]), q=[-1.0, 0.0, -1.0, -1.0],
+        G=[[1.0, 1.0, 0.0, 0.0], [-1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]], h=[1.0, -1.0, 0.0],
+        A=[[0.3, 0.3, 1.0, 0.0], [0.6, 0.6, 2.0, 0.0]], b=[0.3, 0.6], lb=0.0,
+    )  # fmt: skip
+    found = face_of(Program(qp))
+    assert set(found.fixed) == {2, 3}
+    assert len(found.rows) == 1
+    result = qpsvm.solve(qp, backend, check=False)
+    if result.solver.status.startswith("raised"):  # rows that depend on each other, which CVXOPT does not take
+        assert result.status != "optimal"
+        return
+    assert result.dual <= -0.5 <= result.primal + 1e-15
+    assert math.isfinite(result.primal)
+    assert (result.x[2], result.x[3]) == (0.0, 0.0)
+
+
+def test_a_row_that_only_nearly_follows_does_not():
+    rows, sides = np.array([[0.3, 0.3], [0.6, 0.6]]), np.array([0.3, 0.6])
+    none, chosen, x = np.zeros(0, dtype=int), np.array([0]), np.zeros(2)
+    assert follows(rows, sides, 1, chosen, x, none, equal=True)
+    assert not follows(rows, np.array([0.3, np.nextafter(0.6, 1.0)]), 1, chosen, x, none, equal=True)
+    assert follows(rows, np.array([0.3, np.nextafter(0.6, 1.0)]), 1, chosen, x, none, equal=False)
+    assert not follows(rows, np.array([0.3, np.nextafter(0.6, 0.0)]), 1, chosen, x, none, equal=False)
+    assert not follows(np.array([[0.3, 0.3], [0.6, np.nextafter(0.6, 1.0)]]), sides, 1, chosen, x, none, equal=False)
+
+
+def test_rows_imply_bounds_and_never_too_much():
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        n, m = 4, 3
+        x = rng.normal(size=n) * 10.0 ** rng.integers(-3, 4)
+        G = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.7)
+        h = G @ x + np.abs(G) @ np.abs(x) * 1e-15  # x is feasible, and with next to no room
+        A, lb = np.abs(rng.normal(size=(1, n))), np.where(rng.random(n) < 0.8, np.minimum(x, 0.0) - 1.0, -np.inf)
+        exact = sum((Fraction(a) * Fraction(v) for a, v in zip(A[0].tolist(), x.tolist(), strict=True)), Fraction(0))
+        b = np.array([float(exact)])
+        low, high = implied_bounds(A, b + abs(b) * 1e-15, G, h, lb, np.full(n, np.inf))
+        slack = 1e-13 * (1.0 + np.abs(x).max()) / min(1e-3, np.abs(A).min(), np.abs(G[G != 0]).min(initial=1.0))
+        assert (low <= x + slack).all()
+        assert (high >= x - slack).all()
+        if np.isfinite(lb).all():
+            assert np.isfinite(high).all()
+
+
+def test_multipliers_with_room_bound_what_the_solvers_do_not():
+    """Minimise x₁ over x₁ + x₂ = ⅓, x ≥ 0: c₂ = 0 but for rounding, and the rows bound both variables."""
+    qp = qpsvm.QP(
+        P=sp.csr_array((3, 3)), q=[1.0, 0.1, 0.1], A=[[1.0, 1.0, 0.7], [0.1, 0.3, 0.3]], b=[1 / 3, 0.1], lb=0.0
+    )
+    program = Program(qp)
+    assert np.isfinite(program.implied[1]).all()
+    y = np.array([0.1, -0.7])  # far from optimal, and no multipliers of (QP.1) at all
+    bound = program.lower(np.zeros(3), y, np.zeros(0)).value
+    assert -math.inf < bound <= float(optimum(qp))
+    assert qpsvm.solve(qp).status == "optimal"
+
+
+def by_hand() -> dict[str, tuple[qpsvm.QP, qpsvm.Problem]]:
+    """Duals as a reader writes them, with the machine that each is of."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y, t = np.sign(X[:, 0] + 0.5 * rng.normal(size=40)), X[:, 1]
+    K, kernel = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2)), qpsvm.RBF(0.5)
+    P, n, ones = K * y * y[:, None], 40, np.ones(40)
+    two = np.concatenate([0.1 - t, 0.1 + t])
+    return {
+        "a C-SVM of 40 samples, C = 2": (
+            qpsvm.QP(P=P, q=-ones, A=[y], b=[0.0], lb=0.0, ub=2.0), qpsvm.CSVM(X, y, 2.0, kernel)
+        ),
+        "a hard margin of 40 samples": (
+            qpsvm.QP(P=P, q=-ones, A=[y], b=[0.0], lb=0.0), qpsvm.HardMargin(X, y, kernel=kernel)
+        ),
+        "a nu-SVM of 40 samples": (
+            qpsvm.QP(P=P, q=0 * ones, A=[y, ones], b=[0.0, 0.3], lb=0.0, ub=1 / n), qpsvm.NuSVM(X, y, 0.3, kernel)
+        ),
+        "a one-class machine of 40 samples": (
+            qpsvm.QP(P=K, q=0 * ones, A=[ones], b=[1.0], lb=0.0, ub=1 / (0.3 * n)), qpsvm.OneClass(X, 0.3, kernel)
+        ),
+        "an epsilon-SVR of 40 samples, C = 3, ε = 0.1": (
+            qpsvm.QP(P=np.block([[K, -K], [-K, K]]), q=two, A=[np.repeat([1.0, -1.0], n)], b=[0.0], lb=0.0, ub=3.0),
+            qpsvm.EpsilonSVR(X, t, 3.0, 0.1, kernel=kernel),
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("words", list(by_hand()))
+def test_a_machines_dual_written_by_hand_is_recognised(words):
+    qp, problem = by_hand()[words]
+    result, other, machine = qpsvm.solve(qp), qpsvm.solve(qp, "cvxopt"), qpsvm.solve(problem)
+    assert result.solver.name == "kernel_newton"
+    assert qpsvm.compile(qp, "auto").backend.name == "kernel_newton"
+    assert words in result.machine
+    assert f"machine     the dual of {words}" in result.summary()
+    for each in (result, other):  # two judges of one number, and of the intercept
+        assert each.status == "optimal"
+        assert words in each.machine
+        b = float(each.machine.rpartition("b = ")[2])
+        scale = abs(machine.primal)
+        if words.startswith("a one-class"):  # in units of ν n, as the machine states it
+            continue
+        assert -each.primal <= machine.primal + 1e-8 * scale
+        assert -each.dual >= machine.dual - 1e-8 * scale
+        assert b == pytest.approx(machine.b, abs=1e-4)
+
+
+def test_what_is_no_machines_dual_is_not_called_one():
+    qp, _ = by_hand()["a one-class machine of 40 samples"]
+    portfolio = qp.replace(q=np.linspace(-1.0, 1.0, 40))
+    assert qpsvm.solve(portfolio).machine == ""
+    assert qpsvm.compile(portfolio, "auto").backend.name != "kernel_newton"
+    assert "machine" not in qpsvm.solve(portfolio).summary()
+
+
+def test_backends_are_compared_on_a_qp():
+    qp = qpsvm.QP(P=[[2.0, 0.5], [0.5, 1.0]], q=[1.0, 1.0], G=[[-1.0, -1.0]], h=[-1.0], lb=0.0)
+    found = qpsvm.compare(qp)
+    assert [row.backend for row in found] == list(qpsvm.backends.names())
+    judged = [row for row in found if row.status not in ("unsupported", "not installed")]
+    assert {"cvxopt", "osqp", "cvxpy"} <= {row.backend for row in judged}
+    for row in judged:
+        assert row.status == "optimal"
+        assert row.dual <= 23 / 16 <= row.primal  # x = (1/4, 3/4)
+    assert found.heading.startswith("QP: 2 variables × 1 constraints")
+    assert all(row.note for row in found if row.status == "unsupported")
+    assert qpsvm.compare(qp, "auto")[0].note == "took cvxopt"
+    hand, _ = by_hand()["a C-SVM of 40 samples, C = 2"]
+    statuses = {row.backend: row.status for row in qpsvm.compare(hand, ["libsvm", "kernel_newton", "liblinear"])}
+    assert statuses == {"libsvm": "optimal", "kernel_newton": "optimal", "liblinear": "unsupported"}
+    with pytest.raises(qpsvm.UnsupportedError, match="belongs to machines"):
+        qpsvm.compare(qp, forms="dual")
+
+
+def test_numbers_of_a_spelt_out_byte_order_are_numbers():
+    """As SciPy reads them from MATLAB files."""
+    P = sp.csc_array([[2.0, -2.0], [-2.0, 2.0]])
+    P.data = P.data.view(np.dtype("<f8").newbyteorder("<"))
+    qp = qpsvm.QP(P=P, q=[0.0, 0.0], A=sp.csr_array([[1.0, 1.0]]), b=[1.0], lb=0.0)
+    assert qpsvm.solve(qp).status == "optimal"

@@ -36,6 +36,10 @@ UNTIL = """([argument, patience]) => new Promise(answer => {
   const look = () => there(argument) ? answer(true) : performance.now() < end ? setTimeout(look, 5) : answer(false);
   look();
 })"""
+#: Panels that a user of these tests has open, and those that only a wide window has.
+PANELS, DEAR, WIDE = ("sample", "complementarity", "multipliers"), ("runs", "qp", "derivation"), 720
+FOLDED = """names => names.some(name => !document.querySelector(`[data-panel=${name}]`).open)"""
+UNFOLD = """names => { for (const name of names) document.querySelector(`[data-panel=${name}]`).open = true; }"""
 #: What of the server is no page. An address of another origin would take a new process, there and back.
 NOWHERE = "play.css"
 
@@ -136,6 +140,10 @@ class Visit:
         self.page.goto(self.address + NOWHERE)
         self.page.goto(self.address + fragment)
         self.settle(0)
+        width = self.page.viewport_size["width"] if self.page.viewport_size else 0
+        panels = [*PANELS, *(DEAR if width > WIDE else ())]
+        if self.page.evaluate(FOLDED, panels):
+            self.do(lambda: self.page.evaluate(UNFOLD, panels))
         return self
 
     def leave(self) -> None:
@@ -216,9 +224,19 @@ class Visit:
         """A number or word of the certificate."""
         return self.page.locator(f"[data-figure={name}]").first.inner_text()
 
+    def alone(self) -> None:
+        """Be the solver who moves one α at a time."""
+        self.do(lambda: self.page.locator("[data-control=mine]").check())
+        self.page.select_option("[data-control=partner]", "none")
+
+    def share(self, what: str) -> None:
+        """Press a button of the menu."""
+        self.page.click(".menu > summary")
+        self.page.click(f".menu [data-action={what}]")
+
     def copied(self, what: str) -> str:
         """What a button of the header puts into the clipboard."""
-        self.page.click(f"[data-action={what}]")
+        self.share(what)
         self.page.wait_for_selector("dialog[open]")
         text: str = self.page.evaluate("navigator.clipboard.readText()")
         self.page.click("dialog[open] [data-action=close]")

@@ -4,6 +4,7 @@
     python tests/tools/hunt.py --problems 2000 --kernel rbf              # or poly, or all
     python tests/tools/hunt.py --problems 500 --real                     # data sets of scikit-learn, raw
     python tests/tools/hunt.py --only 4711 --kernel rbf                  # one problem again, in full
+    python tests/tools/hunt.py --problems 1000 --claims                  # every claim about optima, see `claimed`
 
 A fault is a line of `exact.faults` or one of these: an exception that is not of this library, a warning of another
 package, more than SLOW seconds, no end within --limit seconds. The exit code is 1 where there is one.
@@ -22,6 +23,8 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+import claimed
+from claimed import Claimed
 from exact import faults, judge
 from exact_space import plain
 from hunted import KERNELS, Drawn, drawn, real
@@ -40,6 +43,7 @@ class Found:
 
     Its status or the name of the library's own error, the faults, one line each, the printed gap and the exact one,
     whether `optimal` would have been true where it was not said, the problem in words, and the result if there is one.
+    Of claims about optima, how many were judged, and how many optima were not found to judge others by.
     """
 
     seed: int
@@ -50,15 +54,34 @@ class Found:
     careful: bool = False
     text: str = ""
     result: qpsvm.SVMResult | None = None
+    claims: int = 0
+    unknown: int = 0
 
 
-def problem(seed: int, kernels: str, from_data: bool) -> Drawn:
-    """The problem of a seed."""
+def problem(seed: int, kernels: str, from_data: bool) -> Drawn | Claimed:
+    """The problem of a seed; "claims" is no kernel, but asks for all that is claimed about optima."""
+    if kernels == "claims":
+        return (claimed.drawn, claimed.hostile)[seed % 2](seed)
     return real(seed, kernels) if from_data else drawn(seed, kernels)
 
 
-def examined(posed: Drawn, seed: int = 0) -> Found:
+def of_claims(task: Claimed, seed: int) -> Found:
+    """Judge all that is claimed of a small machine, and note everything that is false; `optimal` counts the claims."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", qpsvm.QPSVMWarning)
+            wrong, looked, unknown = claimed.judged(task)
+    except Exception as error:  # whatever it is: that it came is the finding
+        return Found(seed, "exception", [f"exception: {type(error).__name__}: {error}"], text=str(task))
+    wrong = [f"false: {line}" for line in wrong]
+    return Found(seed, "judged", wrong, text=str(task), claims=looked, unknown=unknown)
+
+
+def examined(posed: Drawn | Claimed, seed: int = 0) -> Found:
     """Solve, judge, and note everything that is wrong."""
+    if isinstance(posed, Claimed):
+        return of_claims(posed, seed)
     began = time.perf_counter()
     wrong: list[str] = []
     with warnings.catch_warnings(record=True) as heard:
@@ -161,6 +184,9 @@ def summary(all_found: list[Found], show: int) -> str:
         f"false by variant: {dict(variants)}",
         f"{len(careful)} not called optimal though the exact gap is within the tolerance: seeds {careful[:show]} …",
     ]
+    if judged := sum(found.claims for found in all_found):
+        unknown = sum(found.unknown for found in all_found)
+        lines[1:] = [f"{judged} claims held against optima in fractions; of {unknown} more, the optimum was not found"]
     for word, cases in sorted(by_word.items(), key=lambda item: -len(item[1])):
         lines.append(f"{word}: {len(cases)}")
         worst = sorted(cases, key=lambda case: -case[0].truth)[:show]
@@ -168,10 +194,13 @@ def summary(all_found: list[Found], show: int) -> str:
     return "\n".join(lines)
 
 
-def told(posed: Drawn) -> None:
+def told(posed: Drawn | Claimed) -> None:
     """One problem in full."""
     found = examined(posed)
     print(posed)
+    if isinstance(posed, Claimed):
+        print(posed.stated, "\n".join(found.faults) or f"no fault in {found.claims} claims", sep="\n")
+        return
     print(f"y = {posed.task.y.tolist()}\nX = {plain(posed.task.X).tolist()}\nweight = {posed.task.s.tolist()}")
     if found.result is not None:
         result, verdict = found.result, judge(posed.task, found.result)
@@ -191,11 +220,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--kernel", choices=(*KERNELS, "all"), default="linear")
     parser.add_argument("--real", action="store_true", help="subsets of scikit-learn's data sets, raw")
+    parser.add_argument(
+        "--claims", action="store_true", help="what is claimed of optima, changes, paths, left-out samples"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a problem counts as endless")
     parser.add_argument("--show", type=int, default=5, help="cases to print of each kind of fault")
     parser.add_argument("--only", type=int, help="one seed, in full")
     options: Any = parser.parse_args(arguments)
+    options.kernel = "claims" if options.claims else options.kernel
     if options.only is not None:
         told(problem(options.only, options.kernel, options.real))
         return 0

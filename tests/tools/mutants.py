@@ -36,6 +36,7 @@ DUAL = "tests/bounds/test_svm_dual.py"
 COUNTED = "tests/bounds/test_counted.py"
 TERMS = "tests/bounds/test_certificate.py"
 CHECKER = "tests/bounds/proof/test_checker.py"
+OUT = "tests/bounds/proof/test_rows_left_out.py"
 MACHINES = "tests/bounds/proof/test_machines_proof.py::test_what_is_proven_of_a_kernel_machine_is_true"
 BLOCKS = "tests/bounds/test_joint_dual.py"
 HOSTILE = "tests/bounds/proof/test_hostile_proof.py"
@@ -136,6 +137,9 @@ MUTANTS = [
     Mutant("bounds/proof/checker.py", "a < 0 or (row.U is not None and a > row.U)", "a < 0", CHECKER),
     Mutant("bounds/proof/checker.py", "+ looked.apart[1] / 2", "", HOSTILE),
     Mutant("bounds/proof/checker.py", "min(P[1] - D[0], program.unit * terms)]", "D[0] - D[0]]", CHECKER),
+    Mutant("bounds/proof/checker.py", 'get("without", ()), *without})', 'get("without", ())})', OUT),
+    Mutant("bounds/proof/checker.py", "{*range(len(rows))} - {*gone})", "{*range(len(rows))})", OUT),
+    Mutant("many/exact/changed.py", "np.union1d(before, places[gone])", "np.union1d(before, gone)", OUT),
     # --- bounds of every exact optimum
     Mutant("bounds/near_optimum.py", "0.0)) + 0.5 * math.sqrt(far)", "0.0)) * 0.1", NEAR),
     Mutant("bounds/near_points.py", "far = self.radius * np.sqrt(", "far = 0.0 * self.radius * np.sqrt(", NEAR),
@@ -146,17 +150,17 @@ MUTANTS = [
     Mutant("bounds/near_optimum.py", "kinds[high < 0.0] = 0", "kinds[low < 0.0] = 0", NEAR),
     # --- both sides of the optimum of any convex QP
     Mutant(
-        "bounds/program_bounds.py",
+        "bounds/program/sides.py",
         "return Lower(found - (off + rounding",
         "return Lower(found + (off + rounding",
         PROGRAM,
     ),
-    Mutant("bounds/program_bounds.py", "return value + off * FEW", "return value - off * FEW", PROGRAM),
-    Mutant("bounds/program_bounds.py", "np.maximum(z, 0.0))\n", "z)\n", PROGRAM),
-    Mutant("bounds/program_bounds.py", "< reach * FEW).any():", "< -9e9).any():", PROGRAM),
-    Mutant("bounds/program_bounds.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM),
-    Mutant("bounds/program_bounds.py", "less = share / (1.0 - share) * trace", "less = -9.0 * trace", PROGRAM),
-    Mutant("bounds/program_bounds.py", "if rest > 0 or (equal", "if False or (equal", PROGRAM),
+    Mutant("bounds/program/sides.py", "return value + off * FEW", "return value - off * FEW", PROGRAM),
+    Mutant("bounds/program/sides.py", "np.maximum(z, 0.0))\n", "z)\n", PROGRAM),
+    Mutant("bounds/program/sides.py", "< reach * FEW).any():", "< -9e9).any():", PROGRAM),
+    Mutant("bounds/program/sides.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM),
+    Mutant("bounds/program/near.py", "less = share / (1.0 - share) * trace", "less = -9.0 * trace", PROGRAM),
+    Mutant("bounds/program/near.py", "if rest > 0 or (equal", "if False or (equal", PROGRAM),
 ]
 
 

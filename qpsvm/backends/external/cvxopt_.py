@@ -48,7 +48,7 @@ class Structured:
 
     def __init__(self, Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None) -> None:
         A = np.zeros((0, len(d))) if A is None else A
-        self.G, self.h = _box(lb, ub)
+        self.G, self.h = box_rows(lb, ub)
         self.GT, self.d, self.A, self.k = sp.csr_array(self.G.T), d, A, Z.shape[1]
         self.center = np.zeros((len(A), self.k))
         if len(A) and not sp.issparse(Z):  # Zv + Aᵀy = (Z − AᵀC)v + Aᵀ(y + Cv): keeps the digits of uncentred data
@@ -73,7 +73,7 @@ class Structured:
         return solve
 
 
-def _box(lb: FloatArray, ub: FloatArray) -> tuple[Matrix, FloatArray]:
+def box_rows(lb: FloatArray, ub: FloatArray) -> tuple[Matrix, FloatArray]:
     """The finite bounds as rows −x ≤ −lb, then x ≤ ub: G, sparse, and h."""
     low, high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
     values = np.concatenate([-np.ones(len(low)), np.ones(len(high))])
@@ -170,7 +170,7 @@ class CvxoptBackend(Backend):
 def _data(qp: QP) -> SolverData:
     from cvxopt import matrix, spdiag
 
-    G, h = _box(*qp.bounds)
+    G, h = box_rows(*qp.bounds)
     if qp.G is not None and qp.h is not None:  # G, then the box
         G, h = sp.vstack([sp.csr_array(qp.G), G], format="csr"), np.concatenate([qp.h, h])
     return SolverData(
@@ -231,5 +231,5 @@ class CvxoptCompiled(Compiled):
     def _mapped(self, answer: dict[str, Any], status: Status) -> QPSolution:
         x, y, z = (np.array(answer[part]).ravel() for part in ("x", "y", "z"))
         m = 0 if self.qp.h is None else len(self.qp.h)
-        z_box = _box(*self.qp.bounds)[0].T @ z[m:]
+        z_box = box_rows(*self.qp.bounds)[0].T @ z[m:]
         return self._answer(status, self._reported(answer["status"]), answer["iterations"], x, y=y, z=z[:m], box=z_box)

@@ -87,7 +87,7 @@ class FunctionCompiled(Compiled):
     def _read(self, answer: Any) -> QPSolution:
         name, qp = self.backend.name, self.qp
         rows, equalities = (0 if side is None else len(side) for side in (qp.h, qp.b))
-        solver = Solver(name, "?", "returned a point")
+        solver = Solver(name, self.backend.version() or "?", "returned a point")
         x, y, z = answer if isinstance(answer, tuple) and len(answer) == 3 else (answer, None, None)
         if x is None:
             return without_point(qp, solver._replace(status="returned no point"))

@@ -83,7 +83,7 @@ def _data(qp: QP) -> SolverData:
         rows.insert(0, (qp.G, np.full(len(qp.h), -np.inf), qp.h))
     blocks, low, high = zip(*rows, strict=True)
     A = sp.csc_matrix(sp.vstack([sp.csc_array(block) for block in blocks]))  # OSQP asks for the matrix class
-    return SolverData(P=_upper_triangle(qp.P), q=qp.q, A=A, l=np.concatenate(low), u=np.concatenate(high))
+    return SolverData(P=upper_triangle(qp.P), q=qp.q, A=A, l=np.concatenate(low), u=np.concatenate(high))
 
 
 def _bounded(qp: QP) -> IntArray:
@@ -91,7 +91,7 @@ def _bounded(qp: QP) -> IntArray:
     return np.flatnonzero(np.isfinite(lb) | np.isfinite(ub))
 
 
-def _upper_triangle(P: Operator) -> Matrix:
+def upper_triangle(P: Operator) -> Matrix:
     """The upper triangle in CSC; column j of it is row j of the lower triangle, which NumPy gives in order."""
     n = P.shape[0]
     if isinstance(P, Diagonal):

@@ -165,6 +165,12 @@ def say_progress(stage: str, gap: float, passes: int | None = None, rows: int | 
         PROGRESS.debug(f"{stage}: {counted}gap {gap:.1e}", extra=measures, stacklevel=2)
 
 
+def say_done(done: int, total: int, unit: str) -> None:
+    """Log how many solves, or other units, of how many are done. The record has them as `done`, `total` and `unit`."""
+    if PROGRESS.isEnabledFor(logging.DEBUG):
+        PROGRESS.debug(f"{done} of {total} {unit}s", extra={"done": done, "total": total, "unit": unit}, stacklevel=2)
+
+
 def _tell(text: str, verbose: bool, level: int, prefix: str) -> None:
     if LOGGER.isEnabledFor(level):
         LOGGER.log(level, text, stacklevel=3)

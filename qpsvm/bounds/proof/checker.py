@@ -25,6 +25,7 @@ from __future__ import annotations
 import argparse
 import bz2
 import csv
+import datetime
 import gzip
 import hashlib
 import io
@@ -37,7 +38,7 @@ import stat
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -175,8 +176,11 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "distance at most": {"bound": REAL},  # of the plane from that of every optimum
     "the hulls meet": {},
 }
+FILL = Plain("a finite number, or text", lambda x: REAL.ok(x) or TEXT.ok(x))
+MORE: dict[str, Any] = {"rare?": [TEXT], "date?": {"ymd", "dmy", "mdy"}, "origin?": NATURAL, "fill?": FILL,
+                        "missing?": {"has a feature"}}  # fmt: skip
 READING: dict[str, Any] = {"mean?": [REAL], "scale?": [REAL], "drop_missing?": [TEXT], "labels?": (FIRST_LABEL, LABEL)}
-TABLE: dict[str, Any] = {**READING, "columns?": [(TEXT, CATEGORIES)], "target?": TEXT}
+TABLE: dict[str, Any] = {**READING, "columns?": [(TEXT, CATEGORIES, MORE)], "target?": TEXT}
 KINDS: Any = {"libsvm": {**READING, "first_index?": PLACE}, "csv": TABLE, "npy": TABLE, None: TABLE}
 
 
@@ -193,6 +197,7 @@ def fits(value: Any, form: Any, where: str) -> None:
             if name.rstrip("?") in value:
                 fits(value[name.rstrip("?")], part, f"{where} {name.rstrip('?')}".strip())
     elif isinstance(form, (list, tuple)):
+        form = form[: len(value)] if form == (TEXT, CATEGORIES, MORE) and len(value) == 2 else form
         whole = isinstance(value, list) and (isinstance(form, list) or len(value) == len(form))
         need(whole, f"{where} is no list, or one of another length")
         for part, item in zip(form * len(value) if isinstance(form, list) else form, value, strict=True):
@@ -236,12 +241,13 @@ def form_of(proof: Any) -> dict[str, Any]:
     file: dict[str, Any] = {}
     if how != {}:
         kind = how.get("kind")
-        file = {"name": TEXT, "sha256": TEXT, "kind?": {"csv", "npy", "libsvm"}, **KINDS[kind]}
+        seen = {"name": TEXT, "sha256": TEXT} if {"name", "sha256"} & {*how} else {}
+        file = {**seen, "kind?": {"csv", "npy", "libsvm"}, **KINDS[kind]}
         file = {key: part for key, part in file.items() if key != "target?" or learnt != "nothing"}
         file = {key: part for key, part in file.items() if key != "labels?" or learnt == "one of two"}
     return {
         "format": {"qpsvm proof"}, "version": NATURAL, "about": TEXT, "machine": about,
-        "data": {"rows": NATURAL, "values": TEXT}, "file": file, **shown,
+        "data": {"rows": NATURAL, "values": TEXT, "without?": [PLACE]}, "file": file, **shown,
         "claims": tuple({"claim": TEXT, **CLAIMS[named(claim, "claim", CLAIMS)]} for claim in proof["claims"]),
         "assumptions": [TEXT], "seal": TEXT,
     }  # fmt: skip
@@ -263,11 +269,15 @@ def understood(content: bytes) -> Any:
     need(len({*kinds}) == len(kinds), "a claim is there twice")
     need(("hulls" in proof) == ("the hulls meet" in kinds), "a claim is about what the proof does not hold")
     need(len(kinds) == 1 or "hulls" not in proof, "hulls show nothing else")
+    gone = proof["data"].get("without", [0])
+    need(gone and gone == sorted({*gone}), "the rows that were taken away are none, or not in order")
     own = {"weights": machine.get("weights"), "C": machine["parameters"].get("C")}
     for name, each in own.items():
         need(not isinstance(each, list) or len(each) == n, f"{name} are not those of {n} rows")
     need(("mean" in how) == ("scale" in how) and 0 not in how.get("scale", ()), "columns have no mean, or no scale")
-    columns = [name for name, _ in how.get("columns", ())]
+    columns = [name for name, *_ in how.get("columns", ())]
+    dates = [("date" in more, "origin" in more) for _, _, *rest in how.get("columns", ()) for more in rest]
+    need({*dates} <= {(True, True), (False, False)}, "a date has no first day, or no order")
     need(len({*columns}) == len(columns), "a column is there twice")
     for i, j in machine.get("pairs", ()):
         need(i < n and j < n and i != j, "a pair is none of two rows")
@@ -312,6 +322,13 @@ def integer(given: str) -> int:
         len(given) <= DIGITS and re.fullmatch(r"[-+]?\d+", given, re.ASCII), f"{quoted(given)} is no whole number here"
     )
     return int(given)
+
+
+def places(given: str) -> list[int]:
+    """Whole numbers from 0, with commas between them."""
+    found = [integer(text.strip()) for text in given.split(",")]
+    need(all(map(PLACE.ok, found)), f"{quoted(given)} are no rows")
+    return found
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -359,20 +376,53 @@ def of_table(table: Table, how: Any, target: str | None) -> tuple[list[Sparse], 
     header, lines = table
     need(len({*header} - {""}) == len([name for name in header if name]), "two columns of the data have one name")
     columns = how.get("columns", [[name, None] for name in header if name not in ("", target)])
-    names = [name for name, _ in columns] + [target] * (target is not None)
+    columns = [(*column, {})[:3] for column in columns]
+    names = [name for name, _, _ in columns] + [target] * (target is not None)
+    wanted = [name for name, _, more in columns if "fill" not in more] + [target] * (target is not None)
     need({*names} <= {*header}, f"the data have no column {next((n for n in names if n not in header), None)!r}")
     rows, targets = [], []
     for line in lines:
         cells = dict(zip(header, line, strict=True))
-        if "drop_missing" in how and any(cells[name] in MISSING for name in (*names, *how["drop_missing"])):
+        if "drop_missing" in how and any(cells[name] in MISSING for name in (*wanted, *how["drop_missing"])):
             continue
         x: list[float] = []
-        for name, categories in columns:
-            need(categories is None or cells[name] in categories, f"column {name!r} has another category")
-            x += [number(cells[name])] if categories is None else [float(cells[name] == one) for one in categories]
+        for name, categories, more in columns:
+            x += features(name, cells[name], categories, more)
         rows.append({j: value for j, value in enumerate(x) if value})
         targets.append(None if target is None else cells[target])
     return rows, targets
+
+
+def features(name: str, cell: Any, categories: Any, more: Any) -> list[float]:
+    """What a cell becomes: a number; 0 or 1 for each category, and for all that are rare; or the parts of a date."""
+    missing = cell in MISSING and "fill" in more
+    value, rare = more["fill"] if missing else cell, more.get("rare", ())
+    if "date" in more:
+        day = value if missing else day_of(value, more["date"])
+        need(REAL.ok(day) and 0 < day < 3652060, f"column {name!r} has a date that is none")
+        at = datetime.date.fromordinal(int(day))
+        found = [float(at.year), float(at.month), float(at.weekday()), float(at.toordinal() - more["origin"])]
+    elif categories is None:
+        found = [number(value)]
+    else:
+        need(value in categories or value in rare, f"column {name!r} has another category")
+        found = [float(value == one) for one in categories] + [float(value in rare)] * bool(rare)
+    return found + [float(cell in MISSING)] * ("missing" in more)
+
+
+def day_of(text: str, order: str) -> Any:
+    """The number of a day, 1 being 1 January of year 1; None where a text is no date in this order."""
+    time = r"(?:[T ]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:Z|UTC|[-+]\d{2}:?\d{2}|[AaPp][Mm])?)?"
+    first, last = (4, 2) if order == "ymd" else (2, 4)
+    form = rf"(\d{{{first if first == 4 else '1,2'}}})([-/.])(\d{{1,2}})\2(\d{{{last if last == 4 else '1,2'}}}){time}"
+    found = re.fullmatch(form, text, re.ASCII)
+    if not found or (found[2] == "." and order == "mdy"):
+        return None
+    named = dict(zip(order, [int(found[k]) for k in (1, 3, 4)], strict=True))
+    try:
+        return datetime.date(named["y"], named["m"], named["d"]).toordinal()
+    except ValueError:
+        return None
 
 
 def of_libsvm(content: str, how: Any) -> tuple[list[Sparse], list[Any]]:
@@ -424,6 +474,24 @@ def samples(content: bytes, how: Any, target: str | None, machine: Any) -> tuple
         rows = [{j: v for j, (m, s) in moments if (v := (row.get(j, 0.0) - m) / s)} for row in rows]
     labels = how.get("labels") or machine.get("classes")
     return rows, learnt(targets, labels, learnt_of) if learns else [0.0] * len(rows), kind
+
+
+def others(rows: list[Sparse], y: list[float], gone: list[int], machine: Any) -> tuple[list[Sparse], list[float]]:
+    """The samples without the rows at some places, in order; of a kernel matrix, without their columns too."""
+    need(
+        not gone or 0 <= gone[0] <= gone[-1] < len(rows), f"the data have rows 0 to {len(rows) - 1}, and no {gone[-1:]}"
+    )
+    left = sorted({*range(len(rows))} - {*gone})
+    if machine["kernel"]["name"] == "precomputed" and gone:
+        place = {i: k for k, i in enumerate(left)}
+        rows = [{place[j]: x for j, x in row.items() if j in place} for row in rows]
+    return [rows[i] for i in left], [y[i] for i in left]
+
+
+def row_names(gone: Sequence[int]) -> str:
+    """Rows by their places, of many the first."""
+    words = [f"row {gone[0]}"] if len(gone) == 1 else ["rows " + ", ".join(map(str, gone[:20]))]
+    return " ".join(words + [f"and {len(gone) - 20} more"] * (len(gone) > 20))
 
 
 def learnt(targets: list[Any], labels: Any, of: str) -> list[float]:
@@ -889,7 +957,14 @@ def reading(proof: Any, target: str | None, kind: str) -> str:
     """How the data were read."""
     machine, how, of = proof["machine"], proof["file"], MACHINES[proof["machine"]["name"]][0]
     words = [kind]
-    words += [f"{quoted(name)} by its categories" if kinds else quoted(name) for name, kinds in how.get("columns", ())]
+    for name, kinds, *rest in how.get("columns", ()):
+        more = rest[0] if rest else {}
+        way = " by its categories" if kinds else " by the parts of its dates" if "date" in more else ""
+        way += ", rare ones as one" if "rare" in more else ""
+        fill: Any = more.get("fill")
+        fill = str(datetime.date.fromordinal(int(fill))) if "date" in more and REAL.ok(fill) else fill
+        way += f", {quoted(fill)} where it is missing" if "fill" in more else ""
+        words.append(quoted(name) + way)
     words += ["standardised"] if "scale" in how else []
     words += ["without rows where something is missing"] if "drop_missing" in how else []
     target = None if of == "nothing" or kind == "libsvm" else target or how.get("target")
@@ -900,7 +975,9 @@ def reading(proof: Any, target: str | None, kind: str) -> str:
     return ", ".join(words)
 
 
-def claims_of(proof_file: str, data: str, target: str | None, tol: float) -> Iterator[tuple[str, str]]:
+def claims_of(
+    proof_file: str, data: str, target: str | None, tol: float, without: Sequence[int]
+) -> Iterator[tuple[str, str]]:
     """The seal, the data and then each claim, and what becomes of it: of what follows a refutation here, nothing."""
     need(AT_LEAST_0.ok(tol), "that is no tolerance")
     proof = opened(proof_file)
@@ -908,17 +985,22 @@ def claims_of(proof_file: str, data: str, target: str | None, tol: float) -> Ite
     if proof is None:
         return
     machine, how, content = proof["machine"], proof["file"], content_of(data)
-    if how:
+    if "sha256" in how:
         true = hashlib.sha256(content).hexdigest() == how["sha256"]
         yield f"the data are {os.path.basename(data)}, to the last byte", "confirmed" if true else "REFUTED"
         if not true:
             return
     rows, y, kind = samples(content, how, target, machine)
     yield reading(proof, target, kind), "read as"
+    gone = sorted({*proof["data"].get("without", ()), *without})
+    rows, y = others(rows, y, gone, machine)
+    which = f"its other {len(rows)} rows, without {row_names(gone)}," if gone else f"its {len(rows)} rows"
     true = (len(rows), digest(rows, y)) == (proof["data"]["rows"], proof["data"]["values"])
-    yield f"the values of its {len(rows)} rows are those that the proof is about", "confirmed" if true else "REFUTED"
+    yield f"the values of {which} are those that the proof is about", "confirmed" if true else "REFUTED"
     if not true:
         return
+    if gone:
+        yield f"{row_names(gone)} of the data, counted from 0, have no part in what follows", "confirmed"
     yield introduced(proof, len(rows)), "claimed of"
     yield from met(proof, rows, y) if "hulls" in proof else judged(proof, rows, y, tol)
     if machine["kernel"]["name"] in ("precomputed", "sigmoid") or machine["kernel"].get("coef0", 0) < 0:
@@ -928,15 +1010,18 @@ def claims_of(proof_file: str, data: str, target: str | None, tol: float) -> Ite
 
 
 def check(
-    proof: str, data: str, target: str | None = None, say: Callable[[str], object] = print, tol: float = TOLERANCE
-) -> int:
+    proof: str, data: str, target: str | None = None, say: Callable[[str], object] = print, tol: float = TOLERANCE,
+    without: Sequence[int] = (),
+) -> int:  # fmt: skip
     """Say of every claim of a proof file what becomes of it: 0 where all are confirmed, and are enough; else 1.
+
+    `without`: rows of the data, from 0, that who checks wants to be no part of it, whatever the file says.
 
     Raises UnusableError.
     """
     found = set()
     try:
-        for text, verdict in claims_of(proof, data, target, tol):
+        for text, verdict in claims_of(proof, data, target, tol, without):
             found.add(verdict)
             say(clean(f"{verdict:10}  {text}"))
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as error:
@@ -954,6 +1039,8 @@ def main() -> int:
     parser.add_argument("--target", help="its column, where the proof names none; or a .npy file")
     said = f"what the relative gap is to be at most, {TOLERANCE} if not given"
     parser.add_argument("--tol", type=float, default=TOLERANCE, help=said)
+    said = "rows of the data, from 0, with commas between them, that the proof is to be without"
+    parser.add_argument("--without", type=places, default=(), help=said, metavar="ROWS")
     try:
         return check(**vars(parser.parse_args()))
     except UnusableError as error:

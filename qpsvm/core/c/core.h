@@ -19,10 +19,12 @@ enum { PLAIN = 0, AVX2 = 1, AVX512 = 2 };
 extern int core_level;
 
 /* Functions that a part of the core gives the module; the last entry is empty. */
+extern PyMethodDef active_methods[];
 extern PyMethodDef descent_methods[];
 extern PyMethodDef loop_methods[];
 extern PyMethodDef loop_parts_methods[];
 extern PyMethodDef moments_methods[];
+extern PyMethodDef pieces_methods[];
 extern PyMethodDef strips_methods[];
 
 /* Whether a buffer holds whole numbers of so many bytes, at places where the processor may read them. */

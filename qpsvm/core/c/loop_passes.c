@@ -1,16 +1,8 @@
 /* The passes of every level and precision, and the kernel values of every level. */
 #include "loop.h"
 
-#define LEVEL 0
-#include "loop_level.h"
-#if X86
-#undef LEVEL
-#define LEVEL 1
-#include "loop_level.h"
-#undef LEVEL
-#define LEVEL 2
-#include "loop_level.h"
-#endif
+#define LEVELS_OF "loop_level.h"
+#include "levels.h"
 
 #define IN_LEVEL(level)                                                                    \
     {                                                                                      \

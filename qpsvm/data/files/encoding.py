@@ -1,18 +1,15 @@
-"""How a file's columns became features, and the table that came of it.
+"""How a table's columns became features, and the table that came of it.
 
-CSV: the columns that are used, and what becomes of them: numbers, 0/1 features, or labels.
-
-A column where all cells are numbers is numbers, else text. It takes 8n bytes, and each different text once.
+What was learnt of the rows that train, such as categories and what is filled in, is part of it, so that other rows are
+encoded alike.
 """
 
 from __future__ import annotations
 
 import json
-import reprlib
-import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +19,9 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import index_of
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError
-from qpsvm.data.files.sheet import MISSING, Mask, Sheet, listing, numbers, whole
+from qpsvm.data.files.columns import Columns, days_of, finite_numbers
+from qpsvm.data.files.dates import ORDERS, PARTS, parts_of
+from qpsvm.data.files.sheet import Mask
 from qpsvm.data.files.source import FilePath
 from qpsvm.data.rows import Standardised, as_row_source
 from qpsvm.data.rows import standardised as standardised_rows
@@ -33,17 +32,58 @@ Target = Literal["labels", "numbers", "none"]
 DENSE_LIMIT = 50_000_000
 
 
+#: Features that stand for all rare categories of a column, and for its missing values.
+RARE, MISSED = "(rare)", "(missing)"
+
+
 @dataclass(frozen=True)
 class Column:
-    """One CSV column that is used: numbers if `categories` is None, otherwise a 0/1 feature for each category."""
+    """One column of a table that is used: a number, a 0/1 feature for each category, or the parts of a date.
+
+    name: The column.
+    categories or None: Those that have a feature each; None where it is no text. A row with none of them has zeros.
+    rare: Categories that have one feature together.
+    date or None: The order of year, month and day, such as "ymd".
+    origin or None: The number of the day from which days are counted.
+    fill or None: What stands for a missing value: a number, that of a day, or a category.
+    indicator: Whether a 0/1 feature says that the value is missing.
+    """
 
     name: str
     categories: tuple[str, ...] | None = None
+    rare: tuple[str, ...] = ()
+    date: str | None = None
+    origin: int | None = None
+    fill: float | str | None = None
+    indicator: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of its features: `("age",)`, or `("Pop=Vic", "Pop=other")`."""
-        return (self.name,) if self.categories is None else tuple(f"{self.name}={c}" for c in self.categories)
+        made: tuple[str, ...] = (self.name,)
+        if self.date is not None:
+            made = tuple(f"{self.name}.{part}" for part in PARTS)
+        elif self.categories is not None:
+            made = tuple(f"{self.name}={c}" for c in (*self.categories, *([RARE] if self.rare else ())))
+        return (*made, f"{self.name}={MISSED}") if self.indicator else made
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Column:
+        """What JSON made of one; those of earlier versions lack some fields. Raises ValueError, KeyError, TypeError."""
+        texts = record["categories"] and tuple(record["categories"])
+        found = cls(**{**record, "categories": texts, "rare": tuple(record.get("rare", ()))})
+        if found.date is not None and (found.date not in ORDERS or type(found.origin) is not int):
+            raise ValueError(f"no order of dates: {found.date!r}")
+        return found
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a column was taken for, and what was made of it, in words."""
+
+    name: str
+    kind: str
+    made: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +135,7 @@ class Encoding:
         """Read what `to_json` wrote. Raises FileFormatError."""
         try:
             fields = json.loads(text)
-            columns = (Column(c["name"], c["categories"] and tuple(c["categories"])) for c in fields["columns"])
+            columns = map(Column.from_record, fields["columns"])
             moments = {key: fields[key] and np.array(fields[key], dtype=np.float64) for key in ("mean", "scale")}
             encoding = cls(**{**fields, **moments, "columns": tuple(columns)})
             width = len(encoding.names) if encoding.format != "libsvm" else encoding.n_features
@@ -120,6 +160,8 @@ class Table:
     notes: What a user should know about how the file was read.
     groups (n,) or None: Which group each row belongs to, for a ranking: numbers or text.
     weights (n,) or None: The weight of each row.
+    taken: What its columns were taken for.
+    needed: Columns without which a row was dropped.
     """
 
     X: Matrix
@@ -129,11 +171,31 @@ class Table:
     notes: tuple[str, ...] = ()
     groups: NDArray[Any] | None = None
     weights: NDArray[Any] | None = None
+    taken: tuple[Taken, ...] = ()
+    needed: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the d features."""
         return self.encoding.names
+
+
+@dataclass(frozen=True, eq=False)
+class Further(Table):
+    """Rows of another table, encoded as those of a model: the k of its n rows that are complete.
+
+    places (k,) or None: Which these are; None for all.
+    n: How many rows there are; −1 for as many as X has.
+    labelled (k,) or None: Which of them have a target; None for all, where y is not None.
+    ids: What the column that names rows has, for all n.
+    unseen: Categories that the model does not know, by column, and how many rows have each.
+    """
+
+    places: IntArray | None = None
+    n: int = -1
+    labelled: Mask | None = None
+    ids: tuple[str, ...] | None = None
+    unseen: dict[str, Counter[str]] = field(default_factory=dict)
 
 
 def made_dense(X: Matrix, path: FilePath) -> FloatArray:
@@ -170,191 +232,48 @@ def standardised(table: Table, path: FilePath) -> Table:
     return replace(table, X=X)
 
 
-#: A text column identifies rows and describes nothing where it has more categories than this, and than half the rows.
-MANY_CATEGORIES = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """The cells of a column.
-
-    values (n,): Numbers, with NaN for a missing one; or texts, as objects.
-    missing (n,): Which cells are missing; None where none is.
-    """
-
-    values: NDArray[Any]
-    missing: Mask | None
-
-    def used(self) -> list[str]:
-        """The texts that occur, sorted."""
-        return sorted(set(self.values.tolist()))
-
-    def all_missing(self) -> bool:
-        """Whether there is no value at all."""
-        return self.missing is not None and bool(self.missing.all())
-
-    def numbers(self) -> FloatArray | None:
-        """The cells as numbers (n,), or None where one is not a number. NaN and infinity are numbers here."""
-        return numbers(self.values.tolist()) if self.values.dtype == object else self.values
-
-    def looked_up(self, meaning: dict[str, float], other: float) -> FloatArray:
-        """The number that each text means, (n,); `other` where it means none."""
-        return np.array([meaning.get(text, other) for text in self.values.tolist()], dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """The columns that are used.
-
-    cells: By the column's name.
-    rows (n,): The places of the n rows kept among all rows of the file, from 0.
-    """
-
-    sheet: Sheet
-    cells: dict[str, Cells]
-    rows: IntArray
-
-    def place(self, i: int, name: str) -> tuple[str, str]:
-        """Where the cell of row i stands in the file, in words, and its text."""
-        line, cell = self.sheet.place(int(self.rows[i]), name)
-        return f"{self.sheet.path}, line {line}, column {name!r}", cell
-
-    def odd(self, name: str) -> tuple[str, str, bool]:
-        """Where the first cell that is no number stands, its text, and whether commas are all that is wrong."""
-        cells, used = self.cells[name], self.cells[name].used()
-        words = {text: 1.0 for text in used if numbers([text]) is None}
-        commas = numbers([text.replace(",", ".") for text in used]) is not None
-        return *self.place(int(cells.looked_up(words, 0.0).argmax()), name), commas
-
-    def without_missing(self, names: Sequence[str], drop_missing: bool) -> tuple[Columns, int]:
-        """Drop the rows with a missing value in one of the columns named, or refuse them. Raises DataError."""
-        holes = {name: self.cells[name].missing for name in names}
-        counts = Counter({name: int(mask.sum()) for name, mask in holes.items() if mask is not None})
-        if not counts.total():
-            return self, 0
-        bad = np.any([mask for mask in holes.values() if mask is not None], axis=0)
-        if not drop_missing:
-            i = int(bad.argmax())
-            name = next(name for name, mask in holes.items() if mask is not None and mask[i])
-            at, cell = self.place(i, name)
-            raise DataError(
-                f"{at} is missing ({cell!r}), the first of {counts.total()} missing cells in {bad.sum()} rows; "
-                "--drop-missing (drop_missing=True) drops those rows"
-            )
-        if bad.all():
-            [(worst, _)] = counts.most_common(1)
-            raise DataError(f"{self.sheet.path}: every row has a missing value, most of them in column {worst!r}")
-        keep = np.flatnonzero(~bad)
-        cells = {name: Cells(column.values[keep], None) for name, column in self.cells.items()}
-        return Columns(self.sheet, cells, self.rows[keep]), int(bad.sum())
-
-
-def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = ()) -> Columns:
-    """Read the columns named. Those in `as_text` are read as text, whatever they look like. Raises FileFormatError.
-
-    A column that turns out to be text has the file read from its beginning.
-    """
-    parts: dict[str, list[Any]] = {name: [] for name in names}
-    n = 0
-    for records in sheet.blocks():
-        by_column = list(zip(*records, strict=True))
-        for name in names:
-            cells = by_column[sheet.header[name]]
-            parts[name].append(_texts(cells) if name in as_text else sheet.numbers(name, cells, n))
-        late = {name for name in names if parts[name][-1] is None}
-        if late:
-            return read_columns(sheet, names, late.union(as_text))
-        n += len(records)
-    return Columns(sheet, {name: _joined(parts.pop(name)) for name in names}, np.arange(n))
-
-
-def _texts(cells: Sequence[str]) -> tuple[NDArray[Any], Mask]:
-    """Cells of text, each different one kept once, and which are missing: (n,), (n,)."""
-    texts = np.array([sys.intern(cell.strip()) for cell in cells], dtype=object)
-    return texts, np.array([text in MISSING for text in texts], dtype=np.bool_)
-
-
-def _joined(parts: list[tuple[NDArray[Any], Mask | None]]) -> Cells:
-    """A column from those of the blocks."""
-    missing = np.concatenate([np.zeros(len(values), np.bool_) if m is None else m for values, m in parts])
-    return Cells(np.concatenate([values for values, _ in parts]), missing if missing.any() else None)
-
-
-def column_of(columns: Columns, name: str) -> Column:
-    """Decide what a column holds: numbers, or text with few enough categories. Raises DataError."""
-    cells = columns.cells[name]
-    if cells.numbers() is not None:
-        return Column(name)
-    categories, (at, odd, commas) = cells.used(), columns.odd(name)
-    if commas:
-        raise DataError(f"{at}: {reprlib.repr(odd)} has a comma; write decimal points, no thousands marks")
-    if len(categories) > max(MANY_CATEGORIES, len(columns.rows) / 2):
-        raise DataError(
-            f"{at}: {reprlib.repr(odd)} is not a number, and the column has {len(categories)} "
-            f"categories in {len(columns.rows)} rows, like a name or an id; leave it out by --drop {name!r}"
-        )
-    return Column(name, tuple(categories))
-
-
 def encode(columns: Columns, encoding: Encoding) -> Matrix:
     """Turn the columns into X (n, d): dense, or CSR where 0/1 features would make it too large. Raises DataError."""
     blocks: list[Any] = []
     for column in encoding.columns:
-        if column.categories is None:
-            blocks.append(_finite_numbers(columns, column.name)[:, None])
-        else:
-            codes = _codes(columns, column)
-            shape = (len(codes), len(column.categories))
-            blocks.append(sp.csr_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=shape))
+        blocks.append(_block(columns, column))
+        if column.indicator:
+            missing = columns.cells[column.name].missing
+            n = len(columns.rows)
+            blocks.append((np.zeros(n) if missing is None else missing.astype(np.float64))[:, None])
     if len(columns.rows) * encoding.n_features > DENSE_LIMIT and any(map(sp.issparse, blocks)):
         return sp.csr_array(sp.hstack(blocks))
     return np.hstack([as_dense(block) for block in blocks])
 
 
-def _codes(columns: Columns, column: Column) -> NDArray[np.int32]:
-    """The place of each cell's category among the column's, (n,)."""
-    assert column.categories is not None
+def _block(columns: Columns, column: Column) -> Any:
+    """The features of a column but for that of missing values: (n, k). Raises DataError."""
+    if column.date is not None:
+        days = days_of(columns, column.name, column.date)
+        return parts_of(
+            days if column.fill is None else np.where(np.isnan(days), column.fill, days), column.origin or 0
+        )
+    if column.categories is None:
+        fill = None if column.fill is None else float(column.fill)
+        return finite_numbers(columns, column.name, fill)[:, None]
     place = {category: float(k) for k, category in enumerate(column.categories)}
-    codes = columns.cells[column.name].looked_up(place, -1.0).astype(np.int32)
-    if codes.min() < 0:
-        at, cell = columns.place(int(codes.argmin()), column.name)
-        known = listing([reprlib.repr(category) for category in column.categories])
-        raise DataError(f"{at}: {reprlib.repr(cell)} is unknown to the model; known: {known}")
-    return codes
+    place |= dict.fromkeys(column.rare, float(len(column.categories)))
+    cells = columns.cells[column.name]
+    codes = cells.looked_up(place, float(len(column.categories)) if column.rare else -1.0)
+    if cells.missing is not None:
+        codes = np.where(cells.missing, place.get(str(column.fill), -1.0), codes)
+    known = codes >= 0.0
+    shape = (len(codes), len(column.categories) + bool(column.rare))
+    ends = np.concatenate([[0], np.cumsum(known)])
+    return sp.csr_array((np.ones(int(known.sum())), codes[known].astype(np.int32), ends), shape=shape)
 
 
-def labels_of(columns: Columns, encoding: Encoding) -> NDArray[Any]:
-    """The labels, (n,): text, or numbers. Raises DataError."""
-    target = str(encoding.target)
-    if not encoding.text_labels:
-        return whole(_finite_numbers(columns, target))
-    return np.array(columns.cells[target].values.tolist())
-
-
-def numbers_of(columns: Columns, name: str, what: str) -> NDArray[Any]:
-    """A column that has to be numbers, (n,): the target of a regression or a ranking, or weights. Raises DataError."""
-    if columns.cells[name].numbers() is None:
-        at, odd, commas = columns.odd(name)
-        hint = "write decimal points, not commas" if commas else "name a column of numbers"
-        if what == "the target" and not commas:
-            hint += " by --target (target=), or take a machine of two classes for one of labels"
-        raise DataError(f"{at}: {reprlib.repr(odd)} is not a number, which {what} must be here; {hint}")
-    return whole(_finite_numbers(columns, name))
-
-
-def groups_of(columns: Columns, name: str) -> NDArray[Any]:
-    """The group of each row, (n,): numbers or text."""
-    values = columns.cells[name].numbers()
-    return np.array(columns.cells[name].values.tolist()) if values is None else whole(values)
-
-
-def _finite_numbers(columns: Columns, name: str) -> FloatArray:
-    """The cells of a column as finite numbers, (n,)."""
-    cells = columns.cells[name]
-    values = cells.numbers()
-    if values is not None and np.isfinite(values).all():
-        return values
-    if values is None:
-        values = cells.looked_up({text: float(text) for text in cells.used() if numbers([text]) is not None}, np.nan)
-    at, cell = columns.place(int(np.argmin(np.isfinite(values))), name)
-    raise DataError(f"{at}: {reprlib.repr(cell)} is not a finite number, which this column needs")
+def unseen(columns: Columns, encoding: Encoding) -> dict[str, Counter[str]]:
+    """By column the categories that the encoding does not know, and how many rows have each."""
+    found: dict[str, Counter[str]] = {}
+    for column in encoding.columns:
+        if column.categories is not None:
+            known = {*column.categories, *column.rare}
+            odd = Counter(text for text in columns.cells[column.name].there.tolist() if text not in known)
+            found |= {column.name: odd} if odd else {}
+    return found

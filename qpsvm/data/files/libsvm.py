@@ -25,7 +25,8 @@ from qpsvm.data.files.source import FilePath
 #: What of a LIBSVM file cannot be named, and why.
 GIVEN = {
     "target": "whose lines begin with the label", "drop": "whose features have numbers",
-    "columns": "whose features have numbers", "groups": "whose groups are the qid of its lines",
+    "columns": "whose features have numbers", "keep": "whose features have numbers",
+    "date": "whose features have numbers", "groups": "whose groups are the qid of its lines",
     "weights": "whose lines have no weights", "weight": "whose lines have no weights",
 }  # fmt: skip
 
@@ -53,8 +54,11 @@ def parsed(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix, Fl
 
 def read_libsvm(
     path: FilePath, content: bytes, drop_missing: bool, encoding: Encoding | None = None
-) -> tuple[Matrix, NDArray[Any], int, int, NDArray[Any]]:
-    """Read a LIBSVM text. Raises FileFormatError, DataError."""
+) -> tuple[Matrix, NDArray[Any], int, NDArray[np.bool_], NDArray[Any]]:
+    """Read a LIBSVM text: samples, labels, the first index, which rows were kept, groups.
+
+    Raises FileFormatError, DataError.
+    """
     raw, y, qid = parsed(path, content)
     n, indices = len(y), raw.indices
     if encoding is not None:
@@ -79,10 +83,11 @@ def read_libsvm(
     if first:
         indices -= first  # in place, because they are ours
     X = sp.csr_array((raw.data, indices, raw.indptr), shape=(n, width))
+    keep = np.ones(n, dtype=np.bool_)
     if not bad.size:
-        return X, whole(y), first, 0, qid
-    keep = np.setdiff1d(np.arange(n), bad)
-    return X[keep], whole(y[keep]), first, int(bad.size), qid[keep] if len(qid) == n else qid
+        return X, whole(y), first, keep, qid
+    keep[bad] = False
+    return X[keep], whole(y[keep]), first, keep, qid[keep] if len(qid) == n else qid
 
 
 def check_tokens(content: bytes, *values: NDArray[Any]) -> None:

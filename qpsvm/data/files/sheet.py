@@ -9,7 +9,7 @@ import csv
 import io
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import check_texts
+from qpsvm.base.arrays.rounding import ADVICE, check_texts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, nearest
 from qpsvm.data.files.source import FilePath
@@ -120,6 +120,11 @@ class Sheet:
         line, record = next(islice(self.records(), i + 1, None))
         return line, record[self.header[name]].strip()
 
+    def where(self, i: int, name: str) -> tuple[str, str]:
+        """Where the cell of row i stands, in words, and its text."""
+        line, cell = self.place(i, name)
+        return f"{self.path}, line {line}", cell
+
     def numbers(
         self, name: str, cells: Sequence[str], start: int
     ) -> tuple[FloatArray, NDArray[np.bool_] | None] | None:
@@ -135,7 +140,8 @@ class Sheet:
             there = numbers([cell for cell, hole in zip(cells, missing, strict=True) if not hole])
         except DataError as error:
             i = next(i for i, cell in enumerate(cells) if _is_rounded(cell))
-            raise DataError(f"{self.path}, line {self.place(start + i, name)[0]}, column {name!r}: {error}") from None
+            at = f"{self.where(start + i, name)[0]}, column {name!r}"
+            raise DataError(f"{at}: {without_column(error, name)}") from None
         if there is None:
             return None
         values = np.full(len(cells), np.nan)
@@ -162,6 +168,12 @@ class Sheet:
         raise FileFormatError(
             f"{self.path}: column 1 has no name and does not count the rows (line {line}: {reprlib.repr(cell)}){hint}"
         )
+
+
+def without_column(error: DataError, name: str) -> str:
+    """What is said of a number that no double is equal to, with the way to leave its column out."""
+    way = f"leave out a column that only identifies by --drop {name!r} (drop=), or write it less an offset"
+    return str(error).replace(ADVICE, way)
 
 
 def _is_rounded(cell: str) -> bool:
@@ -208,8 +220,15 @@ def no_target(sheet: Sheet, wanted: str) -> ParameterError:
     return ParameterError(f"{sheet.path}: {advice}")
 
 
+def each_name(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    """The columns that a list of options names: a text is a name, or names with commas between them."""
+    parts = ([text] if text in known else [part.strip() for part in text.split(",")] for text in given)
+    return tuple(name for some in parts for name in some)
+
+
 def feature_columns(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]) -> list[str]:
     """The names of the columns that become features, in the order of the file."""
+    drop = each_name(drop, sheet.header)
     for option, name in (*beside.items(), *(("drop", name) for name in drop)):
         if name not in sheet.header or (option != "drop" and name == UNNAMED):
             known = nearest(name, sheet.names) + sheet.hint

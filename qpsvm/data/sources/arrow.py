@@ -30,10 +30,11 @@ from qpsvm.base.errors import (
     install,
 )
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
+from qpsvm.data.files.frames import Frame, frame_of
 from qpsvm.data.kinds import is_arrow
 from qpsvm.data.rows.memory import as_row_source
 from qpsvm.data.sources.batches import Batch, Decoder, as_labels
-from qpsvm.data.sources.stored import Chosen, Watch, at_row, check_names, chosen
+from qpsvm.data.sources.stored import IN_MEMORY, Chosen, Watch, at_row, check_names, chosen
 
 #: Columns of text that a message lists.
 SHOWN_TEXTS = 5
@@ -67,7 +68,7 @@ def _filled(record: Any, column: str, name: str, start: int) -> Any:
         row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
         raise DataError(
             f"{at_row(name, start + row)}, column {column!r} has no value ({array.null_count} such cells near "
-            "it); impute or drop such rows first"
+            f"it); impute or drop such rows first; {IN_MEMORY}"
         )
     return array.dictionary_decode() if types.is_dictionary(array.type) else array
 
@@ -184,7 +185,7 @@ def check_columns(schema: Any, first: Any, used: Chosen, every: bool, name: str,
         raise DataTypeError(
             f"{name or 'the table'}: the column{'s' if len(texts) > 1 else ''} {listed}"
             f"{', …' if len(texts) > SHOWN_TEXTS else ''} {'hold' if len(texts) > 1 else 'holds'} no numbers; leave "
-            f"out what is no feature by columns= (--drop {texts[0]!r}), or encode it as numbers first"
+            f"out what is no feature by columns= (--drop {texts[0]!r}), or encode it as numbers first; {IN_MEMORY}"
         )
     if used.weight is not None and not is_number(kind := schema.field(used.weight).type):
         raise DataTypeError(f"{name or 'the table'}: weight={used.weight!r} is a column of {kind}")
@@ -197,6 +198,37 @@ def files(paths: Sequence[str], form: str) -> Any:
         return dataset.dataset(list(paths), format=form)
     except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
         raise FileFormatError(f"{paths[0]} cannot be read, it may be damaged: {error}") from error
+
+
+def frames(paths: Sequence[str], form: str, name: str, whole: bool) -> Iterator[Frame]:
+    """The rows of files with the same columns as tables in memory: all at once, or some at a time.
+
+    `name` is what messages call them. Raises DataError, FileFormatError, MissingExtraError.
+    """
+    tables, starts, first, start = [], [], None, 0
+    for path in paths:
+        part, begin = files([path], form), start
+        first = part.schema.names if first is None else first
+        check_names(part.schema.names, first, Chosen(tuple(first), None, None), True, path, paths[0])
+        try:
+            rows = max(1, BLOCK_NUMBERS // len(first))
+            for record in [part.to_table()] if whole else part.to_batches(batch_size=rows):
+                if record.num_rows and whole:
+                    tables.append(record.select(first))
+                    starts.append((path, begin))
+                elif record.num_rows:
+                    yield frame_of(record, name, [(path, begin - start)])
+                start += record.num_rows
+        except (ValueError, OSError) as error:
+            if isinstance(error, QPSVMError):
+                raise
+            raise FileFormatError(f"{path} cannot be read: {error}") from error
+    if not start:
+        raise DataError(f"{name} has no rows")
+    if whole:
+        import pyarrow as pa
+
+        yield frame_of(pa.concat_tables(tables, promote_options="permissive"), name, starts)
 
 
 class StreamedRows(Decoder):

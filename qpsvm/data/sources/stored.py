@@ -24,6 +24,8 @@ from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows.blocks import LEAST_ROWS
 from qpsvm.data.rows.source import RowSource
 
+#: What is said of text in rows that are read in blocks.
+IN_MEMORY = "text, dates and missing values need a table in memory: one CSV file, or Parquet, without --stream"
 #: Size, time of the last change, and which file it is.
 State = tuple[int, int, int, int]
 

@@ -21,7 +21,7 @@ from qpsvm.data.files.libsvm import parsed
 from qpsvm.data.files.sheet import MISSING, UNNAMED, Mask, Sheet, numbers, parse
 from qpsvm.data.files.source import readable, text_in, unpacked
 from qpsvm.data.sources.batches import Batch, Decoder, Reconsidered
-from qpsvm.data.sources.stored import Watch, check_names, chosen
+from qpsvm.data.sources.stored import IN_MEMORY, Watch, check_names, chosen
 
 
 class CsvRows(Decoder):
@@ -78,14 +78,14 @@ class CsvRows(Decoder):
                     + (
                         "has a comma; write decimal points, no thousands marks" if commas else
                         "is not a number; leave out a column that is no feature by columns= (--drop), or encode it as "
-                        "numbers first"
+                        f"numbers first; {IN_MEMORY}"
                     )
                 )  # fmt: skip
             values, missing = found
         if missing is not None and missing.any():
             raise DataError(
                 f"{_at(sheet, name, start + int(missing.argmax()))} has no value ({missing.sum()} such cells near it); "
-                "impute or drop such rows first"
+                f"impute or drop such rows first; {IN_MEMORY}"
             )
         return values
 

@@ -1,4 +1,4 @@
-"""The command line: `python -m qpsvm [solve | predict | verify | compare | path | cross-validate | derive | …]`.
+"""The command line: `python -m qpsvm [solve | predict | verify | compare | path | leave-one-out | derive | …]`.
 
 Each command has a file. Whatever happens, the user sees results on standard output, one line on standard error and an
 exit code, and never a traceback. A program of the user's, which `patch` runs, is no part of that: it runs afterwards.

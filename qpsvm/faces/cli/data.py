@@ -1,6 +1,7 @@
 """From the options to the samples and what is known of them, and which of the rows train.
 
-Rows of weight 0 neither train nor are tested. Where columns are standardised, that is by the rows that train.
+Rows of weight 0 neither train nor are tested. Categories, what is filled in for missing values, first days, means and
+deviations are those of the rows that train.
 """
 
 from __future__ import annotations
@@ -14,21 +15,25 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.backends.abilities import listed
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
-from qpsvm.data.files import StandardInput, Table, read_table
+from qpsvm.data.files import Raw, StandardInput, Table, explained, read_table
 from qpsvm.data.files.sheet import whole
 from qpsvm.data.rows import RowSource, SomeRows
 from qpsvm.faces.cli.data_files import Given, as_stored, in_words, moments_of, read_stored, standardised_by
-from qpsvm.faces.cli.options import BALANCED, VARIANTS, Learnt, problem_of, target_of
+from qpsvm.faces.cli.lists import BALANCED
+from qpsvm.faces.cli.options import VARIANTS, Learnt, missing_of, problem_of, target_of
 from qpsvm.faces.cli.terminal import Ticker
-from qpsvm.machines import Problem
+from qpsvm.machines import Problem, registry
 from qpsvm.many.grid.scoring import Fold, drawn, taking_part
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 
 #: Classes whose sizes are printed.
 SHOWN_CLASSES = 6
+#: The machines of several classes in one program, in words.
+IN_ONE = listed(tuple(registry.ALL_IN_ONE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +61,26 @@ class Sample:
         return np.asarray(self.y if self.classes is None else self.classes[(self.y > 0).astype(int)])
 
     def problem(self, options: argparse.Namespace, rows: IntArray | None = None) -> Problem:
-        """The problem that the options describe, over all rows or some."""
+        """The problem that the options describe, over all rows or some. Raises ParameterError."""
+        if self.is_several and options.variant not in registry.ALL_IN_ONE:
+            raise ParameterError(
+                f"this follows one machine, and here are {len(self.known()[0])} classes: set one against all others by "
+                f"--positive LABEL, such as --positive {self.known()[0][0]}; solve, cross-validate and compare take "
+                f"them all, and --variant {IN_ONE} has them in one program"
+            )
         table = self.table
-        factors, beside = class_weights(options.class_weight, self._known), (self.y, table.groups, table.weights)
+        factors, beside = class_weights(options.class_weight, self.known), (self.y, table.groups, table.weights)
         if rows is None:
             return problem_of(table.X, self.y, options, *beside[1:], factors)
         y, groups, weights = (None if each is None else each[rows] for each in beside)
         return problem_of(rows_of(table.X, rows), y, options, groups, weights, factors)
 
-    def _known(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    @property
+    def is_several(self) -> bool:
+        """Whether there are more than two classes to learn; of labels that are elsewhere, nobody knows here."""
+        return self.learnt == "labels" and isinstance(self.y, np.ndarray) and len(np.unique(self.y)) > 2
+
+    def known(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The labels in words, and as the problem is given them: (k,) each."""
         if self.classes is not None:
             return self.classes, np.array([-1, 1])
@@ -142,16 +158,18 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
         if given and options.variant == "hard":
             raise ParameterError(f"{flag} has no effect on a hard margin, where no slack is paid for: leave it out")
     given = source(options.file)
-    found = as_stored(given, getattr(options, "stream", False))
-    if found is not None:
+    stream = getattr(options, "stream", False)
+    found = as_stored(given, stream)
+    if found is not None and (stream or not found.fits):
         with Ticker(f"reading {found.name}"):
             table = read_stored(found, options, raw)
     else:
-        assert not isinstance(given, tuple)  # several files are stored ones
+        assert found is not None or not isinstance(given, tuple)  # several files are stored ones
         table = read_table(
-            given, target=options.target, drop=options.drop, drop_missing=options.drop_missing,
-            standardise=options.standardise and not raw, wanted=target_of(options), groups=options.groups,
-            weights=options.weights,
+            given if found is None else next(found.frames()),  # type: ignore[arg-type]
+            target=options.target, drop=options.drop, standardise=options.standardise and not raw,
+            wanted=target_of(options), groups=options.groups, weights=options.weights, keep=options.keep,
+            date=options.date, missing=missing_of(options), raw=raw,
         )  # fmt: skip
     if options.positive is not None and table.y is not None:
         sample = _against_rest(table, table.y, options.positive)
@@ -162,11 +180,23 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
     print(f"{in_words(given)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
     for note in table.notes:
         print(f"  note        {note}", file=out)
+    if not raw:
+        print_columns(table, out)
     if options.verbose:
         print(f"  read in     {time.perf_counter() - start:.2f} s", file=out)
     if learns == "labels":
-        _check_classes(sample, in_words(given))
+        _check_classes(sample, in_words(given), out)
     return sample
+
+
+#: Rows of a class on the average, below which labels are no classes; and classes of numbers beyond which it is asked.
+FEWEST_ROWS, MANY_NUMBERS = 2.0, 20
+
+
+def print_columns(table: Table, out: TextIO | None = None) -> None:
+    """What each column was taken for, where columns have names."""
+    for line in explained(table.taken) if table.taken else ():
+        print(f"  {line}", file=out)
 
 
 def _target_in_words(sample: Sample) -> str:
@@ -183,15 +213,29 @@ def _target_in_words(sample: Sample) -> str:
     return f"labels {balance}{', ...' if len(pairs) > SHOWN_CLASSES else ''}"
 
 
-def _check_classes(sample: Sample, name: object) -> None:
-    classes = np.unique(sample.labels)
-    if len(classes) > 2:
-        numbers = classes.dtype.kind in "iuf" and len(classes) > SHOWN_CLASSES
-        hint = "; for a target of numbers, take a regression, such as --variant epsilon-svr" if numbers else ""
+def _check_classes(sample: Sample, name: object, out: TextIO | None) -> None:
+    """Refuse labels of which nearly every row has one of its own, or that are fractions: they are no classes."""
+    classes, counts = np.unique(sample.labels, return_counts=True)
+    if len(classes) == 1:
         raise DataError(
-            f"a machine takes two classes, and {name} has {len(classes)}: set one against all others by "
-            f"--positive LABEL, such as --positive {classes[0]}{hint}"
+            f"{name}: the target has the one label {classes[0]!s} in {counts[0]} rows, and two classes are "
+            "needed: look at the file, name another column by --target, or learn what is usual by --variant one-class"
         )
+    fractions, average = classes.dtype.kind == "f", float(counts.mean())
+    if len(classes) <= 2:
+        return
+    if not fractions and average >= FEWEST_ROWS:
+        if len(classes) > MANY_NUMBERS and classes.dtype.kind in "iu":
+            said = f"{len(classes)} numbers are taken for classes: of a quantity, take --variant epsilon-svr"
+            print(f"  note        {said}", file=out)
+        return
+    what = "numbers that are no whole ones" if fractions else f"{len(classes)} labels in {len(sample.labels)} rows"
+    numbers = classes.dtype.kind in "iuf"
+    hint = "; for a target of numbers, take a regression, such as --variant epsilon-svr" if numbers else ""
+    raise DataError(
+        f"{name}: the target holds {what}, which are no classes: set one against all others by --positive LABEL, such "
+        f"as --positive {classes[0]}{hint}"
+    )
 
 
 def is_label(y: NDArray[Any], label: str) -> NDArray[np.bool_]:
@@ -255,8 +299,11 @@ def folds(sample: Sample, count: int, seeded: int) -> Iterator[Fold]:
 
 
 def parts(sample: Sample, split: Fold, options: argparse.Namespace) -> tuple[Sample, Sample]:
-    """The rows that train and those that are tested, both standardised by the first where that is asked for."""
+    """The rows that train and those that are tested: all that is learnt of columns is learnt of the first."""
     train, test = some_rows(sample, split.train), some_rows(sample, split.test)
+    if isinstance(sample.table, Raw):
+        made = sample.table.learnt_of(split.train, split.test)
+        train, test = (replace(part, table=table) for part, table in zip((train, test), made, strict=True))
     if not options.standardise:
         return train, test
     name = in_words(source(options.file))
@@ -270,7 +317,9 @@ def some_rows(sample: Sample, rows: IntArray) -> Sample:
     table, y = sample.table, sample.y
     beside = (None if each is None else each[rows] for each in (table.y, table.groups, table.weights))
     labels, groups, weights = beside
-    chosen = Table(rows_of(table.X, rows), labels, table.encoding, table.dropped, table.notes, groups, weights)
+    chosen = replace(table, X=rows_of(table.X, rows), y=labels, groups=groups, weights=weights)
+    if isinstance(chosen, Raw) and chosen.columns is not None:
+        chosen = replace(chosen, columns=chosen.columns.some(rows))
     return replace(sample, table=chosen, y=None if y is None else y[rows])
 
 

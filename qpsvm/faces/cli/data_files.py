@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,30 +23,34 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError, UnknownOptionError
 from qpsvm.base.resources.limits import available_memory
-from qpsvm.data.files import Column, Encoding, StandardInput, Table
+from qpsvm.data.files import Column, Encoding, Frame, Further, StandardInput, Table, frame_of
 from qpsvm.data.files.encoding import moments, standardised
 from qpsvm.data.files.libsvm import refuse_named
-from qpsvm.data.files.sheet import Sheet, feature_columns, no_target, whole
+from qpsvm.data.files.sheet import Sheet, each_name, feature_columns, no_target, whole
 from qpsvm.data.kinds import LARGE_MAP
 from qpsvm.data.rows import RowSource, Standardised
 from qpsvm.data.rows import standardised as by_blocks
-from qpsvm.data.sources.arrays import width_of
-from qpsvm.data.sources.arrow import files
+from qpsvm.data.sources.arrays import mapped, width_of
+from qpsvm.data.sources.arrow import files, frames
 from qpsvm.data.sources.batches import tallied
 from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, with_content
 from qpsvm.data.sources.spool import Decoded, folder_of, spooled
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import LibsvmRows, sheet_of
-from qpsvm.faces.cli.options import refuse_given, target_of
+from qpsvm.faces.cli.options import OF_COLUMNS, refuse_given, target_of
 from qpsvm.faces.cli.terminal import Ticker
 
 #: Share of the memory that is available from which on a text file is read in blocks unasked: as cells and numbers it
 #: takes a few times its size.
 TEXT_SHARE = 0.25
+#: Forms of tables whose columns have names and kinds.
+FRAMES = ("parquet", "feather")
 #: Endings of files that are no text.
 ENDINGS = (".npy", ".parquet", ".feather", ".arrow")
 #: What is said of sparse rows that are read in blocks.
 SCALED = "sparse columns are divided by their deviations, and their means are not subtracted"
+#: What is said of named columns that are read in blocks.
+IN_BLOCKS = "every column is taken for a number, identifiers too: --drop leaves out what is none"
 #: What a command is given as its data.
 Given = str | StandardInput | tuple[str, ...]
 
@@ -71,10 +75,30 @@ class Stored:
             return sheet_of(self.paths[0]).names
         return list(files(self.paths[:1], self.form).schema.names)
 
-    def refuse_drop_missing(self, options: argparse.Namespace) -> None:
-        """Rows that are read in blocks are as they are. Raises ParameterError."""
-        why = f"is of a text file that is read into memory, and {self.name} is read in blocks: leave "
-        refuse_given(options, ["drop_missing"], f"{why}such rows out when you write the file")
+    def refuse_columns(self, options: argparse.Namespace, names: Iterable[str] = OF_COLUMNS) -> None:
+        """Rows that are read in blocks, or are arrays, are numbers as they are. Raises ParameterError."""
+        why = f"is of a table that is read into memory, and {self.name} is read in blocks, or has no names of columns"
+        refuse_given(options, names, f"{why}: write its columns as numbers without missing values, or leave it out")
+
+    @property
+    def is_small_array(self) -> bool:
+        """Whether it is one array with room in memory."""
+        return self.form == "npy" and len(self.paths) == 1 and mapped(self.paths[0]).size <= LARGE_MAP
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is a table with named columns that is no text, and has room in memory."""
+        if self.form not in FRAMES:
+            return False
+        dataset = files(self.paths, self.form)
+        return bool(dataset.count_rows() * len(dataset.schema.names) <= LARGE_MAP)
+
+    def frames(self, whole: bool = True) -> Iterator[Frame]:
+        """Its rows, of Parquet or Feather; or of one array, whose columns are called by their places."""
+        if self.form == "npy":
+            columns = {str(j): column for j, column in enumerate(np.asarray(mapped(self.paths[0])).T)}
+            return iter([frame_of(columns, self.name)])
+        return frames(self.paths, self.form, self.name, whole)
 
     def place(self, name: str | None) -> Any:
         """A column as `open_rows` takes it: by name, or of an array by place, unless it is a file of its own."""
@@ -119,12 +143,14 @@ def _is_store(name: str) -> bool:
 
 def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
     """The samples of some files, with the target and weights that options name. Raises ParameterError, QPSVMError."""
-    found.refuse_drop_missing(options)
+    found.refuse_columns(options)
     source, encoding = _libsvm(found, options) if found.form == "libsvm" else _columns(found, options)
     y = _target(source.target, options, found.name)
     held = not getattr(options, "stream", False) and source.entries <= LARGE_MAP
     X: Any = source.matrix().copy() if held else source  # a copy, of what may be a map of the file, is ours to change
     notes = () if held else ("the rows stay where they are stored, and are read in blocks",)
+    if not held and encoding.columns and found.form != "npy":
+        notes = (*notes, IN_BLOCKS)
     table = Table(X, y, encoding, notes=notes, weights=source.weight)
     return table if raw or not options.standardise else standardised_by(table, *moments_of(X, found.name), found.name)
 
@@ -177,7 +203,7 @@ def columns_of(found: Stored, options: argparse.Namespace) -> tuple[list[str], s
     sheet = Sheet(found.paths[0], {name: j for j, name in enumerate(names)})
     if options.target is None and target_of(options) != "none":
         raise no_target(sheet, target_of(options))
-    used = feature_columns(sheet, beside, [_name_in(name, names, found) for name in options.drop])
+    used = feature_columns(sheet, beside, [_name_in(name, names, found) for name in each_name(options.drop, names)])
     target, weights = ({**beside, **own}.get(option) for option in apart)
     return used, target, weights
 
@@ -228,7 +254,7 @@ def _target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> N
     return whole(np.asarray(y, dtype=np.float64)) if y.dtype.kind == "f" else y
 
 
-def parts_of(stored: Stored, encoding: Encoding) -> Iterator[Table]:
+def parts_of(stored: Stored, encoding: Encoding) -> Iterator[Further]:
     """The rows of some files as a model's own file was encoded, a block at a time."""
     form = stored.form if stored.form in ("npy", "libsvm") else "csv"
     if form != encoding.format:
@@ -242,7 +268,7 @@ def parts_of(stored: Stored, encoding: Encoding) -> Iterator[Table]:
             X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], encoding.n_features))
         y = None if source.target is None else source.target[block.rows]
         y = whole(y.astype(np.float64)) if y is not None and y.dtype.kind == "f" else y
-        yield standardised(Table(X, y, encoding), stored.name)
+        yield standardised(Further(X, y, encoding), stored.name)  # type: ignore[misc]
 
 
 def _libsvm_like(stored: Stored, encoding: Encoding) -> StoredRows:
@@ -262,11 +288,12 @@ def _columns_like(stored: Stored, encoding: Encoding) -> StoredRows:
     """Rows with the columns that a model knows, and with their target, as long as every row has one."""
     names, columns = stored.names(), [column.name for column in encoding.columns]
     encoding.check_names(names, stored.name)
-    text = next((column for column in encoding.columns if column.categories is not None), None)
-    if text is not None:
+    made = next((column for column in encoding.columns if column != Column(column.name)), None)
+    if made is not None:
+        what = "a date" if made.date else "a text" if made.categories is not None else "missing values"
         raise DataError(
-            f"{stored.name}: the model makes 0/1 features of the text in column {text.name!r}, which is done in memory "
-            "only: leave --stream out, or write the rows as several CSV files"
+            f"{stored.name}: the model makes features of {what} in column {made.name!r}, which is done in memory only: "
+            "leave --stream out, or predict one file at a time"
         )
     opened = partial(open_rows, list(stored.paths), columns=list(map(stored.place, columns)), scratch=False)
     with suppress(DataError):  # a row without a target is predicted like any other

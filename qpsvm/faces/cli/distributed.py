@@ -26,7 +26,8 @@ from qpsvm.machines import Problem
 
 #: Options of `solve` that look at rows here, and what they are.
 HERE = {
-    "drop_missing": "leaves out rows", "test_size": "draws rows", "cv": "draws rows", "plot": "draws rows",
+    "drop_missing": "leaves out rows", "missing": "looks at rows", "keep": "looks at rows", "date": "looks at rows",
+    "test_size": "draws rows", "cv": "draws rows", "plot": "draws rows",
     "groups": "compares rows", "positive": "renames labels",
 }  # fmt: skip
 #: A cluster of this machine, of so many workers.

@@ -6,7 +6,6 @@ argparse as this command line wants it: it takes no abbreviations, and refuses w
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -14,20 +13,17 @@ from typing import Any, Literal, NoReturn, TypeVar
 
 from qpsvm.backends.abilities import listed
 from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
+from qpsvm.bounds.proof import checker
 from qpsvm.data.files import Target
+from qpsvm.data.files.kinds import MISSING_WORDS, Missing
+from qpsvm.faces.cli.lists import BALANCED, is_option
+from qpsvm.faces.cli.lists import written_out as _joined
 from qpsvm.machines import Problem, registry
 from qpsvm.machines.problem.parameters import HYPERPARAMETERS
 from qpsvm.many.grid.scoring import SEEDS
-from qpsvm.space.kernels.functions import FUNCTIONS, KERNELS
-
-#: Negative numbers: argparse takes them for values, though they begin as options do.
-_NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
-
+from qpsvm.space.kernels.functions import FUNCTIONS, KERNELS, Kernel
 
 T = TypeVar("T")
-#: The option that takes several values, each a label and a number.
-WEIGHTS, BALANCED = "--class-weight", "balanced"
-_WEIGHT = re.compile(r"[^=]+=[-+]?[\d.]\S*$")
 
 
 class Parser(argparse.ArgumentParser):
@@ -47,12 +43,11 @@ class Parser(argparse.ArgumentParser):
         """Look for unknown options and commands first, where argparse would only say that something is missing."""
         args = sys.argv[1:] if args is None else args
         args, program = args[: self.own(args)], args[self.own(args) :]
-        if WEIGHTS in self._option_string_actions:
-            args = _joined(args)
+        args = _joined(args, *self._lists())
         for text in args:
             if text == "--":
                 break
-            if text.startswith("-") and text != "-" and not _NEGATIVE_NUMBER.match(text):
+            if is_option(text):
                 self._check_option(text.partition("=")[0], text)
             elif self.commands:
                 if text not in self.commands:
@@ -63,30 +58,20 @@ class Parser(argparse.ArgumentParser):
             found.program = program
         return found, rest
 
+    def _lists(self) -> tuple[list[str], dict[str, int], int]:
+        """The options that take a list, how many values each other one takes, and how many arguments are no option."""
+        known = self._option_string_actions.items()
+        lists = [text for text, action in known if isinstance(action, argparse._AppendAction)]
+        takes = {text: 1 if action.nargs is None else int(action.nargs) for text, action in known
+                 if not isinstance(action.nargs, str)}  # fmt: skip
+        return lists, takes, 0 if self.commands else len(self._get_positional_actions())
+
     def _check_option(self, name: str, text: str) -> None:
         known = self._option_string_actions
         if text in known or name in known or " " in text:  # text with a blank is a value to argparse
             return
         hint = "; ".join(["", *did_you_mean(name, known)])
         raise UnknownOptionError(f"there is no option {name}{hint} (see {self.prog} --help)")
-
-
-def _joined(args: Sequence[str]) -> list[str]:
-    """The arguments with `--class-weight A=1 -1=2` as `--class-weight=A=1 --class-weight=-1=2`.
-
-    So any number of them may follow, and a label may be a negative number, as in LIBSVM files.
-    """
-    found: list[str] = []
-    follows = False
-    for place, text in enumerate(args):
-        if text == "--":
-            return [*found, *args[place:]]
-        follows = text == WEIGHTS or (follows and (text == BALANCED or _WEIGHT.match(text) is not None))
-        following = args[place + 1] if place + 1 < len(args) else ""
-        if text == WEIGHTS and (following == BALANCED or _WEIGHT.match(following)):
-            continue
-        found.append(f"{WEIGHTS}={text}" if follows and text != WEIGHTS else text)
-    return found
 
 
 def reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
@@ -117,6 +102,7 @@ file_name, name = reader(filled, "the name of a file"), reader(filled, "a name")
 names = reader(lambda text: [filled(part.strip()) for part in text.split(",")], "names with commas between them")
 numbers = reader(lambda text: [float(part) for part in text.split(",")], "numbers with commas between them")
 fold_count = reader(among_integers(2, SEEDS), "a whole number of folds, 2 or more")
+repeats = reader(among_integers(1, SEEDS), "a whole number, 1 or more")
 seed = reader(among_integers(0, SEEDS), f"a whole number from 0 to {SEEDS - 1}")
 
 
@@ -140,13 +126,30 @@ def among(words: Sequence[str]) -> dict[str, Any]:
 #: What a machine makes of the target: two classes, a number for each row, an order of the rows, or nothing.
 Learnt = Literal["labels", "numbers", "ranks", "none"]
 #: The machines by the words of the command line.
-VARIANTS: dict[str, Any] = {word: registry.machine(word) for word in registry.FILES}
+VARIANTS: dict[str, Any] = {word: registry.machine(word) for word in (*registry.FILES, *registry.ALL_IN_ONE)}
 #: Parameters of the machines that are numbers, and what they are.
 PARAMETERS = {name: each.what for name, each in HYPERPARAMETERS.items() if name != "loss"}
 #: Parameters whose values are words, the first by default: no grid varies them.
 WORDS = {"loss": ("absolute", "squared"), "intercept": ("free", "penalised", "none")}
 #: Those of the kernels, with their defaults.
 OF_KERNELS = {"gamma": "scale", "degree": 3.0, "coef0": 0.0}
+
+
+#: Lists of columns, and what becomes of these.
+COLUMN_LISTS = {
+    "drop": "leave out columns (several may follow, with blanks or commas)",
+    "keep": "take columns that would be left out: identifiers, free text, many categories",
+    "date": "make year, month, weekday and days of columns of dates",
+}
+#: What is done with columns in memory only.
+OF_COLUMNS = ("keep", "date", "missing", "drop_missing")
+
+
+def missing_of(options: argparse.Namespace) -> Missing:
+    """What becomes of missing values. Raises ParameterError."""
+    if options.drop_missing and options.missing not in (None, "drop"):
+        raise ParameterError(f"--drop-missing is --missing drop, and not --missing {options.missing}: leave one out")
+    return "drop" if options.drop_missing else options.missing or "error"
 
 
 def refuse_given(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
@@ -184,21 +187,30 @@ def settle(options: argparse.Namespace) -> None:
             )
 
 
-def problem_of(
-    X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None, class_weight: Any = None
-) -> Problem:
-    """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights."""
+def kernel_of(options: argparse.Namespace) -> Kernel:
+    """The kernel that the options describe; γ may be a rule. Raises ParameterError."""
     with suppress(ValueError):
         options.gamma = float(options.gamma)
-    kernel = KERNELS[options.kernel](**{name: getattr(options, name) for name in FUNCTIONS[options.kernel]})
+    kernel: Kernel = KERNELS[options.kernel](**{name: getattr(options, name) for name in FUNCTIONS[options.kernel]})
     if options.psd is not None and kernel.is_psd:
         raise ParameterError(
             f"--psd is for an indefinite kernel, and {kernel} is positive semidefinite by construction: leave it out"
         )
-    machine = VARIANTS[options.variant]
-    given = {name: getattr(options, name) for name in registry.options(machine)}
-    if given.get("intercept") == "none":
-        given["intercept"] = None
+    return kernel
+
+
+def parameters_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The machine's own parameters, and its intercept where it takes one."""
+    given = {name: getattr(options, name) for name in registry.options(VARIANTS[options.variant])}
+    return {**given, "intercept": None} if given.get("intercept") == "none" else given
+
+
+def problem_of(
+    X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None, class_weight: Any = None
+) -> Problem:
+    """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights."""
+    kernel = kernel_of(options)
+    machine, given = VARIANTS[options.variant], parameters_of(options)
     if machine.learns == "ranks":
         given["groups"] = groups
     given |= {} if weights is None else {"sample_weight": weights}
@@ -219,6 +231,14 @@ def class_weight(text: str) -> str | tuple[str, float]:
     if text != BALANCED:
         raise argparse.ArgumentTypeError(f"expected balanced or LABEL=WEIGHT, such as yes=10, got {text!r}")
     return BALANCED
+
+
+def places(text: str) -> list[int]:
+    """Rows by their places from 0, with commas between them. Raises ArgumentTypeError."""
+    try:
+        return checker.places(text)
+    except checker.UnusableError as error:
+        raise argparse.ArgumentTypeError(f"expected rows from 0 on, such as 17,203, got {text!r}") from error
 
 
 def share(text: str) -> float:
@@ -247,10 +267,15 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
     group.add_argument("--positive", type=name, metavar="LABEL", help=what)
     group.add_argument("--groups", type=name, metavar="COLUMN", help="of a ranking: rows of one group are compared")
     group.add_argument("--weights", type=name, metavar="COLUMN", help="what each row weighs; a row of 0 takes no part")
-    what = "balanced (each class weighs the same), or LABEL=WEIGHT, what a row of that class weighs (repeatable)"
+    what = (
+        "balanced (each class weighs the same), or LABEL=WEIGHT, what a row of that class weighs (several may follow)"
+    )
     group.add_argument("--class-weight", type=class_weight, action="append", metavar="WEIGHT", help=what)
-    group.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out (repeatable)")
-    group.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
+    for option, what in COLUMN_LISTS.items():
+        group.add_argument(f"--{option}", action="append", default=[], metavar="COLUMN", help=what)
+    what = "missing values: error (default), drop their rows, or fill in what the rows that train say"
+    group.add_argument("--missing", **among(MISSING_WORDS), help=what)
+    group.add_argument("--drop-missing", action="store_true", help="the same as --missing drop")
     what = "give each column mean 0 and deviation 1"
     group.add_argument("--standardise", "--standardize", action="store_true", help=what)
 
@@ -275,6 +300,12 @@ def add_variant(group: argparse._ArgumentGroup, *name_or_flag: str) -> None:
     group.add_argument(*(name_or_flag or ("--variant",)), type=word(VARIANTS), metavar="VARIANT", help=what, **how)
 
 
+def add_multi_class(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says how machines of two classes learn more of them."""
+    what = "more than two classes: a machine for every two (ovo, default), or for each against all others (ovr)"
+    parser.add_argument("--multi-class", **among(("ovo", "ovr")), help=what)
+
+
 def _of(option: str) -> str:
     """The variants that have an option, in words."""
     return f"variant {', '.join(takers(option))}"
@@ -287,16 +318,19 @@ def add_parameters(
 
     `number` and `rule` read a parameter, and γ, from its text.
     """
+    several: dict[str, Any] = {} if number is float else {"action": "extend"}
     for option, what in PARAMETERS.items():
         group.add_argument(
-            f"--{option}", type=number, help=f"{what} ({_of(option)}; default {registry.default(option):g})"
+            f"--{option}", type=number, help=f"{what} ({_of(option)}; default {registry.default(option):g})", **several
         )
     for option, known in WORDS.items():
         group.add_argument(f"--{option}", **among(known), help=f"{_of(option)}; default {known[0]}")
     group.add_argument("--kernel", **among(tuple(FUNCTIONS)), help="default: linear; of one-class rbf")
-    group.add_argument("--gamma", type=rule, help="a number, scale (default) or auto (every kernel but linear)")
-    group.add_argument("--degree", type=number, help="of the polynomial (default 3)")
-    group.add_argument("--coef0", type=number, help="of polynomial and sigmoid (default 0)")
+    group.add_argument(
+        "--gamma", type=rule, help="a number, scale (default) or auto (every kernel but linear)", **several
+    )
+    group.add_argument("--degree", type=number, help="of the polynomial (default 3)", **several)
+    group.add_argument("--coef0", type=number, help="of polynomial and sigmoid (default 0)", **several)
     group.add_argument("--psd", **among(("raise", "clip", "shift")), help="for an indefinite kernel; default raise")
 
 

@@ -3,34 +3,41 @@
 examples:
   python -m qpsvm
       every installed backend on scikit-learn's breast_cancer
-  python -m qpsvm solve heart_scale --C 10 --kernel rbf --gamma scale
-      a LIBSVM file: the labels are in it
-  python -m qpsvm solve possum.csv --target sex --drop case --drop-missing --standardise --save model.npz
+  python -m qpsvm example customers.csv new_customers.csv iris.csv houses.csv results.csv train.py
+      the tables of the lines below
+  python -m qpsvm solve customers.csv --target bought --missing median --standardise --save model.npz
       a CSV file: a text column becomes one 0/1 column for each category
-  python -m qpsvm predict model.npz possum.csv --drop-missing
-  python -m qpsvm solve heart_scale --C 10 --proof proof.json
-  python -m qpsvm verify proof.json --data heart_scale
+  python -m qpsvm predict model.npz new_customers.csv
+  python -m qpsvm solve customers.csv --target bought --missing median --proof proof.json
+  python -m qpsvm verify proof.json --data customers.csv
       a theorem about the very numbers of the result, and a check of it by whole numbers alone
-  python -m qpsvm solve 'part-*.parquet' --target y --standardise --save model.npz
-      more rows than memory holds: Parquet, Feather, .npy, and text with --stream are read in blocks
-  python -m qpsvm solve heart_scale --test-size 0.25 --cv 5 --class-weight balanced --plot heart.png
+  python -m qpsvm solve customers.csv --target bought --missing median --test-size 0.25 --cv 5 --plot bought.png
       the scores on rows that did not train, the confusion matrix, and a picture
-  python -m qpsvm solve housing_scale --variant epsilon-svr --epsilon 0.5 --C 10 --kernel rbf
+  python -m qpsvm importance customers.csv --target bought --missing median --class-weight balanced --test-size 0.25
+      what each column is worth to the predictions
+  python -m qpsvm solve iris.csv --target species --test-size 0.3
+      any number of classes; --multi-class ovr and --variant crammer-singer are other ways
+  python -m qpsvm solve houses.csv --target price --variant epsilon-svr --epsilon 5 --C 100 --kernel rbf --standardise
       regression: the target is a number; nu-svr and quantile-svr are others
-  python -m qpsvm solve possum.csv --drop case --drop-missing --variant one-class --nu 0.1 --standardise
+  python -m qpsvm solve customers.csv --drop bought --missing median --standardise --variant one-class --nu 0.1
       what is new: no target is needed; svdd is the ball around the rows
   python -m qpsvm solve results.csv --target points --groups race --variant ranking
       an order: rows of one group are compared with each other
-  python -m qpsvm compare heart_scale --variant nu --nu 0.3 --kernel rbf
-  python -m qpsvm compare heart_scale --backend osqp,libsvm --repeat 5 --format csv > table.csv
-  python -m qpsvm cross-validate heart_scale --kernel rbf --C 0.1,1,10 --gamma 0.01,0.1,1 --save model.npz
+  python -m qpsvm compare iris.csv --target species --backend osqp,libsvm --repeat 5 --format csv > table.csv
+  python -m qpsvm cross-validate iris.csv --target species --kernel rbf --C 0.1,1,10 --gamma 0.01,0.1,1 --save iris.npz
       the accuracy of nine machines on five folds, and the best of them
-  python -m qpsvm derive c --data heart_scale --C 10 --html derivation.html
+  python -m qpsvm path iris.csv --target species --positive virginica --C 0.05,100 --exact --plot path.png
+      the optimum of every C between two, not of a grid
+  python -m qpsvm leave-one-out iris.csv --target species --positive virginica --kernel rbf --C 10
+      the error of the machines without each row, exactly
+  python -m qpsvm derive c --data iris.csv --target species --positive setosa --html derivation.html
   python -m qpsvm derive epsilon-svr --intercept penalised --steps ESVR.5,ESVR.9
       the derivation of the dual, each equation beside its code and measured on this data
-  python -m qpsvm play --data heart_scale --C 10 --axes x1 x8
+  python -m qpsvm play --data iris.csv --target species --positive setosa --axes petal_length petal_width
       a page in the browser on which samples are dragged and everything is solved again
-  xzcat a9a.xz | python -m qpsvm solve -
+  python -m qpsvm solve 'part-*.parquet' --target y --standardise --save model.npz
+      more rows than memory holds: Parquet, Feather, .npy, and text with --stream are read in blocks
+  cat customers.csv | python -m qpsvm solve - --target bought --missing median
       standard input, CSV or LIBSVM
   python -m qpsvm patch train.py
       a program of yours that imports from sklearn.svm, run on these estimators
@@ -43,12 +50,13 @@ import argparse
 from typing import Any
 
 from qpsvm import __version__
-from qpsvm.faces.cli.commands import derive, patch, play, predict, solve, tables
+from qpsvm.faces.cli.commands import derive, exact, example, importance, patch, play, predict, solve, tables
 from qpsvm.faces.cli.commands import verify as proving
 from qpsvm.faces.cli.options import (
     Parser,
     add_backend,
     add_data,
+    add_multi_class,
     add_parameters,
     add_problem,
     add_solver,
@@ -59,6 +67,8 @@ from qpsvm.faces.cli.options import (
     name,
     names,
     numbers,
+    places,
+    repeats,
     seed,
     share,
     word,
@@ -93,6 +103,7 @@ def make_parser() -> Parser:
     group.add_argument("--scheduler", type=name, metavar="ADDRESS", help=what)
     _file(group, "--checkpoint", "keep the state of the solve here, and go on from it")
     add_problem(solving)
+    add_multi_class(solving)
     add_solver(solving)
     add_backend(solving)
     group = solving.add_argument_group("score on rows that do not train")
@@ -116,7 +127,10 @@ def make_parser() -> Parser:
     predicting.add_argument("model", type=file_name, help="an .npz file that `solve --save` wrote")
     predicting.add_argument("file", type=file_name, nargs="+", help="files with the same columns; - is standard input")
     add_stream(predicting)
-    predicting.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
+    what = "leave out rows that lack a value which cannot be filled in; they are answered by NA otherwise"
+    predicting.add_argument("--drop-missing", action="store_true", help=what)
+    what = "begin each line with what this column has, or with the number of the row, from 0: row"
+    predicting.add_argument("--id", type=name, metavar="COLUMN", help=what)
     what = "write a CSV file of labels and decision values, not one label a line; - is standard output"
     _file(predicting, "--output", what)
     what = "the probability of the positive label as well; of a model by `solve --probability`"
@@ -138,12 +152,17 @@ def make_parser() -> Parser:
     verifying.add_argument("--target", type=name, metavar="COLUMN", help=what)
     what = "what the relative gap is to be at most, whatever the proof claims (default: 1e-6)"
     verifying.add_argument("--tol", type=float, default=1e-6, help=what)
+    what = (
+        "rows of the data, from 0, such as 17,203, that the proof is to be without: refuted where one has a part in it"
+    )
+    verifying.add_argument("--without", type=places, default=(), metavar="ROWS", help=what)
     verifying.add_argument("--verbose", action="store_true", help="show progress")
     verifying.set_defaults(run=proving.run)
 
     comparing = commands.add_parser("compare", help="every backend on one file", epilog=EXAMPLES)
     add_data(comparing)
     add_problem(comparing)
+    add_multi_class(comparing)
     add_solver(comparing)
     group = comparing.add_argument_group("comparison")
     what = "names from `backends`, or auto, with commas between them (repeatable); default all"
@@ -153,8 +172,25 @@ def make_parser() -> Parser:
     group.add_argument("--format", type=word(tables.FORMATS), default="text", metavar="FORMAT", help=what)
     comparing.set_defaults(run=tables.run)
 
+    weighing = commands.add_parser("importance", help="what each column is worth to the predictions", epilog=EXAMPLES)
+    add_data(weighing)
+    add_problem(weighing)
+    add_multi_class(weighing)
+    add_solver(weighing)
+    add_backend(weighing)
+    group = weighing.add_argument_group("importance")
+    group.add_argument("--test-size", type=share, metavar="SHARE", help="score on this share of the rows, held out")
+    group.add_argument("--repeats", type=repeats, default=10, metavar="N", help="how often a column is shuffled; 10")
+    what = (
+        "one of scikit-learn's scorers; default balanced_accuracy, r2 of a regression, of a quantile its pinball loss"
+    )
+    group.add_argument("--scoring", metavar="NAME", help=what)
+    group.add_argument("--seed", type=seed, metavar="N", help="of the draws; default 0")
+    _file(group, "--plot", "draw it: .png, .svg or .pdf")
+    weighing.set_defaults(run=importance.run)
+
     for command, what, action in (
-        ("path", "one problem for many parameters", tables.run_path),
+        ("path", "one problem for many parameters", exact.run_path),
         ("cross-validate", "score many parameters on rows that did not train them", tables.run_cross_validate),
     ):
         gridding = commands.add_parser(command, help=what, epilog=EXAMPLES)
@@ -164,10 +200,17 @@ def make_parser() -> Parser:
         add_parameters(group, numbers, tables.words)
         group = gridding.add_argument_group("solver")
         group.add_argument("--tol", type=float, default=1e-6, help="relative gap to reach, rounding included (1e-6)")
-        group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds for each point")
+        group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds for each point, or exact path")
         group.add_argument("--n-jobs", type=int, metavar="N", help="processes; -1 is one for each core")
         group.add_argument("--verbose", action="store_true", help="show progress")
-        if command == "cross-validate":
+        if command == "path":
+            group = gridding.add_argument_group("every value, not only those of a grid")
+            what = "the optimum of every value between two, such as --C 0.05,100, each piece certified"
+            group.add_argument("--exact", action="store_true", help=what)
+            _file(group, "--output", "write the pieces as CSV")
+            _file(group, "--plot", "draw the multipliers: .png, .svg or .pdf")
+        else:
+            add_multi_class(gridding)
             group = gridding.add_argument_group("folds")
             group.add_argument("--folds", type=int, default=5, help="stratified where there are classes; default 5")
             group.add_argument("--shuffle", action="store_true", help="draw the folds at random")
@@ -177,6 +220,18 @@ def make_parser() -> Parser:
             _file(group, "--plot", "draw the scores: .png, .svg or .pdf")
             _file(group, "--save", "train the best on all rows", "MODEL")
         gridding.set_defaults(run=action)
+
+    leaving = commands.add_parser(
+        "leave-one-out", help="what the machine without each row says of it, exactly", epilog=EXAMPLES
+    )
+    add_data(leaving)
+    add_problem(leaving)
+    group = leaving.add_argument_group("solver")
+    group.add_argument("--tol", type=float, default=1e-6, help="relative gap of each machine, rounding included (1e-6)")
+    group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds; what was reached is said")
+    group.add_argument("--verbose", action="store_true", help="show progress")
+    _file(leaving, "--output", "write decision and gap of each row as CSV")
+    leaving.set_defaults(run=exact.run_leave_one_out)
 
     deriving = commands.add_parser(
         "derive", help="the derivation, equation by equation, measured on a file or in symbols", epilog=EXAMPLES
@@ -188,7 +243,9 @@ def make_parser() -> Parser:
     add_backend(deriving)
     _file(deriving, "--html", "write a page that opens in a browser without a network", "PAGE")
     _file(deriving, "--latex", "write an article that LaTeX compiles", "ARTICLE")
-    deriving.add_argument("--steps", type=names, metavar="TAGS", help="show these only, such as CSVM.4,CSVM.9")
+    deriving.add_argument(
+        "--steps", type=names, action="extend", metavar="TAGS", help="show these only, such as CSVM.4,CSVM.9"
+    )
     what = "beside each residual what is proven of it, whatever was rounded"
     deriving.add_argument("--proven", action="store_true", help=what)
     deriving.set_defaults(run=derive.run)
@@ -203,13 +260,20 @@ def make_parser() -> Parser:
     playing.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
     playing.set_defaults(run=play.run, verbose=False)
 
+    giving = commands.add_parser(
+        "example", help="write the tables that these examples use", description="Write tables by their names: "
+        f"{', '.join(example.TABLES)}.\nWithout a name, say what they are.", epilog=EXAMPLES,
+    )  # fmt: skip
+    giving.add_argument("file", nargs="*", type=file_name, help="a name of these, in any folder")
+    giving.set_defaults(run=example.run)
+
     patching = commands.add_parser(
         "patch", help="run a program of yours with qpsvm in the place of sklearn.svm", usage=patch.USAGE,
         epilog=patch.EPILOG, description="Run a program in which `from sklearn.svm import SVC` is qpsvm's estimator. "
         "What qpsvm cannot do is left to\nscikit-learn's own class, and a line on standard error says so.",
     )  # fmt: skip
     what = "classes to take over, with commas between them; default all"
-    patching.add_argument("--only", type=name, metavar="NAMES", help=what)
+    patching.add_argument("--only", type=name, action="append", default=[], metavar="NAMES", help=what)
     patching.add_argument("--verbose", action="store_true", help="say of each fit whether it is taken over")
     patching.own = patch.own_arguments
     patching.set_defaults(run=patch.run)

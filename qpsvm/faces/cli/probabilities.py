@@ -12,9 +12,10 @@ from qpsvm.base.errors import DataError, ParameterError
 from qpsvm.estimators.left_out import all_left_out, check_left_out, curve
 from qpsvm.faces.cli.data import Sample
 from qpsvm.faces.cli.options import VARIANTS
+from qpsvm.faces.cli.several import SeveralClasses, SeveralResult
+from qpsvm.machines import JointProblem
 from qpsvm.result.calibration import KEY, Calibration
 from qpsvm.result.model import Model
-from qpsvm.result.svm_result import SVMResult
 
 INSTEAD = "leave --probability out"
 
@@ -33,17 +34,22 @@ def check_probability(options: argparse.Namespace) -> None:
 
 def check_samples(problem: Any, options: argparse.Namespace) -> None:
     """Refuse samples that cannot be left out, before they are solved. Raises UnsupportedError, DataError."""
-    if not options.probability:
-        return
+    if not options.probability or isinstance(problem, SeveralClasses):
+        return  # which asks the same of each of its machines
+    if isinstance(problem, JointProblem):
+        raise ParameterError(f"--probability leaves rows out of machines of two classes, and {options.variant} has all "
+                             f"classes in one program: {INSTEAD}, or take another variant")  # fmt: skip
     check_left_out(f"--variant {options.variant}", problem.X, problem.n, INSTEAD)
     if np.unique(problem.labels, return_counts=True)[1].min() < 2:
         raise DataError(f"a class has one sample, without which it has no machine: {INSTEAD}, or give it more")
 
 
 def with_probabilities(
-    sample: Sample, problem: Any, result: SVMResult, model: Model, options: argparse.Namespace
+    sample: Sample, problem: Any, result: Any, model: Model, options: argparse.Namespace
 ) -> tuple[Model, str]:
     """The model with its curve, and what is printed of the samples that were left out. Raises QPSVMError."""
+    if isinstance(result, SeveralResult):
+        return model, f"  left out    each row of every machine, for a curve of each: {len(result.machines.results_)}"
     found, note = all_left_out(problem, result, options.tol, options.time_limit, options.verbose)
     rows = found.functions.rows[np.isfinite(found.decision[found.functions.rows])]
     weights = sample.table.weights

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,12 @@ from numpy.typing import NDArray
 from qpsvm.faces.cli.data import Sample
 from qpsvm.faces.cli.options import Learnt
 from qpsvm.many.grid.scoring import ordered_pairs
+from qpsvm.result.hints import Hint, of_labels
 
 #: Letters before what is said of a result, as in its summary.
 INDENT = 14
+#: Classes up to which the head of a confusion matrix says in every column that it is predicted.
+MOST_WORDS = 4
 NO_PAIR = "no pair to compare"
 
 
@@ -102,26 +107,30 @@ def compared_labels(sample: Sample) -> NDArray[Any] | None:
     return np.asarray(y, dtype=int)
 
 
-def block(
-    name: str, words: str, sample: Sample, predicted: NDArray[Any], found: dict[str, float], weighed: bool
-) -> str:
-    """Scores under the summary of a result, with the confusion matrix, where there are labels, and warnings below."""
+def block(name: str, words: str, sample: Sample, predicted: NDArray[Any]) -> str:
+    """Scores under the summary of a result, with the confusion matrix, where there are labels."""
     true = compared_labels(sample)
     lines = [] if true is None else confusion(true, predicted, np.unique(np.concatenate([true, predicted])))
-    text = [f"  {name:<{INDENT - 2}}{words}", *(f"{' ' * INDENT}{line}" for line in lines)]
-    notes = warnings(sample, predicted, found, weighed)
-    return "\n".join([*text, *(f"  {'note':<{INDENT - 2}}{note}" for note in notes)])
+    return "\n".join([f"  {name:<{INDENT - 2}}{words}", *(f"{' ' * INDENT}{line}" for line in lines)])
 
 
 def confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]) -> list[str]:
-    """The confusion matrix, with the recall of each class (k,): lines of a table. Shapes: true, predicted (n,)."""
+    """The confusion matrix, with the recall of each class (k,): lines of a table. Shapes: true, predicted (n,).
+
+    Of more than two classes with the precision of each, and the harmonic mean of both.
+    """
     from sklearn import metrics
 
     counts = metrics.confusion_matrix(true, predicted, labels=classes)
-    recalls = metrics.recall_score(true, predicted, labels=classes, average=None, zero_division=np.nan)
-    rows = [["true", *(f"predicted {label}" for label in classes), "rows", "recall"]]
-    for label, row, recall in zip(classes, counts, recalls, strict=True):
-        rows.append([str(label), *map(str, row), str(row.sum()), "-" if np.isnan(recall) else f"{recall:.4f}"])
+    scores: dict[str, Any] = {"recall": metrics.recall_score}
+    if len(classes) > 2:
+        scores |= {"precision": metrics.precision_score, "F1": metrics.f1_score}
+    each = [score(true, predicted, labels=classes, average=None, zero_division=np.nan) for score in scores.values()]
+    word = "predicted " if len(classes) <= MOST_WORDS else ""
+    rows = [["true" if word else "true \\ predicted", *(f"{word}{label}" for label in classes), "rows", *scores]]
+    for label, row, values in zip(classes, counts, np.transpose(each), strict=True):
+        shown = ("-" if np.isnan(value) else f"{value:.4f}" for value in values)
+        rows.append([str(label), *map(str, row), str(row.sum()), *shown])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     first = widths[0]
     return [
@@ -130,18 +139,23 @@ def confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]
     ]
 
 
-def warnings(sample: Sample, predicted: NDArray[Any], found: dict[str, float], weighed: bool) -> list[str]:
+def warnings(sample: Sample, predicted: NDArray[Any], found: dict[str, float], weighed: bool) -> list[Hint]:
     """What nobody should have to find out alone: a model that gives every row the same answer, or is no better.
 
     Where its classes are `weighed`, weights for them are no advice.
     """
-    said, answer = [], only_answer(predicted)
-    if answer is not None and len(predicted) > 1 and sample.learnt == "labels":
-        advice = "another C or kernel" if weighed else "--class-weight balanced, a larger C, or another kernel"
-        share = f"the accuracy of {found['accuracy']:.4f} is the share of that class"
-        said.append(f"every row is predicted {answer}: {share}. Try {advice}")
-    elif answer is not None and len(predicted) > 1:
-        said.append(f"every row is given {answer}")
+    if sample.learnt == "labels":
+        return of_labels(sample.labels, predicted, weighed)
+    answer = only_answer(predicted) if len(predicted) > 1 else None
+    said = [] if answer is None else [Hint("labels", f"every row is given {answer}")]
     if found.get("R²", 1.0) < 0.0:
-        said.append("R² is below 0: the mean of these rows predicts them better")
+        said.append(Hint("worse", "R² is below 0: the mean of these rows predicts them better"))
     return said
+
+
+def notes(*found: Iterable[Hint]) -> str:
+    """Hints as the last lines of a command: of each kind the first, and nothing where there is none."""
+    kinds: dict[str, Hint] = {}
+    for hint in chain(*found):
+        kinds.setdefault(hint.kind, hint)
+    return "\n".join(f"  {'note':<{INDENT - 2}}{hint}" for hint in kinds.values())

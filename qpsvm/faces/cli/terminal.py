@@ -120,6 +120,8 @@ def take_buffers_first() -> None:
 
 #: Seconds between two looks of the line, and before the first: what is over sooner shows none.
 REDRAWN = 0.5
+#: Letters of a bar.
+BAR = 20
 
 
 class Ticker(logging.Handler):
@@ -137,6 +139,7 @@ class Ticker(logging.Handler):
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
         self._last: logging.LogRecord | None = None
+        self._count: logging.LogRecord | None = None
 
     def __enter__(self) -> Ticker:
         self._began = time.perf_counter()
@@ -161,13 +164,17 @@ class Ticker(logging.Handler):
             sys.stderr.flush()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record in the place of the one before."""
-        self._last = record
+        """Keep a record in the place of the one before of its kind."""
+        if "total" in record.__dict__:
+            self._count = record
+        else:
+            self._last = record
 
     def _tick(self) -> None:
         while not self._done.wait(REDRAWN if self._drawn else EVERY):
             seconds = time.perf_counter() - self._began
-            line = f"{self.doing}, {seconds:.0f} s{_progress(self._last, seconds)}"
+            told = f", {seconds:.0f} s{_progress(self._last, seconds)}"
+            line = f"{self.doing}{told if self._count is None else _bar(self._count, seconds)}"
             if self._drawn:
                 width = shutil.get_terminal_size().columns - 1
                 sys.stderr.write(f"\r\033[K{line[:width]}")
@@ -186,6 +193,14 @@ def _progress(record: logging.LogRecord | None, seconds: float) -> str:
     if said["passes"] and said["rows"] and seconds > 0.0:
         speed = f", {_short(said['passes'] * said['rows'] / seconds)} rows/s"
     return f", {said['stage']}{counted}, gap {said['gap']:.1e}{speed}"
+
+
+def _bar(record: logging.LogRecord, seconds: float) -> str:
+    """How many solves are done, as a bar, and how long the others will take at the pace of these."""
+    done, total = record.__dict__["done"], record.__dict__["total"]
+    drawn = "#" * (BAR * done // max(total, 1))
+    left = f", about {seconds * (total - done) / done:.0f} s left" if done else ""
+    return f" [{drawn:-<{BAR}}] {done} of {total}, {seconds:.0f} s{left}"
 
 
 def _short(value: float) -> str:

@@ -28,6 +28,7 @@ from qpsvm.base.errors import (
 from qpsvm.base.resources.communicator import EPS
 from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.catalogue import MACHINES, Machine
+from qpsvm.faces.play.certain import over_values, without
 from qpsvm.faces.play.checks import number, numbers
 from qpsvm.faces.play.explanations import NOTICED, sentence, verdict_on_yours
 from qpsvm.faces.play.parts import (
@@ -213,6 +214,10 @@ def _answer(message: Any, start: Start | None) -> dict[str, Any]:
         problem = request.state.problem()
         if request.ask == "run":
             return {"id": request.id, **run(problem, request.solver)}
+        if request.ask == "path":
+            return {"id": request.id, **over_values(request.state, problem, SECONDS)}
+        if request.ask == "without":
+            return {"id": request.id, **without(request, request.state, problem, TOL, SECONDS)}
         answer = _solved(request, request.state, problem)
     except QPSVMError as error:
         return failure(request.id, error, request, problem)

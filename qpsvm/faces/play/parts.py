@@ -30,7 +30,7 @@ from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import MissingExtraError, NotSeparableError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.derivation import Step, derive
-from qpsvm.derivation.page import mathml
+from qpsvm.derivation.written.page import mathml
 from qpsvm.faces.play.catalogue import KERNELS, MACHINES, Machine, solvers, toy
 from qpsvm.faces.play.checks import number, numbers
 from qpsvm.faces.play.explanations import verdicts
@@ -238,11 +238,23 @@ def plane(request: Request, state: State, problem: Problem, result: SVMResult) -
     return shown | {"levels": [-result.rho, 0.0, result.rho], **_hulls(state, problem, result)}
 
 
+def boundary(request: Request, state: State, result: SVMResult) -> dict[str, Any]:
+    """f alone: on the grid, or of a regression over the horizontal axis."""
+    box = request.box or box_around(state)
+    if MACHINES[state.machine].learnt == "numbers":
+        return {"box": list(box), "n": request.grid, "curve": numbers(_over_axis(state, result, box))}
+    return {"box": list(box), "n": request.grid, "f": _values(state, result, box, request.grid)}
+
+
 def _curve(state: State, problem: Problem, result: SVMResult, box: tuple[float, float, float, float]) -> dict[str, Any]:
     """f along the horizontal axis, the other features at their medians, with half the width of the tube."""
-    x = np.linspace(box[0], box[1], CURVE_POINTS)
-    f = _seen(state.axes[:1], state.points[:, :-1]).values(result, x[:, None])
+    f = _over_axis(state, result, box)
     return {"f": None, "levels": [], "curve": numbers(f), "epsilon": half_width(problem, result), **_nothing("")}
+
+
+def _over_axis(state: State, result: SVMResult, box: tuple[float, float, float, float]) -> FloatArray:
+    x = np.linspace(box[0], box[1], CURVE_POINTS)
+    return _seen(state.axes[:1], state.points[:, :-1]).values(result, x[:, None])
 
 
 def _enclosed(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:

@@ -39,6 +39,8 @@ KEYS = {
     "solve": ("state", "box", "grid", "show", "alpha"),
     "steps": ("state",),
     "run": ("state", "solver"),
+    "path": ("state",),
+    "without": ("state", "sample", "box", "grid"),
     "program": ("state",),
 }
 
@@ -102,6 +104,7 @@ class Request:
     show: Which of `SHOWS`.
     alpha (n,) or None: An α that is to be certified as it is; then nothing is solved.
     solver: Whose run is asked for.
+    sample: Which is left out.
     """
 
     id: int
@@ -112,6 +115,7 @@ class Request:
     show: tuple[str, ...] = SHOWS
     alpha: FloatArray | None = None
     solver: str = ""
+    sample: int = 0
 
 
 def read_request(message: Any) -> Request:
@@ -130,13 +134,16 @@ def read_request(message: Any) -> Request:
     state = read_state(whole["state"])
     if ask == "run":
         return Request(number, ask, state, solver=as_choice(whole.get("solver"), "solver", catalogue.solvers()))
+    if ask == "without":
+        sample = as_whole(whole.get("sample", 0), "sample", 0, max(len(state.points) - 1, 0))
+        return Request(number, ask, state, _box(whole.get("box")), _grid(whole), sample=sample)
     if ask != "solve":
         return Request(number, ask, state)
     alpha = whole.get("alpha")
     count = alphas(state.machine, len(state.points))
     return Request(
         number, ask, state, _box(whole.get("box")),
-        as_whole(whole.get("grid", TICKS), "grid", FEWEST_TICKS, MOST_TICKS), _show(whole.get("show", list(SHOWS))),
+        _grid(whole), _show(whole.get("show", list(SHOWS))),
         None if alpha is None else np.array(as_numbers(alpha, "alpha", count, -LARGEST_ALPHA, LARGEST_ALPHA)),
     )  # fmt: skip
 
@@ -210,6 +217,10 @@ def _box(value: Any) -> tuple[float, float, float, float] | None:
     if not (x0 < x1 and y0 < y1):
         raise RequestError(f"box must be [x0, x1, y0, y1] with x0 < x1 and y0 < y1, got {shown(value)}", "box")
     return x0, x1, y0, y1
+
+
+def _grid(whole: Mapping[str, Any]) -> int:
+    return as_whole(whole.get("grid", TICKS), "grid", FEWEST_TICKS, MOST_TICKS)
 
 
 def _show(value: Any) -> tuple[str, ...]:

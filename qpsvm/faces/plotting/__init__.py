@@ -1,9 +1,9 @@
 """Pictures of problems and their results, on Matplotlib (extra `plot`).
 
 Every function takes `ax=` and returns it. It never shows or saves, and changes no global setting. The pictures can be
-read in grey and without colour vision: classes differ in shape and in the colour of the edge, kinds of samples in fill,
-lines in style. Legends stand below the axes. In a figure of your own, `layout="constrained"` makes room for them; in a
-small one, pass `legend=False`.
+read in grey and without colour vision: classes differ in shape and hue, kinds of samples in outline (pale, black,
+orange), lines in style. Legends stand below the axes. In a figure of your own, `layout="constrained"` makes room for
+them; in a small one, pass `legend=False`.
 
 >>> import qpsvm
 >>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
@@ -13,11 +13,15 @@ small one, pass `legend=False`.
 
 from qpsvm.faces.plotting.boundary import boundary, decisions, novelty
 from qpsvm.faces.plotting.hulls import hulls
+from qpsvm.faces.plotting.importance import importance
+from qpsvm.faces.plotting.influential import influence
 from qpsvm.faces.plotting.optimality import complementarity, duality, gap, multipliers
+from qpsvm.faces.plotting.over_intervals import exact_path, validation
 from qpsvm.faces.plotting.over_parameters import path, scores
+from qpsvm.faces.plotting.several import confusion, regions
 from qpsvm.faces.plotting.tube import quantiles, tube
 
 __all__ = [
-    "boundary", "complementarity", "decisions", "duality", "gap", "hulls", "multipliers", "novelty", "path",
-    "quantiles", "scores", "tube",
+    "boundary", "complementarity", "confusion", "decisions", "duality", "exact_path", "gap", "hulls", "importance",
+    "influence", "multipliers", "novelty", "path", "quantiles", "regions", "scores", "tube", "validation",
 ]  # fmt: skip

@@ -23,13 +23,12 @@ from qpsvm.faces.plotting.style import (
     BLUE,
     CURVES,
     SKY,
+    VERMILION,
     Axes,
-    crosses,
     feature_names,
     finished,
     new_axes,
     picture,
-    ring,
     set_labels,
     set_title,
 )
@@ -290,3 +289,15 @@ def _map(ax: Axes, found: CrossValidation) -> list[Any]:
         handles += ax.plot(*wrong.T, "x", color=BLACK, linestyle="", label=UNSOLVED)
     set_labels(ax, LETTERS.get(first, first), LETTERS.get(second, second))
     return handles
+
+
+def crosses(ax: Axes, at: FloatArray, label: str) -> list[Any]:
+    """Crosses on the horizontal axis, at values (k,)."""
+    look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "clip_on": False}
+    return list(ax.plot(at, np.zeros(len(at)), "x", label=label, **look)) if len(at) else []
+
+
+def ring(ax: Axes, x: float, y: float, size: float, label: str) -> list[Any]:
+    """A ring around the best point."""
+    look: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": VERMILION, "markeredgewidth": size / 6}
+    return list(ax.plot(x, y, "o", markersize=size, linestyle="", label=label, **look))

@@ -1,4 +1,4 @@
-"""What the pictures share: axes, colours, and markers whose edge and shape say the class, whose fill says the kind.
+"""What the pictures share: axes, colours, and markers whose hue and shape say the class, whose outline says the kind.
 
 Colours are those of Okabe & Ito, *Color Universal Design* (2008), which people with any colour vision tell apart.
 
@@ -100,18 +100,6 @@ def legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -
             return
 
 
-def crosses(ax: Axes, at: FloatArray, label: str) -> list[Any]:
-    """Crosses on the horizontal axis, at values (k,)."""
-    look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "clip_on": False}
-    return list(ax.plot(at, np.zeros(len(at)), "x", label=label, **look)) if len(at) else []
-
-
-def ring(ax: Axes, x: float, y: float, size: float, label: str) -> list[Any]:
-    """A ring around the best point."""
-    look: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": VERMILION, "markeredgewidth": size / 6}
-    return list(ax.plot(x, y, "o", markersize=size, linestyle="", label=label, **look))
-
-
 def finished(ax: Axes, legend: bool, handles: list[Any] | None = None) -> Axes:
     """The axes of a picture, with their legend where one is wanted."""
     if legend:
@@ -187,9 +175,11 @@ def picture(draw: Callable[P, R]) -> Callable[P, R]:
 
 BLACK, GREY = "black", "0.45"
 ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
-#: Kinds of samples in the order of `result.kind`: name and fill. No class has these colours, and in grey print they are
-#: white, black and grey.
-KINDS = tuple(zip(KINDS_IN_WORDS, ("white", BLACK, ORANGE), strict=True))
+#: Kinds of samples in the order of `result.kind`: name and outline; None stands for a pale marker in its own hue.
+#: No class has these colours, and in grey print one is pale, one outlined in black, and one in a lighter grey.
+KINDS = tuple(zip(KINDS_IN_WORDS, (None, BLACK, ORANGE), strict=True))
+#: How much of its hue a pale marker has.
+PALE = 0.35
 #: Shapes and colours of the two classes, in sort order: of the edges of samples, and of areas.
 SHAPES, CLASSES = ("^", "o"), (VERMILION, BLUE)
 #: Opacity of the colour on the side of each class: in grey print the side of f > 0 is the darker one.
@@ -200,8 +190,8 @@ CURVES = (
     (BLUE, "-", "o"), (VERMILION, "--", "s"), (GREEN, "-.", "^"), (ORANGE, ":", "D"), (PURPLE, "-", "v"),
     (SKY, "--", "P"), (BLACK, "-.", "X"),
 )  # fmt: skip
-#: Sizes of markers in points²: samples, and the rings around support vectors. Width of a sample's edge, in points.
-SAMPLE, RING, EDGE = 34, 120, 1.2
+#: Sizes of markers in points²: samples, and the rings around support vectors. Widths of edges and outlines, in points.
+SAMPLE, RING, EDGE, OUTLINE = 44, 130, 1.0, 1.5
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
@@ -229,33 +219,44 @@ def say_what(ax: Axes, problem: Problem, result: SVMResult, *notes: str) -> None
 
 
 def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray, rows: IntArray) -> list[Any]:
-    """Draw samples by kind (fill) and class (shape and edge). Shapes: points (m, 2), rows (m,)."""
+    """Draw samples by kind (outline) and class (shape and hue). Shapes: points (m, 2), rows (m,)."""
     kind, positive = result.kind[rows], problem.y[rows] > 0
     for k in range(len(KINDS)):
         for side in range(len(SHAPES)):
             _scatter(ax, points[(kind == k) & (positive == bool(side))], k, CLASSES[side], SHAPES[side])
     counts = np.bincount(kind, minlength=len(KINDS))
-    kinds = zip(result.kind_words, KINDS, counts, strict=True)
-    proxies = [marker_proxy("s", GREY, fill, f"{name} ({count})") for name, (_, fill), count in kinds if count]
+    kinds = enumerate(zip(result.kind_words, counts, strict=True))
+    proxies = [marker_proxy("s", *look_of(k, GREY), f"{name} ({count})") for k, (name, count) in kinds if count]
     classes = zip(SHAPES, CLASSES, problem.classes, strict=True)
-    return proxies + [marker_proxy(shape, edge, "white", f"class {plain(label)}") for shape, edge, label in classes]
+    return proxies + [marker_proxy(shape, hue, hue, f"class {plain(label)}") for shape, hue, label in classes]
 
 
-def _scatter(ax: Axes, points: FloatArray, kind: int, edge: str, shape: str = "o") -> None:
+def look_of(kind: int, hue: str) -> tuple[str, str]:
+    """Outline and fill of a sample of a kind, in the hue of its class."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    outline = KINDS[kind][1]
+    pale = to_hex([1.0 - PALE * (1.0 - part) for part in to_rgb(hue)])
+    return (hue, pale) if outline is None else (outline, hue)
+
+
+def _scatter(ax: Axes, points: FloatArray, kind: int, hue: str, shape: str = "o") -> None:
     """Draw the samples (m, 2) of one kind, if there are any."""
     if len(points):
-        look: dict[str, Any] = {"s": SAMPLE, "c": KINDS[kind][1], "marker": shape, "linewidths": EDGE}
-        ax.scatter(*points.T, zorder=3 + kind, edgecolors=edge, **look)
+        outline, fill = look_of(kind, hue)
+        width = OUTLINE if KINDS[kind][1] else EDGE
+        look: dict[str, Any] = {"s": SAMPLE, "c": fill, "marker": shape, "linewidths": width}
+        ax.scatter(*points.T, zorder=3 + kind, edgecolors=outline, **look)
 
 
-def draw_kinds(ax: Axes, points: FloatArray, kind: NDArray[Any], words: Sequence[str], edge: str) -> list[Any]:
-    """Draw samples (m, 2) by kind (m,), which is their fill, in one colour of edge; their handles for the legend."""
+def draw_kinds(ax: Axes, points: FloatArray, kind: NDArray[Any], words: Sequence[str], hue: str) -> list[Any]:
+    """Draw samples (m, 2) by kind (m,), which is their outline, in one hue; their handles for the legend."""
     handles = []
-    for k, (name, (_, fill)) in enumerate(zip(words, KINDS, strict=True)):
+    for k, name in enumerate(words):
         chosen = points[kind == k]
-        _scatter(ax, chosen, k, edge)
+        _scatter(ax, chosen, k, hue)
         if len(chosen):
-            handles.append(marker_proxy("o", edge, fill, f"{name} ({len(chosen)})"))
+            handles.append(marker_proxy("o", *look_of(k, hue), f"{name} ({len(chosen)})"))
     return handles
 
 
@@ -375,10 +376,14 @@ class View:
         return np.concatenate([self._values(result, at[i : i + step]) for i in range(0, len(at), step)])
 
     def _values(self, result: SVMResult, at: FloatArray) -> FloatArray:
-        X = np.tile(self.base, (len(at), 1))
-        X[:, list(self.columns)] = at
         with np.errstate(all="ignore"):  # what overflows is not drawn
-            return result.decision_function(X)
+            return result.decision_function(self.at(at))
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Points of the view (k, len(columns)) in the space of the samples: (k, d)."""
+        X = np.tile(self.base, (len(points), 1))
+        X[:, list(self.columns)] = points
+        return X
 
 
 def check_resolution(resolution: int) -> None:
@@ -396,14 +401,18 @@ def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[st
             "a precomputed kernel has no features to draw; multipliers(problem, result) and "
             "complementarity(problem, result) need none"
         )
-    return view_over(problem, _columns(int(problem.X.shape[1]), features), names)
+    return view_over(problem, chosen_columns(int(problem.X.shape[1]), features), names)
 
 
 def view_over(problem: Problem, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
     """The view of one or two features that exist. Raises ParameterTypeError, DataError."""
-    d = int(problem.X.shape[1])
+    return view_of_samples(as_dense(problem.X[problem.rows]), columns, names)
+
+
+def view_of_samples(dense: FloatArray, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
+    """The view of one or two features of samples (n, d). Raises ParameterTypeError, DataError."""
+    d = int(dense.shape[1])
     texts = feature_names(names, d)
-    dense = as_dense(problem.X[problem.rows])
     held = d - len(columns)
     labels = [texts[j] if texts is not None else f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in columns]
     note = f"{held} other feature{'s' if held > 1 else ''} held at the median" if held else ""
@@ -422,7 +431,8 @@ def feature_names(names: Sequence[str] | None, d: int) -> list[str] | None:
     return [plain(name) for name in names]
 
 
-def _columns(d: int, features: Sequence[int] | None) -> tuple[int, ...]:
+def chosen_columns(d: int, features: Sequence[int] | None) -> tuple[int, ...]:
+    """The one or two features that a picture shows. Raises ParameterError."""
     if features is None:
         if d > 2:
             raise ParameterError(

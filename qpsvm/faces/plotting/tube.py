@@ -110,7 +110,7 @@ def tube(
     words = problem.kinds.words
     if not np.isfinite(result.upper).all():
         words = (*words[:2], problem.kinds.curved)
-    handles += draw_kinds(ax, np.column_stack([across, t[rows]]), result.kind[rows], words, GREY)
+    handles += draw_kinds(ax, np.column_stack([across, t[rows]]), result.kind[rows], words, BLUE)
     say_what(ax, problem, result, view.note if view is not None else "")
     return finished(ax, legend, handles)
 

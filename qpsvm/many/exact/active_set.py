@@ -19,14 +19,15 @@ quadratic programming problem* (1996).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.progress import Clock
+from qpsvm.many.exact import events
+from qpsvm.many.exact.events import Record, Steps
 from qpsvm.many.exact.factor import MOST_PIVOT, NO_PIVOT, Factor
 from qpsvm.many.exact.rows import Data, SignedRows
 
@@ -51,9 +52,6 @@ class Stuck(Exception):
 
 class Stopped(Exception):
     """The time is over, or the interrupt key was pressed."""
-
-
-Record = Callable[[float, float, "ActiveSet", FloatArray, FloatArray], None]
 
 
 class ActiveSet:
@@ -81,6 +79,7 @@ class ActiveSet:
         self.rate, self.q, self.b = np.zeros(rows.m), np.zeros(len(rows.K)), np.zeros(rows.p)
         self.mu = np.zeros(rows.p)
         self.factor = Factor(rows)
+        self.steps: Steps | None = None
         self._begin()
 
     def _kinds(self, v: FloatArray) -> NDArray[np.int8]:
@@ -268,20 +267,39 @@ class ActiveSet:
     # --- along s ----------------------------------------------------------------------------------------------------
 
     def advance(self, slope: Data, record: Record | None = None, s: float = 0.0) -> ActiveSet:
-        """From s to 1 along a slope; `record` sees every piece. Raises Stuck, Stopped, LinAlgError."""
+        """From s to 1 along a slope; `record` sees every step. Raises Stuck, Stopped, LinAlgError."""
         rows = self.rows
         self.slope, self.s = slope, s
         self.rate = np.where(self.kind > 0, slope.hi, np.where(self.kind < 0, slope.lo, 0.0))
         self.q, self.b = rows.f(self.rate), rows.E.T @ self.rate
         most = FEW_EVENTS + MOST_EVENTS * rows.m
-        for step in range(most):
-            if self.clock is not None and step % LOOK == LOOK - 1 and self.clock.stopped():
-                raise Stopped
-            if self._step(record):
+        steps = looked = fresh = 0
+        while steps < most:
+            if self.clock is not None and steps - looked >= LOOK - 1:
+                looked = steps
+                if self.clock.stopped():
+                    raise Stopped
+            count = self._steps(record)
+            if not count:
                 return self
-            if step % AFRESH == AFRESH - 1:
+            steps += count
+            if steps - fresh >= AFRESH:
+                fresh = steps
                 self.refreshed()
         raise Stuck(f"{most} events without an end")
+
+    def _steps(self, record: Record | None) -> int:
+        """Some events; how many there were, none where the end is reached."""
+        count = 0
+        if core.compiled is not None:
+            why, place, count = events.run(self, record)
+            if why == events.ENTERS:
+                self._enter(place)
+            elif why in (events.LEAVES_UP, events.LEAVES_DOWN):
+                self._leave(place, 1 if why == events.LEAVES_UP else -1)
+            if why != events.UNUSUAL:
+                return 0 if why == events.END else count
+        return 0 if self._step(record) else count + 1
 
     def _step(self, record: Record | None) -> bool:
         """To the next event, which happens; or to the end, which is said."""
@@ -308,7 +326,8 @@ class ActiveSet:
         last = not step < 1.0 - self.s
         step = 1.0 - self.s if last else step
         if record is not None:
-            record(self.s, 1.0 if last else self.s + step, self, dv, dmu)
+            ends = (self.s, 1.0 if last else self.s + step)
+            record(Steps.one(ends, free, self.kind, (self.mu, dmu, v, dv)))
         self._move(step, dv, dmu, df)
         if last:
             return True
@@ -406,6 +425,7 @@ class ActiveSet:
         """One that may go its own way."""
         new = object.__new__(ActiveSet)
         new.__dict__.update(self.__dict__)
+        new.steps = None
         new.now, new.factor, new.clock = self.now.copy(), self.factor.copy(), clock or self.clock
         for name in ("v", "f", "kind", "rate", "q", "b", "pinned", "mu"):
             new.__dict__[name] = self.__dict__[name].copy()

@@ -11,7 +11,6 @@ So the least of all values is found, and the whole set of values that attain it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,6 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.checks import as_finite_vector
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, UnknownOptionError, UnsupportedError, nearest
-from qpsvm.many.exact.follow import Piece
 from qpsvm.many.exact.line import Line
 
 #: What can be least on average, and which of them are about labels.
@@ -82,7 +80,7 @@ class Best:
 
 
 def best_of(
-    problem: Any, line: Line, pieces: Sequence[Piece], first: FloatArray, second: FloatArray, y: ArrayLike,
+    problem: Any, line: Line, pieces: FloatArray, first: FloatArray, second: FloatArray, y: ArrayLike,
     loss: str | None,
 ) -> Best:  # fmt: skip
     """Where the loss is least. Raises UnknownOptionError, UnsupportedError, DataError, DataTypeError."""
@@ -123,11 +121,10 @@ def target_of(problem: Any, y: ArrayLike, count: int, loss: str) -> FloatArray:
 
 
 def curve_of(
-    line: Line, pieces: Sequence[Piece], first: FloatArray, second: FloatArray, target: FloatArray, loss: str
+    line: Line, pieces: FloatArray, first: FloatArray, second: FloatArray, target: FloatArray, loss: str
 ) -> Curve:
-    """The mean loss over all pieces, for f at both ends of each, (q, k), and targets (q,)."""
-    s = np.array([piece.s for piece in pieces])
-    ends = np.array([piece.end for piece in pieces])
+    """The mean loss over pieces from s to an end, (k, 2), for f at both, (q, k) each, and targets (q,)."""
+    s, ends = pieces.T
     if loss == "error":
         return _steps(line, s, ends, first, second, target)
     lows, places = (_parabolas if loss == "squared" else _convex)(first, second, target, loss)

@@ -18,15 +18,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.checks import as_finite_vector
+from qpsvm.base.arrays.checks import as_finite_vector, column_order
 from qpsvm.base.arrays.frozen import common_value, frozen
-from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnsupportedError
 from qpsvm.data.rows import RowSource
 from qpsvm.data.samples import Samples, checked_weights, features
 from qpsvm.machines.problem.replaced import of_rows, over, restricted
 from qpsvm.solve.call import solve
+from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Precomputed
 
 
@@ -37,6 +38,7 @@ def without(result: Any, rows: ArrayLike, options: dict[str, Any]) -> Any:
     kept = np.delete(np.arange(problem.n), gone)
     _check_left(problem, kept)
     samples = problem.samples
+    _check_landmarks(problem, gone)
     if problem.takes_all:
         part = restricted(problem, kept)
     else:
@@ -44,6 +46,7 @@ def without(result: Any, rows: ArrayLike, options: dict[str, Any]) -> Any:
         parts = frozen(samples.target[kept]), frozen(np.asarray(samples.weight)[kept])
         own = {name: of_rows(getattr(problem, name), problem.n, kept) for name in problem.own}
         part = over(problem, Samples(frozen(X), *parts, samples.classes, samples.feature_names), own)
+    part.samples.__dict__["left_out"] = _left_out(samples, gone)
     return _solved(part, result.alpha.reshape(problem.sides, -1)[:, kept].ravel(), options)
 
 
@@ -55,10 +58,12 @@ def with_samples(
     samples = problem.samples
     if isinstance(problem.kernel, Precomputed):
         raise UnsupportedError("a kernel matrix has to be made anew for more samples: make the problem of all of them")
+    order = column_order(X, samples.feature_names)
     matrix: Any = features(X)[0]
     count, d = matrix.shape
     if d != samples.X.shape[1]:
         raise DataError(f"X has {d} features, and the machine was trained on {samples.X.shape[1]}")
+    matrix = matrix if order is None else matrix[:, order]
     target = _targets(problem, y, count)
     whole = sp.vstack([samples.X, sp.csr_array(matrix)], format="csr") if samples.is_sparse else (
         np.vstack([samples.X, matrix.toarray() if sp.issparse(matrix) else matrix])
@@ -96,9 +101,14 @@ def with_targets(result: Any, y: ArrayLike, options: dict[str, Any]) -> Any:
 
 def _problem_of(result: Any) -> Any:
     """What was solved. Raises UnsupportedError."""
-    problem = result.problem
+    problem = result.problem() if callable(result.problem) else result.problem
     if problem is None:
         raise UnsupportedError("this result comes out of a file, without samples: solve their problem, and go on there")
+    if not hasattr(problem, "outlined"):
+        raise UnsupportedError(
+            f"{problem.title} is one program over several classes, which is not changed here: make the problem of the "
+            "new samples"
+        )
     if not problem.samples.comm.serial or isinstance(problem.samples.X, RowSource):
         raise UnsupportedError("samples that are stored elsewhere are not changed here: make a problem of the new ones")
     if problem.learns == "ranks" or getattr(problem.svm, "mix", None) is not None:
@@ -123,6 +133,13 @@ def _places(rows: ArrayLike, n: int) -> IntArray:
     return np.unique(given)
 
 
+def _left_out(samples: Samples, gone: IntArray) -> tuple[int, ...]:
+    """The rows of the table behind samples that are left out without those as well: `verify` names them."""
+    before = np.array(samples.left_out, dtype=np.intp)
+    places = np.delete(np.arange(samples.n + len(before)), before)
+    return tuple(np.union1d(before, places[gone]).tolist())
+
+
 def _check_left(problem: Any, kept: IntArray) -> None:
     """That there is a machine over the rows kept. Raises DataError."""
     taking = kept[np.asarray(problem.sample_weight)[kept] > 0.0]
@@ -133,6 +150,20 @@ def _check_left(problem: Any, kept: IntArray) -> None:
         if len(left) < 2:
             label = problem.samples.classes.tolist()[1 - int(left[0])]
             raise DataError(f"no sample of class {shown(label)} is left: a machine of two classes needs both")
+
+
+def _check_landmarks(problem: Any, gone: IntArray) -> None:
+    """That a map of features keeps no row that is to be out. Raises UnsupportedError."""
+    kernel = problem.kernel
+    if not isinstance(kernel, FeatureMap):
+        return
+    known = {row.tobytes() for row in np.ascontiguousarray(as_dense(kernel.learnt.points)) + 0.0}
+    for i in gone.tolist():
+        if (as_dense(problem.samples.X[[i]])[0] + 0.0).tobytes() in known:
+            raise UnsupportedError(
+                f"row {i} is a landmark of {kernel}, so the features of all others are made with it: make the problem "
+                "of the others, with a map that has not seen it"
+            )
 
 
 def _targets(problem: Any, y: ArrayLike | None, count: int) -> FloatArray:

@@ -67,6 +67,15 @@ class Factor:
             W[:q, :q], kernel[: self.count], order[: self.count] = self.inverse, self.K_free, self.free
             self.W, self.kernel, self.order = W, kernel, order
 
+    @property
+    def places(self) -> int:
+        """How many rows may come before the arrays grow."""
+        return len(self.order) - self.rows.p - self.count - 1
+
+    def grow(self, more: int) -> None:
+        """Arrays with room for so many more rows."""
+        self._room(self.count + more + 1)
+
     def anew(self, free: IntArray) -> None:
         """M⁻¹ of these free rows. Raises LinAlgError."""
         rows, p, m = self.rows, self.rows.p, len(free)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.progress import Clock
 from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
-from qpsvm.many.exact.judge import PieceJudge
+from qpsvm.many.exact.events import Steps
+from qpsvm.many.exact.judge import PieceJudge, Points
 from qpsvm.many.exact.rows import Data, SignedRows
 
 #: Pieces judged at a time; and after one of them was bad.
-BATCH, WATCHED = 32, 4
+BATCH, WATCHED = 96, 4
 #: How often the same place is tried again.
 TRIES = 3
 #: Width in s of a piece that is none: ties come one after the other.
@@ -56,6 +59,50 @@ class _Bad(Exception):
     """A piece is worse than was asked for."""
 
 
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Pieces one after the other: s and the end of each (k, 2), kinds (k, m), μ and its slope (k, p).
+
+    offset (k + 1,): Where the rows of each piece begin in `free`, v and dv, which are those of a `Piece`.
+    """
+
+    s: FloatArray
+    kinds: NDArray[np.int8]
+    offset: IntArray
+    free: IntArray
+    v: FloatArray
+    dv: FloatArray
+    mu: FloatArray
+    dmu: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.s)
+
+    def piece(self, k: int) -> Piece:
+        """One of them."""
+        own = slice(int(self.offset[k]), int(self.offset[k + 1]))
+        s, end = self.s[k].tolist()
+        return Piece(s, end, self.free[own], self.kinds[k], self.v[own], self.dv[own], self.mu[k], self.dmu[k])
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A stretch, its gaps (k,), and v (c, m), μ (c, p), s (c,) of points, two of which are the ends of a piece.
+
+    first, second (k,): Which ones.
+    steady (n,): The samples whose v is at its bound on all of the pieces.
+    """
+
+    stretch: Stretch
+    gaps: FloatArray
+    v: FloatArray
+    mu: FloatArray
+    s: FloatArray
+    first: IntArray
+    second: IntArray
+    steady: NDArray[np.bool_]
+
+
 @dataclass(eq=False)
 class Followed:
     """What was followed: the pieces up to `reached`, the relative gap of each, and why there are no more."""
@@ -63,9 +110,7 @@ class Followed:
     rows: SignedRows
     start: Data
     slope: Data
-    pieces: list[Piece] = field(default_factory=list)
-    gaps: list[float] = field(default_factory=list)
-    ends: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = field(default_factory=list)
+    parts: list[Judged] = field(default_factory=list)
     reached: float = 0.0
     why: str = ""
     events: int = 0
@@ -73,6 +118,71 @@ class Followed:
     def data(self, s: float) -> Data:
         """The data at s."""
         return self.start.plus(s, self.slope)
+
+    @property
+    def s(self) -> FloatArray:
+        """s and the end of each piece: (k, 2)."""
+        return np.concatenate([np.empty((0, 2)), *(part.stretch.s[: len(part.gaps)] for part in self.parts)])
+
+    @property
+    def gaps(self) -> FloatArray:
+        """The relative gap of each piece: (k,)."""
+        return np.concatenate([np.empty(0), *(part.gaps for part in self.parts)])
+
+    @property
+    def free(self) -> IntArray:
+        """How many rows are free on each piece: (k,)."""
+        counts = (np.diff(part.stretch.offset)[: len(part.gaps)] for part in self.parts)
+        return np.concatenate([np.empty(0, dtype=np.int64), *counts])
+
+    def piece(self, k: int) -> Piece:
+        """Piece k."""
+        for part in self.parts:
+            if k < len(part.gaps):
+                return part.stretch.piece(k)
+            k -= len(part.gaps)
+        raise IndexError(k)
+
+
+class _Waiting:
+    """Steps that are pieces, until they are judged."""
+
+    def __init__(self, reached: float) -> None:
+        self.end = reached
+        self.ends: list[tuple[float, float]] = []
+        self.parts: list[tuple[Any, ...]] = []
+
+    def take(self, steps: Steps) -> None:
+        """Those that are wide enough; what is narrower goes to the next one."""
+        kept, begins = [], []
+        for k, (s, end) in enumerate(steps.numbers[: steps.count, :2].tolist()):
+            if not end - self.end <= SLIVER < 1.0 - self.end:
+                kept.append(k)
+                begins.append(self.end - s)
+                self.ends.append((self.end, end))
+                self.end = end
+        if not kept:
+            return
+        some: Any = slice(steps.count) if len(kept) == steps.count else kept
+        p, back = steps.p, np.array(begins)
+        counts, width = steps.rows[some, 0], int(steps.rows[some, 0].max())
+        inside = np.arange(width) < counts[:, None]
+        first = 2 + 2 * p
+        v, dv = (steps.numbers[some, at : at + width][inside] for at in (first, first + steps.width))
+        if back.any():
+            v = v + np.repeat(back, counts) * dv
+        dmu = steps.numbers[some, 2 + p : first].copy()
+        mu = steps.numbers[some, 2 : 2 + p] + back[:, None] * dmu
+        rows = steps.rows[some, 1 : 1 + width][inside]
+        self.parts.append((steps.kinds[some].copy(), counts.copy(), rows, v, dv, mu, dmu))
+
+    def stretch(self) -> Stretch:
+        """All that waited, which waits no more."""
+        kinds, counts, *rest = (np.concatenate(each) for each in zip(*self.parts, strict=True))
+        s = np.array(self.ends)
+        self.parts.clear()
+        self.ends.clear()
+        return Stretch(s, kinds, np.append(0, np.cumsum(counts)), *rest)
 
 
 def follow(
@@ -99,13 +209,17 @@ def follow(
             found.why = "time_limit" if clock is None or clock.stopped() != "interrupted" else "interrupted"
             return found
         except (_Bad, Stuck, np.linalg.LinAlgError) as fault:
-            found.why = str(fault)
+            stopped = None if clock is None else clock.stopped()
+            found.why = stopped or str(fault)
+            if stopped:  # a start that there was no time for leads nowhere, and is no fault of rounding
+                return found
         tries = tries + 1 if found.reached <= before + LEAST_PROGRESS else 0
         if tries > TRIES:
             return found
         batch, seed = WATCHED, seed + 1
-        if found.pieces:
-            v = found.ends[-1][2]
+        if found.parts:
+            last = found.parts[-1]
+            v = last.v[last.second[len(last.gaps) - 1]]
     return found
 
 
@@ -118,16 +232,12 @@ def _followed(
     progress: Callable[[float], None] | None,
 ) -> None:
     """The rest of the path, judged batch by batch. Raises _Bad, Stuck, Stopped, LinAlgError."""
-    waiting: list[Piece] = []
+    waiting = _Waiting(found.reached)
 
-    def record(s: float, end: float, at: ActiveSet, dv: FloatArray, dmu: FloatArray) -> None:
-        found.events += 1
-        begin = waiting[-1].end if waiting else found.reached
-        if end - begin <= SLIVER < 1.0 - begin:  # which the next piece takes over
-            return
-        free, back = at.factor.free.copy(), begin - s
-        waiting.append(Piece(begin, end, free, at.kind.copy(), at.v[free] + back * dv, dv, at.mu + back * dmu, dmu))
-        if len(waiting) >= batch:
+    def record(steps: Steps) -> None:
+        found.events += steps.count
+        waiting.take(steps)
+        if len(waiting.ends) >= batch:
             _judge(found, judge, waiting, tol)
             if progress is not None:
                 progress(found.reached)
@@ -140,46 +250,73 @@ def _followed(
         progress(found.reached)
 
 
-def _judge(found: Followed, judge: PieceJudge, waiting: list[Piece], tol: float) -> None:
+def _judge(found: Followed, judge: PieceJudge, waiting: _Waiting, tol: float) -> None:
     """The waiting pieces, as long as they are good. Raises _Bad."""
-    pieces = list(waiting)
-    waiting.clear()
-    if not pieces:
+    if not waiting.ends:
         return
+    stretch = waiting.stretch()
+    steady = np.ones(len(found.rows.K), dtype=np.bool_)
+    kinds = stretch.kinds
+    steady[found.rows.sample[(kinds != kinds[0]).any(axis=0) | (kinds[0] == 0)]] = False
+    points, s, first, second = (_ends if core.compiled is None else _compiled_ends)(found, judge, stretch, steady)
+    gaps = judge.gaps(points, first, second)
+    measured = gaps if (gaps <= tol).all() else judge.gaps(points, first, second, counted=False)
+    bad = np.flatnonzero(~(np.minimum(gaps, measured) <= tol))
+    good = int(bad[0]) if len(bad) else len(gaps)
+    if good:
+        first, second = first[:good], second[:good]
+        kept = int(second[-1]) + 1
+        v, mu = points.v.T[:kept], points.mu.T[:kept]
+        found.parts.append(Judged(stretch, gaps[:good], v, mu, s[:kept], first, second, steady))
+        found.reached = float(stretch.s[good - 1, 1])
+    if len(bad):
+        raise _Bad(f"gap {measured[good]:.1e}")
+
+
+def _compiled_ends(
+    found: Followed, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
+) -> tuple[Points, FloatArray, IntArray, IntArray]:  # fmt: skip
+    """The points at the ends of pieces, their s, and which of them are the ends of each: (k,)."""
+    k, m, p = len(stretch), found.rows.m, found.rows.p
+    start, slope = found.start, found.slope
+    sums = [judge.mixing @ data.e[judge.hard] if judge.mixing is not None else np.zeros(0) for data in (start, slope)]
+    out = [np.empty((2 * k, m)), *(judge.room(name, 2 * k, m) for name in ("t", "lo", "hi"))]
+    mu, s = np.empty((2 * k, p)), np.empty(2 * k)
+    first, second = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
+    count = core.compiled.piece_ends((
+        judge.of_row, start.t, start.lo, start.hi, slope.t, slope.lo, slope.hi, *sums, stretch.free, stretch.v,
+        stretch.dv, stretch.offset, stretch.kinds, stretch.s, stretch.mu, stretch.dmu, *out, mu, s, first, second,
+    ))  # fmt: skip
+    v, t, lo, hi = (each[:count].T for each in out)
+    s = s[:count]
+    e = start.e[:, None] + slope.e[:, None] * s
+    return judge.along(v, mu[:count].T, t, lo, hi, e, s, steady), s, first, second
+
+
+def _ends(
+    found: Followed, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
+) -> tuple[Points, FloatArray, IntArray, IntArray]:  # fmt: skip
+    """The same where nothing is compiled."""
     v: list[FloatArray] = []
     mu: list[FloatArray] = []
-    data: list[Data] = []
+    s: list[float] = []
     first: list[int] = []
     second: list[int] = []
-    for piece in pieces:
-        ends = []
-        for s in (piece.s, piece.end):
-            at = found.data(s)
-            value, multiplier = piece.at(s, at)
-            ends.append((judge.repaired(value, at), multiplier, at))
-        if v and _same(v[-1], ends[0][0]) and _same(mu[-1], ends[0][1]):
-            first.append(len(v) - 1)
-        else:
-            first.append(len(v))
-            _add(ends[0], v, mu, data)
-        second.append(len(v))
-        _add(ends[1], v, mu, data)
-    points = judge.points(v, mu, data)
-    gaps = judge.gaps(points, np.array(first), np.array(second))
-    measured = gaps if (gaps <= tol).all() else judge.gaps(points, np.array(first), np.array(second), counted=False)
-    for k, (piece, gap) in enumerate(zip(pieces, gaps.tolist(), strict=True)):
-        if not min(measured[k], gap) <= tol:
-            raise _Bad(f"gap {measured[k]:.1e}")
-        found.pieces.append(piece)
-        found.gaps.append(gap)
-        found.ends.append((v[first[k]], mu[first[k]], v[second[k]], mu[second[k]]))
-        found.reached = piece.end
-
-
-def _add(end: tuple[FloatArray, FloatArray, Data], v: list[FloatArray], mu: list[FloatArray], data: list[Data]) -> None:
-    """One more point."""
-    for known, part in zip((v, mu, data), end, strict=True):
-        known.append(part)  # type: ignore[attr-defined]
+    for k in range(len(stretch)):
+        piece = stretch.piece(k)
+        for places, place in ((first, piece.s), (second, piece.end)):
+            data = found.data(place)
+            value, multiplier = piece.at(place, data)
+            value = judge.repaired(value, data)
+            if not (places is first and v and _same(v[-1], value) and _same(mu[-1], multiplier)):
+                v.append(value)
+                mu.append(multiplier)
+                s.append(place)
+            places.append(len(v) - 1)
+    at = np.array(s)
+    t, lo, hi, e = (a[:, None] + b[:, None] * at for a, b in zip(found.start.parts, found.slope.parts, strict=True))
+    points = judge.along(np.array(v).T, np.array(mu).T, t, lo, hi, e, at, steady)
+    return points, at, np.array(first), np.array(second)
 
 
 def _same(one: FloatArray, other: FloatArray) -> bool:

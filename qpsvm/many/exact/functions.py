@@ -41,6 +41,10 @@ class Functions:
         else:
             self._add(rows, self.space.moved(w), self.space.moved_intercept(w, b))
 
+    def planes(self, rows: IntArray, coef: FloatArray, b: float) -> None:
+        """The machine without some rows, as coefficients of the samples that take part."""
+        self._add(rows, coef, b)
+
     def solved(self, rows: IntArray, kept: IntArray, result: SVMResult) -> None:
         """The same as a result over those that are kept."""
         if self.in_space:

@@ -1,45 +1,30 @@
-"""The machine without each sample, exactly: its α is led to 0 while all others stay optimal.
-
-    (LEAVE.1)  s from 0 to 1:  the bounds of the rows of sample i go from where α_i is to 0; U and e of all others,
-               where they depend on how many samples there are, go to those of the machine without i
-    (LEAVE.2)  α_i = 0 and data that do not depend on i:  the optimum is the same, P loses a slack that is not negative,
-               D loses nothing, and the gap is at most that of all samples over |D|
-
-Each machine is certified like any other: a row whose bounds are both 0 is a sample that is not there.
-
-Source: Cauwenberghs & Poggio, *Incremental and decremental support vector machine learning* (2000).
-"""
+"""The machine without each sample, exactly: its f at that sample, and what share of these is wrong."""
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_tolerance
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterTypeError, QPSVMError
+from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.progress import Clock, held
-from qpsvm.machines.problem.judge import Judge
 from qpsvm.machines.problem.machine import Machine
-from qpsvm.machines.problem.replaced import restricted
-from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
+from qpsvm.many.exact.active_set import Stopped
 from qpsvm.many.exact.functions import Functions
-from qpsvm.many.exact.rows import Data, SignedRows, check_supported
-from qpsvm.many.exact.start import LEAST_TIME, exact_start
+from qpsvm.many.exact.left_out import LeftOut, NoMachine
+from qpsvm.many.exact.rows import check_supported
 from qpsvm.many.grid.walk import bar_of
 from qpsvm.program.solution import Status
-from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.solve.call import solve
-from qpsvm.space.kernels.functions import Precomputed
 
-#: A row whose bounds are within this share of what a sample takes from them has none left.
-NONE_LEFT = 1e-12
+#: Machines that are led and judged at a time.
+BATCH = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +141,8 @@ def leave_one_out(
     ParameterError, ParameterTypeError, DataError
         No problem; a result of another one; groups of another length.
     UnsupportedError
-        A machine with linear constraints, of pairs, of several classes in one program, or over several processes.
+        A machine with linear constraints, of pairs, of several classes in one program, or over several processes; an
+        indefinite kernel matrix that is repaired.
     TooLargeError
         The kernel matrix does not fit: said before it is made.
 
@@ -168,6 +154,7 @@ def leave_one_out(
     Notes
     -----
     Samples with α = 0 cost nothing. A sample that is the last of its class has no such machine: NaN, and a note.
+    The kernel stays: γ by "scale", and landmarks, are those of all samples.
 
     Examples
     --------
@@ -188,27 +175,35 @@ def leave_one_out(
     )
     sets = groups_of(problem, groups)
     check_supported(problem)
+    if problem.psd != "raise" and (problem.space.shift or problem.space.clipped):
+        raise UnsupportedError(
+            f"the kernel matrix is indefinite, and what psd={problem.psd!r} makes of it depends on every sample: "
+            "result.without(rows) makes it anew"
+        )
     with held(), one_thread(), closing(bar_of(len(sets), verbose, "machine")) as bar:
-        out = _Outs(problem, result, tol, clock)
+        out = LeftOut(problem, result, tol, clock)
         decision, gap = np.full(len(problem.rows), np.nan), np.full(len(problem.rows), np.nan)
         notes: list[str] = []
         stopped = ""
-        for rows in sets:
-            if stopped := clock.stopped() or "":
+        for batch in (sets[k : k + BATCH] for k in range(0, len(sets), BATCH)):
+            for rows, known in zip(batch, out.at_once(batch), strict=True):
+                if known is None and (stopped := stopped or clock.stopped() or ""):
+                    continue
+                try:
+                    decision[rows], gap[rows] = out.without(rows) if known is None else known
+                except Stopped:
+                    stopped = clock.stopped() or "time_limit"
+                    continue
+                except KeyboardInterrupt:  # by a solve that had nothing left to stop; a second press is not noted
+                    if not (stopped := clock.stopped() or ""):
+                        raise
+                    continue
+                except NoMachine as fault:
+                    notes.append(f"{_named(problem.rows[rows])}: {fault}")
+                bar.update(1)
+            if stopped:
                 break
-            try:
-                decision[rows], gap[rows] = out.without(rows)
-            except Stopped:
-                stopped = clock.stopped() or "time_limit"
-                break
-            except _NoMachine as fault:
-                notes.append(f"{_named(problem.rows[rows])}: {fault}")
-            bar.update(1)
     return _gathered(problem, out, decision, gap, tol, notes, stopped)
-
-
-class _NoMachine(Exception):
-    """There is no machine without these samples."""
 
 
 def groups_of(problem: Any, groups: ArrayLike | None) -> list[IntArray]:
@@ -216,6 +211,9 @@ def groups_of(problem: Any, groups: ArrayLike | None) -> list[IntArray]:
     if groups is None:
         return [np.array([i]) for i in range(len(problem.rows))]
     labels = np.asarray(groups)
+    missing = np.flatnonzero(labels != labels)
+    if missing.size:
+        raise DataError(f"groups[{missing[0]}] is {labels.ravel()[missing[0]]}: give each sample a label")
     if labels.shape != (problem.n,):
         raise DataError(f"groups must have one label for each of the {problem.n} samples, got shape {labels.shape}")
     _, codes = np.unique(labels[problem.rows], return_inverse=True)
@@ -225,143 +223,6 @@ def groups_of(problem: Any, groups: ArrayLike | None) -> list[IntArray]:
 
 def _named(rows: IntArray) -> str:
     return f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]} and {len(rows) - 1} more"
-
-
-class _Outs:
-    """What is shared by all machines without some samples.
-
-    base: The active set of all samples.
-    full: The result of all samples.
-    """
-
-    def __init__(self, problem: Any, result: SVMResult | None, tol: float, clock: Clock) -> None:
-        self.problem, self.tol, self.clock, self.moved = problem, tol, clock, 0
-        self.svm: SVMDual = problem.svm
-        self.rows = SignedRows(problem, [self.svm])
-        self.data = self.rows.data(self.svm)
-        self.full, self.base = exact_start(problem, self.rows, result, clock)
-        self.alpha = problem._gather(self.full.alpha)
-        self.owner = np.arange(self.svm.m) if self.svm.rows is None else np.asarray(self.svm.rows)
-        self.hard = self.svm.hard is not None
-        self.depends = self._depends()
-        size = max(abs(self.full.primal), abs(self.full.dual))
-        self.free_gap = self.full.gap * size / abs(self.full.dual) if self.full.dual else self.full.gap
-        self.values = _decisions(problem._gather(self.full.yf), self.svm)
-        self.functions = Functions(problem, self.full)
-
-    def _depends(self) -> bool:
-        """Whether the bounds or totals of the others depend on who takes part."""
-        return any(name in self.problem.own for name in ("nu", "lam"))
-
-    def without(self, rows: IntArray) -> tuple[FloatArray, float]:
-        """f of the machine without these samples at them, and its gap. Raises _NoMachine, Stopped."""
-        gone = np.isin(self.owner, rows)
-        self._check(rows)
-        if not self.alpha[gone].any() and not self.depends:
-            return self.values[rows], self.free_gap  # (LEAVE.2)
-        self.moved += 1
-        if self.base is not None and not self.hard:
-            dual = self._dual(rows, gone)
-            with suppress(Stuck, np.linalg.LinAlgError):
-                engine = self._led(dual, gone)
-                alpha = self.rows.alpha(engine.v, dual.upper)
-                judge = Judge(self.problem.space, dual)
-                certificate = judge.with_rounding_bound(judge.certify(alpha), self.tol)
-                if certificate.gap <= self.tol:
-                    self.functions.certified(rows, certificate)
-                    values = -certificate.short * self.problem.size_of_f if self.problem.diagonal else None
-                    values = self.svm.sign * certificate.yf if values is None else values
-                    return _of_samples(self.owner, values)[rows], float(certificate.gap)
-        return self._solved(rows, gone)
-
-    def _check(self, rows: IntArray) -> None:
-        """That there is a machine without these samples. Raises _NoMachine."""
-        problem = self.problem
-        kept = np.delete(np.arange(len(problem.rows)), rows)
-        if not len(kept):
-            raise _NoMachine("no sample is left")
-        if problem.samples.classes is not None and len(np.unique(problem.labels[kept])) < 2:
-            raise _NoMachine("no other sample of its class is left")
-
-    def _dual(self, rows: IntArray, gone: NDArray[np.bool_]) -> SVMDual:
-        """The dual of the machine without these samples, as one in which they have no room. Raises _NoMachine."""
-        svm, upper = self.svm, np.array(self.svm.upper)
-        groups = svm.groups
-        if self.depends:
-            kept = np.delete(np.arange(len(self.problem.rows)), rows)
-            try:
-                part = restricted(self.problem, kept)
-                part.replace(**{name: getattr(part, name) for name in ("nu",) if name in part.own})
-            except InfeasibleNuError as error:
-                raise _NoMachine(str(error)) from error
-            upper[~gone] = np.asarray(part.outlined.upper)
-            groups = tuple(
-                replace(group, total=other.total, radius=other.radius)
-                for group, other in zip(svm.groups, part.outlined.groups, strict=True)
-            )
-        upper[gone] = 0.0
-        found = replace(svm, upper=upper, groups=groups, unit=part.outlined.unit if self.depends else svm.unit)
-        index = next((k for k, group in enumerate(svm.groups) if group is svm.intercept), None)
-        if index is not None and found.intercept is None:
-            object.__setattr__(found.groups[index], "column", found.sign)
-        return found
-
-    def _led(self, dual: SVMDual, gone: NDArray[np.bool_]) -> ActiveSet:
-        """The active set led to that dual, (LEAVE.1). Raises Stuck, Stopped, LinAlgError."""
-        rows, goal = self.rows, self.rows.data(dual)
-        assert self.base is not None
-        engine = self.base.copy(self.clock)
-        return lead(engine, goal, np.unique(rows.whole[gone]))
-
-    def _solved(self, rows: IntArray, gone: NDArray[np.bool_]) -> tuple[FloatArray, float]:
-        """The same by `solve`, from the optimum of all samples. Raises _NoMachine, Stopped."""
-        problem = self.problem
-        kept = np.delete(np.arange(len(problem.rows)), rows)
-        try:
-            part = restricted(problem, kept)
-            start = {} if self.hard else {"start": self.alpha[~gone]}
-            left = None if self.clock.limit is None else max(self.clock.left, LEAST_TIME)
-            found = solve(part, tol=self.tol, check=False, time_limit=left, **start)
-        except QPSVMError as error:
-            raise _NoMachine(str(error)) from error
-        if found.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
-            raise Stopped
-        if found.error is not None:
-            raise _NoMachine(str(found.error))
-        self.functions.solved(rows, kept, found)
-        X = problem.samples.taken[rows]
-        X = X[:, problem.rows[kept]] if isinstance(problem.kernel, Precomputed) else X
-        return np.asarray(found.decision_function(X)), float(found.gap)
-
-
-def lead(engine: ActiveSet, goal: Data, touched: IntArray) -> ActiveSet:
-    """An active set led to other data; of the rows `touched`, those that get no room are pinned on their way.
-
-    Raises Stuck, Stopped, LinAlgError.
-    """
-    now = engine.now
-    width = np.maximum(now.hi[touched], -now.lo[touched])
-    for side in (goal.lo, goal.hi):  # what is left of a merged row that gave up all it had
-        side[touched] = np.where(np.abs(side[touched]) <= NONE_LEFT * width, 0.0, side[touched])
-    engine.slope = now.to(now)
-    for k in touched[(goal.hi[touched] <= goal.lo[touched]) & ~engine.pinned[touched]].tolist():
-        engine.pin(int(k))
-    engine.advance(engine.now.to(goal))
-    engine.now = goal.copy()
-    return engine
-
-
-def _of_samples(owner: IntArray, values: FloatArray) -> FloatArray:
-    """f of the samples from values at their rows: the first row of each."""
-    found = np.empty(int(owner.max()) + 1)
-    found[owner[::-1]] = values[::-1]
-    return found
-
-
-def _decisions(yf: FloatArray, svm: SVMDual) -> FloatArray:
-    """f at the samples that take part, (n,), from y f as a result has it, (m,)."""
-    owner = np.arange(svm.m) if svm.rows is None else np.asarray(svm.rows)
-    return _of_samples(owner, svm.sign * yf)
 
 
 def error_of(problem: Any, decision: FloatArray) -> float:
@@ -378,7 +239,7 @@ def error_of(problem: Any, decision: FloatArray) -> float:
 
 
 def _gathered(
-    problem: Any, out: _Outs, decision: FloatArray, gap: FloatArray, tol: float, notes: list[str], stopped: str
+    problem: Any, out: LeftOut, decision: FloatArray, gap: FloatArray, tol: float, notes: list[str], stopped: str
 ) -> LeaveOneOut:
     whole, gaps = np.full(problem.n, np.nan), np.full(problem.n, np.nan)
     whole[problem.rows], gaps[problem.rows] = decision, gap

@@ -1,6 +1,7 @@
 """A parameter along which the data of a dual move linearly: itself, or its inverse.
 
     (AFFINE.1)  U, ℓ and e of (DUAL.1) are affine in C, ν, ε, τ of most machines, and in 1/λ, or 1/ν where U = s/(ν Σs)
+              in the weight of a sample, U = C s_i, and in the target of a regression, ℓ = ±y_i − ε
     (AFFINE.2)  K, δ and R may not move: a C or a width that bends the loss enters K's diagonal, γ all of K
 
 Which of them it is, is found by looking at three values.
@@ -8,35 +9,52 @@ Which of them it is, is found by looking at three values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from qpsvm.base.arrays.checks import as_real
-from qpsvm.base.errors import ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.errors import (
+    DataError,
+    ParameterError,
+    ParameterTypeError,
+    UnknownOptionError,
+    UnsupportedError,
+    nearest,
+)
 from qpsvm.machines.problem.machine import Machine
-from qpsvm.machines.problem.replaced import kernel_parameters
+from qpsvm.machines.problem.replaced import kernel_parameters, over
 from qpsvm.many.exact.rows import SignedRows, check_supported
 from qpsvm.many.grid.parameters import FROM_ZERO, Grid
 from qpsvm.program.svm_dual import SVMDual
 
+#: What a sample has of its own.
+OF_A_SAMPLE = ("sample_weight", "y")
 #: Relative difference up to which data in the middle lie on the line.
 ON_LINE = 1e-10
 
 
 @dataclass(frozen=True)
 class Line:
-    """One machine for all values of one parameter from low to high; s in [0, 1] goes along it, or its inverse."""
+    """One machine for all values of one parameter from low to high; s in [0, 1] goes along it, or its inverse.
+
+    row: The sample whose weight or target it is, where it is one of `OF_A_SAMPLE`.
+    """
 
     problem: Any
     name: str
     low: float
     high: float
     inverse: bool = False
+    row: int | None = None
 
     def at(self, value: float) -> Any:
         """The problem with this value; a C that differs between samples keeps its ratios."""
+        if self.row is not None:
+            return _with(self.problem, self.name, self.row, value)
         return Grid(self.problem, {self.name: (value,)}).problem_at(self.problem, {self.name: value})
 
     def s(self, value: Any) -> Any:
@@ -52,23 +70,26 @@ class Line:
         return self.low + np.asarray(s) * (self.high - self.low)
 
 
-def line_of(problem: Any, name: Any, low: Any, high: Any) -> tuple[Line, SignedRows]:
+def line_of(problem: Any, name: Any, low: Any, high: Any, row: Any = None) -> tuple[Line, SignedRows]:
     """The line, and the rows of the dual, checked.
 
-    Raises ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, TooLargeError.
+    Raises DataError, ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, TooLargeError.
     """
     if not isinstance(problem, Machine):
         raise ParameterTypeError(f"exact_path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     low, high = as_real(low, "low"), as_real(high, "high")
-    if not 0.0 <= low < high < np.inf:
-        raise ParameterError(
-            f"an interval goes from a low to a higher number, neither negative, got {low:g} to {high:g}"
-        )
-    check_name(problem, name)
-    if not low > 0.0 and name not in FROM_ZERO:
+    if not (-np.inf if name == "y" else 0.0) <= low < high < np.inf or not np.isfinite(low):
+        sign = "" if name == "y" else ", neither negative"
+        raise ParameterError(f"an interval goes from a low to a higher number{sign}, got {low:g} to {high:g}")
+    row = _row_of(problem, name, row)
+    if row is None:
+        check_name(problem, name)
+    if not low > 0.0 and name not in (*FROM_ZERO, "y"):
         raise ParameterError(f"{name} must be positive: the interval begins at {low:g}")
     check_supported(problem)
-    line = Line(problem, name, low, high)
+    if row is not None:
+        problem = _with(problem, name, row, high)
+    line = Line(problem, name, low, high, row=row)
     first, last = (line.at(value).svm for value in (line.low, line.high))
     for dual in (last, line.at(0.5 * (line.low + line.high)).svm):
         if not _same_matrix(first, dual):
@@ -79,7 +100,7 @@ def line_of(problem: Any, name: Any, low: Any, high: Any) -> tuple[Line, SignedR
     for inverse in (False, True):
         if inverse and not low > 0.0:
             break
-        line = Line(problem, name, low, high, inverse)
+        line = Line(problem, name, low, high, inverse, row)
         if _halfway(first, line.at(float(line.value(0.5))).svm, last):
             return line, SignedRows(problem, [first, last])
     raise UnsupportedError(
@@ -91,12 +112,58 @@ def check_name(problem: Any, name: Any) -> None:
     """That the machine has this parameter. Raises UnknownOptionError, UnsupportedError."""
     if name in problem.own and not isinstance(getattr(problem, name, None), str):
         return
-    if isinstance(name, str) and (name in kernel_parameters(problem.kernel) or name in ("loss", "kernel", "psd")):
+    if isinstance(name, str) and name in ("loss", "kernel", "psd"):
+        raise UnsupportedError(f"{name} is no number: solve a problem for each, problem.replace({name}=…)")
+    if isinstance(name, str) and name in kernel_parameters(problem.kernel):
         raise UnsupportedError(
             f"{name} does not enter the dual linearly, so optima do not move along straight lines with it: qpsvm.path "
             "and cross_validate take a grid of it"
         )
-    raise UnknownOptionError(f"{type(problem).__name__} has no parameter {name!r}; {nearest(str(name), problem.own)}")
+    known = nearest(str(name), problem.own) if problem.own else "it has none that is a number"
+    raise UnknownOptionError(f"{type(problem).__name__} has no parameter {name!r}; {known}")
+
+
+def _row_of(problem: Any, name: Any, row: Any) -> int | None:
+    """The sample whose weight or target varies; None where it is a parameter of the machine.
+
+    Raises DataError, ParameterError, ParameterTypeError, UnsupportedError.
+    """
+    if name not in OF_A_SAMPLE:
+        if row is not None:
+            raise ParameterError(
+                f"row is that of a sample whose {' or '.join(OF_A_SAMPLE)} varies, and {name} has none"
+            )
+        return None
+    if name == "y" and problem.learns != "numbers":
+        what = "labels, which do not move: result.with_targets corrects them"
+        raise UnsupportedError(
+            f"{type(problem).__name__} learns {what if problem.samples.classes is not None else 'no targets'}"
+        )
+    if row is None:
+        raise ParameterError(f"{name} is one for each sample: say of which one, such as row=0")
+    try:
+        found = index(row)
+    except TypeError:
+        raise ParameterTypeError(f"row must be a whole number, got {row!r}") from None
+    if not 0 <= found < problem.n:
+        raise DataError(f"there is no row {found}: the samples are rows 0 to {problem.n - 1}")
+    return found
+
+
+def _with(problem: Any, name: str, row: int, value: float) -> Any:
+    """The machine over the same samples, one of which has another weight or target."""
+    samples = problem.samples
+    values = {"sample_weight": np.array(samples.weight), "y": np.array(samples.target)}
+    known = bool(values["sample_weight"][row] > 0.0)
+    values[name][row] = value
+    new = over(
+        problem,
+        replace(samples, target=frozen(values["y"]), weight=frozen(values["sample_weight"])),
+        {each: getattr(problem, each) for each in problem.own},
+    )
+    if known and type(new.kernel) is type(problem.kernel):
+        new.__dict__["space"] = problem.space
+    return new
 
 
 def _same_matrix(one: SVMDual, other: SVMDual) -> bool:

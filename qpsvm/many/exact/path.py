@@ -30,6 +30,7 @@ def exact_path(
     low: float,
     high: float,
     *,
+    row: int | None = None,
     tol: float = 1e-6,
     time_limit: float | None = None,
     verbose: bool = False,
@@ -42,9 +43,12 @@ def exact_path(
         Its own value of the parameter is not used. Where C differs between samples, each C asked for is the mean, and
         the ratios stay.
     parameter : str
-        "C", "lam", "nu", "epsilon" or "quantile": one that the machine has, and that its dual is linear in.
+        "C", "lam", "nu", "epsilon" or "quantile": one that the machine has, and that its dual is linear in; or
+        "sample_weight" or "y", of one sample.
     low, high : float
         The interval.
+    row : int, optional
+        The sample whose weight, or target, it is; the others keep theirs.
     tol : float, default=1e-6
         Relative gap that has to be proven of every piece.
     time_limit : float, optional
@@ -60,7 +64,9 @@ def exact_path(
     Raises
     ------
     ParameterError, ParameterTypeError
-        An interval that is none; a value that the machine refuses; no problem.
+        An interval that is none; a value that the machine refuses; no problem; no row, or one too many.
+    DataError
+        No such row.
     UnknownOptionError, UnsupportedError
         No such parameter (the nearest is named); one that does not enter linearly, as those of a kernel; a machine with
         linear constraints, of pairs, of several classes in one program, or over several processes.
@@ -92,7 +98,7 @@ def exact_path(
         as_flag(verbose, "verbose"),
         Clock(None if time_limit is None else as_positive(time_limit, "time_limit")),
     )
-    line, rows = line_of(problem, parameter, low, high)
+    line, rows = line_of(problem, parameter, low, high, row)
     with held(), one_thread(), closing(bar_of(WHOLE, verbose, "step")) as bar:
         start = line.at(line.low)
         left = None if time_limit is None else max(clock.left, LEAST_TIME)
@@ -105,19 +111,19 @@ def exact_path(
             bar.update(now - said)
             said = now
 
-        v = rows.v(problem._gather(first.alpha))
+        v = rows.v(start._gather(first.alpha))
         found = follow(rows, rows.data(start.svm), rows.data(line.at(line.high).svm), v, tol, clock, progress)
     return path_of(line, found, tol)
 
 
 def path_of(line: Line, found: Followed, tol: float) -> ExactPath:
     """What users are given of a path that was followed."""
-    ends = np.array([0.0, *(piece.end for piece in found.pieces)])
+    ends = np.append(0.0, found.s[:, 1])
     breakpoints = np.asarray(line.value(ends), dtype=np.float64)
     breakpoints[0] = line.low
-    if found.pieces and found.reached == 1.0:
+    if found.parts and found.reached == 1.0:
         breakpoints[-1] = line.high
-    status, message, gaps = ENDED.get(found.why, Status.INACCURATE), "", np.array(found.gaps)
+    status, message, gaps = ENDED.get(found.why, Status.INACCURATE), "", found.gaps
     if not found.why and not (gaps <= tol).all():
         status = Status.INACCURATE
         message = (

@@ -85,10 +85,9 @@ class ExactPath:
             raise ParameterError(
                 f"{self.parameter} = {value:g} is not on this path, which goes from {self.low:g} to {self.reached:g}"
             )
-        pieces = self._followed.pieces
         s = min(max(float(self._line.s(value)), 0.0), self._followed.reached)
-        k = int(np.searchsorted([piece.end for piece in pieces], s))
-        return pieces[min(k, len(pieces) - 1)], s
+        k = int(np.searchsorted(self._followed.s[:, 1], s))
+        return self._followed.piece(min(k, len(self) - 1)), s
 
     def _point(self, value: float) -> tuple[FloatArray, FloatArray, Any]:
         """α over the rows of the dual, μ, and the problem of a value."""
@@ -329,7 +328,7 @@ class ExactPath:
         0.0 ... [0 1]
         """
         values = self.pieces_at(X)
-        return best_of(self.problem, self._line, self._followed.pieces, *values, y, loss)
+        return best_of(self.problem, self._line, self._followed.s, *values, y, loss)
 
     def pieces_at(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """f at samples at both ends of every piece, between which it is linear: (q, k) each.
@@ -351,16 +350,17 @@ class ExactPath:
         >>> print(path.pieces_at([[2.5]])[1].round(6))
         [[ 0.111111  0.111111 -0.142857  0.5       0.5     ]]
         """
-        rows, ends = self._followed.rows, self._followed.ends
-        decisions = Decisions(self.problem, rows)
-        first = decisions.of_rows(X, [end[0] for end in ends], [end[1] for end in ends])
-        second = decisions.of_rows(X, [end[2] for end in ends], [end[3] for end in ends])
-        return first, second
+        return Decisions(self.problem, self._followed.rows).of_pieces(X, self._followed.parts)
 
     @remembered
     def support(self) -> NDArray[Any]:
         """Support vectors on each piece: (k,)."""
-        return np.array([int(np.count_nonzero(np.abs(end[0]) + np.abs(end[2]))) for end in self._followed.ends])
+        counts = [
+            np.count_nonzero(part.v[i] + part.v[j]) if i == j else np.count_nonzero((part.v[i] != 0) | (part.v[j] != 0))
+            for part in self._followed.parts
+            for i, j in zip(part.first, part.second, strict=True)
+        ]
+        return np.array(counts, dtype=np.int64)
 
     def columns(self) -> dict[str, list[Any]]:
         """A list for each column, one entry a piece: `pandas.DataFrame(path.columns())`.
@@ -379,7 +379,7 @@ class ExactPath:
         """
         return {
             "from": self.breakpoints[:-1].tolist(), "to": self.breakpoints[1:].tolist(),
-            "free": [len(piece.free) for piece in self._followed.pieces], "support": self.support.tolist(),
+            "free": self._followed.free.tolist(), "support": self.support.tolist(),
             "gap": self.gaps.tolist(),
         }  # fmt: skip
 

@@ -11,6 +11,7 @@ Source: (DUAL.1) in other letters.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,11 @@ class SignedRows:
         self.plain = len(first) == len(self.K) and bool((self.sample == np.arange(len(first))).all())
         self.space = space
 
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether K is to the last digit."""
+        return np.array_equal(self.K, self.K.T)
+
     @property
     def m(self) -> int:
         """Rows."""
@@ -171,9 +177,12 @@ def alike(problem: Any) -> IntArray:
 
 def check_supported(problem: Any) -> None:
     """That the dual of a machine is (SIGNED.1) over kernel values that there are. Raises UnsupportedError."""
-    name, svm = type(problem).__name__, problem.outlined
+    name = type(problem).__name__
+    svm: Any = getattr(problem, "outlined", None)
     reason = ""
-    if not problem.comm.serial:
+    if svm is None:
+        reason = "several classes are in one program"
+    elif not problem.samples.comm.serial:
         reason = "its samples are in several processes"
     elif svm.users is not None:
         reason = "it has linear constraints"

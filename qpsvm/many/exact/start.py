@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from qpsvm.base.errors import DataError
 from qpsvm.base.resources.progress import Clock
-from qpsvm.machines.problem.reading import check_result
-from qpsvm.many.exact.active_set import ActiveSet, Stuck
+from qpsvm.machines.problem.reading import check_point, check_result
+from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
 from qpsvm.many.exact.rows import SignedRows
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
@@ -27,7 +29,7 @@ def exact_start(
     Any point will do, unless rows may not be violated. Raises NotSeparableError, ParameterTypeError, DataError.
     """
     if result is not None:
-        check_result(problem.samples, result)
+        result = _of_this(problem, result)
     if result is None or not result.gap <= FIRST:
         left = None if clock.limit is None else max(clock.left, LEAST_TIME)
         begin = None if result is None else result.alpha
@@ -38,7 +40,30 @@ def exact_start(
     try:
         data = rows.data(problem.svm)
         engine = ActiveSet(rows, data, rows.v(problem._gather(result.alpha)), clock=clock).settle(data)
-    except (Stuck, np.linalg.LinAlgError):
+    except (Stuck, Stopped, np.linalg.LinAlgError):
         return result, None
     settled = problem.at(problem._spread(rows.alpha(engine.v, problem.svm.upper)))
     return (settled if settled.gap <= max(result.gap, FIRST) else result), engine
+
+
+def _of_this(problem: Any, result: SVMResult) -> SVMResult:
+    """A result as one of this problem, whose certificate is of this problem. Raises ParameterTypeError, DataError."""
+    check_result(problem.samples, result)
+    if result.problem is problem:
+        return result
+    check_point(problem, result)
+    owner = result.problem() if callable(result.problem) else result.problem
+    if owner is not None and not _same(problem.samples, owner.samples):
+        raise DataError("the result is of other samples than the problem: give that of solve(problem), or none")
+    found: SVMResult = problem.at(result.alpha)
+    return found
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether samples are equal, in the same order."""
+    if one is other:
+        return True
+    if one.is_sparse != other.is_sparse or one.X.shape != other.X.shape:
+        return False
+    equal = (one.X != other.X).nnz == 0 if sp.issparse(one.X) else np.array_equal(one.X, other.X)
+    return bool(equal and np.array_equal(one.target, other.target) and np.array_equal(one.weight, other.weight))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_matrix, column_order
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
+from qpsvm.many.exact.follow import Judged
 from qpsvm.many.exact.rows import SignedRows
 from qpsvm.space.kernels.functions import Precomputed
 
@@ -24,15 +27,40 @@ class Decisions:
         """β (n, c) over the samples that take part, and b (c,), of α over the rows of the dual and μ (p,)."""
         return self._placed([self.problem.svm.beta(alpha) for alpha in alphas], mus)
 
-    def _placed(self, betas: list[FloatArray], mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
-        problem, svm = self.problem, self.problem.svm
+    @property
+    def _is_simple(self) -> bool:
+        """Whether f is Kβ + b as it is computed, of a kernel."""
+        space = self.problem.space
+        return space.is_plain and not (space.is_linear or space.clipped or self.problem.intercept == "penalised")
+
+    def _intercepts(self, mus: list[FloatArray]) -> list[float]:
+        svm = self.problem.svm
         index = next((k for k, group in enumerate(svm.groups) if group is svm.intercept), None)
-        found = [
-            problem.space.plane(beta, None, 0.0 if index is None else float(mu[index]))
-            for beta, mu in zip(betas, mus, strict=True)
-        ]
+        return [0.0 if index is None else float(mu[index]) for mu in mus]
+
+    def _placed(self, betas: Any, mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+        problem, svm, space = self.problem, self.problem.svm, self.problem.space
+        b = self._intercepts(mus)
+        own = np.asarray(betas).reshape(len(b), svm.n).T
+        if space.is_linear:
+            return problem.size_of_f * own, problem.size_of_f * self._free(betas, b)
+        if self._is_simple:
+            return problem.size_of_f * own, problem.size_of_f * np.array(b)
+        found = [space.plane(beta, None, each) for beta, each in zip(betas, b, strict=True)]
         coef = np.array([plane.coef for plane in found]).T.reshape(svm.n, len(found))
         return problem.size_of_f * coef, problem.size_of_f * np.array([plane.b for plane in found])
+
+    def _free(self, betas: list[FloatArray], b: list[float]) -> FloatArray:
+        """Intercepts (c,) of linear functions of samples about an origin o, as those of the samples as they are.
+
+        What is ⟨w, x − o⟩ + b has b − ⟨w, o⟩; with −½‖x − o‖² behind it, where Σβ is 1, ½‖o‖² less than that.
+        """
+        origin, X = self.problem.space.origin, self.problem.samples.taken
+        if origin is None or not b:
+            return np.array(b)
+        weights = np.array([X.T @ beta - beta.sum() * origin for beta in betas]).reshape(len(b), len(origin))
+        own = 0.5 * float(origin @ origin) if self.problem.affine else 0.0
+        return np.asarray(np.array(b) - weights @ origin - own)
 
     def at(self, X: Any, alphas: list[FloatArray], mus: list[FloatArray]) -> FloatArray:
         """f at samples X (q, d): (q, c)."""
@@ -40,15 +68,26 @@ class Decisions:
         coef, b = self.planes(alphas, mus)
         return K @ coef + b + own
 
-    def of_rows(self, X: Any, v: list[FloatArray], mus: list[FloatArray]) -> FloatArray:
-        """The same of v (m,) each."""
+    def of_pieces(self, X: Any, parts: Sequence[Judged]) -> tuple[FloatArray, FloatArray]:
+        """f at samples (q, d) at both ends of all pieces: (q, pieces) each."""
         K, own = self._kernel(X)
-        rows = self.rows
-        betas = np.zeros((rows.n_samples, len(v)))
-        if v:
-            betas[rows.distinct] = rows.beta(np.column_stack(v))  # one sample stands for those that are equal
-        coef, b = self._placed(list(np.ascontiguousarray(betas.T)), mus)
-        return K @ coef + b + own
+        rows, simple = self.rows, self._is_simple
+        placed = np.ascontiguousarray(K[:, rows.distinct].T)
+        ends: tuple[list[FloatArray], list[FloatArray]] = ([np.empty((0, len(K)))], [np.empty((0, len(K)))])
+        for part in parts:
+            beta = rows.beta(part.v.T).T
+            if simple:
+                f = along(beta, part.s, part.steady, placed) * self.problem.size_of_f
+                f += self.problem.size_of_f * np.array(self._intercepts(list(part.mu)))[:, None]
+            else:
+                betas = np.zeros((len(beta), rows.n_samples))
+                betas[:, rows.distinct] = beta  # one sample stands for those that are equal
+                coef, b = self._placed(betas, list(part.mu))
+                f = (K @ coef + b).T
+            for known, places in zip(ends, (part.first, part.second), strict=True):
+                known.append(f[places])
+        first, second = (np.concatenate(each).T + own for each in ends)
+        return first, second
 
     def _kernel(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """K between samples and those that take part, (q, n), and what f has of K(x, x), (q, 1). Raises DataError."""
@@ -70,3 +109,13 @@ class Decisions:
         columns = None if isinstance(self.problem.kernel, Precomputed) else self.problem.X.shape[1]
         samples = as_matrix(X, "X", columns)
         return samples if order is None else samples[:, order]
+
+
+def along(beta: FloatArray, s: FloatArray, steady: NDArray[np.bool_], K: FloatArray) -> FloatArray:
+    """βK for points at s (c,), where the β (c, n) of steady samples are linear in s, (BETWEEN.6): (c, q)."""
+    if not s[-1] > s[0]:
+        return beta @ K
+    x = (s - s[0]) / (s[-1] - s[0])
+    other = np.flatnonzero(~steady)
+    ends = np.where(steady, beta[[0, -1]], 0.0) @ K
+    return np.asarray(beta[:, other] @ K[other] + np.column_stack([1.0 - x, x]) @ ends)

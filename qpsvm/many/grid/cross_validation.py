@@ -17,6 +17,8 @@ from qpsvm.base.errors import InaccurateWarning, InfeasibleNuError, ParameterErr
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.machines import JointProblem, Problem
 from qpsvm.machines.problem.machine import Machine
+from qpsvm.many.exact.validation import ValidationCurves, validated
+from qpsvm.many.grid.interval import Interval
 from qpsvm.many.grid.parameters import Grid, grid_of, table
 from qpsvm.many.grid.scoring import Fold, Part, Scorer, folds_of, name_of, score, scorer_of, share_gram, target_of
 from qpsvm.many.grid.walk import run_tasks, walk
@@ -210,7 +212,7 @@ def cross_validate(
     n_jobs: int | None = None,
     verbose: bool = False,
     **options: Any,
-) -> CrossValidation:
+) -> CrossValidation | ValidationCurves:
     """Score a grid of parameters on samples that did not train them, each solve certified.
 
     Samples of weight 0 take no part: they neither train nor are they tested. Other weights count in training only.
@@ -237,12 +239,16 @@ def cross_validate(
         A progress bar, where tqdm is installed; else a line at every tenth of the points.
     **options
         The values of one or more parameters, by name: `C`, `nu`, `lam`, `epsilon`, `width`, or a parameter of the
-        kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`.
+        kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`. One parameter of the machine that enters
+        its dual linearly may be an `Interval`: then all its values are scored, exactly, by the share of wrong labels;
+        others are lists of values, and `tol` and `time_limit` are those of `exact_path`, for each path.
 
     Returns
     -------
     CrossValidation
-        Scores, gaps and status of each fold at each point; the best parameters.
+        Of lists: scores, gaps and status of each fold at each point; the best parameters.
+    ValidationCurves
+        Of an `Interval`: the exact error curve of each fold, their mean, and all values at which it is least.
 
     Raises
     ------
@@ -284,12 +290,20 @@ def cross_validate(
     [0.85, 0.883, 0.967] {'C': 10.0}
     >>> print(found.refit().status)
     optimal
+
+    All values of C, instead of three:
+
+    >>> curves = qpsvm.cross_validate(qpsvm.CSVM(X, y, kernel=qpsvm.RBF(1.0)), C=qpsvm.Interval(0.1, 10), folds=3)
+    >>> round(curves.best_score, 9) <= round(1 - found.best_score, 9), len(curves.mean[()].values) > 3
+    (True, True)
     """
     shuffle, verbose = as_flag(shuffle, "shuffle"), as_flag(verbose, "verbose")
     if not isinstance(problem, Machine):
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     machine = cast("Problem", problem)
     target_of(machine)  # or an error that says why there is none
+    if any(isinstance(value, Interval) for value in options.values()):
+        return validated(machine, options, folds, shuffle, seed, scoring, n_jobs, verbose)
     grid, rest = grid_of(machine, options)
     if "start" in rest:
         raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
@@ -335,16 +349,14 @@ def _group(
         share_gram(problem)
         for fold in folds:
             part = Part(problem, fold)
-            results = list(walk(grid, part.problem, points, options, refuse=False))
-            known = [r for r in results if not isinstance(r, InfeasibleNuError) and r.error is None and r.gap < np.inf]
-            columns: Iterator[FloatArray] = iter(part.values(known) if known else ())
-            for result in results:
+            for result in walk(grid, part.problem, points, options, refuse=False):  # one by one: a bar counts them
                 if isinstance(result, InfeasibleNuError):
                     yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)
                 elif result.error is not None or not result.gap < np.inf:
                     yield Outcome(np.nan, np.inf, str(result.status), 0)
                 else:
-                    worth = score(scorer, problem.samples.classes, next(columns), part.X, part.target)
+                    values = part.values([result])[0]
+                    worth = score(scorer, problem.samples.classes, values, part.X, part.target)
                     yield Outcome(worth, result.gap, str(result.status), len(result.support))
 
 

@@ -23,6 +23,7 @@ from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionEr
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.parameters import HYPERPARAMETERS
 from qpsvm.machines.problem.replaced import kernel_parameters, parameters
+from qpsvm.many.grid.interval import Interval
 
 #: The letters of the machines' own parameters and of the kernels', for people; of others the name.
 LETTERS = {
@@ -110,6 +111,10 @@ def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[st
 
 def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
     """The values of one axis, checked: numbers as floats, and rules for γ as the numbers that they stand for."""
+    if isinstance(values, Interval):
+        raise UnsupportedError(
+            f"solves are of values one by one, and {name} is an interval: take exact_path or cross_validate, or a list"
+        )
     word = isinstance(getattr(problem, name, None), str)
     if name in problem.own and not word:
         numbers = tuple(float(value) for value in path_values(values, name, name in FROM_ZERO))

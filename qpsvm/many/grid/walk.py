@@ -24,7 +24,7 @@ import numpy as np
 from qpsvm import backends
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
-from qpsvm.base.resources.progress import say
+from qpsvm.base.resources.progress import say, say_done
 from qpsvm.machines import Problem
 from qpsvm.many.grid.parameters import FALLING, RISING, Grid
 from qpsvm.program.solution import Status
@@ -67,14 +67,16 @@ def _listed(task: Callable[..., Iterable[T]], given: tuple[Any, ...]) -> list[T]
 
 
 class Lines:
-    """A message at every tenth of the way, for whoever listens."""
+    """A message at every tenth of the way, for whoever listens; and each step to the logger of progress."""
 
     def __init__(self, total: int, verbose: bool, unit: str) -> None:
         self.total, self.verbose, self.unit, self.done, self.said = total, verbose, unit, 0, 0
+        say_done(0, total, unit)
 
     def update(self, n: int) -> None:
         """Count, and say so where another tenth is done."""
         self.done += n
+        say_done(self.done, self.total, self.unit)
         if 10 * self.done // self.total > self.said:
             self.said = 10 * self.done // self.total
             say(f"{self.done} of {self.total} {self.unit}s", self.verbose)

@@ -78,12 +78,13 @@ class Results(Sequence[SVMResult]):
         self, count: int, make: Callable[[int], SVMResult] | None, known: dict[int, SVMResult] | None = None
     ) -> None:
         self._count, self._make, self._known = count, make, dict(known or {})
+        self._asked: set[int] = set()
 
-    def those_made(self) -> Results:
-        """Without the samples that others would be made of; the only one is made first."""
-        if self._count == 1:
-            self[0]
-        return Results(self._count, None, self._known)
+    def those_asked_for(self, shared: Callable[[SVMResult], SVMResult]) -> Results:
+        """Those that were asked for, each through `shared`, and without the samples that others would be made of."""
+        kept = Results(self._count, None, {k: shared(self._known[k]) for k in sorted(self._asked)})
+        kept._asked = set(self._asked)
+        return kept
 
     def verify(self, *, tol: float | None = None) -> Proofs:
         """Prove how far from its optimum every machine is, by the very numbers of its result.
@@ -109,9 +110,10 @@ class Results(Sequence[SVMResult]):
             if self._make is None:
                 raise UnsupportedError(
                     f"the result of machine {k} needs the samples of the fit, which a pickle or copy of the estimator "
-                    "leaves out: fit again, or ask for results_ before it is pickled"
+                    "leaves out: ask for it before the pickle is made, by results_ (or result_), or fit again"
                 )
             self._known[k] = self._make(k)
+        self._asked.add(k)
         return self._known[k]
 
     def __iter__(self) -> Iterator[SVMResult]:

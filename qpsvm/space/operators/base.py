@@ -291,6 +291,8 @@ def as_coefficients(matrix: Any, name: str) -> Matrix:
     if not isinstance(values, (sp.csc_array, sp.csr_array)) or values.dtype != np.float64:
         refuse_rounded(matrix, values, name)
         values = sp.csc_array(values, dtype=np.float64)
+    if values.dtype.byteorder != "=":  # "little" of a MATLAB file is an order that is spelt out: CVXOPT refuses it
+        values = type(values)((values.data.astype(np.float64), values.indices, values.indptr), shape=values.shape)
     if not values.has_canonical_format:
         values = values.copy()  # the caller's own arrays are left as they are
         values.sum_duplicates()

@@ -165,9 +165,10 @@ def test_backends_lists_all_with_their_versions(capsys):
 def test_one_label_against_the_rest(capsys, tmp_path):
     path = tmp_path / "three"
     path.write_text("".join(f"{i % 3} 1:{i % 3 + 0.01 * i} 2:{(i % 3) ** 2}\n" for i in range(30)))
-    code, _, err = run(capsys, "solve", path)
+    code, _, err = run(capsys, "leave-one-out", path)
     assert code == 2
-    assert "two classes" in err
+    assert "--positive 0" in err
+    assert run(capsys, "leave-one-out", path, "--positive", "2")[0] == 0
     assert run(capsys, "solve", path, "--positive", "2")[0] == 0
     code, _, err = run(capsys, "solve", path, "--positive", "7")
     assert code == 2
@@ -235,7 +236,7 @@ def test_a_result_that_is_not_optimal_is_status_1(capsys, table):
         (["compare", "{table}", "--format", "cvs"], "'csv'"),
         (["compare", "{table}", "--backend", "osqp,,cvxopt"], "names with commas"),
         (["compare", "{table}", "--target", "kind", "--format", "csv", "--verbose"], "leave one of the two out"),
-        (["derive", "c", "--dat", "{table}"], "'--data'"),  # before it is missed as required
+        (["derive", "c", "--daata", "{table}"], "'--data'"),  # before it is missed as required
         (["predict", "m.npz", "{table}", "--drop-missin"], "'--drop-missing'"),
         (["--versio"], "'--version'"),
         (["backends", "-x"], "no option -x"),

@@ -12,11 +12,13 @@ from qpsvm.derivation.registry import STEPS
 from qpsvm.faces.cli.options import VARIANTS
 from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.checks import RequestError
+from qpsvm.machines.registry import ALL_IN_ONE
 from qpsvm.space.kernels.functions import FUNCTIONS
 
 
 def test_every_machine_and_kernel_of_the_command_line_is_there():
-    assert set(VARIANTS) - set(catalogue.MACHINES) == {"ranking"}  # whose α are of pairs: `play` refuses it
+    refused = {"ranking", *ALL_IN_ONE}  # whose α are of pairs, of samples or with a rival: `play` refuses them
+    assert set(VARIANTS) - set(catalogue.MACHINES) == refused
     assert set(catalogue.KERNELS) == set(FUNCTIONS)
     assert {machine.kind for machine in catalogue.MACHINES.values()} <= set(STEPS)
     for name, machine in catalogue.MACHINES.items():

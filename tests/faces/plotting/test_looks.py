@@ -12,7 +12,7 @@ from test_plotting import FLAT, FOUR, HISTORY, IRIS, NEAR, PICTURES, PROBLEMS, S
 
 from qpsvm import CSVM, RBF, NuSVM, solve, solve_path
 from qpsvm.faces import plotting
-from qpsvm.faces.plotting.style import CLASSES, DISTORTED, KINDS, SIDES, SLIVER
+from qpsvm.faces.plotting.style import CLASSES, DISTORTED, KINDS, SIDES, SLIVER, look_of
 
 mpl.use("Agg")
 LONG = ("the height of the plant above the ground in metres", "the width of its widest leaf at noon, $measured$ twice")
@@ -142,19 +142,23 @@ def samples_drawn(ax):
 
 
 @pytest.mark.parametrize("name", ["linear", "rbf"])
-def test_classes_differ_in_the_colour_of_the_edge(name):
+def test_classes_differ_in_hue(name):
     problem, result = SOLVED[name]
-    for _, edge, points in samples_drawn(plotting.boundary(problem, result)):
-        side = int(np.allclose(edge, colors.to_rgba(CLASSES[1])))
-        assert np.allclose(edge, colors.to_rgba(CLASSES[side]))
+    hues = [colors.rgb_to_hsv(colors.to_rgb(color))[0] for color in CLASSES]
+    for fill, _, points in samples_drawn(plotting.boundary(problem, result)):
+        side = int(abs(colors.rgb_to_hsv(fill[:3])[0] - hues[1]) < 0.02)
+        assert colors.rgb_to_hsv(fill[:3])[0] == pytest.approx(hues[side], abs=0.02)
         own = {tuple(x) for x in problem.X[(problem.y > 0) == bool(side)].tolist()}
         assert {tuple(x) for x in points.tolist()} <= own
 
 
 def test_kinds_differ_in_grey_print_and_from_the_classes():
-    shades = sorted(grey(fill) for _, fill in KINDS)
-    assert min(np.diff(shades)) > 0.25
-    assert not {fill for _, fill in KINDS} & set(CLASSES)
+    for color in CLASSES:
+        (_, pale), (black, full), (orange, same) = (look_of(kind, color) for kind in range(len(KINDS)))
+        assert full == same == color
+        assert grey(pale) - grey(full) > 0.25
+        assert grey(orange) - grey(black) > 0.25
+    assert not {outline for _, outline in KINDS} & set(CLASSES)
 
 
 @pytest.mark.parametrize("problem", [PROBLEMS["linear"], ONE], ids=["plane", "line"])

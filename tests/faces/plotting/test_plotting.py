@@ -71,14 +71,14 @@ def rows_of(points: Any) -> list[tuple[float, ...]]:
 
 
 def drawn_by_kind(ax: Any) -> list[np.ndarray]:
-    """The points drawn with the fill of each kind, (m, 2) each."""
-    fills = [colors.to_rgba(fill) for _, fill in KINDS]
-    found: list[list[np.ndarray]] = [[] for _ in fills]
+    """The points drawn with the outline of each kind, (m, 2) each; without one they are pale."""
+    outlines = [None if outline is None else colors.to_rgba(outline) for _, outline in KINDS]
+    found: list[list[np.ndarray]] = [[] for _ in outlines]
     for scatter in ax.collections:
-        face = scatter.get_facecolor() if hasattr(scatter, "get_sizes") else np.zeros((0, 4))
-        for k, fill in enumerate(fills):
-            if len(face) and np.allclose(face[0], fill):
-                found[k].append(np.asarray(scatter.get_offsets()))
+        if hasattr(scatter, "get_sizes") and len(scatter.get_facecolor()):  # rings have no fill
+            edge = tuple(scatter.get_edgecolor()[0].tolist())
+            kind = outlines.index(edge) if edge in outlines else outlines.index(None)
+            found[kind].append(np.asarray(scatter.get_offsets()))
     return [np.vstack(points) if points else np.zeros((0, 2)) for points in found]
 
 

@@ -159,3 +159,70 @@ def test_what_no_path_goes_through():
         path.best([[0.0]], [1], "log")
     with pytest.raises(qpsvm.UnsupportedError):
         path.best([[0.0]], [1], "squared")
+
+
+def cases_of_a_sample():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(45, 3))
+    labels, numbers = (X[:, 0] + 0.7 * rng.normal(size=45) > 0).astype(int), X[:, 0] + 0.3 * rng.normal(size=45)
+    weights = rng.uniform(0.5, 2.0, 45)
+    weights[7] = 0.0
+    made = qpsvm.RBF(0.4)
+
+    def weighed(machine, y, **options):
+        def of(value, row):
+            return machine(X, y, kernel=made, sample_weight=np.where(np.arange(45) == row, value, weights), **options)
+
+        return of
+
+    def aimed(machine, **options):
+        def of(value, row):
+            y = np.where(np.arange(45) == row, value, numbers)
+            return machine(X, y, kernel=made, sample_weight=weights, **options)
+
+        return of
+
+    return [
+        ("sample_weight", weighed(qpsvm.CSVM, labels, C=2.0), 0.01, 8.0),
+        ("sample_weight", weighed(qpsvm.EpsilonSVR, numbers, C=2.0, epsilon=0.1), 0.01, 8.0),
+        ("sample_weight", weighed(qpsvm.QuantileSVR, numbers, C=2.0, quantile=0.3), 0.01, 8.0),
+        ("y", aimed(qpsvm.EpsilonSVR, C=2.0, epsilon=0.1), -4.0, 4.0),
+        ("y", aimed(qpsvm.EpsilonSVR, C=2.0, epsilon=0.1, loss="squared"), -4.0, 4.0),
+        ("y", aimed(qpsvm.QuantileSVR, C=2.0, quantile=0.3), -4.0, 4.0),
+    ]
+
+
+@pytest.mark.parametrize(("name", "of", "low", "high"), cases_of_a_sample())
+@pytest.mark.parametrize("row", [3, 7, 44])
+def test_the_weight_or_the_target_of_a_sample_moves_the_optimum_linearly(name, of, low, high, row):
+    """Against machines that are solved on their own; row 7 has no weight at first."""
+    path = qpsvm.exact_path(of(1.0, row) if row != 7 else of(0.0 if name == "sample_weight" else 1.0, 7), name, low,
+                            high, row=row)  # fmt: skip
+    assert path.status == "optimal"
+    assert path.gaps.max() < 1e-9
+    for value in np.linspace(low, high, 9):
+        known, found = qpsvm.solve(of(value, row), tol=1e-11), path.at(value)
+        assert found.gap < 1e-9
+        assert found.primal == pytest.approx(known.primal, rel=1e-9)
+        X = known.problem().X if callable(known.problem) else known.problem.X
+        np.testing.assert_allclose(path.decision(X, value), known.decision_function(X), atol=2e-4)
+
+
+def test_a_row_that_is_none_is_refused():
+    X, y, t = np.arange(6.0)[:, None], [0, 0, 1, 0, 1, 1], np.arange(6.0)
+    labels, numbers = qpsvm.CSVM(X, y), qpsvm.EpsilonSVR(X, t)
+    for problem, name, options, error in (
+        (labels, "sample_weight", {}, qpsvm.ParameterError),
+        (labels, "sample_weight", {"row": 6}, qpsvm.DataError),
+        (labels, "sample_weight", {"row": -1}, qpsvm.DataError),
+        (labels, "sample_weight", {"row": 1.5}, qpsvm.ParameterTypeError),
+        (labels, "C", {"row": 1}, qpsvm.ParameterError),
+        (labels, "y", {"row": 1}, qpsvm.UnsupportedError),
+        (qpsvm.OneClass(X), "y", {"row": 1}, qpsvm.UnsupportedError),
+        (qpsvm.NuSVM(X, y), "sample_weight", {"row": 1}, qpsvm.UnsupportedError),
+        (numbers, "y", {"row": 1, "low": 3.0, "high": 3.0}, qpsvm.ParameterError),
+        (numbers, "y", {"row": 1, "low": -np.inf}, qpsvm.QPSVMError),
+        (numbers, "sample_weight", {"row": 1, "low": 0.0}, qpsvm.ParameterError),
+    ):
+        with pytest.raises(error):
+            qpsvm.exact_path(problem, name, **{"low": 0.5, "high": 2.0, **options})

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from qpsvm.base.errors import ParameterError
 from qpsvm.derivation import Derivation, derive
+from qpsvm.derivation.written.page import require_extra
 from qpsvm.faces.cli.commands.solve import CODES
 from qpsvm.faces.cli.data import read
 from qpsvm.faces.cli.options import VARIANTS, settings, settle
@@ -22,7 +23,8 @@ TO_THE_LAST_DIGIT = 1e-15
 
 #: Options that are about a file, or about a result on it.
 OF_DATA = (
-    "target", "positive", "groups", "weights", "class_weight", "drop", "drop_missing", "standardise", "proven", "form",
+    "target", "positive", "groups", "weights", "class_weight", "drop", "keep", "date", "missing", "drop_missing",
+    "standardise", "proven", "form",
 )  # fmt: skip
 
 
@@ -33,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
     """
     for path in (options.html, options.latex):
         require_writable(path)
+    if options.html is not None:
+        require_extra()
     derivation, code = _measured(options) if options.file is not None else (_in_symbols(options), 0)
     print(derivation.to_text(options.verbose))
     if options.html is not None:

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> Callable[[], int]:
     _show_log(options.verbose)
     from qpsvm.estimators.patch.patching import patch_sklearn
 
-    patch_sklearn([name.strip() for name in options.only.split(",")] if options.only else None)
+    patch_sklearn([name.strip() for text in options.only for name in text.split(",")] or None)
 
     def run_program() -> int:
         sys.excepthook = _without_frames_above(sys.excepthook)

@@ -7,19 +7,39 @@ import argparse
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.errors import UnsupportedError
 from qpsvm.faces.cli.data import Sample, read
 from qpsvm.faces.cli.options import problem_of, refuse_given, settle
 from qpsvm.faces.play.catalogue import MACHINES
 from qpsvm.faces.play.request import MOST_NUMBERS, MOST_POINTS
 from qpsvm.faces.play.server import serve
 from qpsvm.faces.play.start import TARGET, Start, default_start, start_of
+from qpsvm.machines import registry
 
 #: Options that say how a file is read, and do nothing without one.
-ABOUT_DATA = ("target", "positive", "groups", "weights", "class_weight", "drop", "drop_missing", "standardise", "axes")
+ABOUT_DATA = (
+    "target",
+    "positive",
+    "groups",
+    "weights",
+    "class_weight",
+    "drop",
+    "keep",
+    "date",
+    "missing",
+    "drop_missing",
+    "standardise",
+    "axes",
+)
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve the page, with the samples of a file or a scene, until Ctrl-C."""
+    if options.variant in registry.ALL_IN_ONE:
+        raise UnsupportedError(
+            f"the page drags samples of two classes, and {options.variant} is of several in one program: take another "
+            "--variant, and of a file one class against all others by --positive LABEL"
+        )
     settle(options)
     serve(_start(options), options.port, not options.no_browser)
     return 0

@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from qpsvm.base.errors import MissingExtraError, ParameterError, UnknownOptionError, UnsupportedError, install, nearest
 from qpsvm.base.writing import replacing
 from qpsvm.faces import plotting
+from qpsvm.faces.cli.several import SeveralClasses
 from qpsvm.faces.cli.terminal import require_writable
-from qpsvm.machines import Problem, Ranking
-from qpsvm.result.svm_result import SVMResult
+from qpsvm.machines import JointProblem, Ranking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,9 +40,11 @@ def require_picture(path: str | None) -> None:
         raise MissingExtraError(f"--plot needs Matplotlib, which is not installed; run: {install('plot')}") from error
 
 
-def picture_of(problem: Problem, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[SVMResult], Axes]:
+def picture_of(problem: Any, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[Any], Axes]:
     """What draws a result of this problem: the plane of two features, or what there is of more."""
     d = problem.X.shape[1]
+    if isinstance(problem, (SeveralClasses, JointProblem)):
+        return _of_several(problem, names, axes)
     if isinstance(problem, Ranking):
         raise UnsupportedError(
             "there is no picture of a ranking, whose samples are pairs of rows: leave --plot out, or draw the scores "
@@ -55,6 +59,21 @@ def picture_of(problem: Problem, names: Sequence[str], axes: Sequence[str] | Non
         features = None if axes is None else _columns(names, axes)
         return lambda result: plotting.boundary(problem, result, features=features, names=names)
     return lambda result: plotting.decisions(problem, result)
+
+
+def _of_several(problem: Any, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[Any], Axes]:
+    """The classes over the plane of two features; of more, which of them is taken for which."""
+    y = problem.y if isinstance(problem, SeveralClasses) else problem.classes[problem.label]
+    X, y = problem.X[problem.rows], y[problem.rows]
+    if axes is None and problem.X.shape[1] > 2:
+        return lambda result: plotting.confusion(y, result.model.predict(X), title=f"{problem.title}: training rows")
+    features = None if axes is None else _columns(names, axes)
+
+    def draw(result: Any) -> Axes:
+        place = np.isin(problem.rows, result.support)
+        return plotting.regions(result.model, X, y, features=features, names=names, support=place, title=problem.title)
+
+    return draw
 
 
 def _columns(names: Sequence[str], axes: Sequence[str]) -> tuple[int, ...]:

@@ -6,28 +6,37 @@ import argparse
 import csv
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError
 from qpsvm.base.writing import written
-from qpsvm.data.files import Encoding, Table, read_like
+from qpsvm.data.files import ROW, Encoding, Further, Table, read_like
 from qpsvm.faces.cli.data import is_label, source
-from qpsvm.faces.cli.data_files import as_stored, parts_of
-from qpsvm.faces.cli.options import Learnt
+from qpsvm.faces.cli.data_files import FRAMES, as_stored, parts_of
+from qpsvm.faces.cli.options import Learnt, refuse_given
 from qpsvm.faces.cli.scores import in_words
+from qpsvm.faces.cli.several import labels_of
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.result.calibration import KEY
-from qpsvm.result.model import NEAR, Model, load
+from qpsvm.result.model import NEAR, load
 
-#: Labels, where there are any, decision values, and what else is asked for: columns of text by name.
-Answers = tuple[NDArray[Any] | None, FloatArray, dict[str, list[str]]]
-#: Of a part: labels or values, the target where it is known, groups of a ranking, and how many rows were left out.
-Seen = tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None, int]
+#: What names the rows of a part, and the answers of all of them: columns of text by name.
+Answers = tuple[Sequence[str], dict[str, list[str]]]
+#: Of a part: answers of the rows that are complete; those of rows with a target, this target where the model knows it;
+#: groups of a ranking; and how many rows were answered by NA, or left out.
+Seen = tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None, NDArray[Any] | None, int]
+#: The column of decision values beside labels.
+DECISION = "decision"
+#: What a row is answered by that lacks a value.
+NO_ANSWER = "NA"
+#: Unknown categories of a column that are named.
+NAMED = 3
 #: The column of decision values that stand alone, by what was learnt.
 ALONE = {"numbers": "prediction", "ranks": "score"}
 
@@ -37,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output not in (None, "-"):
         require_writable(options.output)
     model = load(options.model)
-    if not isinstance(model, Model) or "encoding" not in model.metadata:
+    if "encoding" not in model.metadata:
         raise DataError(f"{options.model} does not say how a file becomes features; use qpsvm.load(...) in Python")
     if options.probability and KEY not in model.metadata:
         raise DataError(f"{options.model} has no probabilities: `solve --probability` keeps them with a model")
@@ -46,55 +55,123 @@ def run(options: argparse.Namespace) -> int:
     learnt = model.metadata.get("learnt", "numbers" if model.classes is None else "labels")
     parts = _parts(options, Encoding.from_json(model.metadata["encoding"]))
     seen: list[Seen] = []
+    unseen: dict[str, Counter[str]] = {}
     ticker = Ticker("predicting")
-    answers = _answers(model, parts, ticker, seen, options)
+    answers = _answers(model, parts, learnt, ticker, seen, unseen, options)
+    named = options.id or (ROW if options.drop_missing else None)
     if options.output is None:
-        for labels, values, more in answers:
-            words = map(_number, values) if labels is None else map(str, labels)
-            print("\n".join(map(",".join, zip(words, *more.values(), strict=True))))
+        for names, columns in answers:
+            shown = [column for name, column in columns.items() if not name.startswith(DECISION)]
+            if options.id is None:
+                print("\n".join(map(",".join, zip(*shown, strict=True))))
+            else:
+                csv.writer(sys.stdout, lineterminator="\n").writerows(zip(names, *shown, strict=True))
     elif options.output == "-":  # the same bytes as in a file, whatever the encoding of the terminal
         sys.stdout.flush()
-        _write(answers, sys.stdout.buffer, learnt)
+        _write(answers, sys.stdout.buffer, named)
     else:
         with ticker, written(options.output) as file:
-            _write(answers, file, learnt)
-    print(_worth(model, learnt, seen), file=sys.stderr)
+            _write(answers, file, named)
+    print(_worth(model, learnt, seen, options.drop_missing), file=sys.stderr)
+    for name, counts in unseen.items():
+        words = ", ".join(repr(text) for text, _ in counts.most_common(NAMED)) + (
+            ", ..." if len(counts) > NAMED else ""
+        )
+        rows = f"{counts.total()} row{'s' * (counts.total() > 1)}"
+        print(f"note: column {name!r} has categories that did not train, in {rows}: {words}", file=sys.stderr)
     return 0
 
 
-def _parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[Table]:
+def _parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[Further]:
     """The rows of the files, as encoded as those of the model: all at once of a text, else in batches."""
     given = source(options.file)
     stored = as_stored(given, options.stream)
     if stored is None:
         assert not isinstance(given, tuple)  # several files are stored ones
-        yield read_like(given, encoding, drop_missing=options.drop_missing)
+        frames: Iterator[Any] = iter([given])
+    elif not options.stream and (
+        (stored.form in FRAMES and encoding.format == "csv") or (stored.is_small_array and encoding.format == "npy")
+    ):
+        frames = stored.frames(stored.fits)
+    else:
+        why = f"needs columns in memory, and {stored.name} is read in blocks, or has no names of columns: leave it out"
+        refuse_given(options, [*([] if options.id == ROW else ["id"]), "drop_missing"], why)
+        yield from parts_of(stored, encoding)
         return
-    stored.refuse_drop_missing(options)
-    yield from parts_of(stored, encoding)
+    for frame in frames:
+        yield read_like(
+            frame,
+            encoding,
+            drop_missing=options.drop_missing,
+            keep_rows=not options.drop_missing,
+            name_rows=options.id,
+        )
 
 
 def _answers(
-    model: Model, parts: Iterable[Table], ticker: Ticker, seen: list[Seen], options: argparse.Namespace
-) -> Iterator[Answers]:
-    """The answers for each part; what is to be known of them in the end is added to `seen`."""
+    model: Any, parts: Iterable[Further], learnt: Learnt, ticker: Ticker, seen: list[Seen],
+    unseen: dict[str, Counter[str]], options: argparse.Namespace,
+) -> Iterator[Answers]:  # fmt: skip
+    """The answers for each part; what is to be known of them in the end is added to `seen` and `unseen`."""
+    start = 0
     for table in parts:
-        values = model.decision_function(table.X)
-        labels = None if model.classes is None else model.classes[(values > 0).astype(int)]
-        known = None if table.y is None else _known(table.y, model)
-        seen.append((values if labels is None else labels, known, table.groups, table.dropped))
+        k, n = table.X.shape[0], table.X.shape[0] if table.n < 0 else table.n
+        values = model.decision_function(table.X) if k else _no_values(model)
+        labels = labels_of(model.classes, values)
+        answered = values if labels is None else labels
+        at = slice(None) if table.labelled is None else table.labelled
+        known = None if table.y is None else _known(table.y[at], model)
+        groups = None if table.groups is None else table.groups[at]
+        seen.append((answered, answered[at], known, groups, n - k))
+        for name, counts in table.unseen.items():
+            unseen.setdefault(name, Counter()).update(counts)
         ticker.doing = f"{sum(len(each[0]) for each in seen)} rows predicted"
-        more = {}
-        if options.probability:
-            more["probability"] = list(map(_number, model.predict_proba(table.X)[:, 1]))
-        if options.bounds:
-            more |= _bounded(model, table, values)
-        yield labels, values, more
+        columns = _columns(model, table, values, labels, learnt, options)
+        names = [str(start + i) for i in range(n)] if table.ids is None else list(table.ids)
+        start += n
+        places = np.arange(k) if table.places is None else table.places
+        if options.drop_missing:
+            yield [names[i] for i in places], columns
+        else:
+            yield names, {name: _spread(column, places, n) for name, column in columns.items()}
 
 
-def _bounded(model: Model, table: Table, values: FloatArray) -> dict[str, list[str]]:
+def _columns(
+    model: Any, table: Table, values: FloatArray, labels: NDArray[Any] | None, learnt: Learnt,
+    options: argparse.Namespace,
+) -> dict[str, list[str]]:  # fmt: skip
+    """What is answered of the rows of a table: labels, where there are any, values, and what else is asked for."""
+    columns: dict[str, list[str]] = {} if labels is None else {"label": list(map(str, labels))}
+    several = values.ndim > 1
+    if several:
+        columns |= _of_each(DECISION, model.classes, values)
+    else:
+        columns[ALONE.get(learnt, "prediction") if labels is None else DECISION] = list(map(_number, values))
+    if options.probability:
+        chances = model.predict_proba(table.X) if len(values) else np.zeros((0, len(model.classes)))
+        columns |= _of_each("probability", model.classes, chances) if several else {
+            "probability": list(map(_number, chances[:, 1]))
+        }  # fmt: skip
+    return columns | _bounded(model, table, values) if options.bounds else columns
+
+
+def _no_values(model: Any) -> FloatArray:
+    """The decision values of no rows: a column for each of more than two classes."""
+    several = model.classes is not None and len(model.classes) > 2
+    return np.zeros((0, len(model.classes)) if several else 0)
+
+
+def _spread(words: Sequence[str], places: IntArray, n: int) -> list[str]:
+    """The words of some rows among all n, the others having no answer."""
+    found = [NO_ANSWER] * n
+    for i, word in zip(places.tolist(), words, strict=True):
+        found[i] = word
+    return found
+
+
+def _bounded(model: Any, table: Table, values: FloatArray) -> dict[str, list[str]]:
     """Between what f of every exact optimum lies, in every digit; and whether its label is proven."""
-    low, high = model.decision_bounds(table.X)
+    low, high = model.decision_bounds(table.X) if len(values) else (values, values)
     columns = {"lower": list(map(repr, low.tolist())), "upper": list(map(repr, high.tolist()))}
     if model.classes is None:
         return columns
@@ -102,34 +179,44 @@ def _bounded(model: Model, table: Table, values: FloatArray) -> dict[str, list[s
     return {**columns, "proven": ["yes" if each else "no" for each in proven]}
 
 
-def _worth(model: Model, learnt: Learnt, seen: list[Seen]) -> str:
+def _worth(model: Any, learnt: Learnt, seen: list[Seen], dropped: bool) -> str:
     """How many predictions there were, and how good they are where the target is known."""
-    answers, known, groups, dropped = zip(*seen, strict=True)
-    target = None if any(each is None for each in known) else np.concatenate(known)
-    # only a text that is read at once has any groups
-    worth = in_words(learnt, np.concatenate(answers), target, groups[-1], model.metadata.get("quantile"))
-    left_out = f", {sum(dropped)} rows with missing values left out" if any(dropped) else ""
-    return f"{sum(map(len, answers))} predictions{worth and f', {worth}'}{left_out}"
+    answers, compared, known, groups, absent = zip(*seen, strict=True)
+    some = [k for k, each in enumerate(known) if each is not None and len(each)]
+    target = np.concatenate([known[k] for k in some]) if some else None
+    rated = [compared[k] for k in some] if some else list(answers)
+    named = [groups[k] for k in some]
+    members = np.concatenate(named) if named and all(each is not None for each in named) else None
+    worth = in_words(learnt, np.concatenate(rated), target, members, model.metadata.get("quantile"))
+    rows, total = sum(map(len, rated)), sum(map(len, answers))
+    worth += f" of the {rows} with a target" if worth and target is not None and rows < total else ""
+    if sum(absent):
+        how = "left out" if dropped else f"answered {NO_ANSWER}"
+        worth += f"{', ' if worth else ''}{sum(absent)} row{'s' * (sum(absent) > 1)} with missing values {how}"
+    return f"{total} predictions{worth and f', {worth}'}"
 
 
-def _write(answers: Iterable[Answers], file: IO[bytes], learnt: str) -> None:
-    """Labels, where there are any, and decision values, as CSV under a header; a label with a comma is quoted."""
-    for number, (labels, values, more) in enumerate(answers):
+def _write(answers: Iterable[Answers], file: IO[bytes], named: str | None) -> None:
+    """What names the rows, if anything, and the answers, as CSV under a header; a label with a comma is quoted."""
+    for number, (names, columns) in enumerate(answers):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if number == 0:
-            head = (ALONE.get(learnt, "prediction"),) if labels is None else ("label", "decision")
-            writer.writerow((*head, *more))
-        first = () if labels is None else (map(str, labels),)
-        writer.writerows(zip(*first, map(_number, values), *more.values(), strict=True))
+            writer.writerow([*([] if named is None else [named]), *columns])
+        writer.writerows(zip(*([] if named is None else [names]), *columns.values(), strict=True))
         file.write(text.getvalue().encode())
+
+
+def _of_each(what: str, classes: NDArray[Any], values: FloatArray) -> dict[str, list[str]]:
+    """A column for each class of values (m, k)."""
+    return {f"{what} {label}": list(map(_number, column)) for label, column in zip(classes, values.T, strict=True)}
 
 
 def _number(value: float) -> str:
     return f"{value:.10g}"
 
 
-def _known(y: NDArray[Any], model: Model) -> NDArray[Any] | None:
+def _known(y: NDArray[Any], model: Any) -> NDArray[Any] | None:
     """The file's target (n,) as the model calls it, or None where it knows other labels."""
     if model.classes is None:
         return y if y.dtype.kind in "iuf" else None

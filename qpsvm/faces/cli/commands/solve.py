@@ -22,17 +22,18 @@ from qpsvm.base.errors import (
 from qpsvm.data.rows import RowSource
 from qpsvm.faces.cli.commands.plot import picture_of, require_picture, write_picture
 from qpsvm.faces.cli.commands.verify import check_options, proved, told
-from qpsvm.faces.cli.data import SEED, Sample, folds, held_out, parts, read, some_rows, source
+from qpsvm.faces.cli.data import SEED, Sample, folds, held_out, parts, print_columns, read, some_rows, source
 from qpsvm.faces.cli.data_files import in_words
 from qpsvm.faces.cli.distributed import cluster, read_spread
 from qpsvm.faces.cli.distributed import in_words as first_line
 from qpsvm.faces.cli.options import settings, settle
 from qpsvm.faces.cli.probabilities import check_probability, check_samples, with_probabilities
-from qpsvm.faces.cli.scores import block, figures, named, training
+from qpsvm.faces.cli.scores import block, figures, named, notes, training, warnings
+from qpsvm.faces.cli.several import SeveralClasses, predicted, stated
 from qpsvm.faces.cli.terminal import Ticker, require_writable
-from qpsvm.machines import Problem
 from qpsvm.many.grid.scoring import Fold
 from qpsvm.program.solution import Status
+from qpsvm.result.hints import Hint
 from qpsvm.result.model import NEAR, Model
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
@@ -59,21 +60,25 @@ def run(options: argparse.Namespace) -> int:
     rows = some_rows(whole, split.train) if apart else whole
     tested = None if options.cv is None else list(folds(rows, options.cv, seed))
     sample, test = parts(whole, split, options) if apart else (whole, whole)
-    problem = sample.problem(options)
+    if apart:
+        print_columns(sample.table)
+    problem = stated(sample, options)
     check_samples(problem, options)
     draw = None if options.plot is None else picture_of(problem, sample.table.names, options.axes)
     with told(sample, options):
-        result = _solved(problem, options)
+        result = solved(problem, options)
     model = sample.model(result, problem)
-    print(result.summary())
+    print(result.summary(notes=False))
     if sample.learnt != "none":  # else the kinds of the vectors say it, and count what is on the boundary
-        print(f"  training    {training(sample, model.predict(sample.table.X), model.metadata.get('quantile'))}")
-    code = CODES.get(result.status, 1)
+        answers = predicted(model, sample.table.X)
+        print(f"  training    {training(sample, answers, model.metadata.get('quantile'))}")
+    code, hints, weighed = CODES.get(result.status, 1), list[Hint](), bool(options.class_weight)
     if options.probability:
         model, said = with_probabilities(sample, problem, result, model, options)
         print(said)
     if options.test_size is not None:
-        print(_held_out(test, model, whole.table.X.shape[0], seed, bool(options.class_weight)))
+        said, hints = _held_out(test, model, whole.table.X.shape[0], seed, weighed)
+        print(said)
     if draw is not None:
         write_picture(draw(result), options.plot)
         print(f"  drawn       {options.plot}")
@@ -84,9 +89,13 @@ def run(options: argparse.Namespace) -> int:
     if options.proof is not None and not proved(result, sample, options):
         code = code or 1
     if tested is not None and result.status is not Status.INTERRUPTED:
-        said, certified = _cross_validated(rows, tested, options, seed)
+        said, certified, more = _cross_validated(rows, tested, options, seed)
         print(said)
-        code = code or (0 if certified else 1)
+        code, hints = code or (0 if certified else 1), [*hints, *more]
+    if sample.learnt == "labels":
+        hints += warnings(sample, answers, {}, weighed)
+    if last := notes(hints, result.hints(sample.table.names)):
+        print(last)
     return code
 
 
@@ -105,7 +114,7 @@ def _on_cluster(options: argparse.Namespace) -> int:
             sample = read_spread(options)
             problem = sample.problem(options)
         print(first_line(in_words(source(options.file)), sample, problem))
-        result = _solved(problem, options)
+        result = solved(problem, options)
         print(result.summary())
         _saved(sample.model(result, problem), options)
     return CODES.get(result.status, 1)
@@ -132,10 +141,13 @@ def _check(options: argparse.Namespace) -> None:
     check_options(options)
 
 
-def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
+def solved(problem: Any, options: argparse.Namespace) -> Any:
     """The result as it is. Raises QPSVMError."""
+    if isinstance(problem, SeveralClasses):
+        return problem.solve()
     stored = isinstance(problem.X, RowSource)
-    kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": options.checkpoint}
+    checkpoint = getattr(options, "checkpoint", None)
+    kept: dict[str, Any] = {} if checkpoint is None else {"checkpoint": checkpoint}
     with Ticker(f"solving over {problem.n} rows", options.verbose) if stored else nullcontext():
         result = solve(problem, options.backend, options.form, **settings(options), **kept)
     if result.error is not None:
@@ -154,17 +166,17 @@ def _proven(error: QPSVMError) -> QPSVMError:
     return error
 
 
-def _held_out(test: Sample, model: Model, n: int, seed: int, weighed: bool) -> str:
+def _held_out(test: Sample, model: Model, n: int, seed: int, weighed: bool) -> tuple[str, list[Hint]]:
     """What the model is worth on the rows that were held out."""
-    predicted = model.predict(test.table.X)
-    scores = figures(test, predicted, model.metadata.get("quantile"))
-    words = f"{named(scores)}, on {len(predicted)} of {n} rows that did not train (seed {seed})"
-    return block("held out", words, test, predicted, scores, weighed)
+    answers = predicted(model, test.table.X)
+    scores = figures(test, answers, model.metadata.get("quantile"))
+    words = f"{named(scores)}, on {len(answers)} of {n} rows that did not train (seed {seed})"
+    return block("held out", words, test, answers), warnings(test, answers, scores, weighed)
 
 
 def _cross_validated(
     sample: Sample, tested: Sequence[Fold], options: argparse.Namespace, seed: int
-) -> tuple[str, bool]:
+) -> tuple[str, bool, list[Hint]]:
     """What machines that trained on all folds but one are worth on that one, and whether all were certified."""
     found: list[dict[str, float]] = []
     rows, answers = [], []
@@ -172,26 +184,26 @@ def _cross_validated(
     for number, split in enumerate(tested, 1):
         train, test = parts(sample, split, options)
         try:
-            problem = train.problem(options)
-            result = _solved(problem, options)
+            problem = stated(train, options)
+            result = solved(problem, options)
         except QPSVMError as error:
             kind = SolverError if isinstance(error, SolverError) else DataError
             raise kind(f"without fold {number} of {len(tested)}: {error}") from error
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         model = train.model(result, problem)
-        predicted = model.predict(test.table.X)
-        found.append(figures(test, predicted, model.metadata.get("quantile")))
+        answer = predicted(model, test.table.X)
+        found.append(figures(test, answer, model.metadata.get("quantile")))
         gaps.append(result.gap)
         certified += result.status is Status.OPTIMAL
         rows.append(split.test)
-        answers.append(predicted)
+        answers.append(answer)
     names = [name for name in found[0] if all(name in each for each in found)]
     mean = {name: float(np.mean([each[name] for each in found])) for name in names}
     spread = {name: float(np.std([each[name] for each in found])) for name in names}
     order = np.argsort(np.concatenate(rows))
     all_tested = some_rows(sample, np.concatenate(rows)[order])
-    predicted = np.concatenate(answers)[order]
+    answer = np.concatenate(answers)[order]
     words = f"{named(mean, spread)} (seed {seed}; {certified} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
-    said = block(f"{len(gaps)} folds", words, all_tested, predicted, mean, bool(options.class_weight))
-    return said, certified == len(gaps)
+    said = block(f"{len(gaps)} folds", words, all_tested, answer)
+    return said, certified == len(gaps), warnings(all_tested, answer, mean, bool(options.class_weight))

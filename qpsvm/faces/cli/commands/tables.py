@@ -9,23 +9,30 @@ from __future__ import annotations
 import argparse
 import copy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
+
+import numpy as np
 
 from qpsvm import backends
 from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.data import Sample, read
 from qpsvm.faces.cli.options import OF_KERNELS, PARAMETERS, WORDS, settle
-from qpsvm.faces.cli.terminal import require_writable
+from qpsvm.faces.cli.scores import notes
+from qpsvm.faces.cli.several import SeveralClasses, stated
+from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.faces.plotting import scores
-from qpsvm.machines import CSVM, Problem
+from qpsvm.machines import CSVM
 from qpsvm.machines.problem.parameters import Form
 from qpsvm.machines.problem.replaced import parameters
 from qpsvm.many.comparison import Asked, compared
 from qpsvm.many.comparison_table import HEADINGS, Comparison, ComparisonRow, line
-from qpsvm.many.grid.cross_validation import cross_validate
+from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
 from qpsvm.many.grid.path import path
+from qpsvm.many.grid.scoring import ACCURACY
+from qpsvm.result.hints import Hint, of_samples
 
 #: How the table may be written; the first as it grows, the others when it is there.
 FORMATS = ("text", "csv", "json", "latex")
@@ -37,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     as_text = options.format == "text"
     if options.verbose and not as_text:
         raise ParameterError(f"--verbose prints in the middle of the {options.format}: leave one of the two out")
-    problem = read(options, sys.stdout if as_text else sys.stderr).problem(options)
+    problem = stated(read(options, sys.stdout if as_text else sys.stderr), options)
     chosen = [name for each in options.backend or [] for name in each] or None
     asked = Asked(
         options.tol, options.time_limit, options.max_iter, not options.no_polish, options.repeat, options.verbose
@@ -64,13 +71,12 @@ def demonstrate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _compare(
-    problem: Problem, chosen: Sequence[str] | None, form: Form | None, asked: Asked, as_text: bool
-) -> Comparison:
+def _compare(problem: Any, chosen: Sequence[str] | None, form: Form | None, asked: Asked, as_text: bool) -> Comparison:
     """The comparison, printed as it grows where it is text."""
     n, d = problem.X.shape
     rows: list[ComparisonRow] = []
-    coming = compared(problem, chosen, form, asked)
+    several = isinstance(problem, SeveralClasses)
+    coming = problem.compare(chosen, form, asked) if several else compared(problem, chosen, form, asked)
     heading = Comparison(problem.title, n, d, asked.tol, (), asked.repeat).heading
     if as_text:
         print(f"{heading}\n\n{line(HEADINGS)}", flush=True)
@@ -111,8 +117,9 @@ def words(text: str) -> list[Any]:
 
 def run_path(options: argparse.Namespace) -> int:
     """Solve every point, and print the table."""
-    problem, axes, _ = _asked(options)
-    found = path(problem, **axes, **_settings(options), check=False)
+    problem, axes, _ = asked(options)
+    with nullcontext() if options.verbose else Ticker("solving"):
+        found = path(problem, **axes, **_settings(options), check=False)
     print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{found}")
     return 0 if all(result.status == "optimal" for result in found) else 1
 
@@ -121,29 +128,50 @@ def run_cross_validate(options: argparse.Namespace) -> int:
     """Score every point on the folds, print the table, and keep the model of the best."""
     require_writable(options.save)
     require_picture(options.plot)
-    problem, axes, sample = _asked(options)
+    problem, axes, sample = asked(options, stated)
     if options.plot is not None and len(axes) > 2:
         raise ParameterError(
             f"--plot shows scores over one parameter or two, and {', '.join(f'--{axis}' for axis in axes)} are "
             f"{len(axes)}: leave --plot out, or vary two"
         )
-    found = cross_validate(
-        problem, folds=options.folds, shuffle=options.shuffle, seed=options.seed, scoring=options.scoring,
-        **axes, **_settings(options), check=False,
-    )  # fmt: skip
+    folded = {"folds": options.folds, "shuffle": options.shuffle, "seed": options.seed, "scoring": options.scoring}
+    several = isinstance(problem, SeveralClasses)
+    with nullcontext() if options.verbose else Ticker("cross-validating"):
+        if several:
+            found: Any = problem.cross_validate(axes, **folded, n_jobs=options.n_jobs, bar=options.verbose)
+        else:
+            found = cross_validate(problem, **folded, **axes, **_settings(options), check=False)
     best = ", ".join(f"{name} = {value:g}" for name, value in found.best.items())
-    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}: {found}")
+    title = problem.heading if several else f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
+    print(f"{title}: {found}")
     print(f"best: {best}, {found.scoring} {found.best_score:.4f}")
     if options.plot is not None:
         write_picture(scores(found), options.plot)
         print(f"drawn {options.plot}")
     if options.save is not None:
-        sample.model(found.refit(tol=options.tol, check=False), found.best_problem).save(options.save)
+        best_of = problem.at(found.best) if several else found.best_problem
+        result = best_of.solve() if several else found.refit(tol=options.tol, check=False)
+        sample.model(result, best_of).save(options.save)
         print(f"saved {options.save}: the machine with the best parameters, trained on all rows")
+    if last := notes(_hints(found, problem.at(found.best) if several else found.best_problem, sample)):
+        print(last)
     return 0 if set(found.status.ravel()) <= {"optimal", "infeasible"} else 1
 
 
-def _asked(options: argparse.Namespace) -> tuple[Problem, dict[str, Any], Sample]:
+def _hints(found: CrossValidation, best: Any, sample: Sample) -> list[Hint]:
+    """What a colleague would say of the scores, and of the samples."""
+    said = []
+    if found.scoring == ACCURACY and sample.learnt == "labels":
+        largest = float(np.unique(sample.labels[best.rows], return_counts=True)[1].max()) / len(best.rows)
+        if found.best_score <= largest + 1.0 / len(best.rows):
+            fact = f"no point is better than one answer for every row, whose accuracy is {largest:.4f}"
+            said = [Hint("labels", fact, "--class-weight balanced with --scoring balanced_accuracy, or other values")]
+    return [*said, *of_samples(best.X, best.kernel, sample.table.names)]
+
+
+def asked(
+    options: argparse.Namespace, state: Callable[[Sample, argparse.Namespace], Any] = Sample.problem
+) -> tuple[Any, dict[str, Any], Sample]:
     """The problem, the values of each parameter, and the data. Raises ParameterError."""
     given = {name: getattr(options, name) for name in (*PARAMETERS, *OF_KERNELS) if getattr(options, name) is not None}
     one = copy.copy(options)
@@ -151,9 +179,10 @@ def _asked(options: argparse.Namespace) -> tuple[Problem, dict[str, Any], Sample
         setattr(one, name, values[0])
     settle(one)
     sample = read(options)
-    problem = sample.problem(one)
+    problem = state(sample, one)
     if not given:
-        example = next((name for name in parameters(problem) if name not in WORDS), "kernel rbf --gamma")
+        known = parameters(problem.bare(0) if isinstance(problem, SeveralClasses) else problem)
+        example = next((name for name in known if name not in WORDS), "kernel rbf --gamma")
         values = SHARES if example == "nu" else "0.1,1,10"
         raise ParameterError(f"give the values of a parameter, with commas between them, such as --{example} {values}")
     return problem, given, sample

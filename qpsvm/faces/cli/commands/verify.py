@@ -12,13 +12,17 @@ from qpsvm.base.errors import FileFormatError, MissingFileError, ParameterError,
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof.file import save
 from qpsvm.bounds.proof.proof import Proof
-from qpsvm.data.files import StandardInput
+from qpsvm.data.files import Column, StandardInput
 from qpsvm.faces.cli.data import Sample, source
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.result.svm_result import SVMResult
 
 #: Endings of files that the checker does not read.
 UNREAD = (".parquet", ".feather", ".arrow")
+
+
+#: How a user calls the formats of files that it reads.
+FORMS = {"csv": "CSV", "libsvm": "LIBSVM", "npy": ".npy"}
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -57,12 +61,16 @@ def _write(proof: Proof, of: str, sample: Sample, options: argparse.Namespace) -
     print("\n".join([f"proof of {of}{first}", *rest]))
     file = _only_file(options)
     try:
-        save(proof, options.proof, file, None, None if file is None else reading(sample, options))
+        save(proof, options.proof, file, None, reading(sample, options))
     except UnsupportedError as error:
         print(f"  not written {error}", flush=True)
         return
     how = f"python -m qpsvm verify {options.proof} --data {file or 'DATA'}"
-    note = "" if file else ", DATA being the same rows as CSV, LIBSVM or .npy"
+    note = (
+        ""
+        if file
+        else f", DATA being the same table as one {FORMS[sample.table.encoding.format]} file, all digits written"
+    )
     print(f"  written     {options.proof}; to check it: {how}{note}", flush=True)
 
 
@@ -81,17 +89,30 @@ def reading(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
     if encoding.format == "libsvm":
         found["first_index"] = encoding.first_index
     else:
-        found["columns"] = [[column.name, column.categories] for column in encoding.columns]
+        found["columns"] = [_column(column) for column in encoding.columns]
         if sample.table.y is not None:
             found["target"] = encoding.target or options.target
-    if options.drop_missing:
-        found["drop_missing"] = [name for name in (options.groups, options.weights) if name is not None]
+    if sample.table.dropped:
+        own = {*(column.name for column in encoding.columns), found.get("target")}
+        found["drop_missing"] = [name for name in sample.table.needed if name not in own]
     if encoding.mean is not None and encoding.scale is not None:
         found["mean"], found["scale"] = encoding.mean.tolist(), encoding.scale.tolist()
     if sample.classes is not None:
         negative, positive = sample.classes.tolist()
         found["labels"] = [None, sample.positive] if sample.against is not None else [negative, positive]
     return found
+
+
+def _column(column: Column) -> list[Any]:
+    """A column in the words of the checker."""
+    more: dict[str, Any] = {"rare": list(column.rare)} if column.rare else {}
+    if column.date is not None:
+        more |= {"date": column.date, "origin": column.origin}
+    if column.fill is not None:
+        more |= {"fill": column.fill}
+    if column.indicator:
+        more |= {"missing": "has a feature"}
+    return [column.name, column.categories, *([more] if more else [])]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -102,7 +123,8 @@ def run(options: argparse.Namespace) -> int:
     lines: list[str] = []
     try:
         with Ticker(f"checking {options.proof}", options.verbose):
-            code = checker.check(options.proof, options.data, options.target, lines.append, options.tol)
+            given = options.target, lines.append, options.tol, options.without
+            code = checker.check(options.proof, options.data, *given)
     except checker.UnusableError as error:
         raise FileFormatError(str(error)) from error
     print("\n".join(lines))

@@ -14,8 +14,15 @@ const LONGEST_ADDRESS = 12000;
 /** Milliseconds: until an address is written (browsers refuse many in a row), until a slow answer is called slow, and
  * until samples that were moved are taken to rest, so that solvers run again. */
 const WRITE_AFTER = 300, SLOW = 400, RUN_AFTER = 900;
+/** What of its styles a saved picture has written into it, and pixels of it for one on the page. */
+const WRITTEN = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-linejoin",
+  "stroke-linecap", "vector-effect", "font-family", "font-size", "font-style", "font-weight", "paint-order", "transform-box",
+  "transform-origin", "opacity"];
+const SHARP = 3;
 /** So many samples at most run without being asked to: a run is some forty solves. */
 const RUN_BY_ITSELF = 120;
+/** The hues of the classes as the shading has them, light on a page of any colour. */
+const HUES = { 1: [0, 114, 178], [-1]: [213, 94, 0] };
 /** Colours (Okabe and Ito) and dashes of the solvers' curves, in the order in which solvers are chosen. */
 const CURVES = [["#0072B2", ""], ["#D55E00", "7 3"], ["#009E73", "2 3"], ["#CC79A7", "9 3 2 3"], ["#1c2128", ""],
   ["#56B4E9", "5 2"], ["#E69F00", ""], ["#57606a", "3 3"]];
@@ -156,15 +163,19 @@ function lane(address, report = null) {
   };
 }
 
-/** The server: what takes seconds (a solver's run) goes over a connection of its own, so that no drag waits for it. */
+/** What takes seconds. */
+const SLOWLY = ["run", "path"];
+
+/** The server: what takes seconds goes over a connection of its own, so that no drag waits for it. */
 export function overSocket(address) {
   let quick = null, slow = null;
   return {
     parallel: true,
     listen(report) { quick = lane(address, report); },
     ask(request) {
-      if (request.ask === "run" && (slow?.closed ?? true)) slow = lane(address);
-      return (request.ask === "run" ? slow : quick).ask(request);
+      const waits = SLOWLY.includes(request.ask);
+      if (waits && (slow?.closed ?? true)) slow = lane(address);
+      return (waits ? slow : quick).ask(request);
     },
     close() { quick?.close(); slow?.close(); },
   };
@@ -188,25 +199,30 @@ export function overWidget(model) {
 // ---------------------------------------------------------------------------------------------------------------------
 // The address: the state as text that a person can read, or the name of a scene where nothing of it was changed.
 
-function toAddress(state, { scenes, machines }) {
+function toAddress(state, { scenes, machines }, view = "") {
   const machine = machines.find(({ name }) => name === state.machine);
   const scene = scenes.find((each) => same(each.state, state));
-  if (scene) return `#scene=${encodeURIComponent(scene.name)}`;
+  if (scene) return `#scene=${encodeURIComponent(scene.name)}${view}`;
   const { name, ...options } = state.kernel;
   const parts = [["machine", state.machine], ...Object.entries(state.parameters), ["kernel", name],
     ...Object.entries(options).map(([key, value]) => [`kernel.${key}`, value]), ["axes", state.axes.join(",")]];
   const bare = machine?.learnt !== "labels" && state.labels.every((label) => label === 1);
   const points = state.points.map((point, i) => point.join(",") + (bare ? "" : `@${state.labels[i]}`)).join(";");
-  const text = `#${parts.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&")}&points=${points}`;
+  const text = `#${parts.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&")}&points=${points}${view}`;
   return text.length > LONGEST_ADDRESS ? "" : text;
+}
+
+/** The parts of an address: of the state, and with "view." in front of how it is looked at. */
+function partsOf(address) {
+  return new Map(address.replace(/^#/, "").split("&").filter(Boolean).map((part) => {
+    const at = part.indexOf("=");
+    return [part.slice(0, at), decodeURIComponent(part.slice(at + 1))];
+  }));
 }
 
 /** The state of an address, the start where it has none. Throws a sentence where it cannot be read. */
 function fromAddress(address, catalogue) {
-  const given = new Map(address.replace(/^#/, "").split("&").filter(Boolean).map((part) => {
-    const at = part.indexOf("=");
-    return [part.slice(0, at), decodeURIComponent(part.slice(at + 1))];
-  }));
+  const given = partsOf(address);
   if (given.has("scene")) {
     const scene = catalogue.scenes.find((each) => each.name === given.get("scene"));
     if (!scene) throw new Error(`there is no scene ${given.get("scene")}`);
@@ -224,7 +240,7 @@ function fromAddress(address, catalogue) {
   if (state.points.some((point) => point.length !== d)) throw new Error("its points differ in length");
   if (!(state.axes.length === 2 && state.axes.every(isAxis))) throw new Error(`its axes are not two of ${d} features`);
   for (const [key, text] of given) {
-    if (["points", "axes", "machine", "kernel"].includes(key)) continue;
+    if (["points", "axes", "machine", "kernel"].includes(key) || key.startsWith("view.")) continue;
     if (key.startsWith("kernel.")) state.kernel[key.slice(7)] = value(text); else state.parameters[key] = value(text);
   }
   return { state, scene: null };
@@ -237,11 +253,13 @@ const sceneOf = (catalogue, state) => catalogue.scenes.find((each) => same(each.
 
 class Playground {
   state = null; catalogue = null; scene = null; answer = null; asked = null; box = [-1, 1, -1, 1];
-  selected = 0; hovered = null; equation = null; dragging = false; tool = "move";
+  removed = null; selected = 0; hovered = null; equation = null; dragging = false; tool = "move";
     layers = { shading: true, hulls: true, residuals: true, contours: true };
   /** α that is certified in place of a solution's, and whose it is: null, "yours" or the words for an iterate. */
   alpha = null; whose = null;
-  past = []; future = []; views = []; notice = "";
+  /** Who moves with the α that is moved ("best", "none", or a sample), the move that is made, and how many were. */
+  partner = "best"; moving = null; moves = 0;
+  past = []; future = []; views = []; notice = ""; unreadable = false;
   #wanted = false; #flying = false; #trips = []; #timers = {}; #stepsOf = "";
 
   constructor(root, transport, { address = false } = {}) {
@@ -258,7 +276,32 @@ class Playground {
     this.fit();
     layOut(this);
     this.#listen();
+    if (this.address) this.look(partsOf(this.unreadable ? "" : location.hash));
+    if (this.address && new URLSearchParams(location.search).has("present")) present(this, true);
     this.changed();
+  }
+
+  /** How the state is looked at, as an address has it: "" where all is as at the start. */
+  get view() {
+    const { box } = this, open = [...this.root.querySelectorAll("details.panel[open]")].map((each) => each.dataset.panel);
+    this.fit();
+    const fitted = this.box, hidden = Object.keys(this.layers).filter((name) => !this.layers[name]);
+    this.box = box;
+    return [["sample", this.selected || ""], ["open", open.join(",")], ["hide", hidden.join(",")],
+      ["box", same(box, fitted) ? "" : box.join(",")], ["alpha", this.whose === "yours" ? this.alpha.join(",") : ""]]
+      .map(([name, text]) => (text === "" ? "" : `&view.${name}=${text}`)).join("");
+  }
+
+  /** Look at the state as an address says; what it says wrongly is left as it is. */
+  look(given) {
+    const words = (name) => given.get(`view.${name}`)?.split(",") ?? [], values = (name) => words(name).map(Number);
+    const box = values("box"), alpha = values("alpha"), n = this.state.points.length;
+    if (box.length === 4 && box.every(Number.isFinite) && box[0] < box[1] && box[2] < box[3]) this.box = box;
+    this.selected = clamp(Math.trunc(values("sample")[0]) || 0, 0, Math.max(0, n - 1));
+    for (const name of words("hide")) if (name in this.layers) this.layers[name] = false;
+    for (const each of this.root.querySelectorAll("details.panel")) each.open = words("open").includes(each.dataset.panel);
+    for (const each of this.root.querySelectorAll("[data-layer]")) each.checked = this.layers[each.dataset.layer];
+    if (n && alpha.length === alphasOf(this) && alpha.every(Number.isFinite)) this.hold(alpha, "yours");
   }
 
   #first() {
@@ -268,6 +311,7 @@ class Playground {
       return fromAddress(this.address ? location.hash : "", this.catalogue);
     } catch (error) {
       this.notice = `The address cannot be read (${error.message}), so this is the start.`;
+      this.unreadable = true;
       return fromAddress("", this.catalogue);
     }
   }
@@ -353,6 +397,10 @@ class Playground {
     for (const view of this.views) view.change?.();
     if (!this.dragging) this.mark();
     this.refresh();
+    this.writeLater();
+  }
+
+  writeLater() {
     clearTimeout(this.#timers.write);
     this.#timers.write = setTimeout(() => this.write(), WRITE_AFTER);
   }
@@ -360,7 +408,7 @@ class Playground {
   write(push = false) {
     this.transport.save?.(this.state);
     if (!this.address) return;
-    const text = toAddress(this.state, this.catalogue);
+    const text = toAddress(this.state, this.catalogue, this.view);
     const target = text || `${location.pathname}${location.search}`;
     if (text === location.hash) return;
     history[push ? "pushState" : "replaceState"](null, "", target);
@@ -386,6 +434,7 @@ class Playground {
     this.box = [cx + (x0 - cx) * factor, cx + (x1 - cx) * factor, cy + (y0 - cy) * factor, cy + (y1 - cy) * factor];
     for (const view of this.views) view.change?.();
     this.refresh();
+    this.writeLater();
   }
 
   /** As many digits as the plane can show, so that addresses and programs stay short. */
@@ -464,6 +513,7 @@ class Playground {
     this.selected = i;
     for (const view of this.views) view.select?.(i);
     this.mark();
+    this.writeLater();
   }
 
   hover(i) {
@@ -507,7 +557,7 @@ class Playground {
 
   /** Certify this α rather than solve. */
   hold(alpha, whose) {
-    Object.assign(this, { alpha, whose });
+    Object.assign(this, { alpha, whose, moves: 0, moving: null });
     this.root.dataset.alpha = whose === "yours" ? "yours" : "iterate";
     for (const view of this.views) view.held?.();
     this.refresh();
@@ -526,15 +576,32 @@ class Playground {
     return (this.alpha[i] ?? 0) - below;
   }
 
-  /** Set one α, within its box; of a regression β, of which one of both sides holds all. */
+  /** Set one α, within its box, and that of its partner; of a regression β, of which one of both sides holds all. */
   price(i, value) {
     const { upper, lower } = this.answer?.samples ?? {}, sided = machineOf(this).sides === 2;
     const least = sided ? lower?.[i] ?? -Infinity : 0;
-    const price = Number(clamp(value, least, upper?.[i] ?? Infinity).toPrecision(6));
+    let price = Number(clamp(value, least, upper?.[i] ?? Infinity).toPrecision(6));
+    const j = this.gesture(i, Math.sign(price - this.alpha[i]));
+    if (j !== null) {
+      const signs = signOf(this, i) * signOf(this, j), before = this.alpha[j], most = upper?.[j] ?? Infinity;
+      this.alpha[j] = clamp(before - signs * (price - this.alpha[i]), 0, most);
+      price = clamp(this.alpha[i] - signs * (this.alpha[j] - before), 0, upper?.[i] ?? Infinity);
+    }
     this.alpha[i] = Math.max(price, 0);
     if (sided) this.alpha[this.state.points.length + i] = Math.max(-price, 0);
-    for (const view of this.views) view.priced?.(i);
+    for (const view of this.views) { view.priced?.(i); if (j !== null) view.priced?.(j); }
     this.refresh();
+  }
+
+  /** The partner of sample i until the move ends; at its beginning it is chosen, and the move is counted. */
+  gesture(i, direction) {
+    if (this.moving?.i === i && this.dragging) return this.moving.mate;
+    if (!direction) return null;
+    const wanted = this.partner, fixed = Number(wanted), paired = isBalanced(this) && wanted !== "none";
+    const mate = !paired ? null : wanted === "best" ? partnerOf(this, i, direction) : fixed === i ? null : fixed;
+    this.moving = { i, mate, best: bestPair(this) };
+    this.moves += 1;
+    return mate;
   }
 
   // --- questions -----------------------------------------------------------------------------------------------------
@@ -637,9 +704,9 @@ function spoken(app, answer) {
 // The page around the views: what stands where, and one listener each for hover, selection and links to equations.
 
 /** A part of the page that folds. `part` is what it needs of an answer, if it needs a part of its own. */
-function panel(app, name, title, about, body, { part = null, folded = false, onsight = null } = {}) {
-  const element = html("details", { class: "panel", "data-panel": name, open: !folded,
-    ontoggle: () => { if (element.open && app.answer) app.refresh(); } },
+function panel(app, name, title, about, body, { part = null, onsight = null } = {}) {
+  const element = html("details", { class: "panel", "data-panel": name,
+    ontoggle: () => { if (element.open && app.answer) app.refresh(); app.writeLater(); } },
     html("summary", null, html("h2", null, title), about && html("span", { class: "about" }, about)),
       html("div", { class: "body" }, ...body));
   let seen = true;
@@ -653,19 +720,19 @@ function panel(app, name, title, about, body, { part = null, folded = false, ons
 }
 
 function layOut(app) {
-  const narrow = app.root.clientWidth > 0 && app.root.clientWidth < 720;
   const certificate = certificateView(app), controls = controlsView(app), plane = planeView(app);
-  const pair = complementarityView(app), sample = sampleView(app), prices = pricesView(app);
-  const runs = runsView(app, narrow), program = qpView(app, narrow), derivation = derivationView(app, narrow);
-  app.views = [certificate, controls, plane, pair, sample, prices, runs, program, derivation];
+  const lecture = lectureView(app), pair = complementarityView(app), sample = sampleView(app), prices = pricesView(app);
+  const path = pathView(app), runs = runsView(app), program = qpView(app), derivation = derivationView(app);
+  app.views = [certificate, controls, lecture, plane, pair, sample, prices, path, runs, program, derivation];
   app.root.replaceChildren(
     headerOf(app),
     html("p", { class: "lost", role: "alert", hidden: true },
       "The library does not answer. What you see stays as it is; the page goes on by itself as soon as it is back."),
     html("div", { class: "columns" },
-      html("div", { class: "left" }, controls.element, plane.element, controls.lines),
-      html("div", { class: "right" }, certificate.element, html("div", { class: "two" }, pair.element, sample.element),
-        prices.element, runs.element, program.element, derivation.element)),
+      html("div", { class: "left" }, plane.element),
+      html("div", { class: "right" }, certificate.element, controls.element, controls.lines,
+        ...[sample, pair, prices, path, runs, program, derivation].map(({ element }) => element))),
+    lecture.element,
     html("p", { class: "spoken", "aria-live": "polite" }));
   link(app);
 }
@@ -708,15 +775,18 @@ function headerOf(app) {
   const button = (name, label, action, keys) => html("button", { type: "button", "data-action": name,
     title: keys ? `${label} (${keys})` : label, onclick: action }, label);
   const reset = () => app.replace(copy(app.catalogue.start), sceneOf(app.catalogue, app.catalogue.start));
+  const more = [button("python", "Copy as Python", () => copyProgram(app)),
+    app.address && button("address", "Copy address", () => copyAddress(app)),
+    button("svg", "Save as SVG", () => savePicture(app, "svg")), button("png", "Save as PNG", () => savePicture(app, "png")),
+    app.address && button("present", "Present", () => present(app, true))];
+  const menu = html("details", { class: "menu" }, html("summary", null, "Share"), html("div", null, ...more));
+  menu.addEventListener("click", ({ target }) => { if (target.closest("button")) menu.open = false; });
   return html("header", null,
-    html("p", { class: "brand" }, html("b", null, "qpsvm"),
-      html("span", null, "Drag a sample. Everything you see is solved and certified anew.")),
+    html("p", { class: "brand" }, html("b", null, "qpsvm"), html("span", null, "the dual, live")),
     html("nav", { "aria-label": "history and copies" },
       button("undo", "Undo", () => app.undo(), "Ctrl Z"),
       button("redo", "Redo", () => app.redo(), "Ctrl Shift Z"),
-      button("reset", "Reset", reset),
-      button("python", "Copy as Python", () => copyProgram(app)),
-      app.address && button("address", "Copy address", () => copyAddress(app))));
+      button("reset", "Reset", reset), menu));
 }
 
 async function toClipboard(text) {
@@ -736,6 +806,86 @@ async function copyAddress(app) {
   if (!toAddress(app.state, app.catalogue)) return openDialog(app, "The address", refused, false);
   const copied = await toClipboard(location.href);
   openDialog(app, "This page, as an address", location.href, copied);
+}
+
+/** The plane as a picture of its own: styles are written into it, and the shading is an image in it. */
+function pictureOf(app) {
+  const drawing = app.root.querySelector("svg.plane"), made = drawing.cloneNode(true), size = drawing.viewBox.baseVal.width;
+  const from = [...drawing.querySelectorAll("*")], to = [...made.querySelectorAll("*")];
+  from.forEach((each, k) => {
+    const style = getComputedStyle(each);
+    for (const name of WRITTEN) to[k].setAttribute(name, style.getPropertyValue(name));
+    if (each.matches(".hit")) to[k].classList.add("gone");
+    for (const name of ["tabindex", "role", "aria-keyshortcuts"]) to[k].removeAttribute(name);
+  });
+  for (const each of made.querySelectorAll(".gone")) each.remove();
+  const canvas = app.root.querySelector("canvas.shade"), paper = getComputedStyle(drawing.parentElement).backgroundColor;
+  const shade = canvas.hidden ? [] : [svg("image", { href: canvas.toDataURL(), width: size, height: size })];
+  made.prepend(svg("rect", { width: size, height: size, fill: paper }), ...shade);
+  for (const name of ["class", "tabindex", "role", "aria-description"]) made.removeAttribute(name);
+  return set(made, { width: size, height: size });
+}
+
+async function savePicture(app, kind) {
+  const picture = pictureOf(app), size = Number(picture.getAttribute("width"));
+  let address = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(picture))}`;
+  if (kind === "png") {
+    const image = new Image(), canvas = html("canvas", { width: SHARP * size, height: SHARP * size });
+    image.src = address;
+    await image.decode();
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    address = canvas.toDataURL("image/png");
+  }
+  html("a", { href: address, download: `${app.titled?.name ?? "qpsvm"}.${kind}` }).click();
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Before an audience: large type, the plane and the certificate alone, and keys that go from one thing to try to the next.
+
+function present(app, on) {
+  app.root.toggleAttribute("data-present", on);
+  for (const view of app.views) view.presented?.(on);
+  if (!app.address) return;
+  const { pathname, hash } = location;
+  history.replaceState(null, "", `${pathname}${on ? "?present" : ""}${hash}`);
+}
+
+function lectureView(app) {
+  const stops = app.catalogue.scenes.flatMap((scene) => ["", ...scene.try].map((words) => ({ scene, words })));
+  const title = html("b"), words = html("span"), count = html("span", { class: "quiet" });
+  const go = (by) => {
+    const next = stops[clamp(at + by, 0, stops.length - 1)];
+    at = stops.indexOf(next);
+    if (next.scene.name !== app.scene) chooseScene(app, next.scene.name);
+    write();
+  };
+  const button = (name, said, label, action) => html("button",
+    { type: "button", "data-action": name, "aria-label": label, onclick: action }, said);
+  const element = html("section", { class: "lecture", "aria-label": "what to try, one after the other", hidden: true },
+    button("before", "←", "one back", () => go(-1)), html("p", null, title, words), count,
+    button("after", "→", "one on", () => go(1)), button("leave", "Leave", "leave the presentation", () => present(app, false)));
+  let at = 0;
+
+  function write() {
+    const { scene, words: said } = stops[at];
+    title.textContent = scene.title;
+    words.textContent = said;
+    count.textContent = `${at + 1} / ${stops.length}`;
+  }
+
+  function presented(on) {
+    element.hidden = !on;
+    at = Math.max(0, stops.findIndex(({ scene }) => scene.name === app.scene));
+    write();
+  }
+
+  app.root.ownerDocument.addEventListener("keydown", (event) => {
+    if (!app.root.hasAttribute("data-present") || event.target.matches?.("input, select, [data-sample], [data-of]")) return;
+    const by = { ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1 }[event.key];
+    if (event.key === "Escape") present(app, false);
+    else if (by && !(event.key === " " && event.target.matches?.("button, summary"))) { event.preventDefault(); go(by); }
+  }, { signal: app.stop.signal, capture: true });  // before the page around keeps keys to itself
+  return { element, presented };
 }
 
 function openDialog(app, title, text, copied) {
@@ -761,7 +911,7 @@ function certificateView(app) {
   const figures = Object.fromEntries(names.map(([name]) => [name, html("dd", { "data-figure": name }, "–")]));
   const list = html("dl", { class: "figures" },
     ...names.map(([name, words]) => html("div", null, html("dt", { "data-name": name }, words), figures[name],
-      name === "gap" && bar)));
+      name === "gap" && html("dd", { class: "beneath" }, bar))));
   const title = html("p", { class: "title" }), time = html("p", { class: "quiet time", "data-figure": "ms" });
   const element = html("section", { class: "certificate", "aria-label": "certificate" },
     html("div", { class: "verdict" }, badge, title, time), list, sentence, note);
@@ -1058,7 +1208,7 @@ function shade(canvas, values, n, rho) {
   for (let j = 0; j < n; j++) {
     for (let i = 0; i < n; i++) {
       const f = values[j * n + i], at = 4 * ((n - 1 - j) * n + i);
-      const [r, g, b] = f > 0 ? [0, 114, 178] : [213, 94, 0];
+      const [r, g, b] = f > 0 ? HUES[1] : HUES[-1];
       image.data.set([r, g, b, f && 10 + 34 * Math.min(1, Math.abs(f) / level)], at);
     }
   }
@@ -1073,12 +1223,14 @@ function planeView(app) {
   const names = ["axes", "hulls", "band", "lines", "contours", "closest", "samples", "proof"];
   const groups = Object.fromEntries(names.map((name) => [name, svg("g", { class: name })]));
   const lines = ["minus", "zero", "plus"].map((name) => svg("path", { class: `line ${name}`, "data-level": name }));
-  groups.lines.append(...lines);
+  const gone = svg("path", { class: "line gone", "data-level": "gone" });
+  groups.lines.append(...lines, gone);
   const drawing = svg("svg", { class: "plane", role: "group", "aria-label": "the plane: samples and decision boundary",
     tabindex: 0 }, ...Object.values(groups));
   const chip = html("div", { class: "chip", hidden: true });
   const trouble = html("p", { class: "complaint", role: "alert", "data-field": DATA });
-  const frame = html("div", { class: "frame" }, canvas, drawing, chip), why = html("p", { class: "quiet why" });
+  const first = html("p", { class: "first", "aria-hidden": "true" }, "Drag a point");
+  const frame = html("div", { class: "frame" }, canvas, drawing, first, chip), why = html("p", { class: "quiet why" });
   const legend = html("p", { class: "legend" }), tools = planeTools(app);
   const past = () => app.root.querySelector(".panel > summary").focus();
   const skip = html("button", { type: "button", class: "skip", "data-action": "skip", onclick: past },
@@ -1086,15 +1238,16 @@ function planeView(app) {
   const element = html("section", { class: "planecard card", "aria-label": "plane" }, tools.element, skip, frame,
     trouble, legend, why);
   const view = { element, part: "plane", size: 0, plane: null, open: () => true, visible: () => seen, place, draw,
-    change, held };
+    change, held, removed: redraw };
   let seen = true, written = "";
 
   /** Words and tools that change with the machine. */
   function rewrite() {
-    const key = JSON.stringify([app.state.machine, app.state.parameters.loss]);
+    const drawn = drawnIn(app, view.plane), key = JSON.stringify([app.state.machine, app.state.parameters.loss, drawn]);
     if (key === written) return;
     written = key;
-    legend.replaceChildren(...legendOf(app, () => view.change()));
+    legend.replaceChildren(...legendOf(app, drawn, () => { view.change(); app.writeLater(); }));
+    writeNames(app, element);
     tools.change();
     set(drawing, { "aria-description": keysOf(app), "aria-label": PLANES[machineOf(app).learnt] });
   }
@@ -1121,6 +1274,8 @@ function planeView(app) {
     const { children } = groups.samples, { points } = app.state;
     points.forEach((point, i) => placeSample(children[i], place([point[p], point[q]]), app.state.labels[i],
       markOf(app, i)));
+    groups.samples.toggleAttribute("data-alike", machineOf(app).learnt !== "labels");
+    invite();
     if (app.dragging && view.plane) return;  // the boundary follows with the answer
     drawAxes(groups.axes, app, view);
     redraw();
@@ -1132,8 +1287,10 @@ function planeView(app) {
     const mine = answer.error && (asked.dragging || fieldOf(answer.error) === DATA);
     const buttons = mine && !asked.dragging ? hints(app, answer.hint) : [];
     trouble.replaceChildren(mine ? answer.error.sentence : "", ...buttons);
-    sizeSamples(app, groups.samples.children, answer, asked);
+    sizeSamples(app, groups.samples.children, view, answer, asked);
     redraw();
+    rewrite();
+    invite();
   }
 
   /** Draw what came for one box in the box of now: they differ only for the moment of a zoom. */
@@ -1145,6 +1302,7 @@ function planeView(app) {
     const curves = current && plane.curve ? [-plane.epsilon, 0, plane.epsilon].map((by) => curve(app, plane, place, by))
       : lines.map((_, k) => traced(plane?.levels[k] ?? null));
     lines.forEach((line, k) => set(line, { d: curves[k] }));
+    set(gone, { d: removedLine() });
     drawBand(app, groups.band, current ? plane : null, place);
     groups.contours.replaceChildren(...(app.layers.contours && f ? plane.contours ?? [] : []).map((level) => svg("path",
       { class: "line contour", d: traced(level) })));
@@ -1153,6 +1311,27 @@ function planeView(app) {
     drawHulls(app, groups, plane, place);
     groups.closest.append(...residuals(app, view.samples, current ? plane : null, place), ...ballOf(plane, place));
     why.textContent = app.layers.hulls && plane?.why_no_hulls ? `No hulls here: ${plane.why_no_hulls}` : "";
+  }
+
+  /** The boundary, or f, of the machine without a sample. */
+  function removedLine() {
+    const other = app.removed?.plane;
+    if (!other || !same(other.box, app.box)) return "";
+    if (other.curve) return curve(app, other, place, 0);
+    return other.f[0] === null ? "" : contour(other.f, other.n, 0, view.size);
+  }
+
+  /** One thing to do first: the hint stands beside a sample that holds the margin, until something was moved. */
+  function invite() {
+    first.hidden = app.past.length > 0 || Boolean(app.alpha) || !view.samples?.kind?.length;
+    if (first.hidden) return;
+    const room = 150, places = app.state.points.map((_, i) => place(placeOf(app, i)));
+    const outwards = (x) => (x < view.size / 2 ? x > room : view.size - x > room);
+    const held = places.filter((_, i) => view.samples.kind[i] === 1);
+    const [x, y] = held.find(([x]) => outwards(x)) ?? held[0] ?? places[0];
+    first.classList.toggle("before", (x < view.size / 2) === outwards(x));
+    first.style.left = `${x.toFixed(0)}px`;
+    first.style.top = `${y.toFixed(0)}px`;
   }
 
   function held() {
@@ -1275,31 +1454,48 @@ const LINES = { labels: (level) => [["zero", "f = 0"], ["plus", `f = ±${level}`
 const LAYERS = { labels: [["shading", "shading"], ["hulls", "hulls"]],
   numbers: [["shading", "tube"], ["residuals", "slack"]], none: [["shading", "shading"], ["contours", "levels"]] };
 
-function legendOf(app, redraw) {
+/** What is drawn beside samples and lines, by the names of the legend. */
+function drawnIn(app, plane) {
+  const hulls = (app.layers.hulls && plane?.hulls) || [], has = (name) => hulls.some((each) => each[name]?.length);
+  return { full: has("full"), reduced: has("reduced"), closest: Boolean(app.layers.hulls && plane?.closest),
+    meeting: Boolean(plane?.meeting), ball: Boolean(plane?.ball?.radius), paid: Boolean(app.layers.residuals && plane?.curve) };
+}
+
+function legendOf(app, drawn, redraw) {
   const layer = (name, words) => html("label", { class: "layer" },
     html("input", { type: "checkbox", "data-layer": name, checked: app.layers[name],
     onchange: (event) => { app.layers[name] = event.target.checked; redraw(); } }), words);
-  const mark = (d, kind, scale = 5.5) => svg("svg",
-    { class: "key", viewBox: "-8 -8 16 16", "aria-hidden": "true", "data-kind": kind },
-    svg("path", { class: "mark", d, transform: `scale(${scale})` }));
-  const stroke = (name) => svg("svg", { class: "key wide", viewBox: "0 0 26 16", "aria-hidden": "true" },
-    svg("path", { class: `line ${name}`, d: "M1 8H25" }));
-  const { learnt, kinds, level, share, tube } = machineOf(app);
+  const key = (wide, ...parts) => svg("svg", { class: wide ? "key wide" : "key", "aria-hidden": "true",
+    viewBox: wide ? "0 0 26 16" : "-8 -8 16 16" }, ...parts);
+  const mark = (d, kind, label = null) => key(false, svg("g", { "data-kind": kind, "data-label": label },
+    svg("circle", { class: "bound", r: 7 }), svg("path", { class: "mark", d, transform: "scale(4.5)" })));
+  const stroke = (name, d = "M1 8H25") => key(true, svg("path", { class: name, d }));
+  const area = (name, label) => key(true, svg("path", { class: `hull ${name}`, "data-label": label, d: "M2 3H24V13H2Z" }));
+  const entry = (sign, ...words) => html("span", null, sign, ...words);
+  const { learnt, kinds, level, share, tube } = machineOf(app), { full, reduced, closest, meeting, ball, paid } = drawn;
   const classes = learnt === "labels" ? [[CIRCLE, 1], [TRIANGLE, -1]] : [];
-  return [...classes.map(([d, label]) => html("span", null, mark(d, "class"), "class ", nameOf(label))),
-    ...kinds.map((kind, k) => html("span", null, mark(CIRCLE, k, 4 + k), kind)),
-    ...LINES[learnt](level, tube).map(([name, words]) => html("span", null, stroke(name), words)),
-    html("span", { class: "quiet" }, `size: ${share}`), html("span", { class: "spring" }),
+  return [...classes.map(([d, label]) => entry(mark(d, 1, label), "class ", nameOf(label))),
+    ...kinds.map((kind, k) => entry(mark(CIRCLE, k), kind)), html("span", { class: "quiet" }, `size: ${share}`),
+    ...LINES[learnt](level, tube).map(([name, words]) => entry(stroke(`line ${name}`), words)),
+    full && entry(area(reduced ? "full" : "full alone", 1), "hull of a class"),
+    reduced && entry(area("reduced", 1), "reduced hull: shares are capped"),
+    closest && entry(stroke("segment", "M4 4L22 12"), "nearest points"), meeting && entry(key(false,
+      svg("path", { class: "meeting", d: STAR, transform: "scale(0.6)" })), "a point of both hulls"),
+    ball && entry(stroke("ball"), "ball, centre and radius"), paid && entry(stroke("paid"), "slack"),
+    html("span", { class: "spring" }),
     ...LAYERS[learnt].filter(([name]) => name !== "shading" || learnt !== "numbers" || tube)
-      .map(([name, words]) => layer(name, words))];
+      .map(([name, words]) => layer(name, words))].filter(Boolean);
 }
+
+/** The class whose hue a sample has; without classes all have one. */
+const hueOf = (app, i) => (machineOf(app).learnt === "labels" ? app.state.labels[i] : 1);
 
 /** The mark of a sample: of its class, where it has one. */
 const markOf = (app, i) => (machineOf(app).learnt !== "labels" || app.state.labels[i] > 0 ? CIRCLE : TRIANGLE);
 
 function newSample(i) {
   return svg("g", { class: "sample", "data-sample": i, tabindex: 0, role: "button", "aria-keyshortcuts": "F Delete +" },
-    svg("circle", { class: "hit", r: 14 }), svg("path", { class: "mark" }));
+    svg("circle", { class: "hit", r: 14 }), svg("circle", { class: "bound" }), svg("path", { class: "mark" }));
 }
 
 function placeSample(element, [x, y], label, d) {
@@ -1308,11 +1504,14 @@ function placeSample(element, [x, y], label, d) {
 }
 
 /** Size and colour from the answer, and the words for those who listen (at rest only: they are many). */
-function sizeSamples(app, elements, { samples }, { dragging }) {
+function sizeSamples(app, elements, view, { samples }, { dragging }) {
   for (let i = 0; i < elements.length; i++) {
     const share = samples?.share?.[i] ?? 0, kind = samples?.kind?.[i] ?? 0;
     set(elements[i], { "data-kind": kind, "data-alpha": samples?.alpha?.[i] ?? "" });
-    set(elements[i].lastChild, { transform: `scale(${(4.6 + 4.9 * Math.sqrt(clamp(share, 0, 1))).toFixed(2)})` });
+    const size = app.root.hasAttribute("data-present") ? 1.5 : view.size > 500 ? 1.25 : 1;
+    const scale = size * (4.6 + 3.4 * Math.sqrt(clamp(share, 0, 1)));
+    set(elements[i].lastChild, { transform: `scale(${scale.toFixed(2)})` });
+    set(elements[i].children[1], { r: (scale + 3.5).toFixed(2) });
     if (!dragging) set(elements[i], { "aria-label": describe(app, i, samples) });
   }
 }
@@ -1495,11 +1694,11 @@ function complementarityView(app) {
     while (dots.childElementCount > samples.share.length) dots.lastChild.remove();
     for (let i = dots.childElementCount; i < samples.share.length; i++) {
       dots.append(svg("g", { class: "dot", "data-of": i }, svg("circle", { class: "hit", r: 12 }),
-        svg("path", { class: "mark" })));
+        svg("circle", { class: "bound", r: 7.5 }), svg("path", { class: "mark" })));
     }
     shares.forEach((share, i) => {
       set(dots.children[i], { transform: `translate(${x(share).toFixed(1)} ${y(values[i]).toFixed(1)})`,
-        "data-kind": samples.kind[i] });
+        "data-kind": samples.kind[i], "data-label": hueOf(app, i) });
       set(dots.children[i].lastChild, { d: markOf(app, i), transform: "scale(5)" });
     });
   }
@@ -1530,6 +1729,59 @@ function scaleOf(values, { path, low: from }, { width, height, left, right, top,
   const across = (width - left - right) / (1 - from);
   return { low, high, least: from, x: (share) => left + (clamp(share, from, 1) - from) * across,
     y: (v) => height - bottom - ((v - low) / (high - low)) * (height - top - bottom) };
+}
+
+// Two samples move together, as in sequential minimal optimisation: so the balance is kept. What a unit of the balance is
+// worth at a sample is read off f: the level of f cancels, and what a curved penalty adds is left out of the choice.
+
+/** The sign with which a sample is part of the balance. */
+const signOf = (app, i) => (machineOf(app).learnt === "labels" ? app.state.labels[i] : 1);
+
+/** Whether α is bound by a balance that pairs can keep. */
+const isBalanced = (app) => machineOf(app).sides === 1 && (app.state.parameters.intercept ?? "free") === "free";
+
+/** Samples with what a unit of the balance is worth there, and whether their α can move by so many. */
+function worths(app) {
+  const { samples } = app.answer ?? {}, { points, machine } = app.state;
+  return points.map((_, k) => {
+    const sign = signOf(app, k), value = samples?.yf?.[k] ?? 0, most = samples?.upper?.[k] ?? Infinity;
+    const level = machine === "nu" || machineOf(app).learnt !== "labels" ? 0 : sign;
+    const can = (by) => (sign * by > 0 ? app.alpha[k] < most : app.alpha[k] > 0);
+    return { k, group: machine === "nu" ? sign : 0, worth: level - sign * value, grows: can(1), falls: can(-1) };
+  });
+}
+
+/** The partner with which D grows most as α of sample i moves in a direction. */
+function partnerOf(app, i, direction) {
+  const every = worths(app), up = direction * signOf(app, i) > 0, own = every[i].group;
+  const able = every.filter((each) => each.k !== i && each.group === own && (up ? each.falls : each.grows));
+  if (!able.length) return null;
+  return able.reduce((a, b) => ((up ? b.worth < a.worth : b.worth > a.worth) ? b : a)).k;
+}
+
+/** The pair that violates optimality most: the first choice of a solver. */
+function bestPair(app) {
+  if (!isBalanced(app)) return null;
+  const every = worths(app), found = [...new Set(every.map(({ group }) => group))].flatMap((group) => {
+    const own = every.filter((each) => each.group === group), up = own.filter(({ grows }) => grows);
+    const down = own.filter(({ falls }) => falls);
+    if (!up.length || !down.length) return [];
+    const i = up.reduce((a, b) => (b.worth > a.worth ? b : a)), j = down.reduce((a, b) => (b.worth < a.worth ? b : a));
+    return [{ i: i.k, j: j.k, violation: i.worth - j.worth }];
+  });
+  return found.length ? found.reduce((a, b) => (b.violation > a.violation ? b : a)) : null;
+}
+
+/** Moves and challenge in words, with what a solver would have chosen, once the move is made. */
+function movesInWords(app, { gap }) {
+  const { moves, moving } = app, percent = shown(100 * Math.min(gap ?? 1, 1), 3);
+  if (!moves) return "Challenge: from α = 0, bring the gap below 1 % in ten moves.";
+  const done = gap < 0.01 ? (moves <= 10 ? " Challenge met, certified." : " Below 1 %, but not in ten moves.") : "";
+  const { mate, best, i } = moving ?? {};
+  const with_ = mate === null || mate === undefined ? "alone" : `with sample ${mate}`;
+  const chosen = best && best.violation > 0 ? (new Set([best.i, best.j, i, mate]).size === 2 ? " A solver would have taken this pair, too."
+    : ` A solver would have taken samples ${best.i} and ${best.j}.`) : "";
+  return `Move ${moves}, sample ${i} ${with_}: the gap is ${percent} %.${done}${app.dragging ? "" : chosen}`;
 }
 
 /** Drag α where the user is the solver: `share` reads the share of C off a pointer, `whole` is what all of it is. */
@@ -1578,7 +1830,8 @@ function sampleView(app) {
   const slider = html("input", { type: "range", min: 0, max: 1, step: "any", "aria-label": "α of the selected sample",
     "data-slider": "alpha" });
   const letter = html("span", null, "α"), row = html("label", { class: "field mine", hidden: true }, letter, slider);
-  const base = panel(app, "sample", "Selected sample", null, [name, table, row, verdict]);
+  const gone = withoutIt(app);
+  const base = panel(app, "sample", "Selected sample", null, [name, table, row, verdict, gone.element]);
   slider.addEventListener("input", () => { app.dragging = true; app.price(app.selected, Number(slider.value)); });
   slider.addEventListener("change", () => { app.dragging = false; app.refresh(); });
 
@@ -1607,6 +1860,7 @@ function sampleView(app) {
     if (repaired) cells.alpha.textContent = `${shown(held, 3)} → ${shown(samples.alpha[i], 3)}`;
     if (cells.alpha) cells.alpha.title = repaired ? "as you hold it, and as it was made feasible" : "";
     verdict.textContent = samples?.verdict?.[i] ?? "";
+    gone.draw();
     for (const key of ["margin_product", "slack_product"]) {
       cells[key]?.classList.toggle("violated", Boolean(known && violates(app.answer, samples[key][i])));
     }
@@ -1624,6 +1878,46 @@ function sampleView(app) {
   return { ...base, draw, select: draw, change, held: priced, priced };
 }
 
+/** The machine that has never seen the selected sample: asked for while the box is ticked and everything rests. */
+function withoutIt(app) {
+  const box = html("input", { type: "checkbox", role: "switch", "data-control": "without",
+    onchange: () => draw() });
+  const said = html("p", { class: "quiet", role: "status", "data-figure": "without" });
+  const element = html("div", { class: "without" }, html("label", { class: "switch" }, box,
+    html("span", null, "Show the machine without it")), said);
+  let shownOf = "", asking = false;
+
+  function take(removed, words) {
+    app.removed = removed;
+    said.textContent = words;
+    for (const view of app.views) view.removed?.();
+  }
+
+  async function draw() {
+    const wanted = JSON.stringify([app.state, app.box, app.selected]);
+    const off = !box.checked || app.answer?.error || !app.state.points.length;
+    if (off && shownOf) { shownOf = ""; take(null, ""); }
+    if (off || asking || app.dragging || wanted === shownOf) return;
+    asking = true;
+    const question = { ask: "without", state: app.state, sample: app.selected, box: app.box, grid: GRID.still };
+    const reply = await app.transport.ask(copy(question)).catch(() => null);
+    asking = false;
+    if (!reply || app.stop.signal.aborted) return;
+    if (!box.checked || wanted !== JSON.stringify([app.state, app.box, app.selected])) return draw();
+    shownOf = wanted;
+    take(reply.error ? null : reply, reply.error ? reply.error.sentence : withoutInWords(app, reply));
+  }
+
+  return { element, draw };
+}
+
+function withoutInWords(app, { before, after, most, idle, status, gap }) {
+  const certified = `${status}, gap ${shown(gap, 2)}`;
+  if (idle && most <= 1e-6 * (1 + Math.abs(before))) return `Without it nothing changes: its α is 0 (${certified}).`;
+  return `Without it f is ${shown(after, 4)} here, and not ${shown(before, 4)}; at the sample where it changes most, `
+    + `by ${shown(most, 3)} (${certified}). Dashed: its f${machineOf(app).learnt === "numbers" ? "" : " = 0"}.`;
+}
+
 /** Whether a product that is 0 at an optimum has a part in a gap that is open. */
 function violates({ gap, tol, primal }, product) {
   return gap > tol && Math.abs(product) > tol * Math.max(1, Math.abs(primal));
@@ -1636,7 +1930,7 @@ function violates({ gap, tol, primal }, product) {
 function pricesView(app) {
   const about = "α of every sample, and its share of the gap";
   const bars = svg("svg", { class: "bars", role: "group", "aria-label": about });
-  const scroll = html("div", { class: "scroll" }, bars);
+  const scroll = html("div", { class: "scroll", tabindex: 0 }, bars);
   const toggle = html("input", { type: "checkbox", role: "switch", "data-control": "mine",
     onchange: () => begin(toggle.checked) });
   const zero = html("button", { type: "button", "data-action": "zero", hidden: true,
@@ -1644,9 +1938,12 @@ function pricesView(app) {
   const finish = html("button", { type: "button", "data-action": "finish", hidden: true, onclick: () => begin(false) },
     "Let the solver finish");
   const said = html("p", { class: "sentence", "data-figure": "repair" });
+  const counted = html("p", { class: "sentence", "data-figure": "moves", hidden: true });
+  const partner = html("select", { "data-control": "partner", onchange: () => { app.partner = partner.value; } });
+  const mate = html("label", { class: "field inline", hidden: true }, html("span", null, "moves together with"), partner);
   const base = panel(app, "multipliers", "Multipliers", " ",
     [html("div", { class: "mode" }, html("label", { class: "switch" }, toggle, html("span", null, "Be the solver")),
-    zero, finish), scroll, said]);
+    zero, finish, mate), scroll, counted, said]);
   const height = 132, floor = 92;
   let wide = 10, first = null, room = 600;
   const watch = new ResizeObserver(() => { room = scroll.clientWidth || room; if (app.answer) draw(app.answer); });
@@ -1661,7 +1958,14 @@ function pricesView(app) {
   function held() {
     const mine = app.whose === "yours";
     toggle.checked = mine;
-    zero.hidden = finish.hidden = !mine;
+    zero.hidden = finish.hidden = counted.hidden = !mine;
+    mate.hidden = !mine || !isBalanced(app);
+    const n = app.state.points.length;
+    if (partner.childElementCount !== n + 2) {
+      partner.replaceChildren(html("option", { value: "best" }, "its best partner"), html("option", { value: "none" },
+        "no other"), ...app.state.points.map((_, i) => html("option", { value: i }, `sample ${i}`)));
+      app.partner = partner.value = "best";
+    }
     first = null;
     if (app.answer?.samples?.alpha) draw(app.answer);
   }
@@ -1683,12 +1987,13 @@ function pricesView(app) {
     if (error) return [...bars.children].forEach((bar, i) => fillBar(bar, proof(i)));
     const largest = gap > tol ? Math.max(...samples.gap.map((g) => Math.abs(g ?? 0))) : 0;
     const mine = app.whose === "yours" && app.alpha.length === app.answer.alpha.length;
-    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], {
+    samples.alpha.forEach((alpha, i) => fillBar(set(bars.children[i], { "data-label": hueOf(app, i) }), {
       alpha: mine ? app.priceOf(i) : alpha, kind: samples.kind[i],
       share: mine ? shareOf(i) : alpha < 0 ? -samples.share[i] : samples.share[i],
       gap: largest ? Math.abs(samples.gap[i] ?? 0) / largest : 0 }));
     base.element.querySelector(".about").textContent = aboutBars(machineOf(app));
     said.textContent = app.alpha ? heldInWords(app.answer, machineOf(app)) : "";
+    if (mine) counted.textContent = movesInWords(app, app.answer);
   }
 
   /** The α that is held as a share of its bound. */
@@ -1746,7 +2051,7 @@ const barOf = (floor, sides) => (sides === 2 ? { from: (floor + 8) / 2, reach: (
 function newBar(i, wide, floor, height, mine, sides) {
   const { from, reach } = barOf(floor, sides);
   const inner = Math.max(2, Math.min(wide - 2, 16)), x = (i + 0.5) * wide - inner / 2, box = { x, width: inner };
-  return svg("g", { class: "bar", "data-of": i, tabindex: mine ? 0 : null, role: mine ? "slider" : null,
+  return svg("g", { class: "bar", "data-of": i, tabindex: mine ? 0 : null, role: mine ? "slider" : "img",
     "aria-label": `α of sample ${i}`, "aria-valuemin": mine ? 1 - sides : null, "aria-valuemax": mine ? 1 : null },
     svg("rect", { class: "hit", x: i * wide, y: 0, width: wide, height }),
     svg("rect", { class: "slot", ...box, y: 8, height: floor - 8, rx: 2 }),
@@ -1762,6 +2067,163 @@ function fillBar(bar, { share, alpha, kind, gap }) {
     { "aria-valuenow": signed.toFixed(3), "aria-valuetext": `α = ${shown(alpha, 4)}` });
   if (kind !== undefined) set(bar, { "data-kind": kind });
   if (gap !== undefined) set(owed, { height: (gap * Number(owed.dataset.room)).toFixed(2) });
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The exact path: every α at every value of a parameter, where it bends, and how folds judge each value.
+
+function pathView(app) {
+  const drawing = svg("svg", { class: "path", role: "img", "aria-label": "every multiplier along the exact path" });
+  const slider = html("input", { type: "range", min: 0, max: 1, step: 0.001, "data-slider": "path",
+    "aria-label": "the value along its exact path" });
+  const follow = html("button", { type: "button", "data-action": "follow", onclick: () => ask() }, "Follow the path");
+  const best = html("button", { type: "button", "data-action": "best", hidden: true, onclick: () => put(middle()) });
+  const read = html("p", { class: "sentence", "data-figure": "path" }), about = html("p", { class: "quiet" });
+  const base = panel(app, "path", "Every value of a parameter", null,
+    [html("div", { class: "mode" }, follow, best), drawing, slider, read, about], { onsight: () => later() });
+  let came = null, key = "", asking = false, timer = 0;
+
+  /** What a path is of: everything but the value that it goes through. */
+  const keyOf = ({ points, labels, machine, parameters, kernel }, name) => JSON.stringify([points, labels, machine,
+    { ...parameters, [name]: null }, kernel]);
+  const held = () => app.state.parameters[came.parameter];
+  const log = () => came.low > 0 && scaleOfParameter(app, came.parameter) === "log";
+  const share = (value) => (log() ? Math.log(value / came.low) / Math.log(came.high / came.low)
+    : (value - came.low) / (came.high - came.low));
+  const value = (part) => (log() ? came.low * (came.high / came.low) ** part
+    : came.low + part * (came.high - came.low));
+  const widest = () => came.validation.intervals.reduce((a, b) => (share(b[1]) - share(b[0]) > share(a[1]) - share(a[0])
+    ? b : a));
+  const middle = () => { const [low, high] = widest(); return value((share(low) + share(high)) / 2); };
+
+  function put(to, remember = true) {
+    app.edit((state) => { state.parameters[came.parameter] = Number(to.toPrecision(4)); }, { remember });
+  }
+
+  slider.addEventListener("input", () => {
+    if (!app.dragging) app.drag(true);
+    put(value(Number(slider.value)), false);
+  });
+  slider.addEventListener("change", () => app.drag(false));
+
+  async function ask() {
+    if (asking) return;
+    const wanted = copy(app.state);
+    asking = true;
+    read.textContent = "Following the optimum…";
+    const reply = await app.transport.ask({ ask: "path", state: wanted }).catch(() => null);
+    asking = false;
+    if (!reply || app.stop.signal.aborted) return;
+    came = reply.error ? null : reply;
+    key = came ? keyOf(wanted, came.parameter) : keyOf(wanted, "");
+    read.textContent = reply.error?.sentence ?? "";
+    picture();
+    change();
+  }
+
+  /** By itself, as soon as everything rests, where that keeps nothing else waiting. */
+  function later() {
+    clearTimeout(timer);
+    if (!app.transport.parallel || app.state.points.length > RUN_BY_ITSELF) return;
+    timer = setTimeout(() => { if (!app.dragging && base.visible() && stale()) ask(); }, RUN_AFTER);
+  }
+
+  const stale = () => key !== keyOf(app.state, came?.parameter ?? "");
+
+  function change() {
+    const old = stale();
+    drawing.classList.toggle("stale", old);
+    follow.hidden = !old;
+    best.hidden = old || !came?.validation;
+    slider.disabled = old || !came;
+    if (old) return later();
+    if (came) cursor();
+  }
+
+  /** Where the page is on the path: the line, the slider, and the piece in words. */
+  function cursor() {
+    const now = held(), on = now >= came.low && now <= came.high, name = symbolOf(app, came.parameter);
+    const at = drawing.querySelector(".cursor");
+    const { left, wide } = drawing.dataset, x = Number(left) + clamp(share(now), 0, 1) * wide;
+    if (at) set(at, { transform: `translate(${x} 0)`, visibility: on ? "visible" : "hidden" });
+    slider.value = clamp(share(now), 0, 1);
+    set(slider, { "aria-label": `${name} along its exact path`, "aria-valuetext": `${name} = ${shown(now, 4)}` });
+    const { breakpoints, pieces, validation } = came;
+    const k = clamp(breakpoints.filter((edge) => edge <= now).length, 1, pieces);
+    const error = validation ? errorAt(validation, now) : null;
+    read.textContent = [`${pieces} certified pieces, gap at most ${shown(came.gap, 2)}.`,
+      on && `${name} = ${shown(now, 4)} is on piece ${k}, ${shown(breakpoints[k - 1], 4)} to ${shown(breakpoints[k], 4)}.`,
+      error !== null && `Wrong in ${validation.folds} folds: ${shown(100 * error, 3)} %.`].filter(Boolean).join(" ");
+  }
+
+  function picture() {
+    if (!came) return drawing.replaceChildren();
+    base.element.querySelector("h2").textContent = `Every value of ${symbolOf(app, came.parameter)}`;
+    drawPath(app, drawing, came, share);
+    const { validation, why, message } = came;
+    about.textContent = ["A line is the α of a sample, a tick a breakpoint: between two of them the optimum is exact.",
+      validation ? `Below, the share of wrong labels in ${validation.folds} folds; shaded where it is least.`
+        : why && `No validation: ${why}.`, message && `${message}.`].filter(Boolean).join(" ");
+    if (came.validation) best.textContent = `Use the best, ${symbolOf(app, came.parameter)} = ${shown(middle(), 3)}`;
+    app.mark();
+  }
+
+  drawing.addEventListener("click", (event) => {
+    if (!came || stale()) return;
+    const r = drawing.getBoundingClientRect();
+    put(value(clamp((event.clientX - r.left - drawing.dataset.left) / drawing.dataset.wide, 0, 1)));
+  });
+  const watch = new ResizeObserver(() => { picture(); change(); });
+  watch.observe(slider);
+  app.stop.signal.addEventListener("abort", () => { clearTimeout(timer); watch.disconnect(); });
+  return { ...base, change };
+}
+
+const parameterOf = (app, name) => machineOf(app).parameters.find((each) => each.name === name);
+const scaleOfParameter = (app, name) => parameterOf(app, name)?.scale;
+const symbolOf = (app, name) => parameterOf(app, name)?.symbol ?? name;
+
+/** The error of a step function; null beyond its end. */
+function errorAt({ edges, values }, x) {
+  const k = edges.findLastIndex((edge) => edge <= x);
+  return k < 0 || x > edges.at(-1) ? null : values[Math.min(k, values.length - 1)];
+}
+
+/** The multipliers above, the breakpoints on their axis, and the error of the folds below. */
+function drawPath(app, drawing, came, share) {
+  const width = Math.max(300, drawing.parentElement.clientWidth || 640);
+  const left = 46, right = 12, wide = width - left - right, { share: words } = machineOf(app);
+  const signed = came.shares.some((line) => line.some((v) => v < -1e-4));
+  const top = 18, floor = 170, lowest = came.validation ? 268 : floor, height = lowest + 34;
+  set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-left": left, "data-wide": wide, height });
+  const x = (v) => left + clamp(share(v), 0, 1) * wide;
+  const y = (v) => floor - ((v + (signed ? 1 : 0)) / (signed ? 2 : 1)) * (floor - top);
+  const line = (values) => `M${values.map((v, k) => `${x(came.values[k]).toFixed(1)} ${y(v).toFixed(1)}`).join("L")}`;
+  const alphas = came.shares.map((values, i) => svg("path", { class: "multiplier", "data-of": i,
+    "data-label": app.state.labels[i], d: line(values) }));
+  const bends = came.breakpoints.map((v) => `M${x(v).toFixed(1)} ${floor}v7`).join("");
+  const [low, high] = [came.low, came.high], decades = [];
+  if (scaleOfParameter(app, came.parameter) === "log") {
+    for (let p = Math.ceil(Math.log10(low)); p <= Math.log10(high) + 1e-9; p++) decades.push(10 ** p);
+  } else decades.push(...ticks(low, high, 5));
+  const error = came.validation ? errorStrip(came.validation, x, floor + 26, lowest, left, width - right) : [];
+  drawing.replaceChildren(...level(y(0), "0", left, width - right), ...level(y(1), "1", left, width - right),
+    svg("text", { class: "axis", x: 8, y: 11 }, words), ...alphas, svg("path", { class: "bends", d: bends }), ...error,
+    svg("path", { class: "cursor", d: `M0 ${top}V${lowest}` }),
+    ...decades.map((v) => svg("text", { x: clamp(x(v), left, width - 20), y: lowest + 18, "text-anchor": "middle" },
+      shown(v))),
+    svg("text", { class: "axis", x: width - right, y: height - 3, "text-anchor": "end" },
+      symbolOf(app, came.parameter)));
+}
+
+/** The error of the folds as steps, and where it is least. */
+function errorStrip({ edges, values, intervals }, x, top, floor, left, right) {
+  const most = Math.max(...values, 0.01), y = (v) => floor - (v / most) * (floor - top - 12);
+  const steps = values.map((v, k) => `${k ? "L" : "M"}${x(edges[k]).toFixed(1)} ${y(v).toFixed(1)}`
+    + `H${x(edges[k + 1]).toFixed(1)}`).join("");
+  return [...intervals.map(([a, b]) => svg("rect", { class: "least", x: x(a), y: top, width: Math.max(2, x(b) - x(a)),
+    height: floor - top })), ...level(floor, "0 %", left, right),
+  ...level(y(most), `${shown(100 * most, 2)} %`, left, right), svg("path", { class: "curve error", d: steps })];
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -1852,7 +2314,7 @@ class Runs {
   close() { clearInterval(this.playing); clearTimeout(this.#again); }
 }
 
-function runsView(app, folded) {
+function runsView(app) {
   const runs = new Runs(app, () => picture(), () => base.visible());
   const name = "primal and dual values over the iterations";
   const drawing = svg("svg", { class: "runs", role: "img", "aria-label": name }), bar = stepper(runs);
@@ -1864,7 +2326,7 @@ function runsView(app, folded) {
   const show = html("label", { class: "field inline" }, html("span", null, "Show"), axis);
   const base = panel(app, "runs", "Primal and dual, iteration by iteration", null,
     [html("div", { class: "mode" }, solvers, show), drawing, bar.element, read, about],
-    { folded, onsight: () => runs.later() });
+    { onsight: () => runs.later() });
   let listed = null;
 
   function picture() {
@@ -2012,9 +2474,9 @@ const level = (y, words, from, to) => [svg("path", { class: "grid", d: `M${from}
 // ---------------------------------------------------------------------------------------------------------------------
 // The quadratic program as numbers: every matrix, every row, each with a link to the equation that it is.
 
-function qpView(app, folded) {
+function qpView(app) {
   const place = html("div", { class: "program" }),
-    base = panel(app, "qp", "The quadratic program, as numbers", null, [place], { part: "qp", folded });
+    base = panel(app, "qp", "The quadratic program, as numbers", null, [place], { part: "qp" });
   let drawn = null;
 
   function draw({ qp, alpha }, asked) {
@@ -2025,9 +2487,9 @@ function qpView(app, folded) {
       html("tbody", null, ...qp.rows.map((row) => rowLine(row)), boxLine(qp)));
     place.replaceChildren(html("p", { class: "objective" }, html("span", null, "minimise ", ...scripted(qp.objective)),
       cite(qp.objective_tag)),
-      qp.P ? html("div", { class: "scroll" }, matrix(qp, alpha, app.state.points.length)) : "",
+      qp.P ? html("div", { class: "scroll", tabindex: 0 }, matrix(qp, alpha, app.state.points.length)) : "",
       qp.heat ? heat(app, qp) : "",
-        html("div", { class: "scroll" }, rows),
+        html("div", { class: "scroll", tabindex: 0 }, rows),
       html("details", { class: "printed" }, html("summary", null, "as the library prints it"),
         html("pre", { tabindex: 0 }, qp.text)),
       qp.primal && html("details", { class: "written" }, html("summary", null, "its primal, as the library prints it"),
@@ -2113,10 +2575,10 @@ function strips(place, i, n) {
 // ---------------------------------------------------------------------------------------------------------------------
 // The derivation: every equation with the value of both its sides at what is shown now.
 
-function derivationView(app, folded) {
+function derivationView(app) {
   const place = html("div", { class: "steps" }), headline = html("p", { class: "sentence", "data-figure": "headline" });
   const base = panel(app, "derivation", "The derivation", "every equation at your data", [headline, place],
-    { part: "derivation", folded });
+    { part: "derivation" });
   let cells = new Map();
 
   function equations(steps) {
@@ -2127,7 +2589,7 @@ function derivationView(app, folded) {
         "data-state": step.absent ? "absent" : "none" },
         html("h3", null, html("span", { class: "tag" }, `(${step.tag})`), step.title, residual),
         step.absent ? html("p", { class: "quiet" }, `Not here: ${step.absent}`)
-          : html("div", { class: "equation scroll" }, mathematics(step.mathml)), values,
+          : html("div", { class: "equation scroll", tabindex: 0 }, mathematics(step.mathml)), values,
         step.text && html("p", { class: "meaning" }, ...scripted(step.text)), step.code && codeOf(step));
       cells.set(step.tag, { element, values, residual, absent: step.absent });
       return element;

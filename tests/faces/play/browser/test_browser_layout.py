@@ -84,7 +84,7 @@ def test_the_page_does_not_scroll_sideways(visit: Open) -> None:
     page.page.set_viewport_size({"width": 390, "height": 900})
     page.do(lambda: page.page.locator("[data-control=mine]").check())
     assert page.sideways() <= 0
-    page.page.click("[data-action=python]")
+    page.share("python")
     page.page.wait_for_selector("dialog[open]")
     assert page.sideways() <= 0
 

@@ -17,7 +17,7 @@ def test_a_target_is_dragged_and_only_beyond_the_tube_does_the_curve_move(visit)
     page.drag(inside, 0, -2)
     assert page.sample(inside).get_attribute("data-kind") == "0"
     assert root.get_attribute("path[data-level=zero]", "d") == before
-    page.drag(inside, 0, 160)
+    page.drag(inside, 0, 260)
     assert page.sample(inside).get_attribute("data-kind") == "2"
     assert page.alpha()[inside] == pytest.approx(-5.0)
     assert root.get_attribute("path[data-level=zero]", "d") != before

@@ -35,7 +35,7 @@ def hot(visit: Visit, view: str) -> list[str]:
 def test_the_user_is_the_solver(visit: Open) -> None:
     page = visit("#scene=outlier")
     optimum = page.alpha()
-    page.do(lambda: page.page.locator("[data-control=mine]").check())
+    page.alone()
     assert page.data("alpha") == "yours"
     assert gap(page) <= OPTIMAL
     idle = int(np.argmin(optimum))
@@ -57,7 +57,7 @@ def test_the_user_is_the_solver(visit: Open) -> None:
 
 def test_a_price_is_dragged_with_the_mouse(visit: Open) -> None:
     page = visit("#scene=outlier")
-    page.do(lambda: page.page.locator("[data-control=mine]").check())
+    page.alone()
     bar = page.page.locator(".bars [data-of='2']")
     bar.scroll_into_view_if_needed()
     box = bar.locator(".slot").bounding_box()
@@ -73,13 +73,31 @@ def test_a_price_is_dragged_with_the_mouse(visit: Open) -> None:
 
 def test_the_prices_of_a_machine_without_a_bound(visit: Open) -> None:
     page = visit("#scene=apart")
-    page.do(lambda: page.page.locator("[data-control=mine]").check())
+    page.alone()
     page.page.locator(".bars [data-of='0']").focus()
     page.do(lambda: page.page.keyboard.press("End"))
     assert page.alpha()[0] > 0
     assert gap(page) > OPTIMAL
     page.click(".chip [data-action=back]")
     assert gap(page) <= OPTIMAL
+
+
+def test_two_samples_move_together_and_the_balance_is_kept(visit: Open) -> None:
+    page = visit("#scene=clouds")
+    page.do(lambda: page.page.locator("[data-control=mine]").check())
+    page.click("[data-action=zero]")
+    y = np.array([float(page.sample(i).get_attribute("data-label") or "nan") for i in range(page.n)])
+    dual = [0.0]
+    for i in (0, 3, 5):
+        page.page.locator(f".bars [data-of='{i}']").focus()
+        page.do(lambda: page.page.keyboard.press("Shift+ArrowUp"))
+        alpha = page.alpha()
+        assert alpha[i] == pytest.approx(0.1)
+        assert abs(y @ alpha) <= 1e-9
+        dual.append(float(page.figure("dual").replace("−", "-")))
+    assert dual == sorted(dual)
+    assert page.figure("moves").startswith("Move 3")
+    assert "A solver would have taken" in page.figure("moves")
 
 
 # Runs of solvers --------------------------------------------------------------------------------------------------
@@ -174,7 +192,7 @@ def test_the_derivation_shows_both_sides(visit: Open) -> None:
     heights = page.page.eval_on_selector_all(".step math", "all => all.map(m => m.getBoundingClientRect().height)")
     assert len(heights) >= 8
     assert min(heights) > 8, "an equation is not drawn"
-    page.do(lambda: page.page.locator("[data-control=mine]").check())
+    page.alone()
     page.click("[data-action=zero]")
     assert page.page.locator(".step[data-state=fails]").count() > 0, "strong duality cannot hold at α = 0"
 
@@ -185,7 +203,7 @@ def test_the_derivation_shows_both_sides(visit: Open) -> None:
 def test_an_inseparable_hard_margin_shows_the_proof(visit: Open) -> None:
     page = visit("#scene=inseparable")
     assert page.page.locator("[data-meeting]").count() == 1
-    assert page.page.locator(".hull.full").count() == 2
+    assert page.page.locator("g.hulls .hull.full").count() == 2
     assert page.page.locator("path[data-level=zero]").get_attribute("d") == ""
     assert page.page.locator(".complaint:visible", has_text="separa").count() == 1
     page.choose("machine", "c")
@@ -299,7 +317,7 @@ def test_the_path_of_one_machine_is_not_left_beside_the_words_of_another(visit: 
 
 def test_a_hard_margin_says_what_became_of_an_alpha(visit: Open) -> None:
     page = visit("#scene=apart")
-    page.do(lambda: page.page.locator("[data-control=mine]").check())
+    page.alone()
     page.click("[data-action=zero]")
     said = page.figure("repair")
     assert "feasible as it is" not in said

@@ -1,0 +1,147 @@
+"""Clarabel: an interior point method for cones, by a homogeneous embedding (Goulart & Chen 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.backends.abilities import ALL, Abilities, Form
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Compiled, Limits, SolverData
+from qpsvm.backends.external.cvxopt_ import box_rows
+from qpsvm.backends.external.osqp_ import upper_triangle
+from qpsvm.program.costs import Cost, General, Import, Matrices, Rows, Size
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution, Status
+from qpsvm.space.operators import LowRank
+
+#: Its own tolerance, of the gap and of the residuals; a larger one leads to points that polishing cannot use.
+FINE = 1e-8
+PRICES = General(
+    dual=Matrices(4e-7, 0.0, 1.2e-8, 10.0), primal=Matrices(4e-7, 6e-10, 1.2e-8, 14.0),
+    rows=Rows((4e-7, 6.5e-9), (5e-6, 1e-7), 30.0),
+)  # fmt: skip
+
+#: Clarabel's statuses by name.
+STATUS = {
+    "Unsolved": Status.NUMERICAL_ERROR,
+    "Solved": Status.OPTIMAL,
+    "PrimalInfeasible": Status.INFEASIBLE,
+    "DualInfeasible": Status.UNBOUNDED,
+    "AlmostSolved": Status.INACCURATE,
+    "AlmostPrimalInfeasible": Status.INFEASIBLE,
+    "AlmostDualInfeasible": Status.UNBOUNDED,
+    "MaxIterations": Status.ITERATION_LIMIT,
+    "MaxTime": Status.TIME_LIMIT,
+    "NumericalError": Status.NUMERICAL_ERROR,
+    "InsufficientProgress": Status.INACCURATE,
+    "CallbackTerminated": Status.INTERRUPTED,
+}
+#: Those whose x is a certificate of something else, or nothing.
+WITHOUT_POINT = (Status.INFEASIBLE, Status.UNBOUNDED, Status.NUMERICAL_ERROR)
+
+
+class ClarabelBackend(Backend):
+    """`clarabel.DefaultSolver`."""
+
+    name = "clarabel"
+    abilities = Abilities(
+        needs="any QP; sparse matrices, low-rank P lifted", dual=ALL, primal=ALL, any_qp=True, linear_form="primal",
+        package="clarabel",
+    )  # fmt: skip
+    loads = Import("clarabel", 1e8)
+
+    def options(self) -> frozenset[str]:
+        """The names of Clarabel's settings."""
+        import clarabel
+
+        return frozenset(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_")) - {"default"}
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """A sparse factorisation an iteration; of a dense P it is slow."""
+        return PRICES.cost(size, form)
+
+    def compile(self, qp: QP) -> ClarabelCompiled:
+        """P (upper triangle, CSC), q, A, b, cones: A's rows in the zero cone; G's and the bounds' in the nonnegative.
+
+        Its form is: minimise ½xᵀPx + qᵀx subject to Ax + s = b, s in the cones; its multipliers are those of (QP.1).
+        """
+        self.require()
+        lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
+        return ClarabelCompiled(self, qp, _data(qp.lifted() if lifted else qp), lifted=lifted)
+
+
+def _data(qp: QP) -> SolverData:
+    import clarabel
+
+    box, ends = box_rows(*qp.bounds)
+    p, m = (0 if side is None else len(side) for side in (qp.b, qp.h))
+    rows = [sp.csc_array(M) for M in (qp.A, qp.G, box) if M is not None]
+    sides = [np.asarray(side) for side in (qp.b, qp.h, ends) if side is not None]
+    cones = [clarabel.ZeroConeT(p), clarabel.NonnegativeConeT(m + len(ends))]
+    return SolverData(
+        P=upper_triangle(qp.P), q=np.array(qp.q), A=sp.csc_matrix(sp.vstack(rows, format="csc")),
+        b=np.concatenate(sides), cones=[cone for cone, size in zip(cones, (p, m + len(ends)), strict=True) if size],
+    )  # fmt: skip
+
+
+class ClarabelCompiled(Compiled):
+    """P, q, A, b, cones, in the order of `clarabel.DefaultSolver`, which takes the settings behind them."""
+
+    lifted: bool
+
+    def __getstate__(self) -> tuple[Backend, QP]:
+        """Clarabel's cones cannot be pickled: the copy makes its data again."""
+        return self.backend, self.qp
+
+    def __setstate__(self, state: tuple[Backend, QP]) -> None:
+        backend, qp = state
+        self.__dict__.update(vars(backend.compile(qp)))
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        import clarabel
+
+        settings = clarabel.DefaultSettings()
+        asked: dict[str, Any] = {"verbose": limits.verbose, "max_threads": 1}
+        if limits.tol is not None:
+            asked |= dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), min(limits.tol, FINE))
+        if limits.max_iter is not None:
+            asked["max_iter"] = int(limits.max_iter)
+        if limits.time_limit is not None:
+            asked["time_limit"] = float(limits.time_limit)
+        for name, value in {**asked, **options}.items():
+            setattr(settings, name, value)
+        with refused(options):
+            solver = clarabel.DefaultSolver(*self.data, settings)
+        return self._mapped(solver.solve())
+
+    def _mapped(self, answer: Any) -> QPSolution:
+        raw = str(answer.status)
+        status, solver, iterations = STATUS[raw], self._reported(raw), int(answer.iterations)
+        if status in WITHOUT_POINT:
+            return self._answer(status, solver, iterations)
+        n, m = self.qp.n, 0 if self.qp.h is None else len(self.qp.h)
+        x, duals = np.array(answer.x), np.array(answer.z)
+        p = 0 if self.qp.b is None else len(self.qp.b)
+        first = p + (len(x) - n)  # behind A's rows, those of the lift
+        z, box = duals[first : first + m], box_rows(*self.qp.bounds)[0].T @ duals[first + m :]
+        v = x[n:] if self.lifted else None
+        return self._answer(status, solver, iterations, x[:n], y=duals[:p], z=z, box=box, v=v)
+
+
+class refused:
+    """A block in which Clarabel looks at its settings: what it raises there is a plain `Exception`; here ValueError."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = options
+
+    def __enter__(self) -> None:
+        """Nothing is needed."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Raise it again by its kind."""
+        if self.options and type(error) is Exception:
+            raise ValueError(str(error)) from error

@@ -1,0 +1,196 @@
+"""The face of a feasible set where no point has room in every row; multipliers with room where bounds are infinite.
+
+    (FACE.1)  some rows and bounds are active at every feasible point: those without slack where Σ min(slack, 1) is the
+              largest over the cone of (x, τ), τ ≥ 1 (Freund, Roundy and Todd 1985)
+    (FACE.2)  the variables of these bounds are fixed; these rows are equalities of the others; the rest has room
+    (FACE.3)  of dependent equalities only as many are solved as are independent. Another is a combination of them with
+              rational coefficients, solved or guessed, and checked in fractions: then it holds where they do
+    (FACE.4)  z and y are moved towards multipliers with c_j > 0 where x_j has no upper bound, and c_j < 0 where it has
+              no lower one: then a little rounding costs a little of (PROGRAM.1), and not all of it
+
+What is guessed by a linear program is never trusted: a wrong face only makes `Program.upper` find no feasible point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import qr
+
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+
+#: Slack of (FACE.1) from which there is some: it is 0 or 1 but for rounding.
+SOME = 0.5
+#: The largest denominator of a guessed coefficient, and the smallest pivot of independent rows.
+DENOMINATOR, PIVOT = 10_000, 1e-10
+#: Up to so many coefficients are solved in fractions.
+FEW_ROWS = 12
+
+
+class Face(NamedTuple):
+    """Where the feasible points are.
+
+    inside (n,): A point with room in all that is not fixed or tight.
+    fixed: Variables that are at a bound.
+    rows (k, n), sides (k,): Equalities, independent over the other variables.
+    roomy: The rows of G that have room.
+    """
+
+    inside: FloatArray
+    fixed: IntArray
+    rows: FloatArray
+    sides: FloatArray
+    roomy: IntArray
+
+
+def face_of(program: Any) -> Face | None:
+    """(FACE.1) to (FACE.3) of a `Program`; None where there is none, or none was found."""
+    found = _supported(program)
+    if found is None:
+        return None
+    x, slack = found
+    n, m, p = program.qp.n, len(program.h), len(program.b)
+    x = np.clip(x, program.lb, program.ub)
+    low, high = _sides(program)
+    at_low, at_high = low[slack[m : m + len(low)] < SOME], high[slack[m + len(low) :] < SOME]
+    tight = np.flatnonzero(slack[:m] < SOME)
+    fixed = np.union1d(np.union1d(at_low, at_high), np.flatnonzero(program.lb == program.ub))
+    x[at_low], x[at_high] = program.lb[at_low], program.ub[at_high]
+    rows = np.vstack([as_dense(program.A), as_dense(sp.csr_array(program.G)[tight])])
+    sides = np.concatenate([program.b, program.h[tight]])
+    free = np.setdiff1d(np.arange(n), fixed)
+    chosen = independent(rows[:, free])
+    for k in np.setdiff1d(np.arange(len(rows)), chosen):
+        if not follows(rows, sides, int(k), chosen, x, fixed, equal=k < p):
+            return None
+    roomy = np.setdiff1d(np.arange(m), tight)
+    return Face(x, fixed, rows[chosen], sides[chosen], roomy)
+
+
+def _sides(program: Any) -> tuple[IntArray, IntArray]:
+    """The variables with a lower bound, and those with an upper one, that are not fixed by both."""
+    between = program.lb < program.ub
+    return np.flatnonzero(np.isfinite(program.lb) & between), np.flatnonzero(np.isfinite(program.ub) & between)
+
+
+def _supported(program: Any) -> tuple[FloatArray, FloatArray] | None:
+    """The point of (FACE.1), (n,), and the slacks, between 0 and 1, of the rows of G and of the bounds, (k,)."""
+    from scipy.optimize import linprog
+
+    n, m = program.qp.n, len(program.h)
+    low, high = _sides(program)
+    fixed = np.flatnonzero(program.lb == program.ub)
+    G, eye = sp.csr_array(program.G), sp.eye_array(n, format="csr")
+    norms = np.sqrt(G.multiply(G).sum(axis=1))
+    norms = np.where(norms > 0.0, norms, 1.0)
+    over = sp.vstack(
+        [
+            sp.hstack([sp.diags_array(1.0 / norms) @ G, sp.csr_array(-(program.h / norms)[:, None])]),
+            sp.hstack([-eye[low], sp.csr_array(program.lb[low][:, None])]),
+            sp.hstack([eye[high], sp.csr_array(-program.ub[high][:, None])]),
+        ],
+        format="csr",
+    )
+    k = m + len(low) + len(high)
+    even = sp.vstack(
+        [
+            sp.hstack([sp.csr_array(program.A), sp.csr_array(-program.b[:, None])]),
+            sp.hstack([eye[fixed], sp.csr_array(-program.lb[fixed][:, None])]),
+        ],
+        format="csr",
+    )
+    found = linprog(
+        np.concatenate([np.zeros(n + 1), -np.ones(k)]),
+        A_ub=sp.hstack([over, sp.eye_array(k)], format="csr"),
+        b_ub=np.zeros(k),
+        A_eq=sp.hstack([even, sp.csr_array((even.shape[0], k))], format="csr"),
+        b_eq=np.zeros(even.shape[0]),
+        bounds=[(None, None)] * n + [(1.0, None)] + [(0.0, 1.0)] * k,
+        method="highs",
+    )
+    if found.status != 0:
+        return None
+    return found.x[:n] / found.x[n], found.x[n + 1 :]
+
+
+def independent(rows: FloatArray) -> IntArray:
+    """As many rows of a matrix (k, n) as are independent."""
+    if not rows.size:
+        return np.zeros(0, dtype=np.intp)
+    _, R, order = qr(rows.T, mode="economic", pivoting=True)
+    sizes = np.abs(np.diagonal(R))
+    return np.sort(order[: int((sizes > PIVOT * max(float(sizes[0]), np.finfo(float).tiny)).sum())])
+
+
+def follows(
+    rows: FloatArray, sides: FloatArray, k: int, chosen: IntArray, x: FloatArray, fixed: IntArray, equal: bool
+) -> bool:
+    """(FACE.3): whether row k holds wherever the chosen ones do and the fixed variables are those of x (n,)."""
+    free = np.setdiff1d(np.arange(rows.shape[1]), fixed)
+    c = np.linalg.lstsq(rows[np.ix_(chosen, free)].T, rows[k, free], rcond=None)[0] if len(chosen) else np.zeros(0)
+    some = np.abs(c) > 0.5 / DENOMINATOR
+    terms = [(Fraction(1), k), *_coefficients(rows[:, free], k, chosen[some], c[some])]
+    left: dict[int, Fraction] = {}
+    rest = Fraction(0)
+    for factor, i in terms:
+        for j in np.flatnonzero(rows[i]).tolist():
+            left[j] = left.get(j, Fraction(0)) + factor * Fraction(float(rows[i, j]))
+        rest -= factor * Fraction(float(sides[i]))
+    here = set(fixed.tolist())
+    if any(value for j, value in left.items() if j not in here):
+        return False
+    rest += sum((value * Fraction(float(x[j])) for j, value in left.items() if j in here), Fraction(0))
+    return rest == 0 if equal else rest <= 0
+
+
+def _coefficients(rows: FloatArray, k: int, chosen: IntArray, c: FloatArray) -> list[tuple[Fraction, int]]:
+    """−c_i with i, for which row k less Σ c_i row i may be 0: solved in fractions where they are few, else guessed."""
+    count = len(chosen)
+    if count > FEW_ROWS:
+        return [(-Fraction(float(v)).limit_denominator(DENOMINATOR), int(i)) for v, i in zip(c, chosen, strict=True)]
+    places = independent(rows[chosen].T)
+    if len(places) < count:
+        return []
+    system = [[Fraction(float(rows[i, j])) for i in chosen] + [Fraction(float(rows[k, j]))] for j in places]
+    for place in range(count):
+        pivot = next((i for i in range(place, count) if system[i][place]), None)
+        if pivot is None:
+            return []
+        system[place], system[pivot] = system[pivot], system[place]
+        head = system[place] = [value / system[place][place] for value in system[place]]
+        for i in range(count):
+            factor = system[i][place]
+            if i != place and factor:
+                system[i] = [value - factor * other for value, other in zip(system[i], head, strict=True)]
+    return [(-row[-1], int(i)) for row, i in zip(system, chosen, strict=True)]
+
+
+def dual_inside(program: Any, u: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Multipliers (p,), (m,) of (FACE.4) for a point u (n,): with room everywhere, and in as many places as may be."""
+    from scipy.optimize import linprog
+
+    m, p = len(program.h), len(program.b)
+    slope = program.curved(u).value + program.qp.q
+    low, high = np.isfinite(program.lb), np.isfinite(program.ub)
+    up, down, free = np.flatnonzero(low & ~high), np.flatnonzero(high & ~low), np.flatnonzero(~low & ~high)
+    columns = sp.vstack([sp.csr_array(program.A), sp.csr_array(program.G)], format="csc")
+    count = len(up) + len(down)
+    if not count or not p + m:
+        return
+    for room in (sp.csr_array(np.ones((count, 1))), sp.eye_array(count, format="csr")):
+        k = room.shape[1]
+        found = linprog(
+            np.concatenate([np.zeros(p + m), -np.ones(k)]),
+            A_ub=sp.hstack([sp.vstack([-columns[:, up].T, columns[:, down].T]), room], format="csr"),
+            b_ub=np.concatenate([slope[up], -slope[down]]),
+            A_eq=sp.hstack([columns[:, free].T, sp.csr_array((len(free), k))], format="csr"),
+            b_eq=-slope[free],
+            bounds=[(None, None)] * p + [(0.0, None)] * m + [(0.0, 1.0)] * k,
+            method="highs",
+        )
+        if found.status == 0:
+            yield found.x[:p], found.x[p : p + m]

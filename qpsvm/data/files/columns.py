@@ -1,0 +1,215 @@
+"""The columns of a table that are used: numbers or texts, which cells are missing, and where each stands.
+
+A column where all cells are numbers is numbers, else text. It takes 8n bytes, and each different text once.
+"""
+
+from __future__ import annotations
+
+import reprlib
+import sys
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.errors import DataError
+from qpsvm.data.files.dates import day_of
+from qpsvm.data.files.sheet import MISSING, Mask, Sheet, numbers, whole
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of a column.
+
+    values (n,): Numbers, with NaN for a missing one; or texts, as objects.
+    missing (n,): Which cells are missing; None where none is.
+    """
+
+    values: NDArray[Any]
+    missing: Mask | None
+
+    @property
+    def there(self) -> NDArray[Any]:
+        """The values that are not missing: (k,)."""
+        return self.values if self.missing is None else self.values[~self.missing]
+
+    def used(self) -> list[str]:
+        """The texts that occur, sorted."""
+        return sorted(set(self.there.tolist()))
+
+    def all_missing(self) -> bool:
+        """Whether there is no value at all."""
+        return self.missing is not None and bool(self.missing.all())
+
+    def numbers(self) -> FloatArray | None:
+        """The cells as numbers (n,), or None where one is not a number. NaN and infinity are numbers here."""
+        if self.values.dtype != object:
+            return self.values
+        found = numbers(self.there.tolist())
+        if found is None or self.missing is None:
+            return found
+        values = np.full(len(self.values), np.nan)
+        values[~self.missing] = found
+        return values
+
+    def looked_up(self, meaning: dict[str, float], other: float) -> FloatArray:
+        """The number that each text means, (n,); `other` where it means none."""
+        return np.array([meaning.get(text, other) for text in self.values.tolist()], dtype=np.float64)
+
+    def some(self, rows: IntArray) -> Cells:
+        """Those of some rows."""
+        missing = None if self.missing is None else self.missing[rows]
+        return Cells(self.values[rows], missing if missing is not None and missing.any() else None)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns that are used.
+
+    sheet: What they are from; it says where a cell stands.
+    cells: By the column's name.
+    rows (n,): The places of the n rows kept among all rows of the file, from 0.
+    """
+
+    sheet: Sheet
+    cells: dict[str, Cells]
+    rows: IntArray
+
+    def place(self, i: int, name: str) -> tuple[str, str]:
+        """Where the cell of row i stands in the file, in words, and its text."""
+        where, cell = self.sheet.where(int(self.rows[i]), name)
+        return f"{where}, column {name!r}", cell
+
+    def some(self, rows: IntArray) -> Columns:
+        """The same columns of some of the rows."""
+        return Columns(self.sheet, {name: cells.some(rows) for name, cells in self.cells.items()}, self.rows[rows])
+
+    def odd(self, name: str) -> tuple[str, str, bool]:
+        """Where the first cell that is no number stands, its text, and whether commas are all that is wrong."""
+        cells, used = self.cells[name], self.cells[name].used()
+        words = {text: 1.0 for text in used if numbers([text]) is None}
+        commas = numbers([text.replace(",", ".") for text in used]) is not None
+        return *self.place(int(cells.looked_up(words, 0.0).argmax()), name), commas
+
+    def holes(self, names: Sequence[str]) -> Mask:
+        """Which rows have a missing value in one of the columns named: (n,)."""
+        masks = [self.cells[name].missing for name in names]
+        found: Mask = np.zeros(len(self.rows), dtype=np.bool_)
+        for mask in masks:
+            found = found if mask is None else found | mask
+        return found
+
+    def without_missing(self, names: Sequence[str], drop_missing: bool, fills: bool = False) -> tuple[Columns, int]:
+        """Drop the rows with a missing value in one of the columns named, or refuse them. Raises DataError.
+
+        `fills` says that an error may advise to fill them in.
+        """
+        bad = self.holes(names)
+        if not bad.any():
+            return self, 0
+        masks = {name: self.cells[name].missing for name in names}
+        counts = Counter({name: int(mask.sum()) for name, mask in masks.items() if mask is not None})
+        if not drop_missing:
+            i = int(bad.argmax())
+            name = next(name for name, mask in masks.items() if mask is not None and mask[i])
+            at, cell = self.place(i, name)
+            filled = "--missing median (missing='median') fills in those of features, and " if fills else ""
+            raise DataError(
+                f"{at} is missing ({cell!r}), the first of {counts.total()} missing cells in {bad.sum()} rows; "
+                f"{filled}--drop-missing (drop_missing=True) drops those rows"
+            )
+        if bad.all():
+            [(worst, _)] = counts.most_common(1)
+            raise DataError(f"{self.sheet.path}: every row has a missing value, most of them in column {worst!r}")
+        return self.some(np.flatnonzero(~bad)), int(bad.sum())
+
+
+def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = ()) -> Columns:
+    """Read the columns named. Those in `as_text` are read as text, whatever they look like. Raises FileFormatError.
+
+    A column that turns out to be text has the file read from its beginning.
+    """
+    parts: dict[str, list[Any]] = {name: [] for name in names}
+    n = 0
+    for records in sheet.blocks():
+        by_column = list(zip(*records, strict=True))
+        for name in names:
+            cells = by_column[sheet.header[name]]
+            parts[name].append(texts_of(cells) if name in as_text else sheet.numbers(name, cells, n))
+        late = {name for name in names if parts[name][-1] is None}
+        if late:
+            return read_columns(sheet, names, late.union(as_text))
+        n += len(records)
+    return Columns(sheet, {name: _joined(parts.pop(name)) for name in names}, np.arange(n))
+
+
+def texts_of(cells: Sequence[str]) -> tuple[NDArray[Any], Mask]:
+    """Cells of text, each different one kept once, and which are missing: (n,), (n,)."""
+    texts = np.array([sys.intern(cell.strip()) for cell in cells], dtype=object)
+    return texts, np.array([text in MISSING for text in texts], dtype=np.bool_)
+
+
+def _joined(parts: list[tuple[NDArray[Any], Mask | None]]) -> Cells:
+    """A column from those of the blocks."""
+    missing = np.concatenate([np.zeros(len(values), np.bool_) if m is None else m for values, m in parts])
+    return Cells(np.concatenate([values for values, _ in parts]), missing if missing.any() else None)
+
+
+def labels_of(columns: Columns, target: str, text: bool) -> NDArray[Any]:
+    """The labels, (n,): text, or numbers. Raises DataError."""
+    if not text:
+        return whole(finite_numbers(columns, target))
+    return np.array(columns.cells[target].values.tolist())
+
+
+def numbers_of(columns: Columns, name: str, what: str) -> NDArray[Any]:
+    """A column that has to be numbers, (n,): the target of a regression or a ranking, or weights. Raises DataError."""
+    if columns.cells[name].numbers() is None:
+        at, odd, commas = columns.odd(name)
+        hint = "write decimal points, not commas" if commas else "name a column of numbers"
+        if what == "the target" and not commas:
+            hint += " by --target (target=), or take a machine of two classes for one of labels"
+        raise DataError(f"{at}: {reprlib.repr(odd)} is not a number, which {what} must be here; {hint}")
+    return whole(finite_numbers(columns, name))
+
+
+def groups_of(columns: Columns, name: str) -> NDArray[Any]:
+    """The group of each row, (n,): numbers or text."""
+    values = columns.cells[name].numbers()
+    return np.array(columns.cells[name].values.tolist()) if values is None else whole(values)
+
+
+def finite_numbers(columns: Columns, name: str, fill: float | None = None) -> FloatArray:
+    """The cells of a column as finite numbers, (n,), missing ones as `fill` where there is one. Raises DataError."""
+    cells = columns.cells[name]
+    values = cells.numbers()
+    if values is None:
+        values = cells.looked_up({text: float(text) for text in cells.used() if numbers([text]) is not None}, np.nan)
+    if fill is not None and cells.missing is not None:
+        values = np.where(cells.missing, fill, values)
+    if np.isfinite(values).all():
+        return values
+    at, cell = columns.place(int(np.argmin(np.isfinite(values))), name)
+    raise DataError(f"{at}: {reprlib.repr(cell)} is not a finite number, which this column needs")
+
+
+def days_of(columns: Columns, name: str, order: str) -> FloatArray:
+    """The numbers of the days of a column of dates in this order, (n,), NaN where one is missing. Raises DataError."""
+    cells = columns.cells[name]
+    if cells.values.dtype != object:
+        days = np.full(len(cells.values), np.nan)
+    else:
+        known = {text: day_of(text, order) for text in cells.used()}
+        days = cells.looked_up({text: float(day) for text, day in known.items() if day is not None}, np.nan)
+    wrong = np.isnan(days) if cells.missing is None else np.isnan(days) & ~cells.missing
+    if wrong.any():
+        at, cell = columns.place(int(wrong.argmax()), name)
+        raise DataError(
+            f"{at}: {reprlib.repr(cell)} is no date as the column needs it ({'-'.join(order)}); write year-month-day, "
+            "such as 2024-02-29"
+        )
+    return np.where(np.isnan(days), np.nan, days)

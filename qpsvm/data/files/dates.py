@@ -1,0 +1,54 @@
+"""Dates in text: which order of year, month and day they are in, and the numbers that are made of one.
+
+A date is year-month-day, day.month.year or month/day/year, with -, / or . between the three; a time of day may follow,
+and is not looked at. Day and month first look alike: only a number above 12 tells, or points between them, with which
+the day is first. `bounds/proof/checker.py` states the same once more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+
+#: What is made of a date: numbers; Monday is weekday 0, and days are counted from the first day that trains.
+PARTS = ("year", "month", "weekday", "days")
+ORDERS = ("ymd", "dmy", "mdy")
+_TIME = r"(?:[T ]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:Z|UTC|[-+]\d{2}:?\d{2}|[AaPp][Mm])?)?"
+_YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}", re.ASCII)
+_YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_TIME}", re.ASCII)
+
+
+def day_of(text: str, order: str) -> int | None:
+    """The number of a day, 1 being that of 1 January of year 1, or None where the text is no date in this order."""
+    found = (_YEAR_FIRST if order == "ymd" else _YEAR_LAST).fullmatch(text)
+    if found is None:
+        return None
+    first, mark, second, third = found.groups()
+    if mark == "." and order == "mdy":
+        return None
+    named = dict(zip(order, map(int, (first, second, third)), strict=True))
+    try:
+        return date(named["y"], named["m"], named["d"]).toordinal()
+    except ValueError:
+        return None
+
+
+def orders_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """The orders in which all of the texts are dates: none, one, or both day and month first."""
+    different = list(texts)
+    found = (order for order in ORDERS if all(day_of(text, order) is not None for text in different))
+    return tuple(found) if different else ()
+
+
+def parts_of(days: FloatArray, origin: int) -> FloatArray:
+    """Year, month, weekday and the days since `origin` of the numbers of days (n,): (n, 4)."""
+    different, place = np.unique(days, return_inverse=True)
+    known = [date.fromordinal(int(day)) for day in different]
+    rows = np.array([(each.year, each.month, each.weekday(), each.toordinal() - origin) for each in known], np.float64)
+    found: FloatArray = rows.reshape(-1, len(PARTS))[place.reshape(-1)]
+    return found

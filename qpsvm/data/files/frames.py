@@ -1,0 +1,175 @@
+"""Tables in memory as columns: of pandas, Polars or pyarrow, and mappings of columns.
+
+They go the way of CSV: what is no number is the text that a CSV file would have, so that the same table has the same
+features whatever it is kept in. True and False are text, dates are written as year-month-day, None and NaN are missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.rounding import first_rounded, rounded
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, DataTypeError
+from qpsvm.data.files.columns import Cells, Columns, texts_of
+from qpsvm.data.files.sheet import Sheet, without_column
+from qpsvm.data.kinds import is_arrow, is_dask
+
+#: What messages call a table that has no file.
+NO_FILE = "the table"
+
+
+@dataclass(frozen=True)
+class Frame(Sheet):
+    """A table in memory, in the place of a CSV text: rows are counted from 0.
+
+    columns: By name, as they were given.
+    starts: The files that the rows are from, each with the place of its first row.
+    n: How many rows there are.
+    """
+
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    starts: tuple[tuple[str, int], ...] = ()
+    n: int = 0
+
+    def where(self, i: int, name: str) -> tuple[str, str]:
+        file, start = next(pair for pair in reversed(self.starts) if pair[1] <= i)
+        return f"{file}, row {i - start}", _text(_array(self.columns[name])[i], name)
+
+    def place(self, i: int, name: str) -> tuple[int, str]:
+        return i, self.where(i, name)[1]
+
+
+def frame_of(data: Any, name: str = NO_FILE, starts: Sequence[tuple[str, int]] = ()) -> Frame:
+    """A table in memory. Raises DataError, DataTypeError.
+
+    data: A frame of pandas or Polars, a table, batch or data set of pyarrow, or a mapping of columns.
+    name, starts: What messages call it, and the files whose rows it has.
+    """
+    if is_dask(data):
+        raise DataTypeError("a Dask collection is not here: bring it by .compute(), or give its numbers to a machine")
+    if is_arrow(data) and hasattr(data, "to_table"):
+        data = data.to_table()
+    if isinstance(data, Mapping):
+        names, each = list(data), list(data.values())
+    elif is_arrow(data) and hasattr(data, "schema"):
+        names, each = list(data.schema.names), [data.column(j) for j in range(data.num_columns)]
+    elif hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        names = list(data.columns)
+        each = [] if len(set(names)) < len(names) else [data[one] for one in names]
+    else:
+        raise DataTypeError(
+            f"a table is a frame of pandas, Polars or pyarrow, a mapping of columns, or the path of a file, got "
+            f"{type(data).__name__}"
+        )
+    texts = [str(one) for one in names]
+    twice = next((text for k, text in enumerate(texts) if text in texts[:k]), None)
+    if twice is not None:
+        raise DataError(f"{name} has the column {twice!r} twice; give each its own name")
+    for text, column in zip(texts, each, strict=True):
+        if isinstance(column, (str, bytes)) or not hasattr(column, "__len__") or getattr(column, "shape", (0,)) == ():
+            raise DataTypeError(f"{name}: column {text!r} is {shown(column)}, and not a value for each row")
+    lengths = {text: len(column) for text, column in zip(texts, each, strict=True)}
+    first = next(iter(lengths), None)
+    if first is None or not lengths[first]:
+        raise DataError(f"{name} has no {'columns' if first is None else 'rows'}")
+    odd = next((text for text in lengths if lengths[text] != lengths[first]), None)
+    if odd is not None:
+        raise DataError(f"{name}: column {odd!r} has {lengths[odd]} rows, and {first!r} has {lengths[first]}")
+    header = {text: j for j, text in enumerate(texts)}
+    columns = dict(zip(texts, each, strict=True))
+    return Frame(name, header, columns=columns, starts=tuple(starts) or ((name, 0),), n=lengths[first])
+
+
+def read_frame(
+    frame: Frame, names: Sequence[str], as_text: Collection[str] = (), as_numbers: Collection[str] = ()
+) -> Columns:
+    """The columns named; True and False are 1 and 0 in those of `as_numbers`, else text. Raises DataError."""
+    cells = {name: _cells(frame, name, name in as_text, name in as_numbers) for name in names}
+    return Columns(frame, cells, np.arange(frame.n))
+
+
+def _cells(frame: Frame, name: str, as_text: bool, as_number: bool) -> Cells:
+    raw = _array(frame.columns[name])
+    if raw.dtype.kind in ("iufb" if as_number else "iuf") and not as_text:
+        values = raw.astype(np.float64)
+        place = first_rounded(raw)
+        if place is not None:
+            error = rounded(raw[place], f"{frame.where(place, name)[0]}, column {name!r}")
+            raise DataError(without_column(error, name))
+        missing = np.isnan(values)
+        return Cells(values, missing if missing.any() else None)
+    if as_number and raw.dtype == object:
+        raw = np.array([float(cell) if isinstance(cell, (bool, np.bool_)) else cell for cell in raw], dtype=object)
+    texts = [_text(cell, name) for cell in raw.tolist()]
+    found = None if as_text else frame.numbers(name, texts, 0)
+    if found is not None:
+        return Cells(*found)
+    values, missing = texts_of(texts)
+    return Cells(values, missing if missing.any() else None)
+
+
+def _array(column: Any) -> NDArray[Any]:
+    """A column as an array of numbers, or of Python's objects: (n,). Raises DataTypeError."""
+    if is_arrow(column):
+        return _of_arrow(column)
+    dtype: Any = getattr(column, "dtype", None)
+    if hasattr(column, "null_count") and hasattr(column, "to_list"):  # Polars
+        plain = not column.null_count() and dtype.is_numeric() and not dtype.is_decimal()
+        return np.asarray(column.to_numpy()) if plain else _objects(column.to_list())
+    if dtype is None:
+        return _objects(list(column))
+    if not isinstance(dtype, np.dtype) or dtype.kind in "mM":  # pandas' own types, and NumPy's dates
+        if isinstance(column, np.ndarray):
+            return _objects(column.astype("M8[us]" if dtype.kind == "M" else object).tolist())
+        return _objects(column.astype(object).tolist())
+    array: NDArray[Any] = np.asarray(column)
+    if array.ndim != 1 or array.dtype.kind not in "biufOUS":
+        raise DataTypeError(f"a column is numbers, texts or dates, one for each row; got {array.dtype} {array.shape}")
+    return array
+
+
+def _of_arrow(column: Any) -> NDArray[Any]:
+    """The same of an array of pyarrow. Whole numbers beside missing ones would be rounded as floats."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    plain = pa.types.is_floating(column.type) or (pa.types.is_integer(column.type) and not column.null_count)
+    if plain and str(column.type) != "halffloat":
+        chunked = hasattr(column, "num_chunks")
+        found: NDArray[Any] = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
+        return found
+    return _objects(column.to_pylist())
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def _text(cell: Any, name: str) -> str:
+    """A cell as CSV has it; of a date at midnight without the time. Raises DataTypeError."""
+    if isinstance(cell, str):
+        return cell.strip()
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(cell, (float, np.floating)):
+        return "" if math.isnan(cell) else repr(float(cell))
+    if isinstance(cell, datetime):
+        midnight = cell.tzinfo is None and (cell.hour, cell.minute, cell.second, cell.microsecond) == (0, 0, 0, 0)
+        return cell.strftime("%Y-%m-%d") if midnight else cell.isoformat(sep=" ")
+    if isinstance(cell, (bool, np.bool_, date, Number)) and not isinstance(cell, (complex, np.complexfloating)):
+        return str(cell)
+    raise DataTypeError(f"column {name!r} holds {type(cell).__name__}: leave it out by --drop {name!r} (drop=)")

@@ -1,0 +1,224 @@
+"""What a column is taken for, and what is made of it: numbers, categories, dates, identifiers, text.
+
+All that is learnt here (categories, what fills in, first days) is learnt of the rows that are given: those that train.
+Rare categories are those of scikit-learn's `OneHotEncoder(min_frequency=0.01)`, and what is filled in is that of its
+`SimpleImputer`.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
+from qpsvm.data.files.columns import Cells, Columns, days_of
+from qpsvm.data.files.dates import PARTS, orders_of
+from qpsvm.data.files.encoding import MISSED, RARE, Column, Taken
+from qpsvm.data.files.sheet import Sheet, each_name, listing, numbers
+
+#: What becomes of missing values: refused, their rows left out, or filled in.
+Missing = Literal["error", "drop", "median", "most-frequent"]
+MISSING_WORDS: tuple[Missing, ...] = ("error", "drop", "median", "most-frequent")
+#: A column identifies rows and describes nothing where it has more values than this, and than half the rows.
+MANY_CATEGORIES = 20
+#: Of more categories than that, one of a smaller share of the rows is rare.
+RARE_SHARE = 0.01
+#: A text of so many words is no name.
+MANY_WORDS = 3
+#: What is said of a column that tells nothing.
+SAME = ", the same in every row"
+#: How a number calls itself that identifies rows: customer_id, orderNr, ID.
+_IDENTIFIER = re.compile(
+    r"(?:(?:^|[^a-zA-Z])(?:id|uid|uuid|guid|nr|no)|[a-z](?:Id|ID|Nr|No))$|^(?:ID|Id|UUID|GUID|__index_level_\d+__)$"
+)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a caller says of the columns.
+
+    keep: Columns that are features whatever they look like.
+    date: Columns of dates, of which numbers are made.
+    missing: What becomes of missing values of features.
+    texts, orders: Columns that are text, and the order of dates in columns, where the whole table has told: some of its
+        rows may look otherwise.
+    """
+
+    keep: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
+    missing: Missing = "error"
+    texts: tuple[str, ...] = ()
+    orders: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def fills(self) -> bool:
+        """Whether missing values are filled in."""
+        return self.missing in ("median", "most-frequent")
+
+    def of(self, sheet: Sheet, names: Sequence[str]) -> Rules:
+        """The same with the names of columns that are features, one by one. Raises UnknownOptionError."""
+        if self.missing not in MISSING_WORDS:
+            raise ParameterError(f"missing: unknown {self.missing!r}; {nearest(self.missing, MISSING_WORDS)}")
+        keep, date = each_name(self.keep, sheet.header), each_name(self.date, sheet.header)
+        for option, given in (("keep", keep), ("date", date)):
+            for name in given:
+                if name not in names:
+                    why = f"{sheet.path} has no column {name!r}; {nearest(name, names)}"
+                    if name in sheet.header:
+                        why = f"column {name!r} is dropped, or is the target, groups or weights: it is no feature"
+                    raise UnknownOptionError(f"{option}: {why}")
+        both = next((name for name in date if name in keep), None)
+        if both is not None:
+            raise ParameterError(f"column {both!r} cannot be both of keep and of date")
+        return replace(self, keep=keep, date=date)
+
+    def known(self, columns: Columns, made: Sequence[Column]) -> Rules:
+        """The same with what the table tells of its columns."""
+        texts = tuple(name for name, cells in columns.cells.items() if cells.numbers() is None)
+        orders = tuple((column.name, column.date) for column in made if column.date is not None)
+        return replace(self, texts=texts, orders=orders)
+
+
+def learnt(columns: Columns, names: Sequence[str], rules: Rules) -> tuple[tuple[Column, ...], tuple[Taken, ...]]:
+    """What the columns named become, and what they were taken for. Raises DataError."""
+    found = [_learnt(columns, name, rules, len(names) > 1) for name in names]
+    return tuple(column for column, _ in found if column is not None), tuple(taken for _, taken in found)
+
+
+def _learnt(columns: Columns, name: str, rules: Rules, others: bool) -> tuple[Column | None, Taken]:
+    cells = columns.cells[name]
+    kept = name in rules.keep
+    if cells.all_missing():
+        if kept or name in rules.date:
+            where = f"{columns.sheet.path}: column {name!r} has no value in {len(columns.rows)} rows"
+            raise DataError(f"{where}: leave it out of --keep and --date (keep=, date=)")
+        return None, Taken(name, "nothing", "left out: it has no value")
+    if name in rules.date:
+        return _date(columns, name, rules)
+    values = None if name in rules.texts else cells.numbers()
+    if values is not None:
+        if not kept and _is_identifier(columns, name, values, others):
+            return _left_out(name, "identifier")
+        constant = cells.missing is None and len(values) > 1 and bool((values == values[0]).all())
+        return _filled(Column(name), cells, values, rules, "number", f"1 feature{SAME if constant else ''}")
+    different = cells.used()
+    if name not in rules.texts:
+        _refuse_misprints(columns, name, different, kept)
+    if not kept and orders_of(different):
+        return None, Taken(name, "date", f"left out: --date {name} makes {', '.join(PARTS)} of it")
+    n = len(cells.there)
+    if not kept and len(different) > max(MANY_CATEGORIES, n / 2):
+        words = np.median([len(text.split()) for text in different])
+        return _left_out(name, "text" if words >= MANY_WORDS else "identifier")
+    rare = _rare(cells, different)
+    if len(rare) == len(different):
+        if not kept:
+            return _left_out(name, f"category of {len(different)}", f", none in {RARE_SHARE:.0%} of the rows")
+        rare = ()
+    categories = tuple(text for text in different if text not in set(rare))
+    made = f"{len(categories)} features" if len(categories) > 1 else "1 feature"
+    if len(different) == 1 and cells.missing is None and n > 1:
+        made += SAME
+    if rare:
+        made = f"{len(categories) + 1} features; {len(rare)} categories below {RARE_SHARE:.0%} join as {name}={RARE}"
+    column = Column(name, categories, rare)
+    return _filled(column, cells, cells.values, rules, f"category of {len(different)}", made)
+
+
+def _left_out(name: str, kind: str, why: str = "") -> tuple[None, Taken]:
+    return None, Taken(name, kind, f"left out{why}: --keep {name} keeps it")
+
+
+def _is_identifier(columns: Columns, name: str, values: NDArray[np.float64], others: bool) -> bool:
+    """Whether numbers (n,) tell rows apart: by the name, or because the first column counts the rows."""
+    there = values[~np.isnan(values)]
+    if len(there) <= MANY_CATEGORIES or not (there == np.floor(there)).all():
+        return False
+    if _IDENTIFIER.search(name) and len(np.unique(there)) > max(MANY_CATEGORIES, len(there) / 2):
+        return True
+    counts = others and len(there) == len(values) and columns.sheet.header[name] == 0
+    return bool(counts and any(np.array_equal(values, columns.rows + first) for first in (0, 1)))
+
+
+def _refuse_misprints(columns: Columns, name: str, different: Sequence[str], kept: bool) -> None:
+    """Refuse a column of numbers but for a few cells, or for commas. Raises DataError."""
+    read = [numbers([text]) is not None for text in different]
+    at, odd, commas = columns.odd(name) if any(read) or not kept else ("", "", False)
+    if commas:
+        raise DataError(f"{at}: {reprlib.repr(odd)} has a comma; write decimal points, no thousands marks")
+    many = len(different) > max(MANY_CATEGORIES, len(columns.rows) / 2)
+    if many and sum(read) > len(read) / 2 and not kept:
+        raise DataError(
+            f"{at}: {reprlib.repr(odd)} is not a number, and the column has {len(different)} categories in "
+            f"{len(columns.rows)} rows, most of them numbers; correct it, leave the column out by --drop {name!r}, or "
+            f"take its texts as categories by --keep {name!r}"
+        )
+
+
+def _rare(cells: Cells, different: Sequence[str]) -> tuple[str, ...]:
+    """The categories that few rows have, where there are many categories."""
+    if len(different) <= MANY_CATEGORIES:
+        return ()
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder(min_frequency=RARE_SHARE, handle_unknown="infrequent_if_exist")
+    (found,) = encoder.fit(cells.there[:, None]).infrequent_categories_
+    return () if found is None else tuple(map(str, found))
+
+
+def _date(columns: Columns, name: str, rules: Rules) -> tuple[Column, Taken]:
+    """A column of dates, of which numbers are made. Raises DataError."""
+    cells = columns.cells[name]
+    orders = orders_of(cells.used()) if cells.values.dtype == object else ()
+    orders = tuple(order for known, order in rules.orders if known == name) or orders
+    if len(orders) > 1:
+        at, text = columns.place(int(np.argmax(~columns.holes(()))), name)
+        raise DataError(f"{at}: of {text!r} and all others day or month may be first; write year-month-day")
+    days = days_of(columns, name, *(orders or ("ymd",)))
+    column = Column(name, date=orders[0], origin=int(np.nanmin(days)))
+    made = ", ".join(f"{name}.{part}" for part in PARTS)
+    return _filled(column, Cells(days, cells.missing), days, rules, "date", made)
+
+
+def _filled(
+    column: Column, cells: Cells, values: NDArray[Any], rules: Rules, kind: str, made: str
+) -> tuple[Column, Taken]:
+    """The column with what is filled in where a value is missing, which a feature of its own says."""
+    if not rules.fills:
+        return column, Taken(column.name, kind, made)
+    from sklearn.impute import SimpleImputer
+
+    text = column.categories is not None
+    how = "most_frequent" if text or rules.missing == "most-frequent" else "median"
+    there = values if cells.missing is None else values[~cells.missing]
+    fill: Any = SimpleImputer(strategy=how, missing_values="" if text else np.nan).fit(there[:, None]).statistics_[0]
+    fill = str(fill) if text else float(np.floor(fill)) if column.date is not None else float(fill)
+    column = replace(column, fill=fill, indicator=cells.missing is not None)
+    if cells.missing is not None:
+        said = f"day {int(fill) - int(column.origin or 0)}" if column.date is not None else f"{how} {fill}"
+        said = f"{how} {fill:g}" if isinstance(fill, float) and column.date is None else said
+        made += f"; {int(cells.missing.sum())} missing: {said.replace('_', '-', 1)}, and {column.name}={MISSED}"
+    return column, Taken(column.name, kind, made)
+
+
+#: So many columns of numbers, with nothing to say of them, have a line each.
+EACH = 20
+
+
+def explained(taken: Sequence[Taken]) -> list[str]:
+    """A table in lines: each column, what it was taken for, and what was made of it."""
+    plain = [each for each in taken if (each.kind, each.made) == ("number", "1 feature")]
+    short = {each.name for each in plain} if len(plain) > EACH else set()
+    rows = [(each.name, each.kind, each.made) for each in taken if each.name not in short]
+    if short:
+        names = listing([each.name for each in plain[:3]])
+        rows.append((f"{names}, ...", "number", f"1 feature each, of {len(plain)} columns"))
+    rows = [("column", "taken for", "made of it"), *rows]
+    widths = [max(len(row[k]) for row in rows) for k in (0, 1)]
+    return [f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]}".rstrip() for row in rows]

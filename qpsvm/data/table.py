@@ -1,0 +1,229 @@
+"""Tables with text, categories, dates and missing values, as samples of numbers: one road for files and frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.base.errors import DataError, ParameterError
+from qpsvm.data.files import Encoding, Frame, Missing, explained, frame_of, read_like, read_table
+from qpsvm.data.files.frames import NO_FILE
+from qpsvm.data.kinds import is_path
+
+
+class Table:
+    """A table as samples: text, categories, dates and missing values become numbers, and what became of each is said.
+
+    It goes the way of `python -m qpsvm solve`, whatever holds it, and every machine and estimator takes it in the place
+    of X, with its target and weights. A number is a feature, a text a 0/1 feature for each of its categories. Dates,
+    identifiers and free text are left out unless `date` or `keep` names them.
+
+    Parameters
+    ----------
+    data : data frame of pandas, Polars or pyarrow, mapping of columns, or path of a CSV, Parquet or Feather file
+        With n rows.
+    target : str, optional
+        The column to learn: labels, or numbers.
+    drop : str or sequence of str, optional
+        Columns that are left out.
+    keep : str or sequence of str, optional
+        Columns that are features whatever they look like.
+    date : str or sequence of str, optional
+        Columns of dates that become year, month, weekday (Monday is 0) and days since the first of them.
+    missing : {"error", "drop", "median", "most-frequent"}, default="error"
+        What becomes of missing values of features: they are refused, their rows left out, or filled in by the median
+        (of a text its most frequent one) or by the most frequent value, which a 0/1 feature "column=(missing)" says.
+    groups : str, optional
+        The column of the groups of a ranking.
+    weights : str, optional
+        The column of the rows' weights.
+    standardise : bool, default=False
+        Give each feature mean 0 and deviation 1.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array, shape (k, d)
+        The samples; k is n less the rows that were left out. Sparse where 0/1 features would take too much memory.
+    y : ndarray, shape (k,), or None
+        The target.
+    groups, weights : ndarray, shape (k,), or None
+    columns : list of str
+        The names of the d features, such as "age", "city=Ulm" and "signup.year".
+    dropped : int
+        How many rows were left out for missing values.
+    encoding : Encoding
+        What was learnt, which `like` applies to other rows; `to_json` writes it.
+
+    Raises
+    ------
+    DataError, DataTypeError, FileFormatError, MissingFileError
+        A value is missing or is no number where one is needed (row and column are named); there is nothing to learn
+        from; the data are no table.
+    UnknownOptionError, ParameterError
+        There is no such column, or it cannot be what it is to be.
+
+    See Also
+    --------
+    open_rows : Rows of numbers that are too many for memory.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> rows = {"age": [31, 45, None, 60], "city": ["Ulm", "Bonn", "Ulm", "Bonn"]}
+    >>> table = qpsvm.Table({**rows, "churned": ["no", "yes", "no", "yes"]}, target="churned", missing="median")
+    >>> print(table)
+    the table: 4 rows x 4 features
+      column   taken for      made of it
+      age      number         1 feature; 1 missing: median 45, and age=(missing)
+      city     category of 2  2 features
+      churned  target
+    >>> result = qpsvm.solve(qpsvm.CSVM(table))
+    >>> print(result.predict(table.like({"age": [50], "city": ["Bonn"]})))
+    ['yes']
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        target: str | None = None,
+        *,
+        drop: str | Sequence[str] = (),
+        keep: str | Sequence[str] = (),
+        date: str | Sequence[str] = (),
+        missing: Missing = "error",
+        groups: str | None = None,
+        weights: str | None = None,
+        standardise: bool = False,
+    ) -> None:
+        given = opened(data)
+        found = read_table(
+            given, target=target, drop=drop, keep=keep, date=date, missing=missing, groups=groups, weights=weights,
+            standardise=standardise, wanted="none" if target is None else "labels",
+        )  # fmt: skip
+        self.X: Matrix = found.X
+        self.y: NDArray[Any] | None = found.y
+        self.groups, self.weights, self.dropped = found.groups, found.weights, found.dropped
+        self.encoding: Encoding = found.encoding
+        self._name = str(given.path if isinstance(given, Frame) else given)
+        self._notes, self._taken = found.notes, found.taken
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the d features."""
+        return list(self.encoding.names)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows, and how many features: (k, d)."""
+        k, d = self.X.shape
+        return int(k), int(d)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
+        dense = np.asarray(as_dense(self.X), dtype=dtype)
+        return dense.copy() if copy else dense
+
+    def like(self, data: Any) -> Table:
+        """Other rows, encoded as these: columns are found by name, and those that are not needed are ignored.
+
+        Parameters
+        ----------
+        data : as for a table
+            The target need not be there.
+
+        Returns
+        -------
+        Table
+            With the same features. A category that is not known has zeros, or is counted among the rare ones; printed,
+            the table says which they are.
+
+        Raises
+        ------
+        DataError
+            A column is not there, a value is missing that cannot be filled in, or is no number.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> table = qpsvm.Table({"city": ["Ulm", "Bonn"], "y": [0, 1]}, "y")
+        >>> table.columns, table.like({"city": ["Bonn", "Rome"]}).X.tolist()
+        (['city=Bonn', 'city=Ulm'], [[1.0, 0.0], [0.0, 0.0]])
+        """
+        given = opened(data)
+        found = read_like(given, self.encoding)
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        notes = tuple(
+            f"column {name!r} has categories that did not train: {', '.join(map(repr, sorted(counts)))}"
+            for name, counts in found.unseen.items()
+        )
+        new = {"X": found.X, "y": found.y, "groups": found.groups, "weights": None, "dropped": 0, "_notes": notes}
+        made.__dict__.update({**new, "_name": str(given.path if isinstance(given, Frame) else given)})
+        return made
+
+    def with_encoding(self, model: Any) -> Any:
+        """A model that knows how these columns became features, for `python -m qpsvm predict`.
+
+        Parameters
+        ----------
+        model : Model
+            `result.model` of a machine over this table.
+
+        Returns
+        -------
+        Model
+            The same, to be saved.
+
+        Raises
+        ------
+        DataError
+            The model is one of other features.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> table = qpsvm.Table({"city": ["Ulm", "Bonn"], "y": [0, 1]}, "y")
+        >>> model = table.with_encoding(qpsvm.solve(qpsvm.CSVM(table)).model)
+        >>> sorted(model.metadata)
+        ['encoding']
+        """
+        if model.n_features != self.shape[1]:
+            raise DataError(f"the model has {model.n_features} features, and the table {self.shape[1]}")
+        return replace(model, metadata={**model.metadata, "encoding": self.encoding.to_json()})
+
+    def __repr__(self) -> str:
+        k, d = self.shape
+        return f"<Table {self._name}: {k} rows x {d} features>"
+
+    def __str__(self) -> str:
+        k, d = self.shape
+        left_out = f"; {self.dropped} rows with missing values left out" if self.dropped else ""
+        notes = [f"  note: {note}" for note in self._notes]
+        lines = [f"  {line}" for line in explained(self._taken)]
+        return "\n".join([f"{self._name}: {k} rows x {d} features{left_out}", *notes, *lines])
+
+
+def opened(data: Any) -> Any:
+    """The path of a text, or a table in memory. Raises DataTypeError, FileFormatError, MissingExtraError."""
+    if not is_path(data):
+        return frame_of(data, NO_FILE)
+    from qpsvm.data.sources.arrow import frames
+    from qpsvm.data.sources.opening import expanded, one_format, with_content
+
+    paths = with_content(expanded(data))
+    form = one_format(paths)
+    if form in ("parquet", "feather"):
+        return next(frames(paths, form, str(data), True))
+    if form != "csv" or len(paths) > 1:
+        raise ParameterError(
+            f"{data} is {'several files' if len(paths) > 1 else f'a {form} file'}, and a table is one CSV file, or "
+            "Parquet or Feather: qpsvm.open_rows opens others"
+        )
+    return paths[0]

@@ -1,0 +1,1 @@
+"""What derivations are written as: articles, pages, text of a terminal, JavaScript."""

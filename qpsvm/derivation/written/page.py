@@ -1,0 +1,166 @@
+"""A derivation as a page: one element for a notebook, or a file around it.
+
+Equations become MathML, which browsers draw themselves, and the styles of `templates` are written into the page: no
+network is needed. A step is its equation beside its words and numbers, and its code below them.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+import re
+from functools import cache
+from importlib.resources import files
+from types import ModuleType
+from typing import Any
+
+from qpsvm.base.errors import MissingExtraError, install
+from qpsvm.derivation.display import HOLDS, Code, Picture, ShownDerivation, ShownStep
+
+#: What lights up with a symbol that is pointed at, or has the focus: itself everywhere, its row, and its samples.
+LIT = """.SCOPE:has([data-s="NAME"]:is(:hover, :focus)) [data-s="NAME"] { background: #ffd33d; color: #1b1f24; }
+.SCOPE:has([data-s="NAME"]:is(:hover, :focus)) circle[data-has~="NAME"] { fill: #ffab1f; r: 6px; stroke: #b35900; }
+"""
+#: Class of the page's outermost element: with it, the page's styles reach nothing else in a notebook.
+SCOPE = "qpsvm-derivation"
+#: An index in plain text, such as that of α_i, K_ij and ν_max.
+INDEX = re.compile(r"(?<=\w)_(max|[ijy]_[ik]|[a-zA-Z0-9]{1,2})(?![a-zA-Z0-9_])")
+
+
+@cache
+def template(name: str) -> str:
+    """The text of a template, or of a style."""
+    return files("qpsvm.derivation.written").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def fragment(derivation: ShownDerivation, *more: str) -> str:
+    """The page as one HTML element with its style, and more styles, for a notebook.
+
+    Raises MissingExtraError.
+    """
+    templates = _extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    style = "".join(map(template, ("page.css", *more)))
+    colours = _extra("pygments.formatters").HtmlFormatter().get_style_defs(f".{SCOPE} .code")
+    names = frozenset(symbol.name for symbol in derivation.key)
+    lit = "".join(LIT.replace("NAME", name) for name in sorted(names))
+    key = [{"name": each.name, "equation": named(mathml(each.latex), names), "meaning": indexed(each.meaning),
+            "shape": each.shape, "number": each.number} for each in derivation.key]  # fmt: skip
+    content: str = templates.from_string(template("steps.html")).render(
+        scope=SCOPE, style=f"{colours}\n" + (style + lit).replace("SCOPE", SCOPE), key=key, title=derivation.title,
+        headline=derivation.headline, trusted=derivation.trusted, proven=derivation.proven,
+        drawing=drawn(derivation.picture), steps=[_cells(step, names) for step in derivation.steps],
+    )  # fmt: skip
+    return content
+
+
+def document(derivation: ShownDerivation) -> str:
+    """The page as a file of its own; errors as `fragment`."""
+    title = html.escape(f"Derivation: {derivation.title}")
+    return template("document.html").format(title=title, body=fragment(derivation, "dark.css"))
+
+
+def preformatted(text: str) -> str:
+    """Plain text for a notebook."""
+    return f"<pre>{html.escape(text)}</pre>"
+
+
+def _cells(step: ShownStep, names: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """What the template shows of a step."""
+    state = "" if step.residual is None else "holds" if step.residual <= HOLDS else "fails"
+    return {
+        "tag": step.tag, "title": step.title,
+        "text": indexed(" ".join(filter(None, [step.text, step.by_construction]))),
+        "absent": step.absent, "equation": named(mathml(step.latex), names), "code": _code(step.code),
+        "library": None if step.library is None else _code(step.library),
+        "residual": step.residual_text, "reason": indexed(step.reason), "state": state,
+        "sides": step.sides_text, "of": indexed(step.of),
+        "proven": step.proven_text, "proven_of": indexed(step.proven_sentence),
+    }  # fmt: skip
+
+
+def indexed(text: str) -> str:
+    """Plain text as HTML, with its indices set as such: α_i is α with a small i below."""
+    return INDEX.sub(r"<sub>\1</sub>", html.escape(text))
+
+
+def _code(code: Code) -> dict[str, str]:
+    """Where a function is, what is shown of it, and the whole where that is more."""
+    shown = code.excerpt or code
+    whole = _coloured(code.text, code.lines) if code.excerpt else ""
+    return {"where": code.where, "excerpt": _coloured(shown.text, shown.lines), "whole": whole}
+
+
+@cache
+def mathml(latex: str) -> str:
+    """An equation as MathML, which browsers draw themselves; a `MissingExtraError` without the extra `teach`."""
+    equation: str = _extra("latex2mathml.converter").convert(latex, display="block")
+    return equation
+
+
+#: A symbol of MathML: a letter.
+LETTER = re.compile(r"<mi>([^<]+)</mi>")
+
+
+def named(equation: str, names: frozenset[str]) -> str:
+    """MathML in which every symbol of the key has its name, so that all of them light up together."""
+    return LETTER.sub(
+        lambda found: f'<mi data-s="{html.unescape(found[1])}">{found[1]}</mi>'
+        if html.unescape(found[1]) in names else found[0], equation
+    )  # fmt: skip
+
+
+#: Sides of the picture, and the room around its points.
+WIDTH, HEIGHT, ROOM = 320, 230, 18
+
+
+def drawn(picture: Picture | None) -> str:
+    """The samples as SVG: filled above, open below, and what a sample has of each symbol when it is pointed at."""
+    if picture is None:
+        return ""
+    low = picture.points.min(axis=0)
+    spread = [float(each) or 1.0 for each in picture.points.max(axis=0) - low]
+
+    def at(point: Any) -> tuple[float, float]:
+        x, y = ((float(point[k]) - float(low[k])) / spread[k] for k in (0, 1))
+        return ROOM + x * (WIDTH - 2 * ROOM), HEIGHT - ROOM - y * (HEIGHT - 2 * ROOM)
+
+    lines, points = "", ""
+    for level, pieces in picture.lines:
+        ends = [(*at(one), *at(other)) for one, other in pieces]
+        drawn_through = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in ends)
+        lines += f'<path class="{"" if level else "zero"}" d="{drawn_through}"/>'
+    for point, side, said, has in zip(picture.points, picture.side, picture.said, picture.has, strict=True):
+        x, y = at(point)
+        points += f'<circle class="{"up" if side else ""}" data-has="{" ".join(has)}" cx="{x:.1f}" cy="{y:.1f}" r="4">'
+        points += f"<title>{html.escape(said)}</title></circle>"
+    across, up = map(html.escape, picture.axes)
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="the samples">{lines}{points}'
+        f'<text x="{WIDTH - 4}" y="{HEIGHT - 3}" text-anchor="end">{across}</text><text x="3" y="11">{up}</text></svg>'
+    )
+
+
+def require_extra() -> None:
+    """Raises MissingExtraError, before anything is worked out for a page that cannot be written."""
+    for name in ("jinja2", "latex2mathml", "pygments"):
+        _extra(name)
+
+
+@cache
+def _coloured(code: str, lines: tuple[int, ...]) -> str:
+    """Python in colours, with some lines marked."""
+    formatter = _extra("pygments.formatters").HtmlFormatter(cssclass="code", hl_lines=[line + 1 for line in lines])
+    coloured: str = _extra("pygments").highlight(code, _extra("pygments.lexers").PythonLexer(), formatter)
+    return coloured
+
+
+def _extra(name: str) -> ModuleType:
+    """A module of the extra `teach`."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        package = name.split(".")[0]
+        raise MissingExtraError(
+            f"the page of a derivation needs the package {package!r}, which is not installed (print(derivation) works "
+            f"without); run: {install('teach')}"
+        ) from None

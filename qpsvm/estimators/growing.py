@@ -1,0 +1,254 @@
+"""`partial_fit`: samples that come one batch after the other, and after each the machine of all of them.
+
+A support vector machine has no summary of its samples that is smaller than they are: they are kept, and the optimum of
+all of them is found from that of the last call, (CHANGE.2). So nothing depends on how they were divided into batches.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import column_or_1d
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
+from qpsvm.data.kinds import is_stored
+from qpsvm.data.rows import RowSource
+from qpsvm.data.rows.memory import Seal
+from qpsvm.estimators import inputs
+from qpsvm.estimators.base import Estimator, all_at_once
+
+
+class Seen(NamedTuple):
+    """The samples of all calls: X (n, d), what is learnt of them (n,), weights (n,); None is none, and all 1.
+
+    seal: What tells whether X, where it is a caller's own array, is what it was.
+    """
+
+    X: Any
+    y: NDArray[Any] | None
+    weight: FloatArray | None
+    seal: Seal | None = None
+
+    def and_then(self, other: Seen) -> Seen:
+        """Those of another batch behind them, in arrays of their own. Raises DataError."""
+        try:
+            if self.seal is not None:
+                self.seal.check()
+        except DataError as error:
+            raise DataError(
+                "the X of `fit` was changed in place since: give fit a copy, X.copy(), or begin with partial_fit"
+            ) from error
+        n, more = self.X.shape[0], other.X.shape[0]
+        weights = [np.ones(k) if w is None else w for k, w in ((n, self.weight), (more, other.weight))]
+        weighted = self.weight is not None or other.weight is not None
+        if sp.issparse(self.X):
+            X: Any = sp.vstack([self.X, sp.csr_array(other.X)], format="csr")
+        else:
+            X = np.vstack([self.X, other.X.toarray() if sp.issparse(other.X) else other.X])
+        y = None if self.y is None or other.y is None else np.concatenate([self.y, other.y])
+        return Seen(X, y, np.concatenate(weights) if weighted else None)
+
+
+def _takes_batches(estimator: Any) -> bool:
+    """Whether samples can be added. Raises AbsentError."""
+    if getattr(estimator, "kernel", None) == "precomputed":
+        raise AbsentError("a kernel matrix has to be made anew for more samples: fit that of all of them")
+    return True
+
+
+class Growing(Estimator):
+    """An estimator that takes samples in batches."""
+
+    _seen: Seen | None
+
+    @available_if(_takes_batches)  # type: ignore[untyped-decorator]
+    @all_at_once
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """The machine of these samples and of those of all calls before: what `fit` of all of them finds.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (q, d)
+            A batch, in memory, which is copied.
+        y : array_like, shape (q,)
+            Targets; not used by `OneClassSVM` and `SVDD`.
+        sample_weight : array_like, shape (q,), optional
+            Factors of C, by default 1.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, DataTypeError
+            Samples that cannot be used, or with other columns than those of the first call.
+        UnsupportedError
+            Samples that are not in memory; an estimator that a pickle or a copy has left without samples. With a
+            precomputed kernel there is no such method.
+        ParameterError, ParameterTypeError, UnknownOptionError
+            As `fit`.
+
+        Warns
+        -----
+        GapWarning
+            As `fit`.
+
+        Notes
+        -----
+        All samples are kept, in memory. γ by "scale" and balanced weights are those of all of them.
+
+        Examples
+        --------
+        >>> from qpsvm.estimators import LinearSVR
+        >>> machine = LinearSVR(C=10.0).partial_fit([[0.0], [1.0]], [1.0, 3.0]).partial_fit([[2.0]], [5.0])
+        >>> print(machine.coef_.round(6), machine.intercept_.round(6), machine.gap_ <= 1e-6)
+        [2.] [1.] True
+        """
+        batch = self._batch(X, sample_weight)
+        self._grow(batch._replace(y=self._target(y, batch.X.shape[0])))
+        return self
+
+    @property
+    def _learns_nothing(self) -> bool:
+        """Whether a target is not used."""
+        return not self.__sklearn_tags__().target_tags.required
+
+    def _remember(self, y: Any, sample_weight: Any) -> None:
+        """Keep the samples of `fit` for batches that come later, where they are in memory: X by reference."""
+        X = self.__dict__.pop("_trained", None)
+        if X is None:
+            self._seen = None
+            return
+        n, seal = X.shape[0], Seal([X], "X")
+        seal.begin()
+        seal.end()
+        self._seen = Seen(X, self._target(y, n), inputs.weights_of(sample_weight, n), seal)
+
+    def _target(self, y: Any, n: int) -> NDArray[Any] | None:
+        """What is learnt of the samples, (n,), in an array of its own."""
+        return None if self._learns_nothing else np.array(inputs.numbers_of(y, n))
+
+    def _before(self) -> Seen | None:
+        """The samples that are there; None before the first. Raises UnsupportedError."""
+        if not hasattr(self, "gap_"):
+            return None
+        seen: Seen | None = getattr(self, "_seen", None)
+        if seen is None:
+            raise UnsupportedError(
+                f"this {type(self).__name__} has no samples to add to: a pickle and a copy keep none, nor does `fit` "
+                "of what is stored, or of a kernel that is a function; begin with partial_fit, or fit all samples"
+            )
+        return seen
+
+    def _batch(self, X: Any, sample_weight: Any) -> Seen:
+        """The samples of a call, in floats, and their weights."""
+        self._check_parameters()
+        if isinstance(X, RowSource) or is_stored(X):
+            raise UnsupportedError("partial_fit keeps its samples in memory: fit takes those that are stored elsewhere")
+        checked = inputs.batch(self, X, self._before() is None)
+        weight = inputs.weights_of(sample_weight, checked.shape[0])
+        return Seen(checked.copy(), None, None if weight is None else np.array(weight))
+
+    def _grow(self, batch: Seen) -> None:
+        """Fit all samples, from the last optimum."""
+        names, before = getattr(self, "feature_names_in_", None), self._before()
+        seen = batch if before is None else before.and_then(batch)
+        self._continues = True
+        try:
+            self._fit(seen.X, seen.y, seen.weight)
+        finally:
+            del self._continues
+        self.__dict__.pop("_trained", None)
+        self._seen = seen
+        if names is not None:
+            self.feature_names_in_ = names
+
+
+class GrowingClassifier(Growing):
+    """A classifier that takes samples in batches."""
+
+    @available_if(_takes_batches)  # type: ignore[untyped-decorator]
+    @all_at_once
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """The machine of these samples and of those of all calls before: what `fit` of all of them finds.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (q, d)
+            A batch, in memory, which is copied.
+        y : array_like, shape (q,)
+            Labels.
+        classes : array_like, shape (k,), optional
+            All labels that there are; by default those of the first call. The first call has to have a sample of each:
+            there is no machine without.
+        sample_weight : array_like, shape (q,), optional
+            Factors of C, by default 1.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, DataTypeError
+            Samples or labels that cannot be used; other columns, or other classes, than those of the first call.
+        UnsupportedError
+            Samples that are not in memory; an estimator that a pickle or a copy has left without samples. With a
+            precomputed kernel there is no such method.
+        ParameterError, ParameterTypeError, UnknownOptionError
+            As `fit`.
+
+        Warns
+        -----
+        GapWarning
+            As `fit`.
+
+        Notes
+        -----
+        All samples are kept, in memory. γ by "scale" and balanced weights are those of all of them.
+
+        Examples
+        --------
+        >>> from qpsvm.estimators import SVC
+        >>> machine = SVC(kernel="linear").partial_fit([[0.0], [4.0]], [0, 1], classes=[0, 1])
+        >>> print(machine.partial_fit([[1.0], [3.0]], [0, 1]).coef_.round(6), machine.intercept_.round(6))
+        [[1.]] [-2.]
+        """
+        batch = self._batch(X, sample_weight)
+        self._grow(batch._replace(y=self._known(y, classes, batch.X.shape[0])))
+        return self
+
+    def _target(self, y: Any, n: int) -> NDArray[Any] | None:
+        with inputs.refused():
+            labels = np.array(column_or_1d(y))
+        inputs.same_length(len(labels), n)
+        return labels
+
+    def _known(self, y: Any, classes: Any, n: int) -> NDArray[Any]:
+        """The labels of a batch, (n,), which are of the classes. Raises DataError."""
+        if y is None:
+            raise DataError("requires y to be passed, but the target y is None")
+        labels: Any = self._target(y, n)
+        with inputs.refused():
+            asked = None if classes is None else np.unique(column_or_1d(classes))
+        before = self._before()
+        own: Any = labels if before is None else before.y
+        known: NDArray[Any] = np.unique(own) if before is not None or asked is None else asked
+        if asked is not None and not np.array_equal(asked, known):
+            raise DataError(f"classes={asked.tolist()} are not those of the first call, {known.tolist()}")
+        strange = np.flatnonzero(~np.isin(labels, known))
+        if len(strange):
+            label = shown(labels.tolist()[int(strange[0])])
+            raise DataError(f"y[{strange[0]}] = {label} is none of the classes, {known.tolist()}")
+        missing = np.flatnonzero(~np.isin(known, own))
+        if len(missing):
+            label = shown(known.tolist()[int(missing[0])])
+            raise DataError(f"there is no sample of the class {label}: the first call needs some of each")
+        return labels  # type: ignore[no-any-return]

@@ -1,0 +1,120 @@
+"""`path --exact` and `leave-one-out`: the optimum for every value of a parameter, and without each sample."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.errors import ParameterError, UnsupportedError
+from qpsvm.base.writing import written
+from qpsvm.faces.cli.commands import tables
+from qpsvm.faces.cli.commands.plot import require_picture, write_picture
+from qpsvm.faces.cli.data import read
+from qpsvm.faces.cli.options import VARIANTS, refuse_given, settle
+from qpsvm.faces.cli.terminal import Ticker, require_writable
+from qpsvm.faces.plotting import exact_path as picture
+from qpsvm.machines import registry
+from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
+from qpsvm.many.exact.path import exact_path
+from qpsvm.many.grid.cross_validation import MOST_ROWS
+from qpsvm.many.grid.parameters import table
+
+#: What the error of samples left out is, by what a machine learns.
+ERRORS = {
+    "labels": "share on the wrong side",
+    "numbers": "mean squared error",
+    "none": "share that is new to the others",
+}
+
+
+def run_path(options: argparse.Namespace) -> int:
+    """The values asked for, or with `--exact` all between two. Raises ParameterError."""
+    if not options.exact:
+        refuse_given(options, ("plot", "output"), "is about an exact path: add --exact, or leave it out")
+        return tables.run_path(options)
+    refuse_given(options, ("n_jobs",), "is for many points, and an exact path is one: leave it out")
+    require_picture(options.plot)
+    require_writable(options.output)
+    _check_one(options, "an exact path", "leave --exact out")
+    problem, axes, _ = tables.asked(options)
+    several = [name for name, values in axes.items() if len(values) > 1]
+    if len(several) != 1 or len(axes[several[0]]) != 2:
+        name = several[0] if several else next(iter(axes))
+        raise ParameterError(
+            f"--exact takes the two ends of one interval, such as --{name} 0.05,100, and one value of each other "
+            f"parameter; got {', '.join(f'{len(values)} of --{each}' for each, values in axes.items())}"
+        )
+    (name,) = several
+    found = exact_path(
+        problem, name, *axes[name], tol=options.tol, time_limit=options.time_limit, verbose=options.verbose
+    )
+    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{found}")
+    columns = found.columns()
+    if len(found):
+        shown = np.unique(np.linspace(0, len(found) - 1, min(len(found), MOST_ROWS)).round().astype(int))
+        if len(shown) < len(found):
+            more = "" if options.output else "; --output FILE has all"
+            print(f"{len(shown)} of {len(found)} pieces{more}")
+        picked = {key: [column[i] for i in shown] for key, column in columns.items()}
+        print(table(picked, {"from": "{:.6g}".format, "to": "{:.6g}".format, "gap": "{:.1e}".format}))
+    if options.output is not None:
+        _write(options.output, columns)
+    if options.plot is not None:
+        write_picture(picture(found), options.plot)
+        print(f"drawn {options.plot}")
+    return 0 if found.status == "optimal" else 1
+
+
+def run_leave_one_out(options: argparse.Namespace) -> int:
+    """Leave out each row in turn, and print the error. Raises DataError, UnsupportedError."""
+    require_writable(options.output)
+    _check_one(options, "leave-one-out", "take cross-validate")
+    settle(options)
+    sample = read(options)
+    problem = sample.problem(options)
+    with nullcontext() if options.verbose else Ticker("leaving rows out"):
+        found = leave_one_out(problem, tol=options.tol, time_limit=options.time_limit, verbose=options.verbose)
+    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}: {len(problem.rows)} rows, each left out")
+    print(_said(found, VARIANTS[options.variant].learns))
+    if options.output is not None:
+        target = {} if sample.y is None else {"target": np.asarray(sample.labels).tolist()}
+        columns = {"decision": found.decision.tolist(), "gap": found.gap.tolist()}
+        _write(options.output, {"row": range(len(found.decision)), **target, **columns})
+    return 0 if found.status == "optimal" else 1
+
+
+def _check_one(options: argparse.Namespace, what: str, instead: str) -> None:
+    """Refuse what has no active set that is followed. Raises UnsupportedError."""
+    if options.variant in registry.ALL_IN_ONE:
+        raise UnsupportedError(
+            f"{what} follows one decision function, and {options.variant} has one for each class: {instead}, or set "
+            "one class against all others by --positive LABEL and another --variant"
+        )
+
+
+def _said(found: LeaveOneOut, learnt: str) -> str:
+    """The error, and how sure it is."""
+    known = np.isfinite(found.decision)
+    worst = f", gap at most {found.gap[known].max():.1e}" if known.any() else ""
+    lines = [
+        f"{ERRORS[learnt]}: {found.error:.4f}, over {int(known.sum())} rows",
+        f"{found.moved} machines differ from that of all rows{worst}: {found.status}",
+    ]
+    return "\n".join([*lines, *([found.message] if found.message else [])])
+
+
+def _write(path: str, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Columns as CSV, numbers in all their digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    with written(path) as file:
+        file.write(text.getvalue().encode())
+    print(f"written {path}")

@@ -1,0 +1,147 @@
+"""`example`: the tables of the README and the guide, so that their commands can be pasted.
+
+They are made by a fixed rule of Python's own random numbers, and are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+from collections.abc import Callable, Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from statistics import NormalDist
+
+from qpsvm.base.errors import FileFormatError, UnknownOptionError, nearest
+from qpsvm.base.writing import write_text
+from qpsvm.faces.cli.terminal import require_writable
+
+NORMAL = NormalDist()
+#: Rows: customers and those that are new, houses, races and their runners.
+CUSTOMERS, NEW, HOUSES, RACES, RUNNERS = 1000, 200, 300, 20, 8
+#: Share of empty cells in columns that have some.
+EMPTY = 0.03
+#: The log-odds that an average customer buys.
+RARELY = -5.6
+#: A program of somebody's.
+PROGRAM = (
+    "import numpy as np",
+    "from sklearn.datasets import load_breast_cancer",
+    "from sklearn.model_selection import cross_val_score",
+    "from sklearn.pipeline import make_pipeline",
+    "from sklearn.preprocessing import StandardScaler",
+    "from sklearn.svm import SVC",
+    "",
+    "X, y = load_breast_cancer(return_X_y=True)",
+    "scores = cross_val_score(make_pipeline(StandardScaler(), SVC(C=10)), X, y)",
+    'print("accuracy", np.round(scores.mean(), 4))',
+)
+
+
+class _Draws(random.Random):
+    """Numbers from `random()` alone, whose sequence Python promises to keep."""
+
+    def normal(self, mean: float = 0.0, deviation: float = 1.0) -> float:
+        """A normal number."""
+        return mean + deviation * NORMAL.inv_cdf(max(self.random(), 1e-12))
+
+    def one_of(self, words: tuple[str, ...]) -> str:
+        """One of some words."""
+        return words[int(self.random() * len(words))]
+
+    def whole(self, mean: float) -> int:
+        """A number of events."""
+        left, count = math.exp(-mean), 0
+        product = self.random()
+        while product > left:
+            product, count = product * self.random(), count + 1
+        return count
+
+
+def _shop(seed: int, count: int, known: bool) -> Iterator[str]:
+    """Customers as a shop has them: an identifier, a date, empty cells. Few buy; `known`: and whether they did."""
+    draw = _Draws(seed)
+    columns = ["customer_id", "signup", "age", "income", "visits", "region", "plan"]
+    yield ",".join([*columns, *(["bought"] if known else [])])
+    for i in range(count):
+        age, income, visits = draw.normal(42.0, 11.0), draw.normal(3.2, 0.9), draw.whole(2.5)
+        region, plan = (
+            draw.one_of(("north", "east", "south", "west")),
+            draw.one_of(("basic", "plus", "basic", "family")),
+        )
+        signup = date(2024, 1, 1) + timedelta(days=int(730 * draw.random()))
+        odds = RARELY + 0.09 * (age - 42.0) + 1.3 * (income - 3.2) + 0.6 * (visits - 2.5) + 1.8 * (plan == "plus")
+        bought = draw.random() < 1.0 / (1.0 + math.exp(-odds))
+        cells = [f"{age:.1f}", f"{income:.2f}", str(visits), region, plan]
+        holes = [draw.random() for _ in cells]
+        cells = [
+            "" if j in (0, 3) and hole < EMPTY else cell
+            for j, (cell, hole) in enumerate(zip(cells, holes, strict=True))
+        ]
+        cells = [f"C{seed}{i:05d}", signup.isoformat(), *cells]
+        yield ",".join([*cells, *(["Yes" if bought else "No"] if known else [])])
+
+
+def _houses() -> Iterator[str]:
+    """Houses with their prices."""
+    draw = _Draws(3)
+    yield "area,rooms,age,town,price"
+    for _ in range(HOUSES):
+        area, age, town = draw.normal(95.0, 25.0), 60.0 * draw.random(), draw.one_of(("Aldbury", "Brook", "Cove"))
+        rooms = max(1, round(area / 28.0 + draw.normal(0.0, 0.7)))
+        price = 60.0 + 2.1 * area + 9.0 * rooms - 0.9 * age + 40.0 * (town == "Cove") + draw.normal(0.0, 18.0)
+        yield f"{area:.1f},{rooms},{age:.0f},{town},{price:.1f}"
+
+
+def _races() -> Iterator[str]:
+    """Runners of some races, with the points that they won."""
+    draw = _Draws(4)
+    yield "race,age,training,form,points"
+    for race in range(1, RACES + 1):
+        runners = [(draw.normal(29.0, 5.0), draw.normal(9.0, 3.0), draw.normal()) for _ in range(RUNNERS)]
+        speed = [0.4 * hours + 1.5 * form - 0.1 * abs(age - 28.0) + draw.normal() for age, hours, form in runners]
+        for (age, hours, form), own in zip(runners, speed, strict=True):
+            points = sum(own > other for other in speed)
+            yield f"r{race},{age:.0f},{hours:.1f},{form:.2f},{points}"
+
+
+def _iris() -> Iterator[str]:
+    """Fisher's iris, from scikit-learn: three classes."""
+    from sklearn.datasets import load_iris
+
+    data = load_iris()
+    yield "sepal_length,sepal_width,petal_length,petal_width,species"
+    for row, code in zip(data.data.tolist(), data.target.tolist(), strict=True):
+        yield ",".join([*map(str, row), str(data.target_names[code])])
+
+
+#: What can be written, by name.
+TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
+    "customers.csv": ("two classes, of which one is rare: --target bought", lambda: _shop(1, CUSTOMERS, True)),
+    "new_customers.csv": ("the same columns without the target, to predict", lambda: _shop(2, NEW, False)),
+    "iris.csv": ("three classes: --target species", _iris),
+    "houses.csv": ("a number: --target price", _houses),
+    "results.csv": ("an order: --target points --groups race", _races),
+    "train.py": ("a program that imports from sklearn.svm, for `patch`", lambda: iter(PROGRAM)),
+}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the files that are named, or list them. Raises UnknownOptionError, FileFormatError."""
+    if not options.file:
+        print("\n".join(f"{name:<19}{what}" for name, (what, _) in TABLES.items()))
+        return 0
+    texts = {}
+    for path in map(Path, options.file):
+        if path.name not in TABLES:
+            raise UnknownOptionError(f"no example {path.name!r}; {nearest(path.name, TABLES)}")
+        require_writable(str(path))
+        texts[path] = "\n".join(TABLES[path.name][1]()) + "\n"
+        if path.exists() and path.read_bytes() != texts[path].encode():
+            raise FileFormatError(f"{path} is there already, and is another file: move it, or name another folder")
+    for path, text in texts.items():
+        write_text(path, text)
+        rows = f"{len(text.splitlines()) - 1} rows; " if path.suffix == ".csv" else ""
+        print(f"{path}: {rows}{TABLES[path.name][0]}")
+    return 0

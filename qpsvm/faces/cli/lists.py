@@ -1,0 +1,85 @@
+"""Options that take a list: values behind each other, with commas between them, or the option again and again.
+
+`--drop a b`, `--drop a,b` and `--drop a --drop b` say the same. argparse would take the file behind `--drop a b FILE`
+for a column, or, told to stop after one value, b for a file. So the arguments are written out, `--drop=a --drop=b`.
+A column may have a comma in its name: whoever knows the columns takes the names apart (`sheet.each_name`).
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+#: The option that takes several values, each a label and a number.
+WEIGHTS, BALANCED = "--class-weight", "balanced"
+_WEIGHT = re.compile(r"balanced$|[^=]+=[-+]?[\d.]\S*$")
+_WEIGHTS = re.compile(r"[^=,]+=[-+]?[\d.][^,=]*(?:,[^=,]+=[-+]?[\d.][^,=]*)+$")
+_NUMBERS = re.compile(r"[-+]?[\d.][-+\d.eE,]*$|(?:scale|auto)(?:,|$)")
+#: Lists of names, which may be any text; and the others, with what their values look like.
+NAMES = ("--drop", "--keep", "--date", "--backend", "--steps")
+_DATA = (".csv", ".tsv", ".txt", ".data", ".libsvm", ".svm", ".npy", ".parquet", ".feather", ".arrow", ".xz", ".gz",
+         ".bz2")  # fmt: skip
+_NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
+
+
+def is_option(text: str) -> bool:
+    """Whether a text begins as options do, and is no negative number."""
+    return text.startswith("-") and text != "-" and not _NEGATIVE_NUMBER.match(text)
+
+
+def looks_like_file(text: str) -> bool:
+    """Whether a text names a file: one that is there, or one that was mistyped."""
+    return text == "-" or os.sep in text or text.endswith(_DATA) or os.path.exists(text) or glob.has_magic(text)
+
+
+def written_out(
+    args: Sequence[str], lists: Sequence[str] = (WEIGHTS,), takes: Mapping[str, int] | None = None, wanted: int = 0
+) -> list[str]:
+    """The arguments with each value of a list as an option of its own, `--drop=a --drop=b`.
+
+    lists: The options that take a list.
+    takes: How many values each other option takes.
+    wanted: How many arguments are none of options, at least: files. Where there are fewer, what stands last behind a
+        list of names is one; and so is what looks like a file, but for the first.
+    """
+    pieces, k, free = [], 0, 0
+    while k < len(args):
+        text = args[k]
+        if text == "--":
+            pieces.append(list(args[k:]))
+            free += len(args) - k - 1
+            break
+        values: list[str] = []
+        if text in lists:
+            while k + 1 + len(values) < len(args) and _is_value(text, args[k + 1 + len(values)]):
+                values.append(args[k + 1 + len(values)])
+        elif text.startswith("-") and text != "-":
+            values = list(args[k + 1 : k + 1 + (takes or {}).get(text, 0)])
+        else:
+            free += 1
+        pieces.append([text, *values])
+        k += 1 + len(values)
+    last = next((j for j in reversed(range(len(pieces))) if pieces[j][0] in NAMES and pieces[j][0] in lists), None)
+    found: list[str] = []
+    for j, (text, *values) in enumerate(pieces):
+        if text not in lists or not values:
+            found += [text, *values]
+            continue
+        end = len(values)
+        if text in NAMES and free < wanted:
+            end = next((i for i in range(1, end) if looks_like_file(values[i])), end - (j == last and end > 1))
+        for value in values[:end]:
+            each = value.split(",") if text == WEIGHTS and _WEIGHTS.match(value) else [value]
+            found += [f"{text}={one}" for one in each]
+        found += values[end:]
+        free += len(values) - end
+    return found
+
+
+def _is_value(option: str, text: str) -> bool:
+    """Whether a text behind a list is one of its values."""
+    if option in NAMES:
+        return text != "--" and not is_option(text)
+    return (_WEIGHT if option == WEIGHTS else _NUMBERS).match(text) is not None

@@ -1,0 +1,389 @@
+"""More than two classes: machines for every two of them, or for each against all others, as one thing that is solved.
+
+Machines of several classes in one program are problems like any other. A machine of two classes is made one of several
+by scikit-learn's rules, which `estimators.SVC` follows: pairs that vote, ties broken by the values, as `break_ties`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm import backends
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.errors import ParameterError, QPSVMError, QPSVMWarning
+from qpsvm.data.rows import RowSource
+from qpsvm.estimators.inputs import class_weights as factors_of
+from qpsvm.estimators.svc import KernelClassifier
+from qpsvm.faces.cli.data import IN_ONE, Sample, class_weights, rows_of
+from qpsvm.faces.cli.options import OF_KERNELS, VARIANTS, kernel_of, parameters_of
+from qpsvm.machines import CrammerSinger, Problem, registry
+from qpsvm.many.comparison import Asked, compared
+from qpsvm.many.comparison_table import ComparisonRow
+from qpsvm.many.grid.cross_validation import CrossValidation, Outcome
+from qpsvm.many.grid.parameters import LETTERS, table
+from qpsvm.many.grid.scoring import Fold, folds_of, name_of, scorer_of
+from qpsvm.many.grid.walk import run_tasks
+from qpsvm.many.multiclass.split import Split, machine_named, split
+from qpsvm.many.multiclass.together import Together
+from qpsvm.program.solution import Status
+from qpsvm.result.certified import seconds
+from qpsvm.result.hints import ROWS, Hint, of_labels, of_samples
+from qpsvm.space.kernels.gram import Intercept
+
+#: Machines of which a summary has a line each; of more, those of the largest gaps.
+SHOWN_MACHINES = 10
+#: Options of `solve` that belong to one machine, and why; a program of several classes has the first.
+OF_ONE = {
+    "proof": "a proof is of one program", "bounds": "bounds are of one decision function",
+    "checkpoint": "a checkpoint is of one linear machine",
+}  # fmt: skip
+
+
+class Machines(KernelClassifier):
+    """A classifier made of any machine of two classes: name, own parameters and intercept are given to it as a fact."""
+
+    stated: tuple[str, Mapping[str, Any], Intercept]
+    asked: Mapping[str, Any]
+
+    _takes: ClassVar[tuple[str, ...]] = ()
+
+    def _machine(self) -> tuple[str, dict[str, Any]]:
+        return self.stated[0], dict(self.stated[1])
+
+    def _intercept_rule(self) -> Intercept:
+        return self.stated[2]
+
+    def _options(self) -> dict[str, Any]:
+        return {**super()._options(), **self.asked}
+
+    def _scale(self, together: Together) -> FloatArray:
+        return np.where(together.rho > 0.0, together.rho, 1.0)
+
+    @property
+    def together(self) -> Together:
+        """The machines that were solved."""
+        found: Together = self._solution
+        return found
+
+    @property
+    def parts(self) -> Split:
+        """The machines as problems."""
+        return self._parts()
+
+    def model(self) -> Any:
+        """What predicts."""
+        return self._model()
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralClasses:
+    """Samples of more than two classes, and the machines that are to learn them: what is solved like a problem.
+
+    X (n, d), y (n,), weight (n,) or None
+    unfitted: The machines.
+    multi_class: "ovo" or "ovr".
+    """
+
+    X: Any
+    y: NDArray[Any]
+    weight: FloatArray | None
+    unfitted: Machines
+    names: tuple[str, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.X.shape[0])
+
+    @property
+    def rows(self) -> IntArray:
+        """The samples that take part: (r,)."""
+        return np.arange(self.n) if self.weight is None else np.flatnonzero(self.weight > 0.0)
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel, every parameter a number."""
+        return self.unfitted.kernel.resolve(self.X)
+
+    @property
+    def title(self) -> str:
+        """The machine with its parameters, and how many there are."""
+        own = ", ".join(f"{LETTERS.get(name, name)} = {value:g}" for name, value in self.unfitted.stated[1].items())
+        called = machine_named(self.unfitted.stated[0]).called
+        return f"{called}, {own}{', ' if own else ''}kernel {self.kernel}: {self._counted}"
+
+    @property
+    def heading(self) -> str:
+        """The same without its parameters."""
+        called = machine_named(self.unfitted.stated[0]).called
+        return f"{called}, kernel {type(self.kernel).__name__}, {self._counted}"
+
+    @property
+    def _counted(self) -> str:
+        k = len(np.unique(self.y[self.rows]))
+        if self.unfitted.multi_class == "ovr":
+            return f"{k} classes, one machine for each against all others"
+        return f"{k} classes, {k * (k - 1) // 2} machines, one for every two"
+
+    def some(self, rows: IntArray) -> SeveralClasses:
+        """The same with some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, X=rows_of(self.X, rows), y=self.y[rows], weight=weight)
+
+    def at(self, point: Mapping[str, Any]) -> SeveralClasses:
+        """The same with other parameters of machine and kernel, by name."""
+        of_kernel = {name: value for name, value in point.items() if name in OF_KERNELS}
+        name, own, intercept = self.unfitted.stated
+        other = self._copy()
+        other.kernel = replace(self.unfitted.kernel, **of_kernel)
+        other.stated = name, {**own, **{key: value for key, value in point.items() if key in own}}, intercept
+        return replace(self, unfitted=other)
+
+    def _copy(self) -> Machines:
+        other = Machines(**self.unfitted.get_params(deep=False))
+        other.stated, other.asked = self.unfitted.stated, self.unfitted.asked
+        return other
+
+    def solve(self) -> SeveralResult:
+        """Solve and certify all machines. Raises QPSVMError, KeyboardInterrupt."""
+        began = time.perf_counter()
+        machines = self._copy()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", QPSVMWarning)  # the status says it
+            try:
+                machines.fit(self.X, self.y, self.weight)
+            except QPSVMError as error:
+                error.args = (" ".join([str(error), *getattr(error, "__notes__", ())]),)
+                raise
+        return SeveralResult(self, machines, time.perf_counter() - began)
+
+    def cross_validate(
+        self, axes: Mapping[str, Sequence[Any]], folds: int, shuffle: bool, seed: int | None, scoring: str | None,
+        n_jobs: int | None, bar: bool,
+    ) -> CrossValidation:  # fmt: skip
+        """Score every combination of values on the folds that did not train it, every machine certified.
+
+        Raises QPSVMError.
+        """
+        weight = None if self.weight is None else (self.weight > 0.0).astype(float)
+        whole: Any = CrammerSinger(self.X, self.y, sample_weight=weight)  # who takes part, for folds and scorers
+        parts = [Fold(self.rows[fold.train], self.rows[fold.test]) for fold in folds_of(whole, folds, shuffle, seed)]
+        values = {name: [self._number(name, value) for value in given] for name, given in axes.items()}
+        points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
+        scorer = scorer_of(scoring, whole)
+        tasks = [(self.at(point), fold, scorer) for fold in parts for point in points]
+        found = [each for (each,) in run_tasks(_scored, tasks, [1] * len(tasks), n_jobs, bar)]
+        shape = (len(parts), *(len(given) for given in values.values()))
+        columns = {name: np.array([getattr(each, name) for each in found]).reshape(shape)
+                   for name in ("score", "gap", "status", "support")}  # fmt: skip
+        return CrossValidation(
+            problem=self.bare(0), axes={name: np.array(given) for name, given in values.items()},
+            scores=columns["score"],
+            gaps=columns["gap"], status=columns["status"], support=columns["support"],
+            scoring=name_of(scoring, whole),
+        )  # fmt: skip
+
+    def _number(self, name: str, value: Any) -> float:
+        """A value of an axis: a rule for γ as the number that it stands for."""
+        if name in OF_KERNELS:
+            return float(getattr(replace(self.unfitted.kernel, **{name: value}).resolve(self.X), name))
+        self.at({name: value}).bare(0)  # or an error that says what is wrong with it
+        return float(value)
+
+    def bare(self, p: int) -> Problem:
+        """The problem of one machine. Raises QPSVMError."""
+        return self._split().bare(p)
+
+    def _split(self) -> Split:
+        machine, own, intercept = self.unfitted.stated
+        classes, codes = np.unique(self.y, return_inverse=True)
+        factors = factors_of(self.unfitted.class_weight, classes, self.y)[codes]
+        return split(
+            self.X, codes, classes, self.unfitted.multi_class == "ovr", machine=machine, parameters=own,
+            kernel=self.unfitted.kernel, sample_weight=factors if self.weight is None else factors * self.weight,
+            psd=self.unfitted.psd, intercept=intercept,
+            constraints=None,
+        )  # fmt: skip
+
+    def compare(self, chosen: Sequence[str] | None, form: Any, asked: Asked) -> Iterator[ComparisonRow]:
+        """A line for each backend and form over all machines: sums, and the largest gaps."""
+        parts = self._split()
+        rows: dict[tuple[str, str | None], list[ComparisonRow]] = {}
+        for name in chosen or backends.names():
+            rows.clear()
+            for p in range(len(parts.pairs)):
+                for row in compared(parts.problem(p), name, form, asked):
+                    rows.setdefault((row.backend, row.form), []).append(row)
+            yield from (_summed(found) for found in rows.values())
+
+
+def _summed(rows: Sequence[ComparisonRow]) -> ComparisonRow:
+    """One row of those of several machines: the first that is not optimal speaks for all."""
+    worst = next((row for row in rows if row.status != Status.OPTIMAL), rows[0])
+    if any(row.gap is None for row in rows):
+        return worst
+    total: dict[str, Any] = {name: sum(getattr(row, name) or 0 for row in rows)
+             for name in ("primal", "dual", "support", "margin", "build_time", "solve_time", "total_time")}  # fmt: skip
+    counted = [row.iterations for row in rows]
+    steps = None if None in counted else sum(count or 0 for count in counted)
+    largest: dict[str, Any] = {name: max(getattr(row, name) for row in rows) for name in ("gap", "solver_gap")}
+    notes = "; ".join(dict.fromkeys(row.note for row in rows if row.note))
+    return replace(worst, **total, **largest, iterations=steps, note=notes)
+
+
+def _scored(task: SeveralClasses, fold: Fold, scorer: Any) -> list[Outcome]:
+    """One point on one fold."""
+    test = rows_of(task.X, fold.test)
+    try:
+        found = task.some(fold.train).solve()
+    except QPSVMError as error:
+        if type(error).__name__ not in ("InfeasibleNuError", "NotSeparableError"):
+            raise
+        return [Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)]
+    true = task.y[fold.test]
+    if scorer is None:
+        worth = float(np.mean(found.machines.predict(test) == true))
+    else:
+        worth = float(scorer(found.machines, test, true))
+    return [Outcome(worth, found.gap, str(found.status), len(found.machines.support_))]
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralResult:
+    """The machines that were solved, each certified: what stands in the place of one result."""
+
+    stated: SeveralClasses
+    machines: Machines
+    seconds: float
+    error: QPSVMError | None = None
+
+    @property
+    def gap(self) -> float:
+        """The largest of the certified relative gaps."""
+        return float(self.machines.gap_)
+
+    @property
+    def status(self) -> Status:
+        """`optimal` where every machine is; else that of the first that is not."""
+        return next((each for each in self.machines.together.status if each is not Status.OPTIMAL), Status.OPTIMAL)
+
+    @property
+    def model(self) -> Any:
+        """What predicts, and can be saved."""
+        return self.machines.model()
+
+    @property
+    def support(self) -> IntArray:
+        """The rows that are a support vector of any machine: (s,)."""
+        return np.asarray(self.machines.support_, dtype=np.intp)
+
+    def hints(self, names: Sequence[str] | None = None) -> list[Hint]:
+        """What a colleague would say of the samples, and of classes that nobody gets."""
+        stated, rows = self.stated, self.stated.rows
+        found = of_samples(stated.X, stated.kernel, names)
+        few = np.sort(rows[np.argsort(stated.y[rows], kind="stable")][:: -(-len(rows) // ROWS)])
+        weighed = self.machines.class_weight is not None
+        return found or of_labels(stated.y[few], predicted(self.model, rows_of(stated.X, few)), weighed)
+
+    def summary(self, notes: bool = True) -> str:
+        """The result in a few lines, as that of one machine: a line for each."""
+        del notes  # those of the samples are said at the end
+        found = self.machines.together
+        P, solver = len(found.gap), found.solver
+        lines = [
+            self.stated.title,
+            f"  status      {self.status}: {self.status.sentence}",
+            f"  gap         {self.gap:.2g} relative, the largest of {P} machines, rounding included",
+            f"  vectors     {len(found.support)} support of {len(self.stated.rows)}",
+            f"  solver      {solver.name} {solver.version}; it said {solver.status!r}",
+            f"  time        {seconds(self.seconds)}, certificates included",
+            *(f"              {line}" for line in self._machine_lines()),
+        ]
+        if found.message:
+            lines.append(f"  note        {found.message}")
+        return "\n".join(lines)
+
+    def _machine_lines(self) -> list[str]:
+        """The table of the machines."""
+        found = self.machines.together
+        order = np.arange(len(found.gap))
+        if len(order) > SHOWN_MACHINES:
+            order = np.sort(np.argsort(-found.gap, kind="stable")[:SHOWN_MACHINES])
+        labels = [str(label) for label in found.classes.tolist()]
+        parties = [
+            f"{labels[i]} against " + ("the others" if j < 0 else labels[j]) for i, j in found.machines[order].tolist()
+        ]
+        columns: dict[str, list[Any]] = {
+            "machine": parties, "support": np.diff(found.coef.indptr)[order].tolist(),
+            "gap": found.gap[order].tolist(), "status": [str(found.status[p]) for p in order],
+        }  # fmt: skip
+        left = len(found.gap) - len(order)
+        more = [f"and {left} more, of smaller gaps"] if left else []
+        return [*table(columns, {"gap": "{:.1e}".format}).splitlines(), *more]
+
+
+def stated(sample: Sample, options: argparse.Namespace) -> Any:
+    """The problem that the options describe; of more than two classes and a machine of two, `SeveralClasses`.
+
+    Raises ParameterError, DataError.
+    """
+    asked = getattr(options, "multi_class", None)
+    _check_one(sample, options)
+    if not sample.is_several or options.variant in registry.ALL_IN_ONE:
+        if asked is not None:
+            why = f"{options.variant} has all classes in one program" if sample.is_several else "there are no more here"
+            raise ParameterError(f"--multi-class is how machines of two classes learn more, and {why}: leave it out")
+        return sample.problem(options)
+    kernel, own = kernel_of(options), parameters_of(options)
+    intercept = own.pop("intercept", "free")
+    machines = Machines(
+        kernel=kernel, psd=options.psd or "raise", multi_class=asked or "ovo", break_ties=True, tol=options.tol,
+        class_weight=class_weights(options.class_weight, sample.known), backend=getattr(options, "backend", "auto"),
+        time_limit=options.time_limit, max_iter=-1 if getattr(options, "max_iter", None) is None else options.max_iter,
+        verbose=options.verbose, probability=bool(getattr(options, "probability", False)),
+    )  # fmt: skip
+    machines.stated = VARIANTS[options.variant].__name__, own, intercept
+    form = getattr(options, "form", None)
+    machines.asked = {
+        **({} if form is None else {"form": form}), **({"polish": False} if getattr(options, "no_polish", 0) else {})
+    }  # fmt: skip
+    return SeveralClasses(sample.table.X, np.asarray(sample.y), sample.table.weights, machines, sample.table.names)
+
+
+def _check_one(sample: Sample, options: argparse.Namespace) -> None:
+    """Refuse what is of one machine where there are several, or one of several functions. Raises ParameterError."""
+    in_one = options.variant in registry.ALL_IN_ONE
+    for option, why in OF_ONE.items():
+        proof = option == "proof"
+        if not getattr(options, option, None) or (in_one and proof) or not (in_one or sample.is_several):
+            continue
+        labels = sample.known()[0]
+        here = f"--variant {options.variant} has one for each class" if in_one else f"here are {len(labels)} classes"
+        other = " and another --variant" if in_one else f", or take --variant {IN_ONE}" if proof else ""
+        raise ParameterError(
+            f"--{option}: {why}, and {here}: set one class against all others by --positive LABEL, such as --positive "
+            f"{labels[0]}{other}"
+        )
+
+
+def predicted(model: Any, X: Any) -> NDArray[Any]:
+    """What a model predicts of rows, (n,), which may be stored: a block of them after the other."""
+    if not isinstance(X, RowSource) or np.ndim(model.b) == 0:
+        return np.asarray(model.predict(X))
+    return np.concatenate([model.predict(piece.matrix) for block in X.blocks() for piece in block.pieces()])
+
+
+def labels_of(classes: NDArray[Any] | None, values: FloatArray) -> Any:
+    """The labels that decision values (m,), or (m, k) of several classes, say: (m,); None where there are none."""
+    if classes is None:
+        return None
+    return classes[values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)]

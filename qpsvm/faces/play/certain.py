@@ -1,0 +1,131 @@
+"""What is known of the machines beside the one that is shown: without a sample, and for every value of a parameter.
+
+Both are exact: `SVMResult.without`, and `exact_path` with the errors of folds over its whole interval.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import QPSVMError, UnknownOptionError, UnsupportedError
+from qpsvm.faces.play.catalogue import MACHINES, PARAMETERS
+from qpsvm.faces.play.checks import RequestError, number, numbers
+from qpsvm.faces.play.parts import DIGITS, boundary
+from qpsvm.faces.play.request import Request, State
+from qpsvm.machines import Problem
+from qpsvm.many.exact.path import exact_path
+from qpsvm.many.exact.pieces import ExactPath
+from qpsvm.many.grid.cross_validation import cross_validate
+from qpsvm.many.grid.interval import Interval
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.call import solve
+
+#: Samples up to which a path is followed.
+MOST_FOLLOWED = 300
+#: Values at which curves are drawn besides the breakpoints, and up to how many of these there are.
+DRAWN, BENDS = 120, 200
+FOLDS = 5
+
+
+def without(request: Request, state: State, problem: Problem, tol: float, seconds: float) -> dict[str, Any]:
+    """The optimum without one sample, and how far it is from that with it. Raises QPSVMError."""
+    i = request.sample
+    whole = _solved(solve(problem, tol=tol, check=False, time_limit=seconds))
+    rest = _solved(whole.without([i], tol=tol, check=False, time_limit=seconds))
+    X = MACHINES[state.machine].data(state.points, state.labels)[0]
+    before, after = (np.asarray(result.decision_function(X), dtype=np.float64) for result in (whole, rest))
+    return {
+        "sample": i, "before": number(before[i]), "after": number(after[i]),
+        "most": number(np.abs(after - before).max()), "status": str(rest.status), "gap": number(rest.gap),
+        "idle": _idle(whole, i), "plane": boundary(request, state, rest),
+    }  # fmt: skip
+
+
+def _solved(result: SVMResult) -> SVMResult:
+    if result.error is not None:
+        raise result.error
+    return result
+
+
+def _idle(result: SVMResult, i: int) -> bool:
+    """Whether all α of a sample are 0, so that the machine is the same without it."""
+    return not bool(result.alpha.reshape(-1, len(result.kind))[:, i].any())
+
+
+def over_values(state: State, problem: Problem, seconds: float) -> dict[str, Any]:
+    """The exact path over the first parameter that has one, and the errors of folds along it. Raises QPSVMError."""
+    if len(state.points) > MOST_FOLLOWED:
+        raise RequestError(f"the page follows up to {MOST_FOLLOWED} samples: qpsvm.exact_path takes more")
+    path = _path(problem, seconds)
+    values = _drawn_at(path)
+    answer = {
+        "parameter": path.parameter, "low": path.low, "high": path.high, "reached": path.reached,
+        "breakpoints": numbers(path.breakpoints), "pieces": len(path), "status": str(path.status),
+        "message": path.message, "gap": number(float(path.gaps.max(initial=0.0))), "values": numbers(values),
+        "shares": numbers(np.round(_shares(path, values), DIGITS).T), "validation": None, "why": "",
+    }  # fmt: skip
+    try:
+        answer["validation"] = _validated(problem, path, seconds)
+    except QPSVMError as error:
+        answer["why"] = " ".join(str(error).split())
+    return answer
+
+
+def _path(problem: Problem, seconds: float) -> ExactPath:
+    """That of C, or of whatever parameter the machine has that enters its dual linearly. Raises QPSVMError."""
+    for name in problem.own:
+        if name not in PARAMETERS:
+            continue
+        low, high = PARAMETERS[name].low, PARAMETERS[name].high
+        most = min(high or 0.0, float(getattr(problem, "nu_max", np.inf)) if name == "nu" else np.inf)
+        try:
+            path = exact_path(problem, name, low or 0.0, most, time_limit=seconds)
+        except (UnsupportedError, UnknownOptionError):
+            continue
+        if len(path):
+            return path
+        raise UnsupportedError(path.message or f"nothing of the path over {name} is certified")
+    raise UnsupportedError(f"{problem.title} has no parameter that its dual is linear in, so there is no exact path")
+
+
+def _drawn_at(path: ExactPath) -> FloatArray:
+    """Values that a picture needs, in order: (c,)."""
+    low, high = path.low, path.reached
+    even = (
+        np.geomspace(low, high, DRAWN) if PARAMETERS[path.parameter].scale == "log" else np.linspace(low, high, DRAWN)
+    )
+    bends = path.breakpoints if len(path.breakpoints) <= BENDS else path.breakpoints[[0, -1]]
+    found = np.unique(np.concatenate([even, bends]))
+    return np.asarray(found[(found >= low) & (found <= high)])
+
+
+def _shares(path: ExactPath, values: FloatArray) -> FloatArray:
+    """α as a share of its bound, of a regression β with its sign: (c, n)."""
+    rows = []
+    for value in values.tolist():
+        alpha = path.alpha(value)
+        share = alpha / float(np.max(path.problem.replace(**{path.parameter: value}).svm.upper))
+        n = path.problem.n
+        rows.append(share if len(share) == n else share[:n] - share[n:])
+    return np.array(rows)
+
+
+def _validated(problem: Problem, path: ExactPath, seconds: float) -> dict[str, Any]:
+    """The mean error of folds at every value, and where it is least. Raises QPSVMError."""
+    if problem.learns != "labels":
+        raise UnsupportedError("the page validates machines of two classes")
+    fewest = int(min((problem.y == label).sum() for label in (-1.0, 1.0)))
+    if fewest < 2:
+        raise UnsupportedError("a class of one sample cannot be held out")
+    whole: dict[str, Any] = {path.parameter: Interval(path.low, path.reached)}
+    found: Any = cross_validate(problem, folds=min(FOLDS, fewest), time_limit=seconds, **whole)
+    curve = found.mean[()]
+    if not len(curve.values):
+        raise UnsupportedError("the folds took too long")
+    return {
+        "folds": found.folds, "edges": numbers(curve.edges), "values": numbers(curve.values),
+        "best": found.best_score, "intervals": [list(pair) for pair in found.best_intervals],
+    }  # fmt: skip

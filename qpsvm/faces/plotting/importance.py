@@ -1,0 +1,67 @@
+"""What each column is worth to the predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.base.errors import DataError
+from qpsvm.faces.plotting.style import BLACK, BLUE, GREY, Axes, new_axes, picture, plain, set_labels, set_title
+
+#: Columns that a picture shows.
+MOST = 30
+#: Inches: width, height of a bar, and what title and labels take.
+WIDTH, BAR, AROUND = 6.4, 0.32, 1.3
+
+
+@picture
+def importance(
+    names: Sequence[str], lost: ArrayLike, *, score: str = "score", title: str = "", ax: Axes | None = None
+) -> Axes:
+    """Draw what a score loses where a column is shuffled: the mean of the repeats, each of them, and their deviation.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of c columns, the first on top. No more than 30 are drawn.
+    lost : array_like, shape (c, repeats)
+        What `sklearn.inspection.permutation_importance` calls `importances`.
+    score : str, default="score"
+        What is lost.
+    title : str, optional
+        What stands above.
+    ax
+
+    Returns
+    -------
+    Axes
+        A bar for each column, with a point for each repeat.
+
+    Raises
+    ------
+    DataError, ParameterTypeError, MissingExtraError
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> ax = qpsvm.plotting.importance(["visits", "age"], [[0.2, 0.3], [0.0, 0.1]], score="accuracy")
+    >>> print(ax.get_xlabel())
+    accuracy lost where the column is shuffled
+    """
+    values = np.asarray(lost, dtype=np.float64)
+    if values.ndim != 2 or len(values) != len(names) or not values.size or not np.isfinite(values).all():
+        raise DataError(f"lost must be finite, a row for each of the {len(names)} names, got shape {values.shape}")
+    shown = values[:MOST]
+    ax = new_axes(ax, (WIDTH, BAR * len(shown) + AROUND))
+    places = np.arange(len(shown))
+    error = {"ecolor": BLACK, "elinewidth": 1.0, "capsize": 2.5}
+    ax.barh(places, shown.mean(axis=1), xerr=shown.std(axis=1), color=BLUE, alpha=0.5, height=0.7, error_kw=error)
+    ax.plot(shown.ravel(), np.repeat(places, shown.shape[1]), ".", color=GREY, markersize=3.0, zorder=3)
+    ax.axvline(0.0, color=BLACK, linewidth=0.8)
+    ax.set_yticks(places, [plain(name) for name in names[:MOST]])
+    ax.invert_yaxis()
+    set_labels(ax, f"{score} lost where the column is shuffled", "")
+    set_title(ax, title, f"the first {MOST} of {len(values)} columns" if len(values) > MOST else "")
+    return ax

@@ -1,0 +1,186 @@
+"""The samples that a machine stands on, each as large as the machine moves without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
+from qpsvm.faces.plotting.style import (
+    BLACK,
+    BLUE,
+    CLASSES,
+    CURVE_POINTS,
+    CURVES,
+    SHAPES,
+    SIDES,
+    Axes,
+    View,
+    check_resolution,
+    finished,
+    line_proxy,
+    marker_proxy,
+    new_axes,
+    picture,
+    plain,
+    say_what,
+    set_labels,
+    view_of,
+)
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.base import check_pair
+from qpsvm.many.exact.influence import Influence
+from qpsvm.result.svm_result import SVMResult
+
+#: Areas of markers in points²: of a sample that moves nothing, and of the one that moves f most.
+LEAST, MOST = 9, 420
+#: Opacity of a marker, so that samples below others are seen.
+OPACITY = 0.55
+
+
+@picture
+def influence(
+    problem: Problem,
+    result: SVMResult,
+    found: Influence,
+    *,
+    lines: int = 2,
+    features: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
+    resolution: int = 160,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the samples as large as f moves without them, f = 0, and where that is without those that matter most.
+
+    Parameters
+    ----------
+    problem, result
+    found : Influence
+        What `qpsvm.influence` returned of them.
+    lines : int, default=2
+        Of how many samples the machine without them is drawn.
+    features, names, resolution, legend, ax
+
+    Returns
+    -------
+    Axes
+        With two features the plane of both, with one f over it, or the curve of a regression. The area of a marker is
+        in proportion to the mean of |f − f₋ᵢ|; small dots are samples that move nothing.
+
+    Raises
+    ------
+    ParameterError
+        As in `boundary`; less than 0 lines.
+    UnsupportedError
+        The kernel is precomputed.
+    DataError, ParameterTypeError, MissingExtraError
+
+    See Also
+    --------
+    qpsvm.influence : What is drawn.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
+    >>> result = qpsvm.solve(problem)
+    >>> found = qpsvm.influence(problem, result)
+    >>> ax = qpsvm.plotting.influence(problem, result, found, resolution=20, names=["length", "width"])
+    >>> print(ax.get_xlabel(), ax.get_ylabel())
+    length width
+    """
+    check_pair(problem, result)
+    check_resolution(resolution)
+    if not isinstance(found, Influence):
+        raise ParameterTypeError(f"found must be what influence(problem, …) returned, got {type(found).__name__}")
+    if len(found.mean) != problem.n:
+        raise DataError(f"this influence is of {len(found.mean)} samples, and the problem has {problem.n}")
+    if isinstance(lines, bool) or not isinstance(lines, (int, np.integer)):
+        raise ParameterTypeError(f"lines must be an integer, got {type(lines).__name__}")
+    if lines < 0:
+        raise ParameterError(f"lines must not be negative, got {lines}")
+    view = view_of(problem, features, names)
+    ax = new_axes(ax, view.size)
+    chosen = [int(row) for row in found.order[: min(int(lines), len(CURVES) - 1)]]
+    machines: Any = SimpleNamespace(decision_function=lambda X: found.left_out.decision_function(X)[:, chosen])
+    draw = _plane if view.is_plane else _curves
+    drawn = draw(ax, problem, result, view, machines, chosen, resolution)
+    points = view.points if view.is_plane else np.column_stack([view.points, _heights(problem, result)])
+    handles = _samples(ax, problem, points, found.mean[problem.rows])
+    say_what(ax, problem, result, view.note, view.frame(ax) if view.is_plane else "")
+    return finished(ax, legend, [*handles, *drawn])
+
+
+def _heights(problem: Problem, result: SVMResult) -> FloatArray:
+    """Where samples stand over one feature: at their targets, or at f."""
+    if problem.shown_target is not None:
+        return np.asarray(problem.samples.target[problem.rows])
+    return np.asarray(result.decision_function(problem.X[problem.rows]))
+
+
+def _plane(
+    ax: Axes, problem: Problem, result: SVMResult, view: View, machines: Any, chosen: list[int], resolution: int
+) -> list[Any]:
+    """f = 0 over the plane with all samples, and without each that is chosen; of a regression the middle of f."""
+    across, up = view.ticks(0, resolution), view.ticks(1, resolution)
+    grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
+    f = view.values(result, grid)
+    level = 0.0 if problem.shown_target is None else float(np.median(_heights(problem, result)))
+    word = "f = 0" if level == 0.0 else f"f = {level:.3g}"
+    if problem.shown_target is None:
+        ax.contourf(across, up, f.reshape(len(up), -1), levels=[-np.inf, 0.0, np.inf], colors=list(SIDES), zorder=0)
+    others = view.values(machines, grid) if chosen else np.zeros((len(grid), 0))
+    handles = []
+    for values, (color, style, label) in zip([f, *others.T], _looks(chosen, word), strict=True):
+        if values.min() < level < values.max():
+            look: dict[str, Any] = {"colors": color, "linestyles": style, "linewidths": 1.8 if color == BLACK else 1.3}
+            ax.contour(across, up, values.reshape(len(up), -1), levels=[level], zorder=5, **look)
+            handles.append(line_proxy(color, style, label))
+    return handles
+
+
+def _curves(
+    ax: Axes, problem: Problem, result: SVMResult, view: View, machines: Any, chosen: list[int], _resolution: int
+) -> list[Any]:
+    """f over the one feature with all samples, and without each that is chosen."""
+    x = view.ticks(0, CURVE_POINTS)
+    others = view.values(machines, x[:, None]) if chosen else np.zeros((len(x), 0))
+    every = [view.values(result, x[:, None]), *others.T]
+    looks = _looks(chosen, "f")
+    for values, (color, style, _) in zip(every, looks, strict=True):
+        ax.plot(x, values, color=color, linestyle=style, linewidth=1.8 if color == BLACK else 1.3, zorder=2)
+    if problem.shown_target is None:
+        ax.axhline(0.0, color=BLACK, linewidth=0.6, zorder=1)
+    set_labels(ax, view.names[0], "f(x)" if problem.shown_target is None else "target, f(x)")
+    return [line_proxy(*look) for look in looks]
+
+
+def _looks(chosen: list[int], word: str) -> list[tuple[str, str, str]]:
+    """Colour, style and label of each line."""
+    colors = [(color, style if style != "-" else "--") for color, style, _ in CURVES[1:-1]]
+    looks = [colors[k % len(colors)] for k in range(len(chosen))]
+    without = [(*look, f"{word} without row {row}") for look, row in zip(looks, chosen, strict=True)]
+    return [(BLACK, "-", f"{word}, all samples"), *without]
+
+
+def _samples(ax: Axes, problem: Problem, points: FloatArray, moved: FloatArray) -> list[Any]:
+    """Samples (m, 2) by class, each with an area for how far f moves without it, (m,)."""
+    most = float(np.nanmax(moved, initial=0.0))
+    area = np.where(moved > 0.0, LEAST + MOST * np.nan_to_num(moved) / (most or 1.0), LEAST)
+    look: dict[str, Any] = {"alpha": OPACITY, "edgecolors": BLACK, "linewidths": 0.7, "zorder": 4}
+    some, least = (moved > 0.0).sum(), (moved == 0.0).sum()
+    words = f"area: mean $|f - f_{{-i}}|$ ≤ {most:.3g} ({some})", f"no influence ({least})"
+    if problem.samples.classes is None:
+        ax.scatter(points[:, 0], points[:, 1], s=area, c=BLUE, marker="o", **look)
+        return [marker_proxy("o", BLACK, BLUE, words[0]), marker_proxy(".", BLACK, BLUE, words[1])]
+    positive, handles = problem.y[problem.rows] > 0, []
+    for side, (shape, color, name) in enumerate(zip(SHAPES, CLASSES, problem.classes, strict=True)):
+        own = positive == bool(side)
+        ax.scatter(points[own, 0], points[own, 1], s=area[own], c=color, marker=shape, **look)
+        handles.append(marker_proxy(shape, BLACK, color, f"class {plain(name)}"))
+    return [*handles, marker_proxy("o", BLACK, "white", words[0]), marker_proxy(".", BLACK, "white", words[1])]

@@ -1,0 +1,252 @@
+"""What changes along an exact path, at every value of the parameter, with the breakpoints; exact validation curves."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.faces.plotting.over_parameters import DECADE
+from qpsvm.faces.plotting.style import (
+    BLACK,
+    BLUE,
+    CURVES,
+    SKY,
+    VERMILION,
+    Axes,
+    finished,
+    line_proxy,
+    new_axes,
+    picture,
+    set_labels,
+    set_title,
+)
+from qpsvm.many.exact.best import Best, Curve
+from qpsvm.many.exact.pieces import ExactPath
+from qpsvm.many.exact.validation import ValidationCurves
+from qpsvm.many.grid.parameters import LETTERS
+
+Shown = Literal["multipliers", "margin", "error"]
+#: Values between the ends at which curves are evaluated, besides the breakpoints.
+POINTS = 400
+#: Breakpoints above which their marks are thinner.
+MANY_MARKS = 60
+
+
+@picture
+def exact_path(
+    path: ExactPath,
+    *,
+    show: Shown = "multipliers",
+    X: Any = None,
+    y: ArrayLike | None = None,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a quantity of all optima of an exact path against its parameter.
+
+    Parameters
+    ----------
+    path : ExactPath
+        What `qpsvm.exact_path` returned.
+    show : "multipliers", "margin" or "error"
+        Multipliers α of each sample, over C a share of it: α/C; the width 2ρ/‖w‖ of the margin; or the mean loss on
+        samples that did not train, by `path.best`: wrong labels, or of a regression (f − y)².
+    X, y : array_like, shape (q, d) and (q,), optional
+        Those samples, for "error".
+    legend, ax
+        As in `path`.
+
+    Returns
+    -------
+    Axes
+        Marks at the bottom are the breakpoints. An error has all values at which it is least in another colour.
+
+    Raises
+    ------
+    UnknownOptionError
+        No such quantity to show; names the nearest.
+    DataError
+        An error without samples, or samples that do not fit; a path of no pieces.
+    UnsupportedError
+        A machine without a target has no error.
+    ParameterTypeError
+        Something else than an exact path.
+    MissingExtraError
+
+    See Also
+    --------
+    qpsvm.exact_path : What is drawn.
+    path : The same of values that are solved one by one.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> found = qpsvm.exact_path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5]], [0, 0, 1, 1]), "C", 0.05, 1)
+    >>> ax = qpsvm.plotting.exact_path(found, show="margin")
+    >>> ax.get_xscale(), ax.get_ylabel()
+    ('log', 'margin, 2ρ/‖w‖')
+    """
+    if not isinstance(path, ExactPath):
+        raise ParameterTypeError(f"path must be what exact_path(problem, …) returned, got {_kind(path)}")
+    if not isinstance(show, str) or show not in get_args(Shown):
+        raise UnknownOptionError(f"show cannot be {_kind(show)}; {nearest(str(show), get_args(Shown))}")
+    if not len(path):
+        raise DataError(f"this path has no pieces to draw: {path.message}")
+    if show == "error" and (X is None or y is None):
+        raise DataError("an error is of samples that did not train: give X and y, too")
+    best = path.best(X, y) if show == "error" and y is not None else None
+    ax = new_axes(ax, (6.4, 4.8))
+    letter, at = LETTERS.get(path.parameter, path.parameter), _values(path)
+    if show == "multipliers":
+        handles, up = _multipliers(ax, path, at, letter)
+    elif best is None:
+        (line,) = ax.plot(at, [2.0 * path.margin(value) for value in at.tolist()], color=BLUE, label="margin")
+        handles, up = [line], "margin, 2ρ/‖w‖"
+    elif best.curve.steps:
+        handles, up = _steps(ax, best.curve, "wrong labels", BLUE, 1.5) + _least(ax, best), "share of wrong labels"
+    else:
+        loss = ((path.decision(X, at) - np.asarray(y, dtype=np.float64)[:, None]) ** 2).mean(axis=0)
+        (line,) = ax.plot(at, loss, color=BLUE, label="mean of (f − y)²")
+        handles, up = [line, *_least(ax, best)], "mean of (f − y)²"
+    handles += _marks(ax, path.breakpoints)
+    _scale(ax, path.breakpoints[0], path.reached)
+    set_labels(ax, letter, up)
+    set_title(ax, f"{type(path.problem).__name__}, kernel {path.problem.kernel}, {len(path)} pieces")
+    return finished(ax, legend, handles)
+
+
+def _kind(given: Any) -> str:
+    return shown(given) if isinstance(given, str) else type(given).__name__
+
+
+def _values(path: ExactPath) -> FloatArray:
+    """The breakpoints, and values between them."""
+    low, high = float(path.breakpoints[0]), path.reached
+    between = np.geomspace(low, high, POINTS) if low > 0.0 else np.linspace(low, high, POINTS)
+    return np.unique(np.clip(np.concatenate([path.breakpoints, between]), low, high))
+
+
+def _multipliers(ax: Axes, path: ExactPath, at: FloatArray, letter: str) -> tuple[list[Any], str]:
+    """α of each sample: between two breakpoints on a straight line, or over C a share of it."""
+    alpha = np.array([path.alpha(value) for value in at.tolist()])
+    share = path.parameter == "C"
+    heights = alpha / at[:, None] if share else alpha
+    alive = (alpha > 0.0).any(axis=0)
+    label = f"α of each sample, {int(alive.sum())} of {alpha.shape[1]} support somewhere"
+    for k, column in enumerate(heights[:, alive].T):
+        color, style, _ = CURVES[k % len(CURVES)]
+        ax.plot(at, column, color=color, linestyle=style, linewidth=0.9, alpha=0.75)
+    return [line_proxy(BLUE, "-", label)], f"α/{letter}" if share else "α"
+
+
+def _steps(ax: Axes, curve: Curve, label: str, color: str, width: float, style: str = "-") -> list[Any]:
+    """A step function, with its last value up to its end."""
+    heights = np.append(curve.values, curve.values[-1:])
+    look: dict[str, Any] = {"color": color, "linewidth": width, "linestyle": style, "drawstyle": "steps-post"}
+    return list(ax.plot(curve.edges, heights, label=label, **look))
+
+
+def _least(ax: Axes, best: Best) -> list[Any]:
+    """All values at which a loss is least."""
+    handles: list[Any] = []
+    wide = max(best.intervals, key=lambda pair: pair[1] / pair[0] if pair[0] > 0.0 else np.inf)
+    words = f"least: {best.loss:.3g}, " + (
+        f"from {wide[0]:.3g} to {wide[1]:.3g}" if wide[1] > wide[0] else f"at {wide[0]:.3g}"
+    )
+    for low, high in best.intervals:
+        look: dict[str, Any] = {"color": VERMILION, "linewidth": 3.0, "solid_capstyle": "butt"}
+        if high <= low:
+            look |= {"marker": "o"}
+        handles += ax.plot([low, high], [best.loss, best.loss], label=words, **look)
+    return handles[:1]
+
+
+def _marks(ax: Axes, breakpoints: FloatArray) -> list[Any]:
+    """Marks on the horizontal axis."""
+    look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "linestyle": "", "clip_on": False}
+    width = 0.5 if len(breakpoints) > MANY_MARKS else 1.0
+    label = f"{len(breakpoints)} breakpoints, both ends included"
+    return list(ax.plot(breakpoints, np.zeros(len(breakpoints)), "|", ms=9, mew=width, label=label, **look))
+
+
+def _scale(ax: Axes, low: float, high: float) -> None:
+    """A logarithmic axis of an interval over decades."""
+    if low > 0.0 and high >= DECADE * low:
+        ax.set_xscale("log")
+    if high > low:
+        ax.set_xlim(low, high)
+
+
+@picture
+def validation(found: ValidationCurves, *, legend: bool = True, ax: Axes | None = None) -> Axes:
+    """Draw exact validation errors over an interval.
+
+    Parameters
+    ----------
+    found : ValidationCurves
+        What `qpsvm.cross_validate` returned of an `Interval`.
+    legend, ax
+
+    Returns
+    -------
+    Axes
+        The mean error of the folds, and each fold; with other parameters the mean of each of their points. All values
+        of the best point at which it is least have another colour.
+
+    Raises
+    ------
+    UnsupportedError
+        No path of every fold has any piece.
+    ParameterTypeError
+        Something else than validation curves.
+    MissingExtraError
+
+    See Also
+    --------
+    qpsvm.cross_validate : What is drawn.
+    scores : The same of a grid.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5], [3.5]], [0, 0, 1, 1, 0, 1]
+    >>> found = qpsvm.cross_validate(qpsvm.CSVM(X, y), C=qpsvm.Interval(0.01, 1.0), folds=3)
+    >>> ax = qpsvm.plotting.validation(found)
+    >>> ax.get_xscale(), ax.get_ylabel()
+    ('log', 'mean share of wrong labels')
+    """
+    if not isinstance(found, ValidationCurves):
+        raise ParameterTypeError(
+            f"found must be what cross_validate(problem, C=Interval(…)) returned, got {_kind(found)}"
+        )
+    index = found.best_index  # or an error that says why there is none
+    best: Any = found.bests[index]
+    if best is None:
+        raise UnsupportedError("no point has a path in every fold")
+    ax = new_axes(ax, (6.4, 4.8))
+    handles: list[Any] = []
+    if found.axes:
+        for k, place in enumerate(np.ndindex(found.mean.shape)):
+            curve: Any = found.mean[place]
+            color, style, _ = CURVES[k % len(CURVES)]
+            words = (f"{LETTERS.get(name, name)} = {found.axes[name][i]:.3g}"
+                     for name, i in zip(found.axes, place, strict=True))  # fmt: skip
+            if len(curve.values):
+                handles += _steps(ax, curve, ", ".join(words), color, 1.5, style)
+    else:
+        for curve in found.curves:
+            if len(curve.values):
+                last = _steps(ax, curve, "a fold", SKY, 0.8)
+        handles += _steps(ax, best.curve, "mean of the folds", BLUE, 1.8) + last
+    handles += _least(ax, best)
+    _scale(ax, found.interval.low, found.interval.high)
+    letter = LETTERS.get(found.parameter, found.parameter)
+    set_labels(ax, letter, "mean share of wrong labels")
+    kernel = type(found.problem.kernel).__name__
+    set_title(ax, f"{type(found.problem).__name__}, kernel {kernel}, {found.folds} folds, every {letter}")
+    return finished(ax, legend, handles)

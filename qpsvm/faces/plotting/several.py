@@ -1,0 +1,191 @@
+"""Several classes: which of them is predicted where, over a plane of two features; and which is taken for which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qpsvm.base.arrays.types import as_dense
+from qpsvm.base.errors import DataError
+from qpsvm.faces.plotting.style import (
+    BLACK,
+    CURVES,
+    EDGE,
+    SAMPLE,
+    Axes,
+    View,
+    chosen_columns,
+    draw_rings,
+    feature_names,
+    finished,
+    marker_proxy,
+    new_axes,
+    picture,
+    plain,
+    set_labels,
+    set_title,
+    view_of_samples,
+)
+
+#: Shapes of samples, class after class, and the opacity of the region of each.
+SHAPES, SHADE = ("^", "o", "s", "D", "v", "P", "X", "<", ">"), 0.18
+#: Classes up to which a confusion matrix has a number in every cell.
+MOST_NUMBERS = 20
+
+
+def _look(c: int) -> tuple[str, str]:
+    """Shape and colour of class c."""
+    return SHAPES[c % len(SHAPES)], CURVES[c % len(CURVES)][0]
+
+
+@picture
+def regions(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    features: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
+    support: ArrayLike | None = None,
+    title: str = "",
+    resolution: int = 200,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw which class is predicted where, the samples by class, and rings around the support vectors.
+
+    Parameters
+    ----------
+    model : JointModel, PairsModel, JointResult or estimator
+        What has `predict`.
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples.
+    y : array_like, shape (n,)
+        Their labels.
+    features, names
+    support : array_like of bool, shape (n,), optional
+        Which samples get a ring.
+    title : str, optional
+        What stands above.
+    resolution, legend, ax
+
+    Returns
+    -------
+    Axes
+        The plane of two features, or the line of one, with the others at their medians.
+
+    Raises
+    ------
+    ParameterError
+        More than two features and no choice among them.
+    DataError, ParameterTypeError, MissingExtraError
+
+    See Also
+    --------
+    boundary : Of two classes, with the margin.
+    confusion : Of any number of features.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> X, y = [[0.0, 0.0], [4.0, 0.0], [2.0, 3.0]], ["a", "b", "c"]
+    >>> result = qpsvm.solve(qpsvm.CrammerSinger(X, y))
+    >>> ax = qpsvm.plotting.regions(result, X, y, names=["length", "width"], resolution=20)
+    >>> print(ax.get_xlabel(), ax.get_ylabel())
+    length width
+    """
+    dense, labels = np.asarray(as_dense(X), dtype=np.float64), np.asarray(y)
+    if dense.ndim != 2 or labels.shape != dense.shape[:1]:
+        raise DataError(f"X {dense.shape} and y {labels.shape} must have as many rows")
+    view = view_of_samples(dense, chosen_columns(dense.shape[1], features), names)
+    classes = np.unique(labels)
+    ax = new_axes(ax, view.size)
+    points = view.points if view.is_plane else np.column_stack([view.points, np.zeros(len(dense))])
+    _shade(ax, model, view, classes, resolution)
+    handles = []
+    for c, label in enumerate(classes):
+        shape, color = _look(c)
+        own = points[labels == label]
+        ax.scatter(own[:, 0], own[:, 1], s=SAMPLE, marker=shape, c="white", edgecolors=color, linewidths=EDGE, zorder=3)
+        handles.append(marker_proxy(shape, color, "white", f"class {plain(label)} ({len(own)})"))
+    if support is not None:
+        ringed = points[np.asarray(support, dtype=bool)]
+        handles.append(draw_rings(ax, ringed, f"support vectors ({len(ringed)})"))
+    units = view.frame(ax) if view.is_plane else ""
+    if not view.is_plane:
+        set_labels(ax, view.names[0], "")
+        ax.set_yticks([])
+    set_title(ax, title, view.note, units)
+    return finished(ax, legend, handles)
+
+
+def _shade(ax: Axes, model: Any, view: View, classes: NDArray[Any], resolution: int) -> None:
+    """The region of each class, and black lines between them."""
+    across = view.ticks(0, resolution)
+    up = view.ticks(1, resolution) if view.is_plane else np.array([-1.0, 1.0])
+    grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
+    found = model.predict(view.at(grid[:, : len(view.columns)])).reshape(len(up), len(across))
+    for c, label in enumerate(classes):
+        area = (found == label).astype(float)
+        if area.any():
+            ax.contourf(across, up, area, levels=[0.5, 1.5], colors=[_look(c)[1]], alpha=SHADE, zorder=0)
+            if not area.all():
+                ax.contour(across, up, area, levels=[0.5], colors=BLACK, linewidths=0.9, zorder=1)
+
+
+@picture
+def confusion(y: ArrayLike, predicted: ArrayLike, *, title: str = "", ax: Axes | None = None) -> Axes:
+    """Draw which class is taken for which: a row for each true class, shaded by the share of its samples.
+
+    Parameters
+    ----------
+    y, predicted : array_like, shape (n,)
+        Labels that are true, and those that are predicted.
+    title : str, optional
+        What stands above.
+    ax
+
+    Returns
+    -------
+    Axes
+        With the number of samples in every cell.
+
+    Raises
+    ------
+    DataError, ParameterTypeError, MissingExtraError
+
+    See Also
+    --------
+    regions : Over a plane of two features.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> ax = qpsvm.plotting.confusion(["a", "b", "c", "c"], ["a", "b", "b", "c"])
+    >>> print([text.get_text() for text in ax.texts])
+    ['1', '0', '0', '0', '1', '0', '0', '1', '1']
+    """
+    from sklearn.metrics import confusion_matrix
+
+    true, answers = np.asarray(y), np.asarray(predicted)
+    if true.ndim != 1 or true.shape != answers.shape or not len(true):
+        raise DataError(f"y {true.shape} and predicted {answers.shape} must have as many labels, one or more")
+    classes = np.unique(np.concatenate([true, answers]))
+    counts = confusion_matrix(true, answers, labels=classes)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    ax = new_axes(ax)
+    ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
+    words = feature_names([str(label) for label in classes], len(classes))
+    places = np.arange(len(classes))
+    ax.set_xticks(places, words, rotation=45 if max(map(len, words or [""])) > 4 else 0, ha="center")
+    ax.set_yticks(places, words)
+    if len(classes) <= MOST_NUMBERS:
+        for i, j in np.ndindex(counts.shape):
+            color = "white" if shares[i, j] > 0.5 else BLACK
+            ax.text(j, i, str(counts[i, j]), ha="center", va="center", color=color, fontsize="small")
+    set_labels(ax, "predicted", "true")
+    set_title(ax, title, f"accuracy {float((true == answers).mean()):.4f} of {len(true)} samples")
+    return ax

@@ -1,0 +1,173 @@
+"""What a colleague would say of a result: features out of scale, a kernel that is constant, a class that nobody gets.
+
+Each is a fact about the numbers and what to try, in the words of the command line and, in brackets, of Python. A result
+says them in `notes` and `summary`, an estimator in `notes_`, the command line at its end. Nothing is changed by them.
+
+Samples are looked at as far as costs next to nothing: at most `ROWS` of them, evenly spaced, and 64 for kernel values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.space.kernels.functions import Precomputed
+
+#: Rows whose features are looked at, and rows between which kernel values are.
+ROWS, FEW_ROWS = 10_000, 64
+#: How many times as much one feature varies as another before it is said.
+APART = 1e6
+#: A kernel whose values differ by a smaller share of the largest is as good as constant.
+CONSTANT = 1e-3
+#: A balanced accuracy that is no more than so much above that of a guess is that of a guess.
+ABOVE_A_GUESS = 0.02
+#: Classes that are named, and rows of each (of all, for what is said of a result) below which chance may have it so.
+NAMED, ENOUGH = 3, 10
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One of them.
+
+    kind: "scale", "constant kernel", "labels", "bound" or "worse": of each kind one is said.
+    """
+
+    kind: str
+    fact: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.fact}. Try {self.advice}" if self.advice else self.fact
+
+
+def of_result(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
+    """Those of a result whose problem is at hand; of one out of a file, or of one of many machines, none."""
+    problem = result.problem
+    if problem is None or callable(problem) or not result.gap < np.inf:
+        return []
+    names = result.model.feature_names if names is None else names
+    found = of_samples(problem.X, problem.kernel, names)
+    if any(hint.kind == "constant kernel" for hint in found):
+        return found  # what else there is to say follows from that
+    if len(problem.rows) < ENOUGH:
+        return found
+    if problem.learns == "labels":
+        weight = problem.samples.weight
+        found += of_counts(_labels(problem, result), problem.classes, common_value(weight) is None)
+    return [*found, *_of_bounds(problem, result)]
+
+
+def of_samples(X: Any, kernel: Any, names: Sequence[str] | None = None) -> list[Hint]:
+    """Of features out of scale, and of a kernel that hardly tells samples X (n, d) apart. What is stored is let be."""
+    if isinstance(kernel, Precomputed) or not (isinstance(X, np.ndarray) or sp.issparse(X)) or X.shape[0] < 2:
+        return []
+    found = [] if X.shape[1] < 2 else _of_scale(X[:: -(-X.shape[0] // ROWS)], names)
+    gamma = getattr(kernel, "gamma", None)
+    if isinstance(gamma, (int, float)):
+        few = X[np.unique(np.linspace(0, X.shape[0] - 1, FEW_ROWS).astype(int))]
+        K = np.asarray(kernel(few, few))
+        spread, largest = float(np.ptp(K)), float(np.abs(K).max())
+        varies = np.ptp(as_dense(few), axis=0).any()
+        if varies and spread < CONSTANT * largest:
+            fact = f"gamma = {gamma:.2g} makes the kernel nearly constant: its values differ by {spread / largest:.0e}"
+            found.append(
+                Hint("constant kernel", f"{fact} of their size", "a larger one, or --gamma scale (gamma='scale')")
+            )
+    return found
+
+
+def _of_scale(X: Any, names: Sequence[str] | None) -> list[Hint]:
+    """Of features whose ranges are far apart."""
+    if sp.issparse(X):
+        width = X.max(axis=0).toarray().ravel() - X.min(axis=0).toarray().ravel()
+    else:
+        width = X.max(axis=0) - X.min(axis=0)
+    varies = np.flatnonzero(width > 0.0)
+    if len(varies) < 2:
+        return []
+    least, most = (int(varies[pick(width[varies])]) for pick in (np.argmin, np.argmax))
+    ratio = float(width[most]) / float(width[least])
+    if not ratio >= APART:
+        return []
+    wide, narrow = (repr(names[j]) if names is not None else f"feature {j}" for j in (most, least))
+    fact = f"{wide} varies {ratio:.0e} times as much as {narrow}, which counts for nothing beside it"
+    return [Hint("scale", fact, "--standardise (StandardScaler)")]
+
+
+def of_labels(true: NDArray[Any], predicted: NDArray[Any], weighed: bool = False) -> list[Hint]:
+    """The same as `of_counts` of labels: (n,) each."""
+    classes, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
+    return of_counts(_counted(codes[: len(true)], codes[len(true) :], len(classes)), classes, weighed)
+
+
+def _counted(true: NDArray[Any], predicted: NDArray[Any], k: int) -> NDArray[np.intp]:
+    """How many of each class are taken for each: (k, k)."""
+    return np.bincount(true * k + predicted, minlength=k * k).reshape(k, k)
+
+
+def of_counts(counts: NDArray[np.intp], classes: NDArray[Any], weighed: bool = False) -> list[Hint]:
+    """Of a class that nobody gets, and of predictions that are no better than a guess.
+
+    Where classes are `weighed`, weights for them are no advice.
+
+    Shapes: counts (k, k), a row for each true class; classes (k,).
+    """
+    n, rows, answers = int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0)
+    if n < 2:
+        return []
+    balanced = "" if weighed else "--class-weight balanced (class_weight='balanced'), "
+    advice = f"{balanced}{'another' if weighed else 'a larger'} C, or another kernel"
+    if (answers == n).any():
+        only = int(answers.argmax())
+        share = f"the accuracy of {rows[only] / n:.4f} is the share of that class"
+        return [Hint("labels", f"every row is predicted {classes[only]}: {share}", advice)]
+    absent = (rows > 0) & (answers == 0)
+    if absent.any():
+        gone = [str(label) for label in classes[absent]]
+        named = " or ".join(gone) if len(gone) <= NAMED else f"{len(gone)} of the {len(classes)} classes"
+        return [Hint("labels", f"no row is predicted {named}, and {int(rows[absent].sum())} rows are", advice)]
+    there = np.flatnonzero(rows)
+    mean = float(np.mean(counts[there, there] / rows[there]))
+    if len(there) > 1 and rows[there].min() >= ENOUGH and mean <= 1.0 / len(there) + ABOVE_A_GUESS:
+        fact = f"nothing is learnt: a balanced accuracy of {mean:.4f} is that of a guess"
+        return [Hint("labels", fact, "another kernel or C, or other features")]
+    return []
+
+
+def _labels(problem: Any, result: Any) -> NDArray[np.intp]:
+    """Which classes of the samples that take part are taken for which: (k, k)."""
+    rows, k = problem.rows, len(problem.classes)
+    if result.coef.ndim > 1:
+        own = result.label[rows]
+        ahead: FloatArray = result.missing[rows] - problem.level  # f_c − f_y
+        ahead[np.arange(len(rows)), own] = 0.0
+        return _counted(own, ahead.argmax(axis=1), k)
+    positive, right = problem.y[rows] > 0.0, result.yf[rows] > 0.0
+    positive_f = np.where(positive, right, result.yf[rows] < 0.0)  # f = 0 is on the side of the smaller label
+    return _counted(positive.astype(np.intp), positive_f.astype(np.intp), k)
+
+
+def _of_bounds(problem: Any, result: Any) -> list[Hint]:
+    """Of slack that costs too little: a class, or all rows of a regression, with every α at its bound and none free."""
+    price = next((name for name in problem.own if name in ("C", "lam")), None)
+    free = (result.kind == 1).any()
+    if price is None or free or "nu" in problem.own or problem.learns not in ("labels", "numbers"):
+        return []
+    rows = problem.rows
+    full = result.kind[rows] == 2
+    full = full.any(axis=1) if full.ndim > 1 else full
+    curved = np.any(getattr(result, "curvature", 0.0)) or not np.isfinite(result.upper).all()
+    groups = [np.ones(len(rows), dtype=bool)]
+    if problem.learns == "labels" and result.coef.ndim == 1:
+        groups = [problem.y[rows] > 0.0, problem.y[rows] < 0.0]
+    if curved or not any(full[group].all() for group in groups):
+        return []
+    which = "a larger --C (C)" if price == "C" else "a smaller --lam (lam)"
+    return [Hint("bound", "every support vector is at its bound and none on the margin: slack costs too little", which)]

@@ -1,0 +1,198 @@
+"""Time limits, Ctrl-C and progress: the part that was reached comes back, certified, and nothing is lost."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+import pytest
+
+import qpsvm
+from qpsvm.base.resources import progress
+from qpsvm.many.exact import active_set, follow, left_out, path, validation
+from qpsvm.many.exact.judge import PieceJudge
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 4))
+Y = np.where(X[:, 0] + RNG.normal(size=120) > 0.0, 1, 0)
+PROBLEM = qpsvm.CSVM(X, Y, kernel=qpsvm.RBF(0.3))
+REACH = (0.02, 500.0)
+
+
+@pytest.fixture
+def pressed(monkeypatch):
+    """A function after whose calls with these numbers Ctrl-C is pressed."""
+
+    def after(owner, name, *numbers):
+        whole, count = getattr(owner, name), 0
+
+        def counted(*args, **named):
+            nonlocal count
+            count += 1
+            found = whole(*args, **named)
+            if count in numbers:
+                signal.raise_signal(signal.SIGINT)
+            return found
+
+        monkeypatch.setattr(owner, name, counted)
+
+    monkeypatch.setattr(active_set, "LOOK", 1)
+    yield after
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # the key is given back
+
+
+def is_part_of(found, whole):
+    """What was reached of a path is proven, and the optimum."""
+    assert found.breakpoints[0] == whole.low
+    assert found.reached < whole.high
+    assert (found.gaps <= 1e-6).all()
+    assert len(found) == len(found.breakpoints) - 1
+    for value in np.geomspace(whole.low, found.reached, 4)[1:-1].tolist():
+        own = qpsvm.solve(whole.problem.replace(C=value), tol=1e-10)
+        assert abs(found.at(value).primal - own.primal) <= 1e-8 * own.primal
+    if found.reached < whole.high:  # `at` goes on by itself
+        assert found.at(whole.high).status == "optimal"
+
+
+def test_a_path_that_is_interrupted_keeps_its_pieces(pressed):
+    whole = qpsvm.exact_path(PROBLEM, "C", *REACH)
+    pressed(PieceJudge, "gaps", 1)
+    found = qpsvm.exact_path(PROBLEM, "C", *REACH)
+    assert found.status == "interrupted"
+    assert len(found) >= follow.BATCH
+    assert "ends at C = " in found.message
+    is_part_of(found, whole)
+
+
+def test_a_path_whose_time_is_over_keeps_its_pieces(monkeypatch):
+    whole = qpsvm.exact_path(PROBLEM, "C", *REACH)
+    monkeypatch.setattr(active_set, "LOOK", 1)
+    judged, real = [], PieceJudge.gaps
+
+    def slow(self, *given, **named):
+        judged.append(real(self, *given, **named))
+        if len(judged) == 2:
+            monkeypatch.setattr(progress.Clock, "stopped", lambda *_: "time_limit")
+        return judged[-1]
+
+    monkeypatch.setattr(PieceJudge, "gaps", slow)
+    found = qpsvm.exact_path(PROBLEM, "C", *REACH, time_limit=100.0)
+    assert found.status == "time_limit"
+    assert len(found) >= follow.BATCH
+    monkeypatch.undo()
+    is_part_of(found, whole)
+
+
+def test_next_to_no_time_is_no_error():
+    found = qpsvm.exact_path(PROBLEM, "C", *REACH, time_limit=1e-9)
+    assert found.status == "time_limit"
+    assert found.at(1.0).status == "optimal"
+    found = qpsvm.leave_one_out(PROBLEM, time_limit=1e-9)
+    assert found.status == "time_limit"
+    assert np.isnan(found.decision).all()
+    result = qpsvm.solve(PROBLEM)
+    for changed in (
+        result.without([3], time_limit=1e-9, check=False),
+        result.with_samples(X[:2] + 0.1, [0, 1], time_limit=1e-9, check=False),
+        result.with_targets(1 - Y, time_limit=1e-9, check=False),
+    ):
+        assert np.isfinite(changed.gap)  # the point that it begins at is certified
+        assert changed.status in ("time_limit", "optimal")
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """No tableau leads machines together, so that each is one of its own."""
+    monkeypatch.setattr(left_out, "removals_from", lambda _: None)
+
+
+@pytest.mark.usefixtures("one_by_one")
+def test_machines_that_were_reached_are_kept(pressed):
+    whole = qpsvm.leave_one_out(PROBLEM)
+    pressed(left_out.LeftOut, "without", 30)
+    found = qpsvm.leave_one_out(PROBLEM)
+    assert found.status == "interrupted"
+    known = np.isfinite(found.decision)
+    assert known.sum() == 30
+    assert (found.gap[known] <= 1e-6).all()
+    np.testing.assert_allclose(found.decision[known], whole.decision[known], atol=1e-6)
+    assert np.isfinite(found.error)
+    assert np.isnan(found.decision_function(X[:1])[0, ~known]).all()
+
+
+@pytest.mark.usefixtures("one_by_one")
+def test_the_key_while_a_machine_is_solved_anew_keeps_the_others(pressed, monkeypatch):
+    def stuck(*_):
+        raise active_set.Stuck("for this test")
+
+    monkeypatch.setattr(left_out, "lead", stuck)
+    pressed(left_out, "restricted", 5)
+    found = qpsvm.leave_one_out(PROBLEM)
+    assert found.status == "interrupted"
+    assert np.isfinite(found.decision).sum() >= 4
+    assert found.moved == 5
+
+
+def test_the_key_while_the_first_machine_of_a_fold_is_solved_keeps_the_other_folds(pressed):
+    pressed(path, "line_of", 3)
+    found = qpsvm.cross_validate(PROBLEM, C=qpsvm.Interval(*REACH), folds=3, check=False)
+    assert found.status.tolist()[:2] == ["optimal", "optimal"]
+    assert found.status[2] == "interrupted"
+
+
+def test_the_key_while_the_first_machine_is_solved_loses_nothing(pressed):
+    pressed(left_out, "exact_start", 1)
+    found = qpsvm.leave_one_out(PROBLEM)
+    assert found.status == "interrupted"
+    assert np.isnan(found.decision).all()
+
+
+def test_curves_that_were_reached_are_kept(pressed):
+    interval = qpsvm.Interval(*REACH)
+    whole = qpsvm.cross_validate(PROBLEM, C=interval, gamma=[0.3, 1.0], folds=3)
+    pressed(validation, "exact_path", 4)
+    with pytest.warns(qpsvm.InaccurateWarning, match="2 of 6 paths"):
+        found = qpsvm.cross_validate(PROBLEM, C=interval, gamma=[0.3, 1.0], folds=3)
+    assert found.status.tolist() == [["optimal", "optimal"], ["optimal", "interrupted"], ["optimal", "interrupted"]]
+    assert found.best["gamma"] == 0.3
+    assert found.best_score == whole.at(found.best["C"])[0]
+    assert (found.reached[1:, 1] == interval.low).all()
+
+
+def test_the_key_within_a_fold_keeps_its_part(pressed):
+    pressed(PieceJudge, "gaps", 1)
+    found = qpsvm.cross_validate(PROBLEM, C=qpsvm.Interval(*REACH), folds=2, check=False)
+    assert found.status.tolist() == ["interrupted", "interrupted"]
+    assert REACH[0] < found.reached[0] < REACH[1]
+    assert found.gaps[0] <= 1e-6
+    assert len(found.curves[0].values) >= 1
+    with pytest.raises(qpsvm.UnsupportedError, match="no point has a path in every fold"):
+        found.best  # noqa: B018
+
+
+@pytest.mark.parametrize("change", ["without", "with_samples", "with_targets"])
+def test_the_key_within_a_change_ends_as_that_of_solve(pressed, change):
+    result = qpsvm.solve(PROBLEM)
+    given = {"without": ([3],), "with_samples": (X[:2] + 0.1, [0, 1]), "with_targets": (1 - Y,)}[change]
+    pressed(progress.held, "__enter__", 1)
+    try:
+        found = getattr(result, change)(*given, check=False)
+    except KeyboardInterrupt:  # there was nothing left to stop, as in `solve`
+        return
+    assert found.status == "interrupted"
+    assert np.isfinite(found.gap)
+
+
+def test_progress_is_said(capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)  # without tqdm
+    problem = qpsvm.CSVM(X[:40], Y[:40], kernel=qpsvm.RBF(0.3))
+    for run, words in (
+        (lambda **how: qpsvm.exact_path(problem, "C", 0.1, 10.0, **how), "1000 of 1000 steps"),
+        (lambda **how: qpsvm.leave_one_out(problem, **how), "40 of 40 machines"),
+        (lambda **how: qpsvm.cross_validate(problem, C=qpsvm.Interval(0.1, 10.0), folds=2, **how), "2 of 2 paths"),
+        (lambda **how: qpsvm.solve(problem).without([1], **how), "qpsvm:"),
+    ):
+        run()
+        assert not capsys.readouterr().out
+        run(verbose=True)
+        assert words in capsys.readouterr().out
