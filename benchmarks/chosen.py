@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.fetch import DATA
 from benchmarks.own import OF_CLASSES, VARIANTS, own_suite
 from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS, enter
+from benchmarks.solvers.base import Entrant
 from benchmarks.solvers.own import HOW, origin_of
 from benchmarks.suite import Suite
 from benchmarks.suites import suites
@@ -25,9 +27,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--suite", action="append", help="only this suite (may be repeated)")
     parser.add_argument("--solver", action="append", help=f"only this solver (may be repeated); one's own: {HOW}")
     parser.add_argument("--task", action="append", help="only tasks whose name contains this (may be repeated)")
-    parser.add_argument(
-        "--data", type=Path, default=Path("../shared/data"), help="folder with the files that the suites name"
-    )
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with the files that the suites name")
     parser.add_argument("--seconds", type=float, help="time limit of one run, instead of the suite's")
     own = parser.add_argument_group("tables of your own")
     own.add_argument("--table", action="append", type=Path, help="a CSV or LIBSVM file (may be repeated)")
@@ -138,10 +138,14 @@ def _reason(name: str, suite: Suite) -> str:
     """Why a solver does not take every task of a suite."""
     entrant = {**ESTIMATORS, **GRIDS, **ENTRANTS}[name]
     if entrant.version() is None:
-        return f'it is not installed: pip install {entrant.package}, or -e ".[bench]" for all'
+        return f"it {_not_installed(entrant)}"
     if name not in suite.solvers:
         return f"{suite.name} is not for it"
     return "it takes other machines, or they are too large for it"
+
+
+def _not_installed(entrant: Entrant) -> str:
+    return f'is not installed: pip install {entrant.package}, or -e ".[bench]" for all'
 
 
 def why_nothing(found: Sequence[Suite], options: argparse.Namespace) -> str:
@@ -156,7 +160,7 @@ def why_nothing(found: Sequence[Suite], options: argparse.Namespace) -> str:
     for name in dict.fromkeys(name for suite in found for name in suite.solvers) if tasks else ():
         entrant = {**ESTIMATORS, **GRIDS, **ENTRANTS}[name]
         if entrant.version() is None:
-            lines.append(f'{name} is not installed: pip install {entrant.package}, or -e ".[bench]" for all')
+            lines.append(f"{name} {_not_installed(entrant)}")
         else:
             lines.append(f"{name} takes none of these {len(tasks)} tasks, or they are too large for it")
     if tasks and len(lines) == 1:

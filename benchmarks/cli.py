@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch.add_options(files)
     listed = commands.add_parser("list", help="the suites, their tasks, and the solvers that are installed")
     listed.add_argument("--quick", action="store_true")
-    listed.add_argument("--data", type=Path, default=Path("../shared/data"))
+    listed.add_argument("--data", type=Path, default=fetch.DATA)
     listed.set_defaults(command=_list)
     return parser
 

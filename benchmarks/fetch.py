@@ -11,8 +11,8 @@ import bz2
 import hashlib
 import lzma
 import sys
-import urllib.error
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +21,9 @@ from qpsvm.base.errors import UnknownOptionError, nearest
 ADDRESS = "https://raw.githubusercontent.com"
 #: Seconds to wait for an answer.
 PATIENCE = 30.0
-#: The labels of text, as numbers.
+#: The folder of the files, where `--data` names no other.
+DATA = Path("../shared/data")
+#: Labels that are text, as numbers.
 LABELS = {"g": "1", "h": "-1"}
 
 
@@ -31,7 +33,7 @@ class Origin(NamedTuple):
     sha256: Of its content, unpacked.
     at: Repository, commit and path.
     how: "as it is", "bz2", "first 1000" (lines), "label last" or "label first" (of a table, with or without a head in
-        ARFF); else what has to be done by hand.
+        ARFF; ", 0 is -1" renames a label); else what has to be done by hand.
     """
 
     sha256: str
@@ -156,7 +158,10 @@ def state(path: Path, origin: Origin) -> str:
     if not path.exists():
         return "absent"
     raw = path.read_bytes()
-    found = lzma.decompress(raw) if path.suffix == ".xz" else raw
+    try:
+        found = lzma.decompress(raw) if path.suffix == ".xz" else raw
+    except lzma.LZMAError:  # damaged
+        return "another"
     return "there" if hashlib.sha256(found).hexdigest() == origin.sha256 else "another"
 
 
@@ -165,7 +170,7 @@ def brought(path: Path, origin: Origin) -> str:
     try:
         with urllib.request.urlopen(origin.address, timeout=PATIENCE) as answer:
             found = content(answer.read(), origin.how)
-    except (OSError, EOFError, ValueError, urllib.error.URLError) as error:
+    except (OSError, EOFError, ValueError, HTTPException) as error:
         return f"cannot be fetched: {error}"
     if hashlib.sha256(found).hexdigest() != origin.sha256:
         return "what came has another checksum, and was not kept"
@@ -179,7 +184,7 @@ def brought(path: Path, origin: Origin) -> str:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Of `python -m benchmarks fetch`."""
     parser.add_argument("names", nargs="*", help="files (default: all)")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder for them")
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder for them")
     parser.add_argument("--list", action="store_true", help="only say what is there, with addresses and checksums")
     parser.set_defaults(command=main)
 

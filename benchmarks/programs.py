@@ -82,10 +82,14 @@ def of_matlab(path: Path) -> qpsvm.QP:
     return qpsvm.QP(P=P, q=q, r=float(data["r"].item()), lb=lb, ub=ub, title=path.stem, **parts)
 
 
+def count_rows(qp: qpsvm.QP) -> int:
+    """Inequalities and equalities."""
+    return sum(0 if side is None else len(side) for side in (qp.h, qp.b))
+
+
 def verdict(qp: qpsvm.QP, name: str, tol: float, sender: Any) -> None:
     """Solve and judge; sent as soon as it is known."""
-    rows = sum(0 if side is None else len(side) for side in (qp.h, qp.b))
-    facts, began = (qp.title, qp.n, rows, name), time.perf_counter()
+    facts, began = (qp.title, qp.n, count_rows(qp), name), time.perf_counter()
     nothing = (math.inf, math.inf, -math.inf, math.inf)
     try:
         with np.errstate(all="ignore"):
@@ -120,8 +124,7 @@ def within(qp: qpsvm.QP, name: str, tol: float, seconds: float) -> Verdict:
     finally:
         worker.kill()
         worker.join()
-    rows = sum(0 if side is None else len(side) for side in (qp.h, qp.b))
-    return Verdict(qp.title, qp.n, rows, name, said, False, math.inf, math.inf, -math.inf, math.inf, seconds)
+    return Verdict(qp.title, qp.n, count_rows(qp), name, said, False, math.inf, math.inf, -math.inf, math.inf, seconds)
 
 
 def measured(paths: Sequence[Path], names: Sequence[str], options: argparse.Namespace) -> Iterator[Verdict]:
@@ -133,8 +136,7 @@ def measured(paths: Sequence[Path], names: Sequence[str], options: argparse.Name
         except QPSVMError as error:
             print(f"left out, {path.name}: {error}", file=sys.stderr)
             continue
-        rows = sum(0 if side is None else len(side) for side in (qp.h, qp.b))
-        if max(qp.n, rows) > options.most:
+        if max(qp.n, count_rows(qp)) > options.most:
             larger.append(path.stem)
             continue
         for name in names:

@@ -17,6 +17,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "tools"))
+from browsing import find_chromium
+
 PACKAGE, VERSION = "axe-core", "4.10.3"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "qpsvm" / f"{PACKAGE}-{VERSION}"
 #: Pages of the site: the first, the chapters, and one of each other kind.
@@ -51,11 +54,10 @@ def findings(page: Page, script: Path) -> list[str]:
 
 def of_addresses(addresses: Iterable[str], script: Path, ready: str = "body") -> list[str]:
     """Serious findings of some addresses, on a phone and a laptop, light and dark."""
-    browser = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     found = []
     with (
         sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"]) as opened,
+        playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"]) as opened,
     ):
         for address in addresses:
             for width in WIDTHS:
@@ -88,6 +90,9 @@ def live(script: Path) -> list[str]:
 
 def main() -> int:
     """Say what was found; 1 where something was."""
+    if find_chromium() is None:
+        print("there is no browser: nothing is checked")
+        return 0
     script = installed()
     if script is None:
         print(f"{PACKAGE} is not here, and npm does not bring it: nothing is checked")

@@ -1,8 +1,8 @@
-"""Run the notebooks of the lessons, and keep what comes out small: pictures at 150 dpi, in a palette, in words as well.
+"""Run the notebooks of the lessons, and keep what comes out small: pictures of 150 dpi at most, with alternative text.
 
-python docs/run_lessons.py notebooks/1_hard_margin.ipynb ...      # needs the extras plot and test
+python docs/run_lessons.py notebooks/1_hard_margin.ipynb ...      # needs the extras docs and test
 
-The words say what a picture's title, axes and legend say, for those who cannot see it.
+The text says what a picture's title, axes and legend say, for those who cannot see it.
 """
 
 from __future__ import annotations

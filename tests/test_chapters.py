@@ -210,7 +210,7 @@ def test_every_chapter_opens_moves_and_ends_in_a_challenge(page, bundle):
     for name in chapters:
         place = page.locator(f"[data-chapter={name}]")
         place.evaluate("each => each.closest('section').scrollIntoView()")
-        page.wait_for_selector(f"[data-stage][data-open={name}]", timeout=5000)
+        page.wait_for_selector(f"[data-stage][data-open={name}]")
         said = page.inner_text(".verdict")
         assert ("P" in said and "D" in said) or "optimal" in said, (name, said)
         assert place.locator(".won").inner_text() == "", f"{name}: done before it began"

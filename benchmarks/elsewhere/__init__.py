@@ -1,1 +1,1 @@
-"""Files for other people's benchmarks: each is copied to where they look for it, and is not imported here."""
+"""Files for other people's benchmarks, which import them; nothing here does."""

@@ -3,7 +3,7 @@
     pip install qpbenchmark
     qpbenchmark benchmarks/elsewhere/svm.py run
 
-The problems are made here, and are the same everywhere. That of `python -m benchmarks` is not needed.
+The problems are made here, and are the same everywhere: nothing else of `benchmarks` is needed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def dense(part: Any) -> Any:
 
 
 def machines() -> Iterator[tuple[str, Any]]:
-    """Names and problems: two classes, numbers and novelty, of 3 to 30 features."""
+    """Names and problems: two classes, regression and novelty detection, of 4 to 30 features."""
     X, target = datasets.load_iris(return_X_y=True)
     y = np.where(target == 1, 1.0, -1.0)
     raw, numbers = datasets.load_diabetes(return_X_y=True)

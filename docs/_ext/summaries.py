@@ -1,4 +1,4 @@
-"""The lessons on one page each: title, what its first cell promises, and its summary, from the notebooks themselves."""
+"""The summaries of all lessons: of each its title and the section "Summary", from the notebooks themselves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 
 
 def summary(path: Path) -> list[str]:
-    """A lesson as lines of Markdown."""
+    """Title and summary of a lesson, as lines of Markdown."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
     title = re.search(r"^# (.*)$", texts[0], flags=re.MULTILINE)

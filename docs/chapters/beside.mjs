@@ -75,7 +75,7 @@ export function space(place, chapter) {
     (value) => { two = value === "two"; }), choose("and the way of", { pairs: "pairs (SMO)", ascent: "projected ascent",
     interior: "an interior point" }, method, (value) => { method = value; }), picture.root, words);
   return (s) => {
-    const { dual } = s, C = chapter.p.C, Q = dual.Q, all = [0, 1, 2];
+    const { dual } = s, C = chapter.p.C, Q = dual.Q;
     picture.box = [-0.08 * C, 1.12 * C, -0.08 * C, 1.12 * C];
     const lifted = ([a, c]) => (two ? [a, 0, c] : [a, c, a + c]);
     const D = (point) => { const a = lifted(point); return sum(a) - dot(a, Q.map((row) => dot(row, a))) / 2; };
@@ -89,7 +89,7 @@ export function space(place, chapter) {
         share * top, picture.box), "level"));
       const box = picture.path([[0, 0], [C, 0], [C, C], [0, C]], "box", true);
       const allowed = two ? picture.path([[0, 0], [C, C]], "balance") : picture.path([[0, 0], [C, 0], [0, C]], "allowed", true);
-      const way = walk(method, { D, slope, C, two, s, all });
+      const way = walk(method, { D, slope, C, two, s });
       picture.draw(allowed, box, ...levels, picture.path(way, "way"), ...way.map((point, k) => picture.dot(point,
         k === way.length - 1 ? "last" : "step", k === way.length - 1 ? 6 : 3)),
       picture.text([C * 0.9, -0.06 * C], "α₁"), picture.text([-0.06 * C, C * 0.95], two ? "α₃" : "α₂"));
@@ -196,7 +196,7 @@ export function certificate(place, chapter, app) {
   const pair = () => [Number(first.value), Number(second.value)];
   const take = (count) => {
     const { i, j, gain } = held ? bestOf(held) ?? {} : best ?? {}, [a, b] = pair();
-    would = i === undefined || (i === a && j === b) 
+    would = i === undefined || (i === a && j === b)
       ? "That was the best pair." : `The best pair was ${j} → ${i}: along it D grows by up to ${shown(gain / 2)}.`;
     chapter.alpha = [...now.dual.alpha]; chapter.moves += count; held = null; app.solve(); };
   const bestOf = (alpha) => {  // before the slider moved
@@ -248,7 +248,6 @@ export function certificate(place, chapter, app) {
     return [];
   };
 }
-
 
 /** P from above, D from below, over the moves, with the gap between them as an area. */
 function drawMoves(picture, history) {

@@ -1,4 +1,4 @@
-"""Slides of every derivation, from the equations that the library evaluates: Beamer, and reveal.js.
+"""Slides of derivations, from the equations that the library evaluates: Beamer, and reveal.js.
 
 python docs/slides/slides.py docs/_build/slides        # NAME.tex for pdflatex, NAME.html for a browser
 

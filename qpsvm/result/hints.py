@@ -60,7 +60,7 @@ def of_result(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
         return found
     if problem.learns == "labels":
         weight = problem.samples.weight
-        found += of_counts(_labels(problem, result), problem.classes, common_value(weight) is None)
+        found += of_counts(_training_confusion(problem, result), problem.classes, common_value(weight) is None)
     return [*found, *_of_bounds(problem, result)]
 
 
@@ -104,10 +104,10 @@ def _of_scale(X: Any, names: Sequence[str] | None) -> list[Hint]:
 def of_labels(true: NDArray[Any], predicted: NDArray[Any], weighed: bool = False) -> list[Hint]:
     """The same as `of_counts` of labels: (n,) each."""
     classes, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
-    return of_counts(_counted(codes[: len(true)], codes[len(true) :], len(classes)), classes, weighed)
+    return of_counts(_count_confusion(codes[: len(true)], codes[len(true) :], len(classes)), classes, weighed)
 
 
-def _counted(true: NDArray[Any], predicted: NDArray[Any], k: int) -> NDArray[np.intp]:
+def _count_confusion(true: NDArray[Any], predicted: NDArray[Any], k: int) -> NDArray[np.intp]:
     """How many of each class are taken for each: (k, k)."""
     return np.bincount(true * k + predicted, minlength=k * k).reshape(k, k)
 
@@ -141,17 +141,17 @@ def of_counts(counts: NDArray[np.intp], classes: NDArray[Any], weighed: bool = F
     return []
 
 
-def _labels(problem: Any, result: Any) -> NDArray[np.intp]:
+def _training_confusion(problem: Any, result: Any) -> NDArray[np.intp]:
     """Which classes of the samples that take part are taken for which: (k, k)."""
     rows, k = problem.rows, len(problem.classes)
     if result.coef.ndim > 1:
         own = result.label[rows]
         ahead: FloatArray = result.missing[rows] - problem.level  # f_c − f_y
         ahead[np.arange(len(rows)), own] = 0.0
-        return _counted(own, ahead.argmax(axis=1), k)
+        return _count_confusion(own, ahead.argmax(axis=1), k)
     positive, right = problem.y[rows] > 0.0, result.yf[rows] > 0.0
     positive_f = np.where(positive, right, result.yf[rows] < 0.0)  # f = 0 is on the side of the smaller label
-    return _counted(positive.astype(np.intp), positive_f.astype(np.intp), k)
+    return _count_confusion(positive.astype(np.intp), positive_f.astype(np.intp), k)
 
 
 def _of_bounds(problem: Any, result: Any) -> list[Hint]:

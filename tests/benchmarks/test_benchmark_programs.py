@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import lzma
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def test_a_claim_that_is_none_shows():
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_solver_that_does_not_end_is_ended(monkeypatch):
-    monkeypatch.setattr(programs, "verdict", lambda *_: __import__("time").sleep(60))
+    monkeypatch.setattr(programs, "verdict", lambda *_: time.sleep(60))
     found = programs.within(qpsvm.QP(P=[[1.0]], q=[1.0]), "osqp", 1e-6, 0.2)
     assert (found.claimed, found.said) == (False, "no answer in 0.2 s")
 
@@ -197,8 +198,7 @@ def test_the_test_set_for_qpbenchmark_is_one(monkeypatch):
         return {**dict(zip(parts, given, strict=True)), "name": name}
 
     pytest.importorskip("qpsolvers")
-    monkeypatch.setitem(sys.modules, "qpbenchmark", types.SimpleNamespace(TestSet=object, Problem=problem))
-    found = list(loaded("svm", monkeypatch).Svm())
+    found = list(loaded("svm", monkeypatch, qpbenchmark={"TestSet": object, "Problem": problem}).Svm())
     assert len({each["name"] for each in found}) == len(found) >= 30
     for each in found:
         assert isinstance(each["P"], np.ndarray)

@@ -36,16 +36,6 @@ CASES = {
 }
 
 
-@pytest.fixture(params=["plain", "avx2", "avx512"])
-def at_level(request):
-    """Each level of instructions that there is."""
-    was = core.level()
-    if not core.compiled.set_level(request.param):
-        pytest.skip("the processor has no such instructions")
-    yield request.param
-    core.compiled.set_level(was)
-
-
 def numpy_path(monkeypatch, *case):
     with monkeypatch.context() as patch:
         patch.setattr(core, "compiled", None)
@@ -64,7 +54,7 @@ def test_the_path_is_that_of_numpy(name, monkeypatch):
         np.testing.assert_allclose(result.decision_function(X), other.decision_function(X), atol=1e-5)
 
 
-@pytest.mark.usefixtures("at_level")
+@pytest.mark.usefixtures("level")
 def test_every_level_follows_the_path_to_the_end():
     assert qpsvm.exact_path(*CASES["C"]).gaps.max() < 1e-9
 
@@ -121,7 +111,7 @@ REAL = core.compiled
 
 
 class Spy:
-    """The core, of which every call is kept."""
+    """The core; every call of it is recorded in `calls`, by name and arguments."""
 
     def __init__(self):
         self.calls = []

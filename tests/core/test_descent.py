@@ -63,16 +63,7 @@ def gap_of(X, y, loss, alpha, w, b):
     return loss.loss(r) + loss.conjugate(alpha) - float(alpha @ r)
 
 
-@pytest.fixture(params=LEVELS)
-def _level(request):
-    before = core.compiled.level()
-    if not core.compiled.set_level(request.param):
-        pytest.skip("not a level of this processor")
-    yield request.param
-    core.compiled.set_level(before)
-
-
-@pytest.mark.usefixtures("_level")
+@pytest.mark.usefixtures("level")
 @pytest.mark.parametrize("kind", ["dense", "short", "long"])
 @pytest.mark.parametrize("name", LOSSES)
 def test_it_ends_at_the_optimum(name, kind):
@@ -103,7 +94,7 @@ def test_a_free_intercept_balances_alpha(name):
     assert gap_of(X, signs, loss, alpha, w, b) <= 1e-4 * abs(dual)
 
 
-@pytest.mark.usefixtures("_level")
+@pytest.mark.usefixtures("level")
 @pytest.mark.parametrize("free", [False, True])
 @pytest.mark.parametrize("name", LOSSES)
 def test_features_that_are_alike_take_no_more_passes(name, free):
@@ -121,7 +112,7 @@ def test_features_that_are_alike_take_no_more_passes(name, free):
     assert gap_of(X, signs, loss, alpha, w, b) <= 1e-4 * abs(dual) if free else 1e-7 * abs(dual)
 
 
-@pytest.mark.usefixtures("_level")
+@pytest.mark.usefixtures("level")
 def test_all_levels_and_layouts_agree():
     answers = [descend(*table(53, 29, kind, seed=3), Loss(1.0))[0] for kind in ("dense", "short", "long")]
     for first, second in pairwise(answers):
@@ -137,7 +128,7 @@ def test_it_goes_on_from_a_start():
     np.testing.assert_allclose(w, X.T @ (y * again), atol=1e-9)
 
 
-@pytest.mark.usefixtures("_level")
+@pytest.mark.usefixtures("level")
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (2, 0), (3, 1), (5, 17)])
 @pytest.mark.parametrize("kind", ["dense", "short"])
 def test_odd_sizes(shape, kind):

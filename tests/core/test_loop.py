@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Literal
 
@@ -24,16 +23,6 @@ from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="the core is not there")
 TOL = 1e-6
 KINDS = ("svc", "weighted", "svr", "lopsided svr", "quantile", "one class", "svdd", "nu svc", "nu svr", "linear term")
-
-
-@pytest.fixture(params=["plain", "avx2", "avx512"])
-def level(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each level that the processor has."""
-    before = core.level()
-    if not core.compiled.set_level(request.param):
-        pytest.skip("the processor has it not")
-    yield request.param
-    core.compiled.set_level(before)
 
 
 at_every_level = pytest.mark.usefixtures("level")

@@ -7,16 +7,10 @@ import pytest
 
 from qpsvm import core
 
-pytestmark = pytest.mark.skipif(core.compiled is None, reason="there is no compiled core")
-
-
-@pytest.fixture(autouse=True, params=["plain", "avx2", "avx512"])
-def level(request):
-    before = core.level()
-    if not core.compiled.set_level(request.param):
-        pytest.skip("not of this processor")
-    yield request.param
-    core.compiled.set_level(before)
+pytestmark = [
+    pytest.mark.skipif(core.compiled is None, reason="there is no compiled core"),
+    pytest.mark.usefixtures("level"),
+]
 
 
 def problems(rng, sizes, dtype=np.float64):

@@ -98,11 +98,10 @@ def test_a_matrix_of_kernel_values_takes_no_batches():
 
 
 def test_storage_and_columns():
+    """Dense and sparse batches mix; columns are named once; single precision stays."""
     dense, sparse = estimators.SVC(), estimators.SVC()
     for rows in PARTS:
-        dense.partial_fit(sp.csr_array(X[rows]) if len(rows) == 1 else X[rows], TWO[rows]) if rows[0] else (
-            dense.partial_fit(X[rows], TWO[rows])
-        )
+        dense.partial_fit(sp.csr_array(X[rows]) if len(rows) == 1 else X[rows], TWO[rows])
         sparse.partial_fit(X[rows] if len(rows) == 1 else sp.csr_array(X[rows]), TWO[rows])
     np.testing.assert_allclose(dense.decision_function(X), sparse.decision_function(sp.csr_array(X)), atol=1e-9)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

@@ -1,4 +1,4 @@
-"""Random small machines, and every claim that is made about their optima, held against optima in fractions.
+"""Random small machines, and every claim that the library makes about their optima, against optima in fractions.
 
 Results of changed data, bounds of f, proven labels and kinds, exact paths and leave-one-out machines: `judged` says
 what of it is false. Samples have ties, repeated rows and contradictions; weights may be 0; C may be so small that all α
@@ -138,7 +138,7 @@ def posed(stated: Stated) -> Any:
 
 
 class Judge:
-    """What was looked at, and what of it is false."""
+    """Compares claims about one machine with exact optima: counts the claims, and keeps those that are false."""
 
     def __init__(self, task: Claimed) -> None:
         self.task, self.faults, self.looked, self.open = task, [], 0, 0
@@ -151,7 +151,7 @@ class Judge:
         return found if found.known else None
 
     def claim(self, true: bool, words: str) -> None:
-        """One claim."""
+        """Count one claim; where it is not true, keep its words as a fault."""
         self.looked += 1
         if not true:
             self.faults.append(words)

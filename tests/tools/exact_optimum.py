@@ -2,8 +2,8 @@
 
 The program is that of the checker of proofs, `checker.stated`, which knows nothing of the library. Clarabel says which
 rows are between their bounds, to 1e-12; from there on there are fractions only: the equations of these rows are solved,
-the conditions of optimality are looked at row by row, and the multipliers that keep them all are found, of which an
-optimum may have many. Where Clarabel's guess keeps them, it is the optimum; where it does not, nothing is said.
+the conditions of optimality are checked row by row, and the multipliers that satisfy them all are found, of which an
+optimum may have many. Where Clarabel's guess satisfies them, it is the optimum; where it does not, nothing is said.
 
 Values of an RBF kernel are rounded to 192 bits, and everything after that is exact again.
 """
@@ -30,7 +30,7 @@ FAR = 1e10
 
 @dataclass(frozen=True)
 class Stated:
-    """A machine in plain numbers: its words of a proof file, samples, targets, and weights."""
+    """A machine in plain numbers: its specification as in a proof file, samples X, targets y, and weights s."""
 
     machine: dict[str, Any]
     X: Any
@@ -159,7 +159,7 @@ class Optimum:
                 - row.d * a
                 - sum((row.E[g] * m for g, m in soft.items()), Fraction(0))
             )
-            lines.append(([row.E[g] for g in self.hard], t, a < (a + 1 if row.U is None else row.U), a > 0))
+            lines.append(([row.E[g] for g in self.hard], t, row.U is None or a < row.U, a > 0))
         corners = []
         for chosen in combinations(lines, len(self.hard)):
             mu = solution([[*E, t] for E, t, _, _ in chosen], None)

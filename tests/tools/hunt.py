@@ -66,7 +66,7 @@ def problem(seed: int, kernels: str, from_data: bool) -> Drawn | Claimed:
 
 
 def of_claims(task: Claimed, seed: int) -> Found:
-    """Judge all that is claimed of a small machine, and note everything that is false; `optimal` counts the claims."""
+    """Judge all that is claimed of a small machine, and note everything that is false; `claims` counts them."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import qr
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.bounds.program.near import independent_rows
 
 #: Slack of (FACE.1) from which there is some: it is 0 or 1 but for rounding.
 SOME = 0.5
-#: The largest denominator of a guessed coefficient, and the smallest pivot of independent rows.
-DENOMINATOR, PIVOT = 10_000, 1e-10
+#: The largest denominator of a guessed coefficient.
+DENOMINATOR = 10_000
 #: Up to so many coefficients are solved in fractions.
 FEW_ROWS = 12
 
@@ -63,7 +63,7 @@ def face_of(program: Any) -> Face | None:
     rows = np.vstack([as_dense(program.A), as_dense(sp.csr_array(program.G)[tight])])
     sides = np.concatenate([program.b, program.h[tight]])
     free = np.setdiff1d(np.arange(n), fixed)
-    chosen = independent(rows[:, free])
+    chosen = independent_rows(rows[:, free])
     for k in np.setdiff1d(np.arange(len(rows)), chosen):
         if not follows(rows, sides, int(k), chosen, x, fixed, equal=k < p):
             return None
@@ -117,15 +117,6 @@ def _supported(program: Any) -> tuple[FloatArray, FloatArray] | None:
     return found.x[:n] / found.x[n], found.x[n + 1 :]
 
 
-def independent(rows: FloatArray) -> IntArray:
-    """As many rows of a matrix (k, n) as are independent."""
-    if not rows.size:
-        return np.zeros(0, dtype=np.intp)
-    _, R, order = qr(rows.T, mode="economic", pivoting=True)
-    sizes = np.abs(np.diagonal(R))
-    return np.sort(order[: int((sizes > PIVOT * max(float(sizes[0]), np.finfo(float).tiny)).sum())])
-
-
 def follows(
     rows: FloatArray, sides: FloatArray, k: int, chosen: IntArray, x: FloatArray, fixed: IntArray, equal: bool
 ) -> bool:
@@ -152,7 +143,7 @@ def _coefficients(rows: FloatArray, k: int, chosen: IntArray, c: FloatArray) -> 
     count = len(chosen)
     if count > FEW_ROWS:
         return [(-Fraction(float(v)).limit_denominator(DENOMINATOR), int(i)) for v, i in zip(c, chosen, strict=True)]
-    places = independent(rows[chosen].T)
+    places = independent_rows(rows[chosen].T)
     if len(places) < count:
         return []
     system = [[Fraction(float(rows[i, j])) for i in chosen] + [Fraction(float(rows[k, j]))] for j in places]

@@ -17,6 +17,8 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 IN_FRACTIONS = 24
 #: And up to so many entries of rows.
 WHOLE = 20_000
+#: The smallest pivot of independent rows, and of columns that are to be a regular matrix, as shares of the largest.
+PIVOT, SQUARE_PIVOT = 1e-10, 1e-12
 
 
 class Near(NamedTuple):
@@ -107,14 +109,22 @@ def dominant(P: FloatArray) -> bool:
     return all(math.fsum(row) <= 0.0 for row in signed.tolist())
 
 
+def independent_rows(M: FloatArray, pivot: float = PIVOT) -> IntArray:
+    """As many rows of a matrix (k, n) as are independent, by a QR factorisation with pivots."""
+    if not M.size:
+        return np.zeros(0, dtype=np.intp)
+    _, R, order = qr(M.T, mode="economic", pivoting=True)
+    sizes = np.abs(np.diagonal(R))
+    return np.sort(order[: int((sizes > pivot * max(float(sizes[0]), np.finfo(float).tiny)).sum())])
+
+
 def picked(M: FloatArray) -> IntArray | None:
     """As many columns of a matrix (k, n) as it has rows, that are independent; None where there are none."""
     k, n = M.shape
     if k > n or not np.isfinite(M).all():
         return None
-    _, R, order = qr(M, mode="economic", pivoting=True)
-    sizes = np.abs(np.diagonal(R))
-    return np.sort(order[:k]) if k == 0 or sizes[-1] > 1e-12 * sizes[0] else None
+    columns = independent_rows(M.T, SQUARE_PIVOT)
+    return columns if len(columns) == k else None
 
 
 def solved(B: FloatArray, right: Near) -> tuple[FloatArray, float] | None:

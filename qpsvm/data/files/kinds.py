@@ -11,7 +11,7 @@ import re
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,15 @@ from qpsvm.data.files.sheet import Sheet, each_name, listing, numbers
 
 #: What becomes of missing values: refused, their rows left out, or filled in.
 Missing = Literal["error", "drop", "median", "most-frequent"]
-MISSING_WORDS: tuple[Missing, ...] = ("error", "drop", "median", "most-frequent")
+MISSING_WORDS: tuple[Missing, ...] = get_args(Missing)
 #: A column identifies rows and describes nothing where it has more values than this, and than half the rows.
 MANY_CATEGORIES = 20
 #: Of more categories than that, one of a smaller share of the rows is rare.
 RARE_SHARE = 0.01
 #: A text of so many words is no name.
 MANY_WORDS = 3
+#: So many columns of numbers, with nothing to say of them, have a line each.
+EACH = 20
 #: What is said of a column that tells nothing.
 SAME = ", the same in every row"
 #: How a number calls itself that identifies rows: customer_id, orderNr, ID.
@@ -201,14 +203,12 @@ def _filled(
     fill = str(fill) if text else float(np.floor(fill)) if column.date is not None else float(fill)
     column = replace(column, fill=fill, indicator=cells.missing is not None)
     if cells.missing is not None:
-        said = f"day {int(fill) - int(column.origin or 0)}" if column.date is not None else f"{how} {fill}"
-        said = f"{how} {fill:g}" if isinstance(fill, float) and column.date is None else said
-        made += f"; {int(cells.missing.sum())} missing: {said.replace('_', '-', 1)}, and {column.name}={MISSED}"
+        if column.date is not None:
+            said = f"day {int(fill) - int(column.origin or 0)}"
+        else:
+            said = f"{how.replace('_', '-')} {fill if text else f'{fill:g}'}"
+        made += f"; {int(cells.missing.sum())} missing: {said}, and {column.name}={MISSED}"
     return column, Taken(column.name, kind, made)
-
-
-#: So many columns of numbers, with nothing to say of them, have a line each.
-EACH = 20
 
 
 def explained(taken: Sequence[Taken]) -> list[str]:

@@ -32,6 +32,8 @@ from qpsvm.result.svm_result import SVMResult
 
 #: Classes whose sizes are printed.
 SHOWN_CLASSES = 6
+#: Rows of a class on the average, below which labels are no classes; and classes of numbers beyond which it is asked.
+FEWEST_ROWS, MANY_NUMBERS = 2.0, 20
 #: The machines of several classes in one program, in words.
 IN_ONE = listed(tuple(registry.ALL_IN_ONE))
 
@@ -187,10 +189,6 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
     if learns == "labels":
         _check_classes(sample, in_words(given), out)
     return sample
-
-
-#: Rows of a class on the average, below which labels are no classes; and classes of numbers beyond which it is asked.
-FEWEST_ROWS, MANY_NUMBERS = 2.0, 20
 
 
 def print_columns(table: Table, out: TextIO | None = None) -> None:

@@ -16,8 +16,7 @@ from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, 
 from qpsvm.bounds.proof import checker
 from qpsvm.data.files import Target
 from qpsvm.data.files.kinds import MISSING_WORDS, Missing
-from qpsvm.faces.cli.lists import BALANCED, is_option
-from qpsvm.faces.cli.lists import written_out as _joined
+from qpsvm.faces.cli.lists import BALANCED, is_option, written_out
 from qpsvm.machines import Problem, registry
 from qpsvm.machines.problem.parameters import HYPERPARAMETERS
 from qpsvm.many.grid.scoring import SEEDS
@@ -43,7 +42,7 @@ class Parser(argparse.ArgumentParser):
         """Look for unknown options and commands first, where argparse would only say that something is missing."""
         args = sys.argv[1:] if args is None else args
         args, program = args[: self.own(args)], args[self.own(args) :]
-        args = _joined(args, *self._lists())
+        args = written_out(args, *self._lists())
         for text in args:
             if text == "--":
                 break
@@ -141,6 +140,10 @@ COLUMN_LISTS = {
     "keep": "take columns that would be left out: identifiers, free text, many categories",
     "date": "make year, month, weekday and days of columns of dates",
 }
+#: Options that say how a file is read, and do nothing without one.
+OF_FILES = (
+    "target", "positive", "groups", "weights", "class_weight", *COLUMN_LISTS, "missing", "drop_missing", "standardise",
+)  # fmt: skip
 #: What is done with columns in memory only.
 OF_COLUMNS = ("keep", "date", "missing", "drop_missing")
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from qpsvm import backends
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.errors import ParameterError, QPSVMError, QPSVMWarning
+from qpsvm.base.errors import InfeasibleNuError, NotSeparableError, ParameterError, QPSVMError, QPSVMWarning
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators.inputs import class_weights as factors_of
 from qpsvm.estimators.svc import KernelClassifier
@@ -217,9 +217,8 @@ class SeveralClasses:
     def compare(self, chosen: Sequence[str] | None, form: Any, asked: Asked) -> Iterator[ComparisonRow]:
         """A line for each backend and form over all machines: sums, and the largest gaps."""
         parts = self._split()
-        rows: dict[tuple[str, str | None], list[ComparisonRow]] = {}
         for name in chosen or backends.names():
-            rows.clear()
+            rows: dict[tuple[str, str | None], list[ComparisonRow]] = {}
             for p in range(len(parts.pairs)):
                 for row in compared(parts.problem(p), name, form, asked):
                     rows.setdefault((row.backend, row.form), []).append(row)
@@ -245,9 +244,7 @@ def _scored(task: SeveralClasses, fold: Fold, scorer: Any) -> list[Outcome]:
     test = rows_of(task.X, fold.test)
     try:
         found = task.some(fold.train).solve()
-    except QPSVMError as error:
-        if type(error).__name__ not in ("InfeasibleNuError", "NotSeparableError"):
-            raise
+    except (InfeasibleNuError, NotSeparableError):
         return [Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)]
     true = task.y[fold.test]
     if scorer is None:

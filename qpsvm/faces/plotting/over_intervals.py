@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.faces.plotting.over_parameters import DECADE
 from qpsvm.faces.plotting.style import (
     BLACK,
@@ -154,10 +154,8 @@ def _steps(ax: Axes, curve: Curve, label: str, color: str, width: float, style: 
 def _least(ax: Axes, best: Best) -> list[Any]:
     """All values at which a loss is least."""
     handles: list[Any] = []
-    wide = max(best.intervals, key=lambda pair: pair[1] / pair[0] if pair[0] > 0.0 else np.inf)
-    words = f"least: {best.loss:.3g}, " + (
-        f"from {wide[0]:.3g} to {wide[1]:.3g}" if wide[1] > wide[0] else f"at {wide[0]:.3g}"
-    )
+    low, high = best.widest
+    words = f"least: {best.loss:.3g}, " + (f"from {low:.3g} to {high:.3g}" if high > low else f"at {low:.3g}")
     for low, high in best.intervals:
         look: dict[str, Any] = {"color": VERMILION, "linewidth": 3.0, "solid_capstyle": "butt"}
         if high <= low:
@@ -226,8 +224,6 @@ def validation(found: ValidationCurves, *, legend: bool = True, ax: Axes | None 
         )
     index = found.best_index  # or an error that says why there is none
     best: Any = found.bests[index]
-    if best is None:
-        raise UnsupportedError("no point has a path in every fold")
     ax = new_axes(ax, (6.4, 4.8))
     handles: list[Any] = []
     if found.axes:

@@ -75,6 +75,11 @@ class Best:
     intervals: list[tuple[float, float]]
     curve: Curve
 
+    @property
+    def widest(self) -> tuple[float, float]:
+        """The widest of the intervals, in ratios; one that begins at 0 is wider than any other."""
+        return max(self.intervals, key=lambda pair: pair[1] / pair[0] if pair[0] > 0.0 else np.inf)
+
     def __repr__(self) -> str:
         return f"<Best: loss {self.loss:.6g} at {self.value:.6g}, {len(self.intervals)} interval(s)>"
 
@@ -200,6 +205,5 @@ def least(curve: Curve) -> Best:
     runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)
     found = [tuple(sorted((float(curve.edges[run[0]]), float(curve.edges[run[-1] + 1])))) for run in runs]
     intervals = [(low, high) for low, high in sorted(found)]
-    widest = max(intervals, key=lambda pair: pair[1] / pair[0] if pair[0] > 0.0 else np.inf)
-    value = float(_middle(np.array([widest[0]]), np.array([widest[1]]))[0])
-    return Best(loss, value, intervals, curve)
+    low, high = Best(loss, np.nan, intervals, curve).widest
+    return Best(loss, float(_middle(np.array([low]), np.array([high]))[0]), intervals, curve)

@@ -28,7 +28,7 @@ from qpsvm.base.errors import (
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.replaced import kernel_parameters, over
 from qpsvm.many.exact.rows import SignedRows, check_supported
-from qpsvm.many.grid.parameters import FROM_ZERO, Grid
+from qpsvm.many.grid.parameters import FROM_ZERO, replace_own
 from qpsvm.program.svm_dual import SVMDual
 
 #: What a sample has of its own.
@@ -55,7 +55,7 @@ class Line:
         """The problem with this value; a C that differs between samples keeps its ratios."""
         if self.row is not None:
             return _with(self.problem, self.name, self.row, value)
-        return Grid(self.problem, {self.name: (value,)}).problem_at(self.problem, {self.name: value})
+        return replace_own(self.problem, {self.name: value})
 
     def s(self, value: Any) -> Any:
         """Where on the way a value is."""

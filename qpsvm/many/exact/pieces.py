@@ -356,7 +356,7 @@ class ExactPath:
     def support(self) -> NDArray[Any]:
         """Support vectors on each piece: (k,)."""
         counts = [
-            np.count_nonzero(part.v[i] + part.v[j]) if i == j else np.count_nonzero((part.v[i] != 0) | (part.v[j] != 0))
+            np.count_nonzero((part.v[i] != 0) | (part.v[j] != 0))
             for part in self._followed.parts
             for i, j in zip(part.first, part.second, strict=True)
         ]

@@ -29,7 +29,7 @@ from qpsvm.many.exact.line import check_name
 from qpsvm.many.exact.path import exact_path
 from qpsvm.many.exact.pieces import ExactPath
 from qpsvm.many.grid.interval import Interval
-from qpsvm.many.grid.parameters import Grid, grid_of, table
+from qpsvm.many.grid.parameters import Grid, grid_of, problem_at, table
 from qpsvm.many.grid.scoring import ACCURACY, Fold, Part, folds_of, share_gram
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.program.solution import Status
@@ -165,12 +165,12 @@ class ValidationCurves:
     @property
     def best_interval(self) -> tuple[float, float]:
         """The widest of them, in ratios."""
-        return max(self.best_intervals, key=lambda pair: pair[1] / pair[0])
+        return self._least.widest
 
     @property
     def best_problem(self) -> Problem:
         """The problem over all samples, with the best parameters."""
-        return _problem_at(self.problem, self.best)
+        return problem_at(self.problem, self.best)
 
     def at(self, values: ArrayLike) -> FloatArray:
         """The mean error at values of the parameter.
@@ -247,7 +247,7 @@ class ValidationCurves:
         """
         nan = (math.nan, math.nan)
         bests = self.bests.ravel().tolist()
-        wide = [nan if each is None else max(each.intervals, key=lambda pair: pair[1] / pair[0]) for each in bests]
+        wide = [nan if each is None else each.widest for each in bests]
         places = list(np.ndindex(self.bests.shape))
         return {
             **{name: [values[p[k]].item() for p in places] for k, (name, values) in enumerate(self.axes.items())},
@@ -405,13 +405,6 @@ def _others(problem: Any, options: Mapping[str, Any]) -> tuple[dict[str, tuple[A
     return dict(axes), rest
 
 
-def _problem_at(problem: Problem, point: Mapping[str, Any]) -> Problem:
-    """The problem with the parameters of a point, those of its kernel included."""
-    kernel = {name: value for name, value in point.items() if name not in problem.own}
-    axes = {name: (value,) for name, value in point.items()}
-    return Grid(problem, axes).problem_at(problem.replace(**kernel) if kernel else problem, point)
-
-
 def _path(problem: Problem, name: str, interval: Interval, options: Mapping[str, Any]) -> ExactPath | None:
     """The path of a fold; None where Ctrl-C came before its first machine was solved. Raises KeyboardInterrupt."""
     try:
@@ -427,7 +420,7 @@ def _paths(
     options: Mapping[str, Any],
 ) -> Iterator[_Outcome]:  # fmt: skip
     """The paths of some folds, one after the other; after Ctrl-C what was reached, and nothing of those that follow."""
-    whole = _problem_at(problem, point)
+    whole = problem_at(problem, point)
     with one_thread():
         share_gram(whole)
         for fold in folds:

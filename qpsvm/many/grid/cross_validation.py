@@ -19,7 +19,7 @@ from qpsvm.machines import JointProblem, Problem
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.many.exact.validation import ValidationCurves, validated
 from qpsvm.many.grid.interval import Interval
-from qpsvm.many.grid.parameters import Grid, grid_of, table
+from qpsvm.many.grid.parameters import Grid, grid_of, problem_at, table
 from qpsvm.many.grid.scoring import Fold, Part, Scorer, folds_of, name_of, score, scorer_of, share_gram, target_of
 from qpsvm.many.grid.walk import run_tasks, walk
 from qpsvm.program.solution import Status
@@ -128,9 +128,7 @@ class CrossValidation:
     @property
     def best_problem(self) -> Problem:
         """The problem over all samples, with the best parameters."""
-        problem = self.problem.replace(**{name: v for name, v in self.best.items() if name not in self.problem.own})
-        axes = {name: tuple(values) for name, values in self._values.items()}
-        return Grid(self.problem, axes).problem_at(problem, self.best)
+        return problem_at(self.problem, self.best)
 
     def refit(self, **options: Any) -> SVMResult:
         """Solve the best problem over all samples.
@@ -349,7 +347,7 @@ def _group(
         share_gram(problem)
         for fold in folds:
             part = Part(problem, fold)
-            for result in walk(grid, part.problem, points, options, refuse=False):  # one by one: a bar counts them
+            for result in walk(part.problem, points, options, refuse=False):  # one by one: a bar counts them
                 if isinstance(result, InfeasibleNuError):
                     yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)
                 elif result.error is not None or not result.gap < np.inf:

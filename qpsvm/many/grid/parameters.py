@@ -79,13 +79,20 @@ class Grid:
         own.sort(key=lambda name: name in (*RISING, *FALLING))
         return tuple(-point[name] if name in FALLING else point[name] for name in own)
 
-    def problem_at(self, problem: Problem, point: Mapping[str, Any]) -> Problem:
-        """A problem with the machine's own parameters of a point; a C that differs between samples keeps its ratios."""
-        own = {name: point[name] for name in problem.own if name in point}
-        C = getattr(problem, "C", None)
-        if "C" in own and isinstance(C, np.ndarray) and common_value(C) is None:
-            own["C"] = own["C"] * (C / float(C.mean()))
-        return problem.replace(**own)
+
+def problem_at(problem: Problem, point: Mapping[str, Any]) -> Problem:
+    """Return the problem with the parameters of a point; a C that differs between samples keeps its ratios."""
+    of_kernel = {name: value for name, value in point.items() if name not in problem.own}
+    return replace_own(problem.replace(**of_kernel) if of_kernel else problem, point)
+
+
+def replace_own(problem: Problem, point: Mapping[str, Any]) -> Problem:
+    """Return the problem with the machine's own parameters of a point; those of the kernel stay, and so does K."""
+    own = {name: point[name] for name in problem.own if name in point}
+    C = getattr(problem, "C", None)
+    if "C" in own and isinstance(C, np.ndarray) and common_value(C) is None:
+        own["C"] = own["C"] * (C / float(C.mean()))
+    return problem.replace(**own)
 
 
 def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:

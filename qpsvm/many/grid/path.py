@@ -225,7 +225,7 @@ def _group(
 ) -> Iterator[SVMResult]:
     """The points of one kernel, in the order in which they are solved."""
     problem = grid.problem.replace(**kernel)
-    for result in walk(grid, problem, points, options):
+    for result in walk(problem, points, options):
         assert not isinstance(result, InfeasibleNuError)  # which is an error here
         yield result
 

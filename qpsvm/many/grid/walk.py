@@ -26,7 +26,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
 from qpsvm.base.resources.progress import say, say_done
 from qpsvm.machines import Problem
-from qpsvm.many.grid.parameters import FALLING, RISING, Grid
+from qpsvm.many.grid.parameters import FALLING, RISING, replace_own
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
@@ -97,7 +97,7 @@ LEAST_STEP = 1e-9
 
 
 def walk(
-    grid: Grid, problem: Problem, points: Sequence[Mapping[str, Any]], options: Mapping[str, Any], refuse: bool = True
+    problem: Problem, points: Sequence[Mapping[str, Any]], options: Mapping[str, Any], refuse: bool = True
 ) -> Iterator[SVMResult | InfeasibleNuError]:
     """Solve the points in this order. Raises KeyboardInterrupt."""
     name = options.get("backend", "auto")
@@ -107,7 +107,7 @@ def walk(
     before: dict[float, SVMResult] = {}
     for point in points:
         try:
-            step = grid.problem_at(problem, point)
+            step = replace_own(problem, point)
         except InfeasibleNuError as error:
             if refuse:
                 raise

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from checking import looked_at
 from sealing import sealed
 
 import qpsvm
@@ -85,15 +86,6 @@ def written(folder: Path, data: Any, kind: str = "csv") -> str:
     else:
         np.savetxt(path, whole, delimiter=",", header=",".join(f"x{j}" for j in range(whole.shape[1])), comments="")
     return str(path)
-
-
-def looked_at(proof: Any, data: Any, tol: float = 1e-6) -> tuple[int, list[str]]:
-    """The exit code of the checker, 2 where it cannot use the files; and what it says."""
-    said: list[str] = []
-    try:
-        return checker.check(str(proof), str(data), None, said.append, tol), said
-    except checker.UnusableError as error:
-        return 2, [str(error)]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import checking
 import numpy as np
 import pytest
 from sealing import sealed, sealed_text
@@ -39,13 +40,9 @@ NAMES = ["C", "nu", "kernel", "gamma", "intercept", "weights", "classes", "rows"
 
 
 def looked_at(proof: Path, data: Path, tol: float = 1e-6) -> tuple[int, list[str]]:
-    """The exit code, 2 where the files cannot be used; and what is said. Nothing takes long."""
-    said: list[str] = []
+    """The same as `checking.looked_at`: it does not take long, and every line can be printed."""
     start = time.process_time()
-    try:
-        code = checker.check(str(proof), str(data), None, said.append, tol)
-    except checker.UnusableError as error:
-        code, said = 2, [str(error)]
+    code, said = checking.looked_at(proof, data, tol)
     assert time.process_time() - start < SECONDS
     assert all(line.isprintable() for line in said)
     return code, said

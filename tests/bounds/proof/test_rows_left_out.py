@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checking import looked_at
 from sealing import sealed
 
 import qpsvm
@@ -44,15 +45,6 @@ def table(folder: Path, samples, target, kept=slice(None), name="data.csv") -> P
     return path
 
 
-def looked_at(proof, data, without=()):
-    """The exit code and the lines."""
-    said: list[str] = []
-    try:
-        return checker.check(str(proof), str(data), None, said.append, 1e-6, without), said
-    except checker.UnusableError as error:
-        return 2, [str(error)]
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_rows_that_are_out_are_confirmed_to_be(tmp_path, name):
     problem, samples, target = CASES[name]
@@ -64,13 +56,13 @@ def test_rows_that_are_out_are_confirmed_to_be(tmp_path, name):
     proof.save(path, data)
     assert json.loads(path.read_text())["data"]["without"] == GONE
     for asked in ((), (3,), (8, 3)):
-        code, said = looked_at(path, data, asked)
+        code, said = looked_at(path, data, without=asked)
         assert code == 0, said
         assert "confirmed   rows 3, 8 of the data, counted from 0, have no part in what follows" in said
-    code, said = looked_at(path, data, (3, 4))
+    code, said = looked_at(path, data, without=(3, 4))
     assert code == 1
     assert said[-1].startswith("REFUTED     the values of its other 13 rows, without rows 3, 4, 8, are")
-    assert looked_at(path, data, (16,))[0] == 2
+    assert looked_at(path, data, without=(16,))[0] == 2
 
 
 @pytest.mark.parametrize("name", ["c", "matrix", "tube"])
@@ -82,7 +74,7 @@ def test_rows_that_are_in_are_refuted(tmp_path, name):
     result.verify().save(whole, data)
     result.without(gone).verify().save(less)
     assert looked_at(whole, data)[0] == 0
-    code, said = looked_at(whole, data, gone)  # a proof of the model with them in it
+    code, said = looked_at(whole, data, without=gone)  # a proof of the model with them in it
     assert code == 1
     assert said[-1].startswith("REFUTED")
     # who forges writes the old plane, or the old numbers, into the proof without them, and seals it again
@@ -97,7 +89,7 @@ def test_rows_that_are_in_are_refuted(tmp_path, name):
         assert looked_at(path, data)[0] != 0
     # rows that are said to be out and are not: none of the data is missing
     path.write_bytes(sealed({**forged, "data": {**forged["data"], "without": gone}, "file": {}}))
-    assert looked_at(path, data)[0] == looked_at(path, data, gone)[0] == 1
+    assert looked_at(path, data)[0] == looked_at(path, data, without=gone)[0] == 1
     for wrong in (gone[::-1], [3, 3], [], [-1], [1.5], "3"):
         path.write_bytes(sealed({**true, "data": {**true["data"], "without": wrong}}))
         assert looked_at(path, data)[0] == 2

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import read_rows
 
 import qpsvm
 from qpsvm.faces.cli import main
@@ -24,18 +24,13 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.mark.parametrize("how", [[], ["--standardise"], ["--kernel", "rbf", "--gamma", "0.5"], ["--variant", "nu"]])
 def test_bounds_are_those_of_a_result_with_its_samples(capsys, table, tmp_path, how):
     model, answers = tmp_path / "model.npz", tmp_path / "answers.csv"
     assert main(["solve", str(table), "--target", "kind", *how, "--tol", "1e-9", "--bounds", "--save", str(model)]) == 0
     assert "proven      ‖w − w*‖ ≤" in capsys.readouterr().out
     assert main(["predict", str(model), str(table), "--bounds", "--output", str(answers)]) == 0
-    rows = rows_of(answers)
+    rows = read_rows(answers)
     assert list(rows[0]) == ["label", "decision", "lower", "upper", "proven"]
     low, high, f = (np.array([float(row[name]) for row in rows]) for name in ("lower", "upper", "decision"))
     slack = 1e-9 * (1.0 + abs(f))  # of ten printed digits
@@ -54,7 +49,7 @@ def test_a_regression_has_bounds_of_its_predictions(table, tmp_path):
     how = ["--target", "a", "--drop", "kind", "--variant", "epsilon-svr", "--bounds"]
     assert main(["solve", str(table), *how, "--save", str(model)]) == 0
     assert main(["predict", str(model), str(table), "--bounds", "--output", str(answers)]) == 0
-    assert list(rows_of(answers)[0]) == ["prediction", "lower", "upper"]
+    assert list(read_rows(answers)[0]) == ["prediction", "lower", "upper"]
 
 
 def test_a_record_has_every_digit_of_the_bounds(tmp_path):

@@ -17,6 +17,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from command_line import run
 from full_disk import fill_the_disk
 
 import qpsvm
@@ -44,12 +45,6 @@ def table(tmp_path: Path) -> Path:
     path = tmp_path / "table.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_solve_prints_the_summary_saves_and_predicts_the_same(capsys, table, tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run
 from customers import N, customers
 from sealing import sealed
 from sklearn.metrics import accuracy_score
@@ -36,12 +37,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     frame.to_feather(tmp_path / "rows.feather")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 SOLVE = ["--target", "churned", "--missing", "median", "--date", "signup", "--standardise"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import read_rows, run
 
 import qpsvm
-from qpsvm.faces.cli import main
 
 
 @pytest.fixture
@@ -25,20 +24,9 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def read(path: Path) -> list[dict[str, str]]:
-    with path.open() as file:
-        return list(csv.DictReader(file))
-
-
 def samples(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    rows = read(path)
+    rows = read_rows(path)
     return np.array([[float(row["a"]), float(row["b"])] for row in rows]), np.array([row["kind"] for row in rows])
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 TARGET = ["--target", "kind", "--drop", "size"]
@@ -53,7 +41,7 @@ def test_an_exact_path_is_a_table_of_pieces(capsys, table, tmp_path):
     assert b"<svg" in picture.read_bytes()
     X, y = samples(table)
     path = qpsvm.exact_path(qpsvm.CSVM(X, y, kernel=qpsvm.RBF(0.5)), "C", 0.05, 10)
-    written = read(pieces)
+    written = read_rows(pieces)
     np.testing.assert_allclose([float(row["from"]) for row in written], path.breakpoints[:-1], rtol=1e-9)
     assert float(written[-1]["to"]) == 10.0
 
@@ -64,7 +52,7 @@ def test_leave_one_out_is_what_solves_without_each_row_say(capsys, table, tmp_pa
     assert code == 0
     assert "share on the wrong side" in out
     X, y = samples(table)
-    rows = read(output)
+    rows = read_rows(output)
     assert [row["target"] for row in rows] == y.tolist()
     wrong = sum((float(row["decision"]) > 0) != (row["target"] == "dog") for row in rows)
     assert f"{wrong / 40:.4f}, over 40 rows" in out
@@ -84,6 +72,14 @@ def test_leave_one_out_of_other_machines(capsys, table):
     assert "new to the others" in out
 
 
+def test_pairs_of_samples_are_left_out_of_no_machine(capsys, table):
+    ranks = ["--target", "size", "--drop", "kind", "--variant", "ranking"]
+    code, _, err = run(capsys, "leave-one-out", table, *ranks)
+    assert code == 2
+    assert "its rows are of pairs of samples" in err
+    assert len(err.splitlines()) == 1
+
+
 WRONG = {
     "none": (["path", "--exact"], "give the values of a parameter"),
     "one end": (["path", "--exact", "--C", "1"], "two ends of one interval"),
@@ -93,7 +89,7 @@ WRONG = {
     "processes": (["path", "--exact", "--C", "1,2", "--n-jobs", "2"], "--n-jobs is for many points"),
     "picture": (["path", "--C", "1,2", "--plot", "x.png"], "add --exact"),
     "variant": (["leave-one-out", "--nu", "0.1"], "--nu belongs to the variant nu"),
-    "rows share a slack": (["leave-one-out", "--variant", "ranking"], ""),
+    "ranks in words": (["leave-one-out", "--variant", "ranking"], "is not a number, which the target must be"),
 }
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run
 
 import qpsvm
-from qpsvm.faces.cli import main
 
 
 @pytest.fixture
@@ -22,12 +22,6 @@ def table(tmp_path: Path) -> Path:
     path = tmp_path / "table.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_a_path_is_a_table_of_certified_points(capsys, table):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run
 from sklearn import metrics
 
 import qpsvm
 from qpsvm.data.files import read_table
-from qpsvm.faces.cli import main
 from qpsvm.faces.cli.data import Sample, folds, held_out
-from qpsvm.faces.cli.options import _joined
+from qpsvm.faces.cli.lists import written_out
 from qpsvm.faces.cli.scores import figures
 
 N = 80
@@ -38,12 +38,6 @@ def table(tmp_path: Path) -> Path:
 
 FEATURES = ["--target", "bought", "--drop", "street", "--drop", "price", "--drop", "counts"]
 PRICE = ["--target", "price", "--drop", "street", "--drop", "bought", "--drop", "counts"]
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def sample_of(path: Path, learnt: str = "labels", **how: object) -> Sample:
@@ -161,7 +155,7 @@ def test_the_figures_are_those_of_scikit_learn(table):
     ],
 )
 def test_class_weights_may_follow_each_other(given, joined):
-    assert _joined(given) == joined
+    assert written_out(given) == joined
 
 
 def test_class_weights_are_those_of_the_problem(capsys, table, tmp_path):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run
 from sklearn.datasets import load_iris
 from sklearn.inspection import permutation_importance
 
 import qpsvm
 from qpsvm.data.files import read_table
 from qpsvm.estimators import SVC, SVR
-from qpsvm.faces.cli import main
 from qpsvm.faces.cli.commands.importance import columns_of, shuffling, weights_of
 from qpsvm.faces.cli.data import Sample
 
@@ -30,12 +30,6 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("importance") / "table.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def lines(out: str) -> dict[str, list[str]]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run
 
 import qpsvm
 from qpsvm.data.files import read_table
-from qpsvm.faces.cli import main
 from qpsvm.faces.cli.options import VARIANTS
 from qpsvm.faces.cli.scores import in_words
 
@@ -29,12 +29,6 @@ def table(tmp_path: Path) -> Path:
     path = tmp_path / "houses.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 PRICE = ["--target", "price", "--drop", "kind", "--drop", "street", "--standardise"]

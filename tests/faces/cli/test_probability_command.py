@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import read_rows
 
 import qpsvm
 from qpsvm.estimators import SVC
@@ -32,8 +32,7 @@ def test_a_model_keeps_its_probabilities(capsys, table, tmp_path):
     assert "left out    accuracy" in out
     assert "of 50 machines without a row" in out
     assert main(["predict", str(model), str(table), "--probability", "--output", str(answers)]) == 0
-    with answers.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows(answers)
     data = np.genfromtxt(table, delimiter=",", skip_header=1, dtype=None, encoding="utf-8")
     X = np.array([[row[0], row[1]] for row in data])
     y = np.array([row[2] for row in data])

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import read_rows, run
 from sklearn import metrics
 from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import qpsvm
+from qpsvm.data.files import read_table
 from qpsvm.estimators import SVC, NuSVC
-from qpsvm.faces.cli import main
+from qpsvm.faces.cli.data import Sample, held_out
 
 DATA = load_iris()
 X, Y = DATA.data, DATA.target_names[DATA.target]
@@ -26,17 +27,6 @@ def iris(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = (",".join([*map(repr, row.tolist()), str(label)]) for row, label in zip(X, Y, strict=True))
     path.write_text("\n".join(["sl,sw,pl,pw,species", *rows]) + "\n")
     return path
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 TARGET = ["--target", "species"]
@@ -61,7 +51,7 @@ def test_a_saved_model_predicts_what_the_same_machine_does_in_python(capsys, iri
     assert "status      optimal" in out
     code, _, err = run(capsys, "predict", model, iris, "--output", answers)
     assert code == 0
-    rows = read(answers)
+    rows = read_rows(answers)
     if isinstance(machine, (SVC, NuSVC)):
         labels = machine.set_params(tol=1e-9, break_ties=True).fit(X, Y).predict(X)
         values = machine.decision_function(X)
@@ -85,9 +75,6 @@ def test_held_out_rows_have_a_confusion_matrix_and_the_scores_of_each_class(caps
     assert code == 0
     held = out.split("held out")[1].split("saved")[0]
     loaded = qpsvm.load(model)
-    from qpsvm.data.files import read_table
-    from qpsvm.faces.cli.data import Sample, held_out
-
     table = read_table(iris, target="species")
     rows = held_out(Sample(table, table.y), 0.4, 0).test
     predicted = loaded.predict(X[rows])
@@ -107,15 +94,14 @@ def test_cross_validation_is_that_of_the_estimator(capsys, iris, tmp_path):
     assert code == 0
     assert b"<svg" in picture.read_bytes()
     gamma = 1 / (4 * X.var())
-    best = (0.0, 0.0, 0.0)
-    for C in (1.0,):
-        for each in (0.1, gamma):
-            machine = SVC(C=C, gamma=each, break_ties=True)
-            found = cross_val_score(machine, X, Y, cv=StratifiedKFold(3), scoring="balanced_accuracy").mean()
-            assert re.search(rf"^ *{C:g} +{each:.4g} +{found:.4f} ", out, re.MULTILINE)
-            best = max(best, (found, C, each), key=lambda point: point[0])
+    best = (0.0, 0.0)
+    for each in (0.1, gamma):
+        machine = SVC(C=1.0, gamma=each, break_ties=True)
+        found = cross_val_score(machine, X, Y, cv=StratifiedKFold(3), scoring="balanced_accuracy").mean()
+        assert re.search(rf"^ *1 +{each:.4g} +{found:.4f} ", out, re.MULTILINE)
+        best = max(best, (found, each), key=lambda point: point[0])
     assert f"balanced_accuracy {best[0]:.4f}" in out
-    expected = SVC(C=best[1], gamma=best[2]).fit(X, Y).predict(X)
+    expected = SVC(C=1.0, gamma=best[1]).fit(X, Y).predict(X)
     assert (qpsvm.load(model).predict(X) == expected).all()
     code, out, _ = run(
         capsys, "cross-validate", iris, *TARGET, "--variant", "crammer-singer", "--C", "1", "--folds", "2"
@@ -172,7 +158,7 @@ def test_probabilities_are_those_of_the_estimator(capsys, tmp_path, iris):
     assert run(capsys, "solve", few, *TARGET, "--probability", "--save", model)[0] == 0
     assert run(capsys, "predict", model, few, "--probability", "--output", answers)[0] == 0
     expected = SVC(kernel="linear", probability=True).fit(X[::5], Y[::5]).predict_proba(X[::5])
-    rows = read(answers)
+    rows = read_rows(answers)
     for label, column in zip(DATA.target_names, expected.T, strict=True):
         np.testing.assert_allclose([float(row[f"probability {label}"]) for row in rows], column, atol=1e-4)
 

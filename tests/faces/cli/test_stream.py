@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run
 from sklearn.datasets import dump_svmlight_file
 
 import qpsvm
 from qpsvm.base.resources.progress import say_progress
-from qpsvm.faces.cli import main
 from qpsvm.faces.cli import terminal as ticker
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -41,12 +41,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 TARGET = ["--target", "y", "--drop", "city", "--drop", "t"]
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def told(out: str) -> list[str]:

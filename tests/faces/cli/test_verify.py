@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run
 
 import qpsvm
-from qpsvm.faces.cli import main
 
 RNG = np.random.default_rng(0)
 ROWS = [
@@ -26,12 +26,6 @@ TRICKY = (
     '-.5;south;y; 2.0\r\n+7E1;south;x;1\r\nNA;south;x;2\r\n0.1;"north; by west";y;1\r\n3;?;x;3\r\n2;south;x;3\r\n'
 )
 LIBSVM = "# a comment\n+1 1:0.5 3:-2e-1 # and another\n-1 2:1\n+1 3:0.25 1000:1e-5\n\n-1 1:-3 2:0\n+1\n"
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def proven(capsys, folder: Path, file: Path, *options: object) -> tuple[Path, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot
 from matplotlib.patches import StepPatch
 from sklearn.datasets import load_iris
 
@@ -17,12 +16,6 @@ DATA = load_iris()
 TWO = DATA.target > 0
 X, Y = DATA.data[TWO], DATA.target[TWO]
 WEIGHTS = np.where(np.arange(len(Y)) % 5, 1.0, 0.0)
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS])

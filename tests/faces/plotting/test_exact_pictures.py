@@ -5,7 +5,6 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot
 from sklearn.datasets import make_moons
 
 import qpsvm
@@ -15,12 +14,6 @@ mpl.use("Agg")
 X, Y = make_moons(60, noise=0.3, random_state=0)
 PROBLEM = qpsvm.CSVM(X[:40], Y[:40], kernel=qpsvm.RBF(1.0))
 PATH = qpsvm.exact_path(PROBLEM, "C", 0.05, 20)
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
 
 
 def marks(ax):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot
 from sklearn.datasets import make_moons
 
 import qpsvm
@@ -14,12 +13,6 @@ from qpsvm.faces.plotting.influential import LEAST, MOST
 
 mpl.use("Agg")
 X, Y = make_moons(30, noise=0.3, random_state=0)
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
 
 
 MACHINES = {

@@ -3,19 +3,12 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot
 
 import qpsvm
 from qpsvm import RBF, SVDD, OneClass
 from qpsvm.faces import plotting
 
 mpl.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
 
 
 def cloud(d: int = 2) -> np.ndarray:

@@ -18,12 +18,6 @@ mpl.use("Agg")
 LONG = ("the height of the plant above the ground in metres", "the width of its widest leaf at noon, $measured$ twice")
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
-
-
 def on_canvas(ax, points):
     """Points of the data as they lie on the canvas, once everything has its place: (m, 2)."""
     ax.figure.draw_without_rendering()

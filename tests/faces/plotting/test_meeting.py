@@ -15,12 +15,6 @@ from qpsvm.faces import plotting
 mpl.use("Agg")
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
-
-
 def curves(ax):
     """t, P(t), D(t), as drawn."""
     primal, dual = (labelled(ax.lines, name) for name in ("primal", "dual"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot
 from sklearn.datasets import make_moons
 
 import qpsvm
@@ -14,12 +13,6 @@ from qpsvm.faces import plotting
 mpl.use("Agg")
 X, Y = make_moons(40, noise=0.3, random_state=0)
 RBF = qpsvm.CSVM(X, Y, kernel="rbf")
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
 
 
 def test_a_curve_shows_mean_folds_and_the_best():

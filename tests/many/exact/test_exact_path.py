@@ -128,21 +128,6 @@ def test_a_time_limit_leaves_what_was_reached():
     assert path.at(10.0).gap <= 1e-6 or path.at(10.0).status == "optimal"
 
 
-@pytest.mark.parametrize(
-    ("name", "low", "high", "error"),
-    [
-        ("C", 1.0, 1.0, qpsvm.ParameterError), ("C", 2.0, 1.0, qpsvm.ParameterError),
-        ("C", 0.0, 1.0, qpsvm.ParameterError),
-        ("C", -1.0, 1.0, qpsvm.ParameterError), ("C", "a", 1.0, qpsvm.ParameterTypeError),
-        ("gamma", 0.1, 1.0, qpsvm.UnsupportedError), ("nu", 0.1, 0.5, qpsvm.UnknownOptionError),
-        ("D", 0.1, 0.5, qpsvm.UnknownOptionError), (3, 0.1, 0.5, qpsvm.UnknownOptionError),
-    ],
-)  # fmt: skip
-def test_bad_intervals_and_parameters(name, low, high, error):
-    with pytest.raises(error):
-        qpsvm.exact_path(qpsvm.CSVM(TIES, LABELS, kernel=qpsvm.RBF(1.0)), name, low, high)
-
-
 def test_what_no_path_goes_through():
     with pytest.raises(qpsvm.UnsupportedError, match="bends the loss"):
         qpsvm.exact_path(qpsvm.SquaredHinge(TIES, LABELS), "C", 0.1, 1.0)

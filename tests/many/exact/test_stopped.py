@@ -50,8 +50,7 @@ def is_part_of(found, whole):
     for value in np.geomspace(whole.low, found.reached, 4)[1:-1].tolist():
         own = qpsvm.solve(whole.problem.replace(C=value), tol=1e-10)
         assert abs(found.at(value).primal - own.primal) <= 1e-8 * own.primal
-    if found.reached < whole.high:  # `at` goes on by itself
-        assert found.at(whole.high).status == "optimal"
+    assert found.at(whole.high).status == "optimal"  # beyond what was reached, `at` solves
 
 
 def test_a_path_that_is_interrupted_keeps_its_pieces(pressed):
@@ -173,14 +172,20 @@ def test_the_key_within_a_fold_keeps_its_part(pressed):
 @pytest.mark.parametrize("change", ["without", "with_samples", "with_targets"])
 def test_the_key_within_a_change_ends_as_that_of_solve(pressed, change):
     result = qpsvm.solve(PROBLEM)
-    given = {"without": ([3],), "with_samples": (X[:2] + 0.1, [0, 1]), "with_targets": (1 - Y,)}[change]
+    given = {"without": (range(0, 120, 2),), "with_samples": (X[:2] + 0.1, [0, 1]), "with_targets": (1 - Y,)}[change]
     pressed(progress.held, "__enter__", 1)
-    try:
-        found = getattr(result, change)(*given, check=False)
-    except KeyboardInterrupt:  # there was nothing left to stop, as in `solve`
-        return
+    found = getattr(result, change)(*given, check=False)
     assert found.status == "interrupted"
     assert np.isfinite(found.gap)
+
+
+def test_the_key_within_a_change_that_has_nothing_to_stop_is_raised(pressed):
+    """As in `solve`: a sample with α = 0 is left out without a step."""
+    result = qpsvm.solve(PROBLEM)
+    idle = np.flatnonzero(result.alpha == 0.0)[:1]
+    pressed(progress.held, "__enter__", 1)
+    with pytest.raises(KeyboardInterrupt):
+        result.without(idle, check=False)
 
 
 def test_progress_is_said(capsys, monkeypatch):

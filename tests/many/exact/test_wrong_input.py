@@ -36,13 +36,16 @@ def test_intervals_that_are_none(low, high):
 @for_each("end", ["a", None, [1.0], True, 1j])
 def test_ends_that_are_no_numbers(end):
     refused(lambda: qpsvm.exact_path(PROBLEM, "C", end, 1), qpsvm.ParameterTypeError, "low")
+    refused(lambda: qpsvm.Interval(end, 1), qpsvm.ParameterTypeError, "low")
     refused(lambda: qpsvm.Interval(0.1, end), qpsvm.ParameterTypeError, "high")
 
 
 @for_each("problem, name, kind, words", [
     (PROBLEM, "nu", qpsvm.UnknownOptionError, "no parameter 'nu'"),
     (PROBLEM, "c", qpsvm.UnknownOptionError, "did you mean 'C'"),
+    (PROBLEM, "D", qpsvm.UnknownOptionError, "no parameter 'D'"),
     (PROBLEM, None, qpsvm.UnknownOptionError, "no parameter None"),
+    (PROBLEM, 3, qpsvm.UnknownOptionError, "no parameter 3"),
     (PROBLEM, ["C"], qpsvm.UnknownOptionError, "no parameter"),
     (qpsvm.HardMargin(X, Y, kernel=qpsvm.RBF(20.0)), "C", qpsvm.UnknownOptionError, "it has none"),
     (PROBLEM, "gamma", qpsvm.UnsupportedError, "gamma does not enter .* qpsvm.path and cross_validate take a grid"),
@@ -193,8 +196,7 @@ def test_a_landmark_is_in_every_feature():
     lambda problem: qpsvm.cross_validate(problem, C=qpsvm.Interval(0.1, 1.0), folds=2),
 ])  # fmt: skip
 def test_a_kernel_matrix_that_does_not_fit_is_refused_before_it_is_made(make):
-    patch = pytest.MonkeyPatch()
-    with patch.context() as there:
+    with pytest.MonkeyPatch.context() as there:
         there.setattr(limits, "LITTLE", 1000.0)
         there.setattr(limits, "total_memory", lambda: 1e4)
         there.setattr(limits, "available_memory", lambda: 1e4)

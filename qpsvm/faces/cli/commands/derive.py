@@ -10,7 +10,7 @@ from qpsvm.derivation import Derivation, derive
 from qpsvm.derivation.written.page import require_extra
 from qpsvm.faces.cli.commands.solve import CODES
 from qpsvm.faces.cli.data import read
-from qpsvm.faces.cli.options import VARIANTS, settings, settle
+from qpsvm.faces.cli.options import OF_FILES, VARIANTS, settings, settle
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.machines import Problem, registry
 from qpsvm.program.solution import Status
@@ -20,12 +20,8 @@ from qpsvm.solve.call import solve
 #: With all rounding counted, hardly any result has a gap this small. Asking for it polishes to the last digit.
 TO_THE_LAST_DIGIT = 1e-15
 
-
 #: Options that are about a file, or about a result on it.
-OF_DATA = (
-    "target", "positive", "groups", "weights", "class_weight", "drop", "keep", "date", "missing", "drop_missing",
-    "standardise", "proven", "form",
-)  # fmt: skip
+OF_DATA = (*OF_FILES, "proven", "form")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,28 +9,12 @@ from numpy.typing import NDArray
 
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.faces.cli.data import Sample, read
-from qpsvm.faces.cli.options import problem_of, refuse_given, settle
+from qpsvm.faces.cli.options import OF_FILES, problem_of, refuse_given, settle
 from qpsvm.faces.play.catalogue import MACHINES
 from qpsvm.faces.play.request import MOST_NUMBERS, MOST_POINTS
 from qpsvm.faces.play.server import serve
 from qpsvm.faces.play.start import TARGET, Start, default_start, start_of
 from qpsvm.machines import registry
-
-#: Options that say how a file is read, and do nothing without one.
-ABOUT_DATA = (
-    "target",
-    "positive",
-    "groups",
-    "weights",
-    "class_weight",
-    "drop",
-    "keep",
-    "date",
-    "missing",
-    "drop_missing",
-    "standardise",
-    "axes",
-)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -48,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 def _start(options: argparse.Namespace) -> Start:
     """What the page shows first. Raises ParameterError."""
     if options.file is None:
-        refuse_given(options, ABOUT_DATA, "is about a file: name one by --data FILE")
+        refuse_given(options, (*OF_FILES, "axes"), "is about a file: name one by --data FILE")
         state = default_start(options.variant).state
         X, *target = MACHINES[state.machine].data(state.points, state.labels)
         return start_of(problem_of(X, target[0] if target else None, options))

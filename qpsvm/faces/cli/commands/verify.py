@@ -20,7 +20,6 @@ from qpsvm.result.svm_result import SVMResult
 #: Endings of files that the checker does not read.
 UNREAD = (".parquet", ".feather", ".arrow")
 
-
 #: How a user calls the formats of files that it reads.
 FORMS = {"csv": "CSV", "libsvm": "LIBSVM", "npy": ".npy"}
 
