@@ -32,7 +32,6 @@ FIRST = (
     "tests/machines/test_joint.py",
     "tests/faces/cli",
     "tests/test_architecture.py",
-    "tests/test_budgets.py",
 )
 
 

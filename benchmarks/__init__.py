@@ -1,6 +1,6 @@
 """SVM and QP solvers beside each other, scored from outside: suites of machines × solvers × tolerances.
 
-    python -m benchmarks --quick                 # five minutes
+    python -m benchmarks --quick                 # four minutes; with --first 1 one task of each suite, half a minute
     python -m benchmarks list                    # suites, tasks, solvers
     python -m benchmarks --suite linear --data DIR --lines linear.jsonl
     python -m benchmarks report linear.jsonl     # tables and pictures, from the lines alone

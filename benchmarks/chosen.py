@@ -23,7 +23,8 @@ INSTEAD = "--data DIR says where they are; --table FILE --target COLUMN measures
 
 def add_choice(parser: argparse.ArgumentParser) -> None:
     """The options that say what is measured."""
-    parser.add_argument("--quick", action="store_true", help="a few small tasks of each suite: five minutes")
+    parser.add_argument("--quick", action="store_true", help="a few small tasks of each suite: about four minutes")
+    parser.add_argument("--first", type=int, metavar="K", help="only the first K tasks of each suite")
     parser.add_argument("--suite", action="append", help="only this suite (may be repeated)")
     parser.add_argument("--solver", action="append", help=f"only this solver (may be repeated); one's own: {HOW}")
     parser.add_argument("--task", action="append", help="only tasks whose name contains this (may be repeated)")
@@ -56,6 +57,10 @@ def chosen(options: argparse.Namespace) -> list[Suite]:
     found = _suites(options)
     if options.task:
         found = [replace(suite, tasks=tuple(_with(suite.tasks, options.task))) for suite in found]
+    if options.first is not None:
+        if options.first < 1:
+            raise ParameterError(f"--first must be at least 1, got {options.first}")
+        found = [replace(suite, tasks=suite.tasks[: options.first]) for suite in found]
     if options.seconds is not None:
         if not options.seconds > 0:
             raise ParameterError(f"--seconds must be positive, got {options.seconds:g}")

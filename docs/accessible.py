@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
@@ -24,8 +24,8 @@ PACKAGE, VERSION = "axe-core", "4.10.3"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "qpsvm" / f"{PACKAGE}-{VERSION}"
 #: Pages of the site: the first, the chapters, and one of each other kind.
 PAGES = ("index.html", "chapters.html", "choose.html", "theory/c_svm.html", "lessons.html", "guide/play.html")
-WIDTHS = (390, 1366)
-SCHEMES = ("light", "dark")
+#: Width in pixels and colours of a phone and of a laptop.
+VIEWS = ((390, "light"), (1366, "dark"))
 #: What axe-core calls findings that keep somebody out.
 SERIOUS = ("serious", "critical")
 #: Serious findings of a page, each with its rule, the first elements, and how many there are.
@@ -52,24 +52,23 @@ def findings(page: Page, script: Path) -> list[str]:
     return found
 
 
-def of_addresses(addresses: Iterable[str], script: Path, ready: str = "body") -> list[str]:
-    """Serious findings of some addresses, on a phone and a laptop, light and dark."""
+def of_addresses(addresses: Sequence[str], script: Path, ready: str = "body") -> list[str]:
+    """Serious findings of some addresses, on a phone in light colours and on a laptop in dark ones."""
     found = []
     with (
         sync_playwright() as playwright,
         playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"]) as opened,
     ):
-        for address in addresses:
-            for width in WIDTHS:
-                for scheme in SCHEMES:
-                    context = opened.new_context(
-                        viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True
-                    )
-                    page = context.new_page()
-                    page.goto(address)
-                    page.wait_for_selector(ready)
-                    found += [f"{address}, {width} px, {scheme}: {each}" for each in findings(page, script)]
-                    context.close()
+        for width, colours in VIEWS:
+            context = opened.new_context(
+                viewport={"width": width, "height": 800}, color_scheme=colours, bypass_csp=True
+            )
+            for address in addresses:
+                page = context.new_page()
+                page.goto(address)
+                page.wait_for_selector(ready)
+                found += [f"{address}, {width} px, {colours}: {each}" for each in findings(page, script)]
+                page.close()
     return found
 
 

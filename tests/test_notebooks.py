@@ -104,7 +104,7 @@ def shell(monkeypatch):
     pyplot.close("all")
 
 
-@pytest.mark.notebook
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_each_notebook_runs_from_top_to_bottom(shell, path):
     for cell in cells(path):

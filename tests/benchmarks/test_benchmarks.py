@@ -287,7 +287,7 @@ def test_kinds_of_tables_are_what_they_are_called(kind, d):
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--suite", "lineer"], "did you mean 'linear'"), (["--solver", "piqpp"], "did you mean 'piqp'"),
-    (["report", "absent.jsonl"], "absent.jsonl does not exist"),
+    (["report", "absent.jsonl"], "absent.jsonl does not exist"), (["--first", "0"], "--first must be at least 1"),
 ])  # fmt: skip
 def test_wrong_words_are_answered(arguments, message):
     with pytest.raises(SystemExit, match=message):

@@ -1,8 +1,8 @@
 """What is displayed is true: every equation and inequality of every derivation, evaluated from its LaTeX.
 
-Of every machine, with every intercept, a linear kernel and one that is not, with and without weights and rows of a
-user's: at the optimum all statements hold; at a random feasible α the substitution and weak duality do, which are
-identities, and the Lagrangian at w(α) is the value of the dual.
+Of every machine, with each pair of an intercept, a linear kernel or one that is not, weights and rows of a user's: at
+the optimum all statements hold; at a random feasible α the substitution and weak duality do, which are identities, and
+the Lagrangian at w(α) is the value of the dual.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from displayed import Names, Read, evaluated
 from displayed_letters import JOINT, Space, any_point, dual, names_of, optimal, primal
+from pairwise import cover_pairs
 
 import qpsvm
 
@@ -77,13 +78,16 @@ def rows_for(machine: str, over_w: bool) -> Any:
 
 
 def cases() -> Iterator[tuple[str, str | None, str, bool, bool]]:
+    """Each machine with each pair of values of the rest."""
     for table in (MANY, ONE, SEVERAL):
         for machine in table:
-            for intercept in INTERCEPTS if table is not ONE else ("",):
-                for kernel in ("linear", "rbf"):
-                    for weighted in (False, True) if machine != "hard" else (False,):
-                        for rows in (False, True) if table is not SEVERAL and machine != "all" else (False,):
-                            yield machine, intercept, kernel, weighted, rows
+            for rest in cover_pairs(
+                INTERCEPTS if table is not ONE else ("",),
+                ("linear", "rbf"),
+                (False, True) if machine != "hard" else (False,),
+                (False, True) if table is not SEVERAL and machine != "all" else (False,),
+            ):
+                yield machine, *rest
 
 
 @cache
@@ -119,26 +123,37 @@ def said(step: Any, read: Read) -> list[str]:
     return [f"{step.tag}: {failure}" for failure in read.failures]
 
 
-def random_points(problem: Any, space: Space, rng: np.random.Generator, step: Any, count: int) -> Iterator[Any]:
-    """The letters at random points where a step has to hold."""
-    least = r"\max\bigl(" in step.latex or step.tag == "ESVR.1"  # a loss, of the smallest slack
-    if step.title in AT_ANY_ALPHA | AT_ANY_POINT or least:
-        for _ in range(count):
-            point = any_point(problem, space, rng, step.title in AT_ANY_ALPHA)
-            yield letters(problem, space, replace(point, xi=None, zeta=None) if least else point)
+class RandomPoints:
+    """The letters at a few random points, those of an α and those of a w, b and ξ."""
+
+    def __init__(self, problem: Any, space: Space, count: int = 2) -> None:
+        self.problem, self.space = problem, space
+        rng = np.random.default_rng(1)
+        self.points = {of_alpha: [any_point(problem, space, rng, of_alpha) for _ in range(count)]
+                       for of_alpha in (True, False)}  # fmt: skip
+
+    def where_it_holds(self, step: Any) -> list[Any]:
+        """Where a step has to hold; nowhere, where it is about the optimum."""
+        least = r"\max\bigl(" in step.latex or step.tag == "ESVR.1"  # a loss, of the smallest slack
+        if step.title not in AT_ANY_ALPHA | AT_ANY_POINT and not least:
+            return []
+        return self._letters(step.title in AT_ANY_ALPHA, least)
+
+    @cache  # noqa: B019
+    def _letters(self, of_alpha: bool, least: bool) -> list[Any]:
+        return [
+            letters(self.problem, self.space, replace(point, xi=None, zeta=None) if least else point)
+            for point in self.points[of_alpha]
+        ]
 
 
-#: The fast set has each machine with every intercept and both kernels, without weights and rows.
-MARKED = [pytest.param(case, marks=[pytest.mark.slow] * any(case[3:]), id=name(case)) for case in cases()]
-
-
-@pytest.mark.parametrize("case", MARKED)
+@pytest.mark.parametrize("case", [*cases()], ids=name)
 def test_all_that_is_displayed_holds(case):
     problem = problem_of(*case)
     result = qpsvm.solve(problem, tol=1e-11, check=False)
     assert not case[-1] or result.constraints["price"].max() > 1e-3
     derivation, space = qpsvm.derive(problem), Space.of(problem)
-    optimum, rng = letters(problem, space, optimal(problem, result, space)), np.random.default_rng(1)
+    optimum, random = letters(problem, space, optimal(problem, result, space)), RandomPoints(problem, space)
     false, count = [], 0
     for step in derivation:
         if step.absent:
@@ -146,7 +161,7 @@ def test_all_that_is_displayed_holds(case):
         read = judged(optimum, step)
         false += said(step, read)
         count += read.evaluated
-        for at in random_points(problem, space, rng, step, 2):
+        for at in random.where_it_holds(step):
             false += [f"at a random point, {text}" for text in said(step, judged(at, step))]
     assert not false, "\n".join(false)
     assert count >= 9
@@ -178,7 +193,7 @@ def test_one_changed_sign_or_factor_is_seen(case):
     problem = problem_of(*case)
     space = Space.of(problem)
     at = letters(problem, space, optimal(problem, qpsvm.solve(problem, tol=1e-13, check=False), space))
-    rng, unseen, changed = np.random.default_rng(1), [], 0
+    random, unseen, changed = RandomPoints(problem, space), [], 0
     for step in qpsvm.derive(problem):
         if step.absent or step.title not in ARGUMENT:
             continue
@@ -187,7 +202,7 @@ def test_one_changed_sign_or_factor_is_seen(case):
                 pieces = step.latex.split(written)
                 mutant = replace(step, latex=written.join(pieces[: k + 1]) + instead + written.join(pieces[k + 1 :]))
                 found = judged(at, mutant).failures
-                for other in random_points(problem, space, rng, step, 2):
+                for other in random.where_it_holds(step):
                     found = found or judged(other, mutant).failures
                 changed += 1
                 unseen += [] if found else [f"{step.tag}: {mutant.latex}"]
@@ -217,10 +232,8 @@ def test_one_change_of_a_price_is_seen(case):
 
 def test_few_lines_say_nothing_in_numbers():
     skipped = set()
-    for case in cases():
-        if case[3] or case[4] or case[2] != "linear":
-            continue
-        problem = problem_of(*case)
+    for machine, intercept in ((m, i) for m in MANY | ONE | SEVERAL for i in (INTERCEPTS if m not in ONE else ("",))):
+        problem = problem_of(machine, intercept, "linear", False, False)
         space = Space.of(problem)
         at = letters(problem, space, any_point(problem, space, np.random.default_rng(0), True))
         for step in qpsvm.derive(problem):

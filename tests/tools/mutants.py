@@ -4,7 +4,7 @@ Each mutant is a piece of a line of the certificate, of the proofs or of their c
 fast tests one of which has to fail. All of that happens in a copy of the package and its tests, in a temporary folder.
 
     python tests/tools/mutants.py                  # all of them: some minutes
-    python tests/tools/mutants.py --sample 6       # some, others each time
+    python tests/tools/mutants.py --sample 6       # some, drawn by the commit's hash: others at each commit
     python tests/tools/mutants.py --only 12 13     # by their numbers
 
 The exit code is 1 where a mutant survives, or where its line is not there any more: then it is to be written anew.
@@ -213,17 +213,26 @@ def moved(numbers: list[int]) -> list[str]:
     return wrong
 
 
+def commit() -> str:
+    """The hash of the commit; "none" outside of a repository."""
+    ran = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return ran.stdout.strip() or "none"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", type=int, help="so many of them, drawn anew each time")
+    parser.add_argument("--sample", type=int, help="only so many of them")
+    parser.add_argument("--seed", help="what the sample is drawn by; the hash of the commit where it is not given")
     parser.add_argument("--only", type=int, nargs="+", help="the numbers of some")
     options: Any = parser.parse_args(arguments)
     every = list(range(len(MUTANTS)))
     wrong = moved(every)
     numbers = options.only or every
     if options.sample is not None:
-        numbers = sorted(random.sample(every, min(options.sample, len(every))))
+        seed = options.seed or commit()
+        numbers = sorted(random.Random(seed).sample(every, min(options.sample, len(every))))
+        print(f"mutants {', '.join(map(str, numbers))}, drawn by {seed}: --sample {options.sample} --seed {seed}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copied(folder)
