@@ -2,7 +2,7 @@
 
 examples:
   python -m qpsvm
-      every installed backend on scikit-learn's breast_cancer
+      the solvers in use on scikit-learn's breast_cancer; with --all every installed backend, in each form
   python -m qpsvm example customers.csv new_customers.csv iris.csv houses.csv results.csv train.py
       the tables of the lines below
   python -m qpsvm solve customers.csv --target bought --missing median --standardise --save model.npz
@@ -91,8 +91,10 @@ def make_parser() -> Parser:
         prog=PROGRAM, description="Support vector machines as explicit quadratic programs, certified.", epilog=EXAMPLES
     )
     parser.add_argument("--version", action="version", version=f"qpsvm {__version__}")
+    what = "without a command: every installed backend in each form, the textbook methods too"
+    parser.add_argument("--all", action="store_true", help=what)
     parser.set_defaults(run=tables.demonstrate)
-    commands = parser.add_subparsers(title="commands", metavar="", parser_class=Parser)
+    commands = parser.add_subparsers(title="commands", metavar="", dest="command", parser_class=Parser)
     parser.commands = commands.choices
 
     solving = commands.add_parser("solve", help="solve one problem on a file", epilog=EXAMPLES)
