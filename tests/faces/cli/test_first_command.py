@@ -13,6 +13,7 @@ import pytest
 from command_line import run
 
 from qpsvm import backends
+from qpsvm.faces.cli import main
 from qpsvm.many import comparison
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -47,6 +48,17 @@ def test_the_next_lines_work_as_they_are_printed(newcomer):
         assert line.startswith(f"{python} -m qpsvm ") or os.name == "nt"
         paste(line, newcomer)
     assert (newcomer / "bought.npz").exists()
+
+
+def test_the_examples_of_the_help_can_be_pasted(newcomer, monkeypatch, capsys):
+    monkeypatch.chdir(newcomer)
+    monkeypatch.setattr(sys, "executable", str(newcomer / ".venv" / "bin" / "python"))
+    for arguments in (["--help"], ["solve", "--help"], ["patch", "--help"]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        lines = [line for line in capsys.readouterr().out.splitlines() if " -m qpsvm" in line]
+        assert len(lines) > 3
+        assert [line for line in lines if "-m qpsvm" in line.replace(str(Path(".venv/bin/python -m qpsvm")), "")] == []
 
 
 def read_statuses(printed: str) -> dict[str, set[str]]:
