@@ -156,7 +156,7 @@ else:
 
 follow()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "CSVM",

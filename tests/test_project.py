@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -24,6 +25,17 @@ REQUIRED = {"cff-version", "message", "title", "authors"}
 OPTIONAL = {"type", "abstract", "keywords", "license", "repository-code", "version", "date-released"}
 
 
+IN_DEVELOPMENT = ".dev" in qpsvm.__version__
+
+
+#: The files at the root: another one is meant to be there, or was left there by mistake.
+AT_ROOT = {
+    ".gitignore", ".pre-commit-config.yaml", ".readthedocs.yaml", ".zenodo.json", "CHANGELOG.md", "CITATION.cff",
+    "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "README.md", "ROADMAP.md", "SECURITY.md",
+    "codemeta.json", "conftest.py", "pyproject.toml", "setup.py",
+}  # fmt: skip
+
+
 def text(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
@@ -31,14 +43,14 @@ def text(name: str) -> str:
 def test_the_version_stands_in_one_place():
     assert PROJECT["project"]["dynamic"] == ["version"]
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "qpsvm.__version__"}
-    assert tagged.faults(f"v{qpsvm.__version__}", []) == [], "metadata that cannot read it say the same"
+    assert tagged.metadata_faults() == [], "metadata that cannot read it say the same"
 
 
 def test_the_change_log_has_this_version_and_what_is_to_come():
     headings = re.findall(r"^## \[(.+?)\]( – \d{4}-\d{2}-\d{2})?$", text("CHANGELOG.md"), flags=re.MULTILINE)
     names = [name for name, _ in headings]
     assert names[0] == "Unreleased"
-    assert qpsvm.__version__ in names
+    assert qpsvm.__version__ in names or IN_DEVELOPMENT
     assert all(date for _, date in headings[1:]), "a version has a date"
 
 
@@ -76,9 +88,17 @@ def test_a_tag_that_is_not_the_version_is_not_published():
     assert [each for each in said if "qpsvm-999.0.tar.gz is not of version" in each]
 
 
+def test_a_version_in_development_is_not_published():
+    said = tagged.faults(f"v{qpsvm.__version__}", [])
+    assert [each for each in said if "in development" in each] == said
+    assert bool(said) == IN_DEVELOPMENT
+
+
 def test_packages_are_built_where_they_are_published_as_they_are_here():
     workflow = text(".github/workflows/packages.yml")
     assert "run: .ci/packages" in workflow
+    for name in ("none-any", "abi3"):
+        assert f'python -I "$GITHUB_WORKSPACE/.ci/installed.py" {name}\n' in workflow
     assert "id-token: write" in workflow
     assert not re.search(r"password|secrets\.", workflow), "trusted publishing needs no key"
     assert ".ci/packages" in text(".ci/run")
@@ -133,6 +153,12 @@ def test_every_room_that_is_a_folder_has_its_tests():
     rooms = sorted((ROOT / "qpsvm").glob("*/__init__.py"))
     folders = {str(inner.relative_to(ROOT / "qpsvm")) for room in rooms for inner in [room.parent]}
     assert {name for name in folders if not list((ROOT / "tests" / name).rglob("test_*.py"))} == set()
+
+
+@pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="no repository of git")
+def test_the_root_has_these_files_and_no_others():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert {name for name in listed.stdout.splitlines() if "/" not in name} == AT_ROOT
 
 
 def test_no_two_test_files_have_one_name():

@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+#: Where the README's links lead, which PyPI shows too: there a path of this repository leads nowhere.
+SITE, RAW = "https://github.com/qpsvm/qpsvm", "https://raw.githubusercontent.com/qpsvm/qpsvm"
 #: Code, with what stands below it as its output.
 BLOCKS = re.findall(r"```python\n(.*?)\n```(?:\n\n```text\n(.*?)\n```)?", README, flags=re.DOTALL)
 MARK = "-- next block --"
@@ -70,14 +72,27 @@ def test_the_two_commands_are_those_that_are_run_here():
     assert "--proof proof.json\npython -m qpsvm verify proof.json --data customers.csv" in proven
     assert "solve customers.csv" in mine
     assert "--target" in large
-    assert first.endswith(".venv/bin/python -m qpsvm")
+    begin, activate = first.splitlines()
+    assert begin.endswith(".venv/bin/python -m qpsvm")
+    assert activate == ". .venv/bin/activate"
+    later = README.split(first)[1].split("## The tests")[0]
+    assert ".venv/bin/" not in later, "in an activated environment it is python, and pip"
     assert 'pip install -e ".[test]" && .venv/bin/python -m pytest' in tests
 
 
 def test_every_page_and_picture_that_the_readme_names_is_there():
-    named = [path for path in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in path]
-    assert "docs/pictures/front.png" in named
-    assert [path for path in named if not (ROOT / path).exists()] == []
+    defined = dict(re.findall(r"^\[([^\]]+)\]: (\S+)$", README, flags=re.MULTILINE))
+    assert set(defined) == set(re.findall(r"\]\[([^\]]+)\]", README))
+    assert "docs/pictures/front.png" in defined
+    for path, address in defined.items():
+        assert (ROOT / path).exists(), path
+        kind = "tree" if (ROOT / path).is_dir() else "blob"
+        assert address == (f"{RAW}/main/{path}" if path.endswith(".png") else f"{SITE}/{kind}/main/{path}")
+
+
+def test_no_link_of_the_readme_is_relative():
+    inline = re.findall(r"\]\(([^)]+)\)", re.sub(r"```.*?```|`[^`]*`", "", README, flags=re.DOTALL))
+    assert [address for address in inline if "://" not in address] == []
 
 
 def test_every_line_of_the_quick_start_can_be_pasted():

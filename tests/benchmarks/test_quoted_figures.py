@@ -96,9 +96,11 @@ def test_no_number_of_a_benchmark_is_quoted_without_an_entry(name):
 
 
 def test_lines_are_of_this_minor_version():
-    now = qpsvm.__version__.split(".")[:2]
+    """A version in development may quote those of the one before: they are measured again before it is published."""
+    major, minor, *rest = qpsvm.__version__.split(".")
+    known = [[major, minor], *([[major, str(int(minor) - 1)]] if "dev" in rest[-1] else [])]
     for name in {claim["lines"] for claim in CLAIMS}:
-        old = {version for version in versions(name) if version.split(".")[:2] != now}
+        old = {version for version in versions(name) if version.split(".")[:2] not in known}
         assert old == set(), f"{name} was measured with {old}: measure again, python -m benchmarks"
 
 

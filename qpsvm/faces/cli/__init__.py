@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from qpsvm.base.errors import QPSVMError, SolverError, TooLargeError
+from qpsvm.base.errors import ParameterError, QPSVMError, SolverError, TooLargeError
 from qpsvm.faces.cli.parser import make_parser
 from qpsvm.faces.cli.terminal import readable, take_buffers_first
 
@@ -50,6 +50,8 @@ def _run(arguments: Sequence[str] | None) -> int | Callable[[], int]:
     """Parse and run. Every way to fail has its sentence and its code. What is left to run is the user's."""
     try:
         options = make_parser().parse_args(arguments)
+        if options.all and options.command is not None:
+            raise ParameterError(f"--all belongs to the table without a command: leave it out of {options.command}")
         take_buffers_first()
         code: int | Callable[[], int] = options.run(options)
         return code

@@ -2,7 +2,7 @@
 
 examples:
   python -m qpsvm
-      every installed backend on scikit-learn's breast_cancer
+      the solvers in use on scikit-learn's breast_cancer; with --all every installed backend, in each form
   python -m qpsvm example customers.csv new_customers.csv iris.csv houses.csv results.csv train.py
       the tables of the lines below
   python -m qpsvm solve customers.csv --target bought --missing median --standardise --save model.npz
@@ -73,8 +73,10 @@ from qpsvm.faces.cli.options import (
     share,
     word,
 )
+from qpsvm.faces.cli.shell import find_command
 from qpsvm.faces.play.server import PORT
 
+#: The command as the examples write it; the help has it as this shell takes it.
 PROGRAM = "python -m qpsvm"
 #: What stands below the help: the examples above.
 EXAMPLES = "examples:" + (__doc__ or "").partition("examples:")[2]
@@ -87,15 +89,19 @@ def _file(group: argparse._ActionsContainer, option: str, what: str, metavar: st
 
 def make_parser() -> Parser:
     """The parser. Of the options that it returns, `options.run(options)` runs the command that was asked for."""
+    program = find_command()
+    examples = EXAMPLES.replace(PROGRAM, program)
     parser = Parser(
-        prog=PROGRAM, description="Support vector machines as explicit quadratic programs, certified.", epilog=EXAMPLES
+        prog=program, description="Support vector machines as explicit quadratic programs, certified.", epilog=examples
     )
     parser.add_argument("--version", action="version", version=f"qpsvm {__version__}")
+    what = "without a command: every installed backend in each form, the textbook methods too"
+    parser.add_argument("--all", action="store_true", help=what)
     parser.set_defaults(run=tables.demonstrate)
-    commands = parser.add_subparsers(title="commands", metavar="", parser_class=Parser)
+    commands = parser.add_subparsers(title="commands", metavar="", dest="command", parser_class=Parser)
     parser.commands = commands.choices
 
-    solving = commands.add_parser("solve", help="solve one problem on a file", epilog=EXAMPLES)
+    solving = commands.add_parser("solve", help="solve one problem on a file", epilog=examples)
     add_data(solving, nargs="+")
     add_stream(solving)
     group = solving.add_argument_group("solve on several machines, or in several sittings")
@@ -159,7 +165,7 @@ def make_parser() -> Parser:
     verifying.add_argument("--verbose", action="store_true", help="show progress")
     verifying.set_defaults(run=proving.run)
 
-    comparing = commands.add_parser("compare", help="every backend on one file", epilog=EXAMPLES)
+    comparing = commands.add_parser("compare", help="every backend on one file", epilog=examples)
     add_data(comparing)
     add_problem(comparing)
     add_multi_class(comparing)
@@ -172,7 +178,7 @@ def make_parser() -> Parser:
     group.add_argument("--format", type=word(tables.FORMATS), default="text", metavar="FORMAT", help=what)
     comparing.set_defaults(run=tables.run)
 
-    weighing = commands.add_parser("importance", help="what each column is worth to the predictions", epilog=EXAMPLES)
+    weighing = commands.add_parser("importance", help="what each column is worth to the predictions", epilog=examples)
     add_data(weighing)
     add_problem(weighing)
     add_multi_class(weighing)
@@ -193,7 +199,7 @@ def make_parser() -> Parser:
         ("path", "one problem for many parameters", exact.run_path),
         ("cross-validate", "score many parameters on rows that did not train them", tables.run_cross_validate),
     ):
-        gridding = commands.add_parser(command, help=what, epilog=EXAMPLES)
+        gridding = commands.add_parser(command, help=what, epilog=examples)
         add_data(gridding)
         group = gridding.add_argument_group("problem: values with commas between them span the grid")
         add_variant(group)
@@ -222,7 +228,7 @@ def make_parser() -> Parser:
         gridding.set_defaults(run=action)
 
     leaving = commands.add_parser(
-        "leave-one-out", help="what the machine without each row says of it, exactly", epilog=EXAMPLES
+        "leave-one-out", help="what the machine without each row says of it, exactly", epilog=examples
     )
     add_data(leaving)
     add_problem(leaving)
@@ -234,7 +240,7 @@ def make_parser() -> Parser:
     leaving.set_defaults(run=exact.run_leave_one_out)
 
     deriving = commands.add_parser(
-        "derive", help="the derivation, equation by equation, measured on a file or in symbols", epilog=EXAMPLES
+        "derive", help="the derivation, equation by equation, measured on a file or in symbols", epilog=examples
     )
     add_variant(deriving.add_argument_group("machine"), "variant")
     add_data(deriving, "--data", dest="file", metavar="FILE")
@@ -251,7 +257,7 @@ def make_parser() -> Parser:
     deriving.set_defaults(run=derive.run)
 
     playing = commands.add_parser(
-        "play", help="a page to drag samples on, solved and certified as they move", epilog=EXAMPLES
+        "play", help="a page to drag samples on, solved and certified as they move", epilog=examples
     )
     add_data(playing, "--data", dest="file", metavar="FILE")
     playing.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the page shows")
@@ -262,14 +268,15 @@ def make_parser() -> Parser:
 
     giving = commands.add_parser(
         "example", help="write the tables that these examples use", description="Write tables by their names: "
-        f"{', '.join(example.TABLES)}.\nWithout a name, say what they are.", epilog=EXAMPLES,
+        f"{', '.join(example.TABLES)}.\nWithout a name, say what they are.", epilog=examples,
     )  # fmt: skip
     giving.add_argument("file", nargs="*", type=file_name, help="a name of these, in any folder")
     giving.set_defaults(run=example.run)
 
     patching = commands.add_parser(
         "patch", help="run a program of yours with qpsvm in the place of sklearn.svm", usage=patch.USAGE,
-        epilog=patch.EPILOG, description="Run a program in which `from sklearn.svm import SVC` is qpsvm's estimator. "
+        epilog=patch.EPILOG.replace(PROGRAM, program),
+        description="Run a program in which `from sklearn.svm import SVC` is qpsvm's estimator. "
         "What qpsvm cannot do is left to\nscikit-learn's own class, and a line on standard error says so.",
     )  # fmt: skip
     what = "classes to take over, with commas between them; default all"

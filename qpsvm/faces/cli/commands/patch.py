@@ -27,6 +27,7 @@ from pathlib import Path
 from types import TracebackType
 
 from qpsvm.base.errors import FileAccessError, MissingFileError, ParameterError
+from qpsvm.faces.cli.shell import find_command
 
 #: The options of Python that say what the program is, where it is no script.
 KINDS = ("-m", "-c")
@@ -35,7 +36,7 @@ WITH_VALUE = "--only"
 #: Files whose frames stand above the program's in a traceback.
 ABOVE = (str(Path(__file__).parents[3]), "<frozen runpy>", runpy.__file__)
 
-USAGE = "python -m qpsvm patch [--only NAMES] [--verbose] (SCRIPT | -m MODULE | -c CODE) [ARGUMENTS ...]"
+USAGE = "%(prog)s [--only NAMES] [--verbose] (SCRIPT | -m MODULE | -c CODE) [ARGUMENTS ...]"
 EPILOG = "examples:" + (__doc__ or "").partition("examples:")[2]
 
 
@@ -69,7 +70,8 @@ def run(options: argparse.Namespace) -> Callable[[], int]:
 def _program(words: Sequence[str]) -> Callable[[], object]:
     """What runs the program that the command line names. Raises MissingFileError, FileAccessError, ParameterError."""
     if not words:
-        raise ParameterError("name the program to run: a script, -m MODULE or -c CODE (python -m qpsvm patch --help)")
+        more = find_command("patch", "--help")
+        raise ParameterError(f"name the program to run: a script, -m MODULE or -c CODE ({more})")
     first, *arguments = words
     kind, behind = first[:2], first[2:]
     if kind not in KINDS:

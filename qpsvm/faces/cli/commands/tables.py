@@ -1,4 +1,4 @@
-"""`compare`, and what runs without a command: every backend on one problem, each with a line as soon as it is done.
+"""`compare`, and what runs without a command: backends on one problem, each with a line as soon as it is done.
 
 `backends`: what is installed, and what it can take. `path` and `cross-validate`: many parameters of one problem, each
 certified, and the model of the best.
@@ -16,18 +16,20 @@ from typing import Any
 import numpy as np
 
 from qpsvm import backends
+from qpsvm.backends.abilities import machine_traits, size_of
 from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.data import Sample, read
 from qpsvm.faces.cli.options import OF_KERNELS, PARAMETERS, WORDS, settle
 from qpsvm.faces.cli.scores import notes
 from qpsvm.faces.cli.several import SeveralClasses, stated
+from qpsvm.faces.cli.shell import find_command
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.faces.plotting import scores
-from qpsvm.machines import CSVM
+from qpsvm.machines import CSVM, Problem
 from qpsvm.machines.problem.parameters import Form
 from qpsvm.machines.problem.replaced import parameters
-from qpsvm.many.comparison import Asked, compared
+from qpsvm.many.comparison import STUDY_SECONDS, Asked, compared
 from qpsvm.many.comparison_table import HEADINGS, Comparison, ComparisonRow, line
 from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
 from qpsvm.many.grid.path import path
@@ -36,6 +38,13 @@ from qpsvm.result.hints import Hint, of_samples
 
 #: How the table may be written; the first as it grows, the others when it is there.
 FORMATS = ("text", "csv", "json", "latex")
+#: The commands to run after the first one.
+NEXT = (
+    "example customers.csv new_customers.csv",
+    "solve customers.csv --target bought --missing median --test-size 0.25 --class-weight balanced --save bought.npz",
+    "predict bought.npz new_customers.csv --id customer_id",
+    "--help",
+)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,18 +66,35 @@ def run(options: argparse.Namespace) -> int:
 
 
 def demonstrate(options: argparse.Namespace) -> int:
-    """Compare on a data set that is always there."""
-    del options
+    """Compare on a data set that is always there: the solvers in use, or with `--all` every backend and both forms."""
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
     X = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
     y = data.target_names[data.target]
     print("breast_cancer (scikit-learn), standardised")
-    _compare(CSVM(X, y, C=1.0), None, None, Asked(), True)
+    problem = CSVM(X, y, C=1.0)
+    if options.all:
+        _compare(problem, None, None, Asked(), True)
+    else:
+        _compare(problem, _list_in_use(problem), "dual", Asked(), True)
     print("\n'solver gap' is the gap of the solver's own point; 'gap' is certified after polishing it.")
-    print("Next: python -m qpsvm --help")
+    if not options.all:
+        print(f"With --all: the primal forms too, and textbook methods, for {STUDY_SECONDS:g} s each at most.")
+    print("Next, a table of customers to try, a model of it, and predictions:")
+    for arguments in NEXT:
+        print(f"  {find_command(*arguments.split())}")
     return 0
+
+
+def _list_in_use(problem: Problem) -> list[str]:
+    """The installed backends that take the dual of a problem, without those that are there for study."""
+    traits, rows = machine_traits(problem), size_of(problem).rows
+    return [
+        backend.name
+        for backend in backends.everyone()
+        if not backend.abilities.study and backend.version() and backend.refuse(traits, rows, "dual") is None
+    ]
 
 
 def _compare(problem: Any, chosen: Sequence[str] | None, form: Form | None, asked: Asked, as_text: bool) -> Comparison:

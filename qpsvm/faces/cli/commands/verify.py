@@ -14,6 +14,7 @@ from qpsvm.bounds.proof.file import save
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.files import Column, StandardInput
 from qpsvm.faces.cli.data import Sample, source
+from qpsvm.faces.cli.shell import find_command
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.result.svm_result import SVMResult
 
@@ -64,7 +65,7 @@ def _write(proof: Proof, of: str, sample: Sample, options: argparse.Namespace) -
     except UnsupportedError as error:
         print(f"  not written {error}", flush=True)
         return
-    how = f"python -m qpsvm verify {options.proof} --data {file or 'DATA'}"
+    how = find_command("verify", options.proof, "--data", file or "DATA")
     note = (
         ""
         if file
