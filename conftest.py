@@ -1,6 +1,8 @@
 """What pytest is to know of threads, of the interrupt key and of what takes long, wherever it is started."""
 
 import gc
+import importlib
+import math
 import os
 import signal
 import sys
@@ -73,6 +75,17 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins."""
     items.sort(key=_turn)
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`auto` waits for whom it has chosen, and for those that follow: on a busy machine it would name another one.
+
+    Followers that would take an hour are left out all the same.
+    """
+    choice = importlib.import_module("qpsvm.solve.choice")  # `qpsvm.solve` is the function
+    monkeypatch.setattr(choice, "LEAST_BUDGET", math.inf)
+    monkeypatch.setattr(choice, "FLOOR", 1000.0)
 
 
 def _turn(item: pytest.Item) -> int:

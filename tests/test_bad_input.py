@@ -777,12 +777,17 @@ class Evil:
         return (pytest.fail, ("a model file was unpickled",))
 
 
+def saved_array(path: Path) -> None:
+    with path.open("wb") as file:  # `np.save` would add .npy to the name
+        np.save(file, X)
+
+
 FILES: dict[str, Callable[[Path], Any]] = {
     "empty": lambda p: p.write_bytes(b""),
     "text": lambda p: p.write_text("a,b\n1,2\n"),
     "binary": lambda p: p.write_bytes(bytes(range(256)) * 9),
     "pickle": lambda p: p.write_bytes(pickle.dumps(Evil())),
-    "array": lambda p: np.save(p.open("wb"), X),
+    "array": saved_array,
     "other arrays": lambda p: np.savez(p, X=X),
     "objects": lambda p: np.savez(p, header=np.array([Evil()], dtype=object)),
     "truncated": lambda p: p.write_bytes(written(p, lambda a: None).read_bytes()[:-200]),  # noqa: ARG005

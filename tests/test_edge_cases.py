@@ -415,6 +415,7 @@ ROUND = np.round(4 * X0) / 4  # exact in float16, with zeros
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the matrix subclass is not the recommended way:PendingDeprecationWarning")
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.3), Polynomial(2, 0.5, 1.0)], ids=str)
 @pytest.mark.parametrize("name", STORED)
 def test_storage_does_not_matter(name: str, kernel: Any) -> None:

@@ -124,6 +124,7 @@ def test_followers_together_stay_in_proportion():
     assert patience(1e-3) == PATIENCE * FLOOR
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_auto_leaves_out_what_would_take_too_long_and_says_so(monkeypatch):
     """The first choice stops at a gap; of the others only the one that can be afforded is tried."""
     problem = CSVM(*samples(60), 1.0, RBF(0.05))
@@ -241,6 +242,7 @@ def test_too_little_memory_is_said_before_anything_starts(monkeypatch):
     check_room(problem, backends.get("osqp"), "dual", Cost(0.0, 0.0, 5e8))
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_memory_that_runs_out_is_an_error_of_ours_and_auto_goes_on(monkeypatch):
     from qpsvm.backends.own.kernel_newton_ import KernelNewtonBackend
 

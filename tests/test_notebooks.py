@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from matplotlib import pyplot
@@ -85,7 +86,7 @@ def test_without_the_file_of_the_possums_each_table_says_why_it_is_absent(monkey
     about = [cell for cell in cells(FOLDER / "6_seeds.ipynb") if cell["cell_type"] == "code"]
     start = next(k for k, cell in enumerate(about) if "TEXT_OWN" in "".join(cell["source"]))
     stop = next(k for k, cell in enumerate(about) if "load_iris(" in "".join(cell["source"]))
-    with pyplot.rc_context():
+    with pyplot.rc_context(), np.printoptions():  # as they were, for other tests
         for cell in [about[0], *about[start:stop]]:
             exec("".join(cell["source"]), names)
     said = capsys.readouterr().out.splitlines()
@@ -99,7 +100,7 @@ def shell(monkeypatch):
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # which a shell takes for itself
     monkeypatch.setattr(sys, "ps1", "", raising=False)
     monkeypatch.chdir(FOLDER)
-    with mpl.rc_context():
+    with mpl.rc_context(), np.printoptions():  # as they were, for other tests
         yield InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
     pyplot.close("all")
 

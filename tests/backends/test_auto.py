@@ -25,6 +25,7 @@ from qpsvm.solve import choice
 from qpsvm.solve.choice import DENSE_ROWS, Choice, check_room, choices
 
 X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y
+pytestmark = pytest.mark.usefixtures("unhurried")
 #: More than any machine has.
 HUGE = 1e18
 

@@ -90,6 +90,7 @@ def test_nu_svms_are_certified(name, backend):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("name", MEETING)
 def test_auto_goes_on_where_the_reduced_hulls_meet(name):
     """Exactly ("small"), or to fourteen digits: then the optimum is not 0, and doubles may not be able to tell."""
@@ -147,6 +148,7 @@ def test_what_they_cannot_take_is_said_with_one_that_can(problem, backend):
     assert qpsvm.solve(problem, check=False).gap < np.inf or isinstance(problem, qpsvm.HardMargin)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_auto_takes_the_structure_and_the_cheapest(capsys):
     for shape, C, cheapest in (((20_000, 30), 1.0, "augmented_lagrangian"), ((400, 6), 1000.0, "interior_point"),
                                ((60, 400), 1.0, "kernel_newton")):  # fmt: skip

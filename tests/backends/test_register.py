@@ -299,6 +299,7 @@ def test_names_are_new_and_what_is_ours_stays():
     assert backends.get("mine") is other
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_auto_takes_it_only_where_it_is_told_to_and_goes_on_where_it_breaks(monkeypatch):
     problem = MACHINES["c"]()
     monkeypatch.setattr(Own, "seconds", 0.0)

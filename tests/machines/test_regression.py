@@ -61,6 +61,7 @@ def textbook(problem: Any, K: Any = None) -> float:
     return float(primal.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11))
 
 
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")  # of the textbook's, to 1e-11
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weights"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("name", MACHINES)

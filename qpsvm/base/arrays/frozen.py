@@ -181,10 +181,15 @@ def _computed(kind: Any) -> frozenset[str]:
     return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
 
 
-@lru_cache(maxsize=256)
 def repeated(value: float, n: int) -> FloatArray:
-    """One number n times, (n,), read-only and in the memory of one; 0 and −0 are one number to it."""
-    return np.ndarray((n,), np.float64, struct.pack("d", value), 0, (0,))  # np.broadcast_to takes ten times as long
+    """One number n times, (n,), read-only and in the memory of one."""
+    return _repeated(struct.pack("d", value), n)
+
+
+@lru_cache(maxsize=256)
+def _repeated(number: bytes, n: int) -> FloatArray:
+    """The same, of the bytes of the number, by which 0 and −0 differ: as floats they are one key of the cache."""
+    return np.ndarray((n,), np.float64, number, 0, (0,))  # np.broadcast_to takes ten times as long
 
 
 def common_value(vector: FloatArray) -> float | None:

@@ -93,6 +93,7 @@ def open_rows(
     True
     >>> rows.margins(np.array([2.0, 1.0]))
     array([1., 2.])
+    >>> folder.cleanup()
     """
     if isinstance(data, RowSource):
         given = {"target": target, "columns": columns, "weight": weight, "block_rows": block_rows}

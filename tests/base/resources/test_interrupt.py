@@ -163,9 +163,12 @@ def test_two_presses_end_everything(backend, apart, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")
-@pytest.mark.parametrize(("kind", "seconds"), [("hinge", 0.3), ("tube", 1.0)])
-def test_what_the_loop_has_found_is_not_lost(kind, seconds, monkeypatch):
-    """A loop over samples is hurried to its end: what comes back is better than nothing at all."""
+@pytest.mark.parametrize("kind", ["hinge", "tube"])
+def test_what_the_loop_has_found_is_not_lost(kind, monkeypatch):
+    """A loop over samples is hurried to its end: what comes back is better than nothing at all.
+
+    It is hurried later and later, until it had found something: how long that takes is the machine's affair.
+    """
     Z, t = np.tile(X, (2, 1)) + SPREAD[: 2 * len(X)], np.tile(Y, 2)
     n = len(t)
     problem = {
@@ -177,11 +180,17 @@ def test_what_the_loop_has_found_is_not_lost(kind, seconds, monkeypatch):
     others = children()
 
     class Late(Clock):
-        def stopped(self):
-            return "interrupted" if seconds_of(children() - others) > seconds else None
+        after = 0.2  # seconds of the child's processor time
 
-    result = libsvm_loop(problem, Z, clock=Late(), gamma=0.05, tol=1e-12)
-    assert not result.finished
+        def stopped(self):
+            return "interrupted" if seconds_of(children() - others) > self.after else None
+
+    for _ in range(9):
+        result = libsvm_loop(problem, Z, clock=Late(), gamma=0.05, tol=1e-12)
+        assert not result.finished
+        if np.count_nonzero(result.beta) > 1:
+            break
+        Late.after *= 2.0
     assert result.iterations > 0
     assert np.count_nonzero(result.beta) > 1
     assert abs(result.beta.sum()) <= 1e-9 * np.abs(result.beta).sum()

@@ -87,12 +87,12 @@ def test_a_verbose_thread_makes_no_other_talk(capfd):
     def talk():
         say("the verbose thread", True)
         began.set()
-        may_end.wait(60)
+        may_end.wait(300)
         say_step("a step of the verbose thread", True)
 
     thread = threading.Thread(target=talk)
     thread.start()
-    assert began.wait(60)
+    assert began.wait(300)
     solve()
     may_end.set()
     thread.join()

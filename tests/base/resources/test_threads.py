@@ -94,14 +94,14 @@ def test_the_last_of_overlapping_threads_restores():
     def first():
         with one_thread():
             first_in.set()
-            second_in.wait(30)
+            second_in.wait(300)
         first_out.set()
 
     def second():
-        first_in.wait(30)
+        first_in.wait(300)
         with one_thread():
             second_in.set()
-            first_out.wait(30)
+            first_out.wait(300)
             seen.append(counts())
 
     workers = [threading.Thread(target=first), threading.Thread(target=second)]
@@ -182,11 +182,11 @@ def test_a_fork_while_another_thread_solves_neither_waits_for_it_nor_counts_it()
     def solve():
         with one_thread(), threads._lock:
             inside.set()
-            over.wait(60)
+            over.wait(300)
 
     other = threading.Thread(target=solve)
     other.start()
-    inside.wait(60)
+    inside.wait(300)
     child = os.fork()
     if not child:
         signal.alarm(20)  # ends a child that waits for ever

@@ -20,6 +20,8 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 
 #: Seconds of work that no machine has less time for: threads always pay.
 LONG = 1e3
+#: Seconds after which a thread waits for others no longer: they do not come.
+PATIENCE = 300.0
 X, Y = make_classification(1500, 6, n_informative=5, n_redundant=0, random_state=0)
 #: So many numbers that rows are worked on in tiles.
 WIDE = np.random.default_rng(0).standard_normal((52_000, 40)) + 1.0
@@ -100,7 +102,7 @@ def test_every_tile_once_and_in_several_threads(together):
 
     def task(k):
         if k < 3:
-            meet.wait(20)  # each of the first three has a thread of its own
+            meet.wait(PATIENCE)  # each of the first three has a thread of its own
         seen.add(threading.get_ident())
         done.append(k)
 
@@ -140,7 +142,7 @@ def test_an_error_comes_back_when_nobody_works_any_more(together, error, by_call
 
     def task(k):
         if k < 3:
-            meet.wait(20)
+            meet.wait(PATIENCE)
         with lock:
             running[0] += 1
         try:
@@ -160,25 +162,32 @@ def test_an_error_comes_back_when_nobody_works_any_more(together, error, by_call
 
 
 @pytest.mark.parametrize("by_caller", [True, False])
-def test_the_key_ends_the_work_or_is_noted(together, by_caller):
+def test_the_key_ends_the_work_or_is_noted(together, by_caller, monkeypatch):
     together(2)
-    caller, done, meet = threading.get_ident(), [], threading.Barrier(2)
+    caller, done, meet, waits = threading.get_ident(), [], threading.Barrier(2), threading.Event()
+    ended = workers._ended
+    monkeypatch.setattr(workers, "_ended", lambda asked: (waits.set(), ended(asked))[1])
 
     def task(k):
+        mine = threading.get_ident() == caller
         if k < 2:
-            meet.wait(20)
-            if (threading.get_ident() == caller) == by_caller:
+            meet.wait(PATIENCE)
+            if mine == by_caller:
                 os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05 if threading.get_ident() == caller else 0.1)  # the caller waits for the other one
+            until = time.monotonic() + PATIENCE
+            while mine and not noted() and time.monotonic() < until:
+                time.sleep(0.001)
+            if not mine:
+                waits.wait(PATIENCE)
+                time.sleep(0.05)  # the caller waits for this one
         done.append(k)
 
     with pytest.raises(KeyboardInterrupt):
         in_tiles(task, range(2), LONG)
-    finished = len(done)
-    time.sleep(0.05)
-    assert len(done) == finished
+    assert len(done) == 1, "that of the other one, which was waited for"
     done.clear()
     meet.reset()
+    waits.clear()
     with held():
         in_tiles(task, range(40), LONG)
         assert noted()
@@ -190,7 +199,7 @@ def test_the_silence_of_the_caller_is_kept(together):
     kept, meet = [], threading.Barrier(3)
 
     def task(_):
-        meet.wait(20)
+        meet.wait(PATIENCE)
         kept.append(np.geterr())
 
     with np.errstate(over="ignore", invalid="raise"):
@@ -210,7 +219,7 @@ def test_a_fork_has_threads_of_its_own(together):
             seen, meet = set(), threading.Barrier(3)
 
             def task(_):
-                meet.wait(30)
+                meet.wait(PATIENCE)
                 seen.add(threading.get_ident())
 
             in_tiles(task, range(3), LONG)

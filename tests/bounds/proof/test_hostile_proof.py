@@ -190,6 +190,7 @@ def test_alpha_off_the_grid_is_a_carrier():
     assert seen
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in matmul:RuntimeWarning")
 @pytest.mark.parametrize("radius", [1e200, math.nan, math.inf])
 def test_a_ball_beyond_all_floats_is_no_proof(radius):
     """Its square is a rational number, but no float."""

@@ -443,6 +443,7 @@ def test_a_scratch_file_that_does_not_fit(tmp_path, monkeypatch):
     def full(scratch, values, what):
         seen.append(values)
         if len(seen) == 3:
+            scratch._file.close()
             scratch._file = Full()
         add(scratch, values, what)
 

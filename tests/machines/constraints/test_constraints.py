@@ -297,6 +297,7 @@ def test_the_dual_is_below_a_primal_that_is_negative():
         assert candidate.dual <= optimum.primal <= candidate.primal
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in multiply:RuntimeWarning")
 def test_multipliers_whose_squares_are_beyond_all_floats_prove_nothing():
     """Of rows that are as long as a float can be, or of prices that are: no error of Python's own powers."""
     rows = qpsvm.Constraints([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [0.1, 0.1], c=1e-3)

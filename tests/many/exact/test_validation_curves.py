@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from counted import CountingClock
 from sklearn.datasets import make_moons
 
 import qpsvm
-from qpsvm.base.resources.progress import Clock
 from qpsvm.many.exact import active_set, path
 from qpsvm.many.exact.best import Curve
 from qpsvm.many.exact.validation import mean_of
@@ -100,15 +100,7 @@ def test_means_merge_edges_and_count_in_whole_numbers():
 
 @pytest.mark.parametrize("looks", [0, 3])
 def test_a_path_that_stops_early_is_said_and_used(monkeypatch, looks):
-    class CountingClock(Clock):
-        """A clock whose time is over after it was asked `looks` times, whatever the speed of this machine."""
-
-        seen = 0
-
-        def stopped(self, _coming=0.0):
-            self.seen += 1
-            return "time_limit" if self.seen > looks else None
-
+    monkeypatch.setattr(CountingClock, "looks", looks)
     monkeypatch.setattr(path, "Clock", CountingClock)
     monkeypatch.setattr(active_set, "LOOK", 1)
     rng = np.random.default_rng(0)

@@ -190,7 +190,7 @@ def test_a_worker_killed_in_the_middle_of_a_solve(monkeypatch, tmp_path):
                 struck.append(os.kill(pid, signal.SIGKILL))
             on_state(state)
 
-        settings = Settings(patience=1.0, recovery=30.0)
+        settings = Settings(recovery=300.0)
         return spread(placed, slow_share, *args, on_state=strike, settings=settings, **options)
 
     monkeypatch.setattr(solving, "spread", with_a_blow)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -98,9 +99,10 @@ def test_a_worker_without_a_free_thread_is_named(placed):
     client = placed.client
     address = list(placed.holders())[1]
     free = distributed.Event(client=client)
-    sleeping = client.submit(free.wait, 60, workers=[address], key="sleeper")
+    name = f"sleeper-{uuid4().hex}"  # a key that was forgotten a moment ago may be taken for this one
+    sleeping = client.submit(free.wait, 600, workers=[address], key=name)
     try:
-        with pytest.raises(ClusterError, match=rf"no thread free.*{address}.*sleeper"):
+        with pytest.raises(ClusterError, match=rf"no thread free.*{address}.*{name}"):
             spread(placed, rounds, 1, 0.0, settings=Settings(reporting=0.3))
     finally:
         free.set()

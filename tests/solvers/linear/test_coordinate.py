@@ -297,6 +297,7 @@ def test_with_a_start_there_are_newton_steps_only():
     assert (again.reason, again.engine) == ("converged", "newton")
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_auto_counts_on_it_for_a_small_table_with_a_small_c():
     assert compiled_train() is not None
     random = np.random.default_rng(0)

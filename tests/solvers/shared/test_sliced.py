@@ -66,7 +66,7 @@ def test_a_slice_that_is_worth_it_is_tried_here_first(apart):
 
 @pytest.mark.slow
 def test_under_a_time_limit_the_longest_slice_that_ended_is_the_answer(apart):
-    answer = run(10**6, 100.0, limit=1.0, speed=400.0)
+    answer = run(10**6, 20.0, limit=5.0, speed=80.0)
     assert not answer.finished
     assert 0 < answer.iterations < NEEDED
     assert apart[0] <= 30
