@@ -17,9 +17,9 @@ from qpsvm.derivation.steps import sensitivity
 from qpsvm.machines import epsilon_svr, nu_svr, quantile_svr
 from qpsvm.result.svm_result import SVMResult
 
-#: What every residual is at a polished optimum, and what it exceeds where the equation is violated.
 #: Steps that all machines share.
 SHARED = statements(sensitivity)
+#: What every residual is at a polished optimum, and what it exceeds where the equation is violated.
 HOLDS, FAILS = 1e-8, 1e-4
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(40, 3))

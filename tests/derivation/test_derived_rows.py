@@ -16,9 +16,9 @@ from qpsvm.derivation.steps import sensitivity
 from qpsvm.machines.problem import constraints
 from qpsvm.result.svm_result import SVMResult
 
-#: What every residual is at a polished optimum, and what it exceeds where the equation is violated.
 #: Steps that all machines share.
 SHARED = statements(sensitivity)
+#: What every residual is at a polished optimum, and what it exceeds where the equation is violated.
 HOLDS, FAILS = 1e-8, 1e-4
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 3))

@@ -11,7 +11,17 @@ import pytest
 from each import for_each
 
 import qpsvm
-from qpsvm.base.arrays.exactly import as_floats, nearest_float
+from qpsvm.base.arrays.exactly import (
+    as_floats,
+    floats,
+    inverses,
+    joined,
+    multiples,
+    nearest_float,
+    products,
+    radii,
+    sums,
+)
 from qpsvm.bounds.proof import checker
 from qpsvm.machines import registry
 from qpsvm.machines.problem.exact import recorded, stated
@@ -127,9 +137,8 @@ def test_the_floats_of_the_dual_are_the_record_rounded_once(name: str, intercept
 
 @pytest.mark.parametrize("size", [1e-320, 1e-300, 1e-3, 1.0, 1e300])
 def test_floats_of_exact_vectors_are_rounded_to_nearest(size: float) -> None:
-    from qpsvm.base.arrays.exactly import floats, inverses, joined, multiples, products, sums
-
-    a, b, third = RNG.normal(size=9) * size, RNG.normal(size=9), Fraction(1, 3)
+    rng, third = np.random.default_rng(27), Fraction(1, 3)
+    a, b = rng.normal(size=9) * size, rng.normal(size=9)
     for vector in (
         floats(a, third), products(a, b, third), joined(floats(a), sums(a, b)),
         multiples(joined(floats(a), sums(a, b)), third),
@@ -137,3 +146,15 @@ def test_floats_of_exact_vectors_are_rounded_to_nearest(size: float) -> None:
         floats(a, third / Fraction(10) ** 320), floats(a, third * Fraction(10) ** 330),
     ):  # fmt: skip
         np.testing.assert_array_equal(as_floats(vector), [nearest_float(vector[k]) for k in range(len(vector))])
+
+
+@for_each("size", [1e-310, 1e-294, 1e-150, 1.0, 1e150, 1e294, 1e300])
+@for_each("power", [-300, -20, 0, 20, 300])
+def test_floats_are_no_farther_off_than_is_said(size: float, power: int) -> None:
+    """Wherever the numbers and their factor lie: products beside either end lose their errors."""
+    rng, factor = np.random.default_rng(3), Fraction(10) ** power * Fraction(7, 3)
+    a, b = rng.normal(size=40) * size, rng.normal(size=40) * size * 2.0**-30
+    for vector in (floats(a, factor), multiples(sums(a, b), factor), inverses(floats(a), factor)):
+        near = as_floats(vector)
+        for k, off in enumerate(radii(vector, near)):
+            assert np.isinf(near[k]) or abs(vector[k] - Fraction(float(near[k]))) <= Fraction(float(off))

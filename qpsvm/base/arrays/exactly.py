@@ -291,7 +291,9 @@ def as_floats(values: Exactly) -> FloatArray:
         quotient: FloatArray = values.high / whole  # 1/Σs of weights whose sum is a float
         return quotient
     factor = nearest_float(values.factor)
-    if values.factor and not TINY < abs(factor) < GREAT:  # which its products with the sums need not be
+    sizes = np.abs(values.high[~values.infinite & (values.high != 0.0)])
+    usual = sizes.min(initial=1.0) > SMALLEST and sizes.max(initial=1.0) < LARGEST and SMALLEST < abs(factor) < LARGEST
+    if values.factor and not usual:  # errors of products of others may be lost, and results beyond floats or denormal
         power = values.factor.numerator.bit_length() - values.factor.denominator.bit_length()
         high, exponents = np.frexp(values.high)
         low = np.ldexp(values.low, -exponents)
