@@ -79,9 +79,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`auto` waits for whom it has chosen, and for those that follow: on a busy machine it would name another one.
+    """Let `auto` wait for the backends that it tries: on a busy machine it would give up and name another one.
 
-    Followers that would take an hour are left out all the same.
+    One that is predicted to take an hour is left out all the same.
     """
     choice = importlib.import_module("qpsvm.solve.choice")  # `qpsvm.solve` is the function
     monkeypatch.setattr(choice, "LEAST_BUDGET", math.inf)

@@ -87,11 +87,13 @@ class Contract:
         else:
             other = can.forms[0]
             why, instead = f"takes the {other} form only: {can.because}", f"use form={other!r}, or "
-        able = [
-            peer.name for peer in self._peers()
-            if peer.abilities.takes(traits, rows, form) and not peer.abilities.study and peer.version() is not None
-        ]  # fmt: skip
+        able = [peer.name for peer in self._peers() if peer.is_in_use(traits, rows, form)]
         return f"{self.name} {why}; {instead}{listed(able or ['fewer rows'])}"
+
+    def is_in_use(self, traits: Traits, rows: int, form: Form) -> bool:
+        """Whether it is installed, accepts that form of a machine, and is not there for study only."""
+        can = self.abilities
+        return can.takes(traits, rows, form) and not can.study and self.version() is not None
 
     def stated(self, qp: QP) -> Statement:
         """The SVM that a QP is the dual of, and its units. Raises UnsupportedError."""

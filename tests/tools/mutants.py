@@ -222,8 +222,8 @@ def commit() -> str:
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", type=int, help="only so many of them")
-    parser.add_argument("--seed", help="what the sample is drawn by; the hash of the commit where it is not given")
+    parser.add_argument("--sample", type=int, help="how many are drawn, instead of all")
+    parser.add_argument("--seed", help="seed of the draw; by default the hash of the commit")
     parser.add_argument("--only", type=int, nargs="+", help="the numbers of some")
     options: Any = parser.parse_args(arguments)
     every = list(range(len(MUTANTS)))

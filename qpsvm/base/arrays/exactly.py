@@ -230,6 +230,14 @@ def sums(a: FloatArray, b: FloatArray) -> Exactly:
     return Exactly(*two_sum(a, b))
 
 
+def _have_exact_products(values: FloatArray) -> bool:
+    """Whether products of such floats keep their rounding errors: these neither underflow nor overflow."""
+    if len(values) and values.min() > SMALLEST and values.max() < LARGEST:  # as weights and penalties are
+        return True
+    sizes = np.abs(values[values != 0.0])
+    return bool(sizes.min(initial=1.0) > SMALLEST and sizes.max(initial=1.0) < LARGEST)
+
+
 def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Exactly:
     """factor·a∘b, (m,) each; one by one where these are of sizes whose products two doubles cannot hold."""
     one, other = common_value(a), common_value(b)
@@ -241,11 +249,8 @@ def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Ex
         return floats(b, factor * Fraction(one))
     if other is not None:
         return floats(a, factor * Fraction(other))
-    for each in (a, b):
-        usual = len(each) == 0 or (each.min() > SMALLEST and each.max() < LARGEST)  # as weights and penalties are
-        sizes = np.abs(each[each != 0.0]) if not usual else each
-        if len(sizes) and not usual and not (sizes.min() > SMALLEST and sizes.max() < LARGEST):
-            return rationals([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
+    if not (_have_exact_products(a) and _have_exact_products(b)):
+        return rationals([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
     return Exactly(*two_product(a, b), factor)
 
 
@@ -291,9 +296,7 @@ def as_floats(values: Exactly) -> FloatArray:
         quotient: FloatArray = values.high / whole  # 1/Σs of weights whose sum is a float
         return quotient
     factor = nearest_float(values.factor)
-    sizes = np.abs(values.high[~values.infinite & (values.high != 0.0)])
-    usual = sizes.min(initial=1.0) > SMALLEST and sizes.max(initial=1.0) < LARGEST and SMALLEST < abs(factor) < LARGEST
-    if values.factor and not usual:  # errors of products of others may be lost, and results beyond floats or denormal
+    if values.factor and not (SMALLEST < abs(factor) < LARGEST and _have_exact_products(values.high[~values.infinite])):
         power = values.factor.numerator.bit_length() - values.factor.denominator.bit_length()
         high, exponents = np.frexp(values.high)
         low = np.ldexp(values.low, -exponents)

@@ -88,13 +88,9 @@ def demonstrate(options: argparse.Namespace) -> int:
 
 
 def _list_in_use(problem: Problem) -> list[str]:
-    """The installed backends that take the dual of a problem, without those that are there for study."""
+    """Return the names of the backends in use that accept the dual of a problem."""
     traits, rows = machine_traits(problem), size_of(problem).rows
-    return [
-        backend.name
-        for backend in backends.everyone()
-        if not backend.abilities.study and backend.version() and backend.refuse(traits, rows, "dual") is None
-    ]
+    return [backend.name for backend in backends.everyone() if backend.is_in_use(traits, rows, "dual")]
 
 
 def _compare(problem: Any, chosen: Sequence[str] | None, form: Form | None, asked: Asked, as_text: bool) -> Comparison:
