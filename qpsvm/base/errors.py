@@ -299,6 +299,35 @@ class IndefiniteKernelError(QPSVMError, ValueError):
         )
 
 
+class NonConvexError(QPSVMError, ValueError):
+    """A QP is not convex: here is a direction d with dᵀPd < 0.
+
+    Attributes
+    ----------
+    direction : ndarray of shape (n,)
+        d, with a largest entry of 1.
+    curvature : float
+        dᵀPd, which is below 0 whatever the rounding.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qpsvm.solve(qpsvm.QP(P=[[1.0, 2.0], [2.0, 1.0]], q=[0.0, 0.0], lb=-1.0, ub=1.0))
+    Traceback (most recent call last):
+    qpsvm.NonConvexError: the QP is not convex: dᵀPd = -2 for the direction d in .direction, ...
+    """
+
+    def __init__(self, direction: FloatArray, curvature: float) -> None:
+        self.direction, self.curvature = direction, curvature
+        places = [k for k, value in enumerate(direction.tolist()) if value]
+        where = f"P[{places[0]}, {places[0]}] is negative" if len(places) == 1 else f"which has {len(places)} entries"
+        super().__init__(
+            f"the QP is not convex: dᵀPd = {curvature:.6g} for the direction d in .direction, {where}. Minima of such a "
+            "QP may be local ones, and no multipliers bound it: check the sign of P (a maximum of xᵀPx is no minimum), "
+            "or use (P + Pᵀ)/2 plus a multiple of the identity"
+        )
+
+
 class NotSeparableError(_ProvableError, ValueError):
     """The classes cannot be separated: their convex hulls meet, and here is a point in both.
 

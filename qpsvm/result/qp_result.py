@@ -10,6 +10,16 @@ from qpsvm.base.arrays.words import outline
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import Solver, Status
 
+#: What happened to a QP, and what to try: as `Status.sentence`, which is about machines, where that differs.
+SENTENCES = {
+    Status.INACCURATE: "The solver stopped, but the proven bounds are farther apart than the tolerance.",
+    Status.INFEASIBLE: "No point satisfies all constraints.",
+    Status.UNBOUNDED: "The objective has no lower bound.",
+    Status.ITERATION_LIMIT: "The iteration limit came first: raise max_iter, or scale rows and variables.",
+    Status.NUMERICAL_ERROR: "The solver broke down on rounding: scale rows and variables so that their entries are near "
+    "1, or choose another backend.",
+}
+
 
 @dataclass(frozen=True, eq=False)
 class QPResult:
@@ -20,16 +30,20 @@ class QPResult:
     qp : QP
         What was solved.
     status : Status
-        `optimal` exactly when `gap` is within the tolerance, `infeasible` when that was proven.
+        `optimal` exactly when `gap` is within the tolerance, `infeasible` and `unbounded` when that was proven.
     x : ndarray, shape (n,)
-        The point, between its bounds.
+        The point, between its bounds; NaN where there is none.
     radius : float
         Within this distance, in each entry, is a point that is feasible exactly; infinite where that could not be
         shown. 0 says that x itself is feasible, for certain.
     y, z : ndarray, shape (p,) and (m,)
-        Multipliers of the rows of A and G, in the signs of (QP.1), with z ≥ 0.
+        Multipliers of the rows of A and G, in the signs of (QP.1), with z ≥ 0. Of a QP that is infeasible, those that
+        prove it: Aᵀy + Gᵀz + z_box = 0, and bᵀy + hᵀz + ubᵀz_box⁺ − lbᵀz_box⁻ < 0.
+    z_box : ndarray, shape (n,)
+        Multipliers of the bounds: at most 0 at a lower bound, at least 0 at an upper one.
     primal, dual : float
-        The optimum is between them, all rounding counted: primal ≥ optimum ≥ dual. Infinite where nothing was shown.
+        The optimum is between them, all rounding counted: primal ≥ optimum ≥ dual. Infinite where nothing was shown;
+        both are ∞ of what is infeasible, and −∞ of what is unbounded.
     gap : float
         (primal − dual)/max(1, |primal|, |dual|).
     solver_gap : float
@@ -43,6 +57,12 @@ class QPResult:
         Seconds: for the solver's data, and inside the solver.
     iterations : int or None
         As the solver counts them.
+    data_change : float
+        The verdict is proven for a program whose entries differ from those of `qp` by at most this, relative to each
+        entry: 0 where it is `qp` itself, never above 1e-14 with `optimal`. Rows that should be multiples of each other
+        are not in floats, and a P that is singular may have an eigenvalue below 0.
+    ray : ndarray, shape (n,), or None
+        Of what is unbounded, a direction d with Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0, along which all bounds hold.
     machine : str
         Of which machine this is the dual, where it is one: what its α and its intercept are; or "".
     message : str
@@ -68,6 +88,7 @@ class QPResult:
     radius: float
     y: FloatArray
     z: FloatArray
+    z_box: FloatArray
     primal: float
     dual: float
     gap: float
@@ -79,6 +100,8 @@ class QPResult:
     build_time: float = 0.0
     solve_time: float = 0.0
     iterations: int | None = None
+    data_change: float = 0.0
+    ray: FloatArray | None = None
     machine: str = ""
     message: str = ""
 
@@ -87,6 +110,11 @@ class QPResult:
 
     def __repr__(self) -> str:
         return outline("QPResult", status=str(self.status), gap=self.gap, x=self.x, solver=self.solver)
+
+    @property
+    def explanation(self) -> str:
+        """What happened, why, and what to try, in a sentence or two."""
+        return " ".join(part for part in (SENTENCES.get(self.status, self.status.sentence), self.message) if part)
 
     def summary(self) -> str:
         """The verdict in a few lines.
@@ -113,13 +141,23 @@ class QPResult:
         point = f"a feasible one within {self.radius:.2g} of each entry" if self.radius else "feasible"
         lines = [
             f"{qp.title}: {qp.n} variable{'s' * (qp.n > 1)}, {p} equalities, {m} inequalities",
-            f"  status      {self.status}: {self.status.sentence}",
-            *([f"  machine     {self.machine}"] if self.machine else []),
-            f"  optimum     between {self.dual:.10g} and {self.primal:.10g}",
-            f"  gap         {self.gap:.2g}, rounding included (the solver's own point: {self.solver_gap:.2g})",
-            f"  point       {'no feasible one was shown' if self.radius == float('inf') else point}",
-            f"  residuals   primal {self.primal_residual:.2g}, dual {self.dual_residual:.2g}, complementarity "
-            f"{self.complementarity:.2g} (of the solver's own point, in floats)",
-            f"  solver      {self.solver.name} {self.solver.version}; it said {self.solver.status!r}",
+            f"  status      {self.status}: {self.explanation}",
         ]
-        return "\n".join([*lines, *([f"  note        {self.message}"] if self.message else [])])
+        if self.machine:
+            lines.append(f"  machine     {self.machine}")
+        if self.status not in (Status.INFEASIBLE, Status.UNBOUNDED):
+            lines += [
+                f"  optimum     between {self.dual:.10g} and {self.primal:.10g}",
+                f"  gap         {self.gap:.2g}, rounding included (the solver's own point: {self.solver_gap:.2g})",
+            ]
+        if self.status is not Status.INFEASIBLE:
+            lines.append(f"  point       {'no feasible one was shown' if self.radius == float('inf') else point}")
+        if self.ray is not None:
+            lines.append(f"  ray         {len(self.ray)} entries, {(self.ray != 0.0).sum()} of them not 0: in .ray")
+        if self.primal_residual == self.primal_residual:  # it is NaN without a solver's point
+            lines.append(
+                f"  residuals   primal {self.primal_residual:.2g}, dual {self.dual_residual:.2g}, complementarity "
+                f"{self.complementarity:.2g} (of the solver's own point, in floats)"
+            )
+        lines.append(f"  solver      {self.solver.name} {self.solver.version}; it said {self.solver.status!r}")
+        return "\n".join(lines)

@@ -13,7 +13,7 @@ from exact_program import optimum
 import qpsvm
 from qpsvm.bounds.program.faces import face_of, follows
 from qpsvm.bounds.program.implied import implied_bounds
-from qpsvm.bounds.program.near import dominant, positive, semidefinite
+from qpsvm.bounds.program.convexity import is_dominant, is_positive_definite, is_semidefinite
 from qpsvm.bounds.program.sides import Program
 
 PLANE = {"P": np.eye(2), "q": [-3.0, 0.0]}
@@ -134,13 +134,13 @@ def test_numbers_that_prove_nothing_prove_nothing():
 def test_positive_definiteness_is_not_guessed():
     F = np.array([[1.0], [3.0], [0.1]])
     singular = F @ F.T
-    assert not positive(singular)
-    assert positive(singular + 1e-10 * np.eye(3))
-    assert semidefinite(np.array([[1.0, 2.0], [2.0, 4.0]]))
-    assert not semidefinite(np.array([[1.0, 2.0], [2.0, 4.0 - 2.0**-50]]))
-    assert not semidefinite(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    assert dominant(np.array([[2.0, -1.0], [-1.0, 1.0]]))
-    assert not dominant(np.array([[1.0, -1.1], [-1.1, 1.0]]))
+    assert not is_positive_definite(singular)
+    assert is_positive_definite(singular + 1e-10 * np.eye(3))
+    assert is_semidefinite(np.array([[1.0, 2.0], [2.0, 4.0]]))
+    assert not is_semidefinite(np.array([[1.0, 2.0], [2.0, 4.0 - 2.0**-50]]))
+    assert not is_semidefinite(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert is_dominant(np.array([[2.0, -1.0], [-1.0, 1.0]]))
+    assert not is_dominant(np.array([[1.0, -1.1], [-1.1, 1.0]]))
 
 
 def test_wrong_input_is_named():

@@ -230,7 +230,7 @@ def sums(a: FloatArray, b: FloatArray) -> Exactly:
     return Exactly(*two_sum(a, b))
 
 
-def _have_exact_products(values: FloatArray) -> bool:
+def have_exact_products(values: FloatArray) -> bool:
     """Whether products of such floats keep their rounding errors: these neither underflow nor overflow."""
     if len(values) and values.min() > SMALLEST and values.max() < LARGEST:  # as weights and penalties are
         return True
@@ -249,7 +249,7 @@ def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Ex
         return floats(b, factor * Fraction(one))
     if other is not None:
         return floats(a, factor * Fraction(other))
-    if not (_have_exact_products(a) and _have_exact_products(b)):
+    if not (have_exact_products(a) and have_exact_products(b)):
         return rationals([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
     return Exactly(*two_product(a, b), factor)
 
@@ -296,7 +296,7 @@ def as_floats(values: Exactly) -> FloatArray:
         quotient: FloatArray = values.high / whole  # 1/Σs of weights whose sum is a float
         return quotient
     factor = nearest_float(values.factor)
-    if values.factor and not (SMALLEST < abs(factor) < LARGEST and _have_exact_products(values.high[~values.infinite])):
+    if values.factor and not (SMALLEST < abs(factor) < LARGEST and have_exact_products(values.high[~values.infinite])):
         power = values.factor.numerator.bit_length() - values.factor.denominator.bit_length()
         high, exponents = np.frexp(values.high)
         low = np.ldexp(values.low, -exponents)

@@ -14,7 +14,6 @@ What is guessed by a linear program is never trusted: a wrong face only makes `P
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +21,10 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.program.near import independent_rows
+from qpsvm.bounds.program.rational import combinations_of, compare_row
 
 #: Slack of (FACE.1) from which there is some: it is 0 or 1 but for rounding.
 SOME = 0.5
-#: The largest denominator of a guessed coefficient.
-DENOMINATOR = 10_000
-#: Up to so many coefficients are solved in fractions.
-FEW_ROWS = 12
 
 
 class Face(NamedTuple):
@@ -122,42 +118,14 @@ def follows(
 ) -> bool:
     """(FACE.3): whether row k holds wherever the chosen ones do and the fixed variables are those of x (n,)."""
     free = np.setdiff1d(np.arange(rows.shape[1]), fixed)
-    c = np.linalg.lstsq(rows[np.ix_(chosen, free)].T, rows[k, free], rcond=None)[0] if len(chosen) else np.zeros(0)
-    some = np.abs(c) > 0.5 / DENOMINATOR
-    terms = [(Fraction(1), k), *_coefficients(rows[:, free], k, chosen[some], c[some])]
-    left: dict[int, Fraction] = {}
-    rest = Fraction(0)
-    for factor, i in terms:
-        for j in np.flatnonzero(rows[i]).tolist():
-            left[j] = left.get(j, Fraction(0)) + factor * Fraction(float(rows[i, j]))
-        rest -= factor * Fraction(float(sides[i]))
-    here = set(fixed.tolist())
-    if any(value for j, value in left.items() if j not in here):
-        return False
-    rest += sum((value * Fraction(float(x[j])) for j, value in left.items() if j in here), Fraction(0))
-    return rest == 0 if equal else rest <= 0
-
-
-def _coefficients(rows: FloatArray, k: int, chosen: IntArray, c: FloatArray) -> list[tuple[Fraction, int]]:
-    """−c_i with i, for which row k less Σ c_i row i may be 0: solved in fractions where they are few, else guessed."""
-    count = len(chosen)
-    if count > FEW_ROWS:
-        return [(-Fraction(float(v)).limit_denominator(DENOMINATOR), int(i)) for v, i in zip(c, chosen, strict=True)]
-    places = independent_rows(rows[chosen].T)
-    if len(places) < count:
-        return []
-    system = [[Fraction(float(rows[i, j])) for i in chosen] + [Fraction(float(rows[k, j]))] for j in places]
-    for place in range(count):
-        pivot = next((i for i in range(place, count) if system[i][place]), None)
-        if pivot is None:
-            return []
-        system[place], system[pivot] = system[pivot], system[place]
-        head = system[place] = [value / system[place][place] for value in system[place]]
-        for i in range(count):
-            factor = system[i][place]
-            if i != place and factor:
-                system[i] = [value - factor * other for value, other in zip(system[i], head, strict=True)]
-    return [(-row[-1], int(i)) for row, i in zip(system, chosen, strict=True)]
+    basis, row = rows[np.ix_(chosen, free)], rows[k, free]
+    near = np.linalg.lstsq(basis.T, row, rcond=None)[0] if len(chosen) else np.zeros(0)
+    at = dict(zip(fixed.tolist(), x[fixed].tolist(), strict=True))
+    for c in combinations_of(row, basis, near):
+        found = compare_row(sp.csr_array(rows), sides, k, chosen.tolist(), c, at)
+        if found is not None and found[0] == 0.0:
+            return found[1] == 0 if equal else found[1] <= 0
+    return False
 
 
 def dual_inside(program: Any, u: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:

@@ -1,4 +1,4 @@
-"""Numbers as computed with a bound on their rounding; what of a matrix is shown in floats or in fractions."""
+"""Numbers as computed with a bound on their rounding; what of rows is shown in floats or in fractions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import qr
 
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, gamma
+from qpsvm.base.arrays.exactly import have_exact_products
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, gamma, two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 
-#: Up to so many variables fractions are quick.
-IN_FRACTIONS = 24
-#: And up to so many entries of rows.
+#: Up to so many entries fractions are quick.
 WHOLE = 20_000
 #: The smallest pivot of independent rows, and of columns that are to be a regular matrix, as shares of the largest.
 PIVOT, SQUARE_PIVOT = 1e-10, 1e-12
@@ -52,61 +51,24 @@ def product(M: Matrix, x: Near) -> Near:
 
 
 def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
-    """Whether Mx = sides, or Mx ≤ sides, exactly: in fractions, for few entries."""
+    """Whether Mx = sides, or Mx ≤ sides, exactly: `math.fsum` rounds a row's exact products once, so its sign is exact."""
     rows = sp.csr_array(M)
+    a, b = rows.data, x[rows.indices]
+    if all(have_exact_products(values) for values in (a, b)):
+        product, error = (values.tolist() for values in two_product(a, b))
+        for start, end, side in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), sides.tolist(), strict=True):
+            rest = math.fsum([*product[start:end], *error[start:end], -side])
+            if rest > 0.0 or (equal and rest < 0.0):
+                return False
+        return True
     if rows.nnz > WHOLE:
         return False
     for k, side in enumerate(sides.tolist()):
         part = slice(rows.indptr[k], rows.indptr[k + 1])
-        terms = zip(rows.data[part].tolist(), x[rows.indices[part]].tolist(), strict=True)
-        rest = sum((Fraction(a) * Fraction(b) for a, b in terms), -Fraction(side))
-        if rest > 0 or (equal and rest < 0):
+        exact = sum((Fraction(u) * Fraction(v) for u, v in zip(a[part].tolist(), b[part].tolist(), strict=True)), -Fraction(side))
+        if exact > 0 or (equal and exact < 0):
             return False
     return True
-
-
-def positive(P: FloatArray, off: float = 0.0) -> bool:
-    """(PROGRAM.7): whether a symmetric matrix is positive definite for certain; `off` is what its entries are off."""
-    n = len(P)
-    if not n:
-        return True
-    share = gamma(n + 2)
-    trace = float(np.abs(np.diagonal(P)).sum()) * FEW
-    less = share / (1.0 - share) * trace + 2.0 * n * off + n * UNDERFLOW
-    shifted = P.copy()
-    shifted[np.diag_indices(n)] -= less * FEW + 2.0**-52 * np.abs(np.diagonal(P))
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def semidefinite(P: FloatArray) -> bool:
-    """(PROGRAM.7) in fractions, for few variables."""
-    if len(P) > IN_FRACTIONS:
-        return False
-    rows = [[Fraction(value) for value in row] for row in P.tolist()]
-    while rows:
-        place = max(range(len(rows)), key=lambda i: rows[i][i])
-        pivot = rows[place][place]
-        if pivot <= 0:
-            return pivot == 0 and not any(value for row in rows for value in row)
-        head = rows.pop(place)
-        for row in rows:
-            factor = row[place] / pivot
-            row[:] = [a - factor * b for k, (a, b) in enumerate(zip(row, head, strict=True)) if k != place]
-    return True
-
-
-def dominant(P: FloatArray) -> bool:
-    """Whether each diagonal entry is at least the sum of its row's others: positive semidefinite (Gershgorin).
-
-    `math.fsum` rounds once, so that its sign is exact.
-    """
-    signed = np.abs(P)
-    signed[np.diag_indices(len(P))] = -np.diagonal(P)
-    return all(math.fsum(row) <= 0.0 for row in signed.tolist())
 
 
 def independent_rows(M: FloatArray, pivot: float = PIVOT) -> IntArray:
@@ -127,17 +89,19 @@ def picked(M: FloatArray) -> IntArray | None:
     return columns if len(columns) == k else None
 
 
-def solved(B: FloatArray, right: Near) -> tuple[FloatArray, float] | None:
-    """(PROGRAM.4): an approximate solution of Be = ρ, (k,), and ‖e‖∞ from above; None where B may be singular."""
-    k = len(B)
-    try:
-        R = np.linalg.inv(B)
-    except np.linalg.LinAlgError:
-        return None
-    error = np.abs(np.eye(k) - R @ B) + gamma(k + 4) * (np.abs(R) @ np.abs(B)) + 2.0**-52
-    kappa = float(error.sum(axis=1).max(initial=0.0)) * (1.0 + gamma(k + 4))
-    if not kappa < 0.5:
-        return None
-    step = R @ right.value
-    size = float((np.abs(R) @ right.size).max(initial=0.0)) * (1.0 + gamma(k + 4)) + k * UNDERFLOW
-    return step, size / (1.0 - kappa) * FEW
+class Inverse:
+    """(PROGRAM.4): an approximate inverse R of a square matrix B (k, k). Raises LinAlgError where B may be singular."""
+
+    def __init__(self, B: FloatArray) -> None:
+        k = len(B)
+        self.R = np.linalg.inv(B)
+        error = np.abs(np.eye(k) - self.R @ B) + gamma(k + 4) * (np.abs(self.R) @ np.abs(B)) + 2.0**-52
+        self.kappa = float(error.sum(axis=1).max(initial=0.0)) * (1.0 + gamma(k + 4))
+        if not self.kappa < 0.5:
+            raise np.linalg.LinAlgError("the matrix may be singular")
+
+    def solve(self, right: Near) -> tuple[FloatArray, float]:
+        """An approximate solution of Be = ρ, (k,), and ‖e‖∞ from above."""
+        k = len(self.R)
+        size = float((np.abs(self.R) @ right.size).max(initial=0.0)) * (1.0 + gamma(k + 4)) + k * UNDERFLOW
+        return self.R @ right.value, size / (1.0 - self.kappa) * FEW

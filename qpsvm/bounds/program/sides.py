@@ -4,8 +4,9 @@ The QP is: minimise f(x) = ½xᵀPx + qᵀx + r subject to Gx ≤ h, Ax = b, lb 
 little, and its multipliers leave a little of (QP.1), so that neither bounds anything. What is proven instead:
 
     (PROGRAM.1)  from below: for all u, y and z ≥ 0 and every feasible x, with c = Pu + q + Gᵀz + Aᵀy,
-                 f(x) ≥ r − ½uᵀPu − hᵀz − bᵀy + Σ_j [c_j x_j − ½δ(x_j − u_j)²]
-                 where P + δI is positive semidefinite; each term is at least its minimum over [lb_j, ub_j]
+                 f(x) ≥ r − ½uᵀPu − hᵀz − bᵀy + Σ_j [c_j x_j + ½κ_j (x_j − u_j)²]
+                 where P − diag(κ) is positive semidefinite, (CONVEX.1); each term is at least its minimum over
+                 [lb_j, ub_j], which is at least c_j u_j − c_j²/(2κ_j) for κ_j > 0, whatever the bounds
     (PROGRAM.2)  where that minimum is −∞ for a c_j that is only rounding, u, y and z are moved so that c_j = 0 exactly
     (PROGRAM.3)  from above: f(x̂) of a feasible x̂ = x + e, where e stands in as many entries as A has rows, there
                  Ae = b − Ax, and bounds and rows of G have room for |e|
@@ -14,30 +15,34 @@ little, and its multipliers leave a little of (QP.1), so that neither bounds any
     (PROGRAM.5)  where no row has room, x is moved towards an interior point x₀: x + t(x₀ − x), for a t that is as small
                  as it may be
     (PROGRAM.6)  no point is feasible where (PROGRAM.1) with P = 0, q = 0, r = 0 is above 0 (Farkas)
-    (PROGRAM.7)  P is positive definite where a Cholesky factor of P − γI exists in floats, γ = γ_{n+2} trace(P)/(1 −
-                 γ_{n+2}); positive semidefinite where its LDLᵀ in fractions has no negative pivot
+    (PROGRAM.7)  of a program within rounding of this one: q_j − c_j stands for q_j where c_j is only rounding of it; else
+                 q_j and all G_ij with z_i > 0 change by one share of themselves, so that c_j = 0
     (PROGRAM.8)  a row a with aᵀx ≤ s bounds x_j where the least of the others' sum is known: what is infinite in
                  (PROGRAM.1) may be finite over the bounds that rows imply
 
-Sources: Dorn (1960) for (PROGRAM.1); Rump, *Verification methods*, Acta Numerica 19 (2010), for (PROGRAM.4); Rump,
-*Verification of positive definiteness*, BIT 46 (2006), for (PROGRAM.7); Jansson, *Rigorous lower and upper bounds in
-linear programming*, SIAM J. Optim. 14 (2004), for the way.
+Sources: Dorn (1960) for (PROGRAM.1); Rump, *Verification methods*, Acta Numerica 19 (2010), for (PROGRAM.4); Jansson,
+*Rigorous lower and upper bounds in linear programming*, SIAM J. Optim. 14 (2004), for the way.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.exactly import below
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, dot, gamma, total
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.bounds.program.convexity import Convexity
 from qpsvm.bounds.program.faces import Face
 from qpsvm.bounds.program.implied import implied_bounds
-from qpsvm.bounds.program.near import Near, dominant, exactly, holds, picked, positive, product, semidefinite, solved
+from qpsvm.bounds.program.near import Inverse, Near, exactly, holds, picked, product
+from qpsvm.bounds.program.rational import MOST_STEPS, null_vector
 from qpsvm.program.qp import QP
 from qpsvm.space.operators import Diagonal
 
@@ -55,13 +60,23 @@ class Multipliers(NamedTuple):
     z: FloatArray
 
 
-class Lower(NamedTuple):
-    """(PROGRAM.1): the bound, and the multipliers that it was computed with; why it is −∞ where it is."""
+@dataclass(frozen=True)
+class Lower:
+    """(PROGRAM.1): the bound, and what it was computed with; why it is −∞ where it is.
+
+    y (p,), z (m,): Multipliers.
+    c (n,): What they leave of (QP.1): the multipliers of the bounds, with the sign turned.
+    rests (n,): How far q is moved in (PROGRAM.7), from above; None where it is as it is.
+    share: The share of themselves by which entries of G may be moved there.
+    """
 
     value: float
     y: FloatArray
     z: FloatArray
+    c: FloatArray
     why: str = ""
+    rests: FloatArray | None = None
+    share: float = 0.0
 
 
 class Upper(NamedTuple):
@@ -77,16 +92,20 @@ class Program:
     """A QP, with what is asked of it several times.
 
     Shapes: P (n, n), dense or a factor; G (m, n), A (p, n), with no rows where there are none.
+    rounding: The relative change of an entry of q that is allowed, (PROGRAM.7).
     """
 
-    def __init__(self, qp: QP) -> None:
-        self.qp, n = qp, qp.n
+    def __init__(self, qp: QP, rounding: float = 0.0) -> None:
+        self.qp, self.rounding, n = qp, rounding, qp.n
         none = sp.csr_array((0, n))
         self.G, self.A = (none if M is None else M for M in (qp.G, qp.A))
         self.h, self.b = (np.zeros(0) if side is None else np.asarray(side) for side in (qp.h, qp.b))
         self.lb, self.ub = (np.array(side) for side in qp.bounds)
         self.factor = (sp.csr_array((n, 0)), qp.P.d) if isinstance(qp.P, Diagonal) else qp.P.factor()
-        self.P, self.off = None, 0.0
+        self.P: FloatArray | None = None
+        self.off = 0.0
+        if self.factor is not None and self.factor[0].shape[1] and self.factor[1].min(initial=0.0) < 0.0:
+            self.factor = None
         if self.factor is None:
             self.P = qp.P.dense()
             if not np.array_equal(self.P, self.P.T):  # xᵀPx is that of its symmetric part
@@ -101,74 +120,98 @@ class Program:
         own = Near(d * x, np.abs(d * x) * 2.0**-52 + UNDERFLOW)
         return own.plus(product(Z, product(Z.T, exactly(x)))) if Z.shape[1] else own
 
-    @remembered
-    def deficit(self) -> float:
-        """δ ≥ 0 for which P + δI is positive semidefinite for certain, (PROGRAM.7); infinite where none is known."""
-        if self.factor is not None:
-            return max(0.0, -float(self.factor[1].min(initial=0.0)))
-        assert self.P is not None
-        support = np.flatnonzero(np.abs(self.P).max(axis=1, initial=0.0) > 0.0)
-        P = self.P[np.ix_(support, support)]
-        if positive(P, self.off) or (not self.off and (dominant(P) or semidefinite(P))):
-            return 0.0
-        delta = 4.0 * (gamma(len(P) + 2) * float(np.trace(P)) + 2.0 * len(P) * self.off + UNDERFLOW)
-        return delta if positive(P + np.diag(np.full(len(P), delta)), 2.0 * self.off) else math.inf
+    def share(self, other: Program) -> None:
+        """Take over what is known of the P of another program, which is that of this one."""
+        if self.factor is None:
+            self.__dict__["convexity"] = other.convexity
 
     @remembered
-    def not_convex(self) -> str:
-        """What is said where P is not positive semidefinite for certain: whether some vᵀPv < 0, rounding counted."""
-        assert self.P is not None or self.factor is not None
-        dense = self.qp.P.dense()
-        values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
-        v = vectors[:, 0]
-        curved = self.curved(v)
-        square, rounding = dot(v, curved.value)
-        if square + rounding + float(np.abs(v) @ curved.radius) * FEW < 0.0:
-            return f"this is no convex QP: P has an eigenvalue of {values[0]:.3g}, below 0 for certain"
-        return "P could not be shown to be positive semidefinite"
+    def convexity(self) -> Convexity:
+        """How convex a dense P is."""
+        assert self.P is not None
+        return Convexity(self.P, self.off)
+
+    @property
+    def curvature(self) -> FloatArray | None:
+        """κ of (CONVEX.1), (n,): not above 0; None where P is not convex."""
+        if self.factor is None:
+            return self.convexity.curvature
+        d = self.factor[1]
+        return np.zeros(len(d)) if (d >= 0.0).all() else None
+
+    @property
+    def strict_curvature(self) -> FloatArray:
+        """κ of (CONVEX.1), (n,), above 0 wherever that can be shown."""
+        return self.convexity.strict_curvature if self.factor is None else self.factor[1]
+
+    def negative_direction(self) -> tuple[FloatArray, float] | None:
+        """d with dᵀPd < 0 for certain, (n,), and dᵀPd; None where none is known."""
+        if self.factor is None:
+            return self.convexity.negative_direction()
+        d, unit = self.factor[1], np.zeros(self.qp.n)
+        j = int(np.argmin(d))
+        unit[j] = 1.0
+        return (unit, float(d[j])) if d[j] < 0.0 else None
 
     def lower(self, u: FloatArray, y: FloatArray, z: FloatArray, rows_only: bool = False) -> Lower:
         """(PROGRAM.1) for a point (n,) and multipliers (p,), (m,); with `rows_only` for P = 0, q = 0 and r = 0."""
         at = Multipliers(np.zeros(self.qp.n) if rows_only else np.array(u), np.array(y), np.maximum(z, 0.0))
-        delta = 0.0 if rows_only else self.deficit
-        if delta == math.inf:
-            return Lower(-math.inf, at.y, at.z, self.not_convex)
-        c, loss = self._left(at, rows_only), 0.0
+        c, loss, rests, share = self._left(at, rows_only), 0.0, None, 0.0
+        curvature = np.zeros(self.qp.n) if rows_only else self.curvature
+        if curvature is None:
+            return Lower(-math.inf, at.y, at.z, c.value, "P could not be shown to be positive semidefinite")
         box = self.lb, self.ub
         bad = self._unbounded(c, box)
-        if rows_only and len(bad):
+        if len(bad) and rows_only:
             columns = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)], format="csc")[:, bad].T
             if holds(columns, np.concatenate([at.y, at.z]), np.zeros(len(bad)), equal=True):
                 c.value[bad] = c.radius[bad] = 0.0
                 bad = bad[:0]
+        elif len(bad) and not curvature.any():
+            curvature = self.strict_curvature
+            bad = bad[curvature[bad] <= 0.0]
         if len(bad):
             moved = self._moved(at, bad, rows_only)
+            exact = None if moved or rows_only else self._in_fractions(at, bad)
+            if exact is not None:
+                return exact
+            if moved is None and self.rounding and not rows_only:
+                at = self._refined(at, bad)
+                c = self._left(at, rows_only)
+                found = self._rests(at, c, bad)
+                if found is not None:
+                    (rests, share), moved = found, (at, c, loss)
             if moved is None:
                 box = self.implied
                 bad = self._unbounded(c, box)
+                bad = bad[curvature[bad] <= 0.0]
                 moved = self._moved(at, bad, rows_only) if len(bad) else (at, c, loss)
             if moved is None:
                 names = "a variable without a bound" if len(bad) == 1 else f"{len(bad)} variables without bounds"
-                return Lower(-math.inf, at.y, at.z, f"the multipliers leave a rest of (QP.1) at {names}")
+                why = f"the multipliers leave a rest of (QP.1) at {names}"
+                return Lower(-math.inf, at.y, at.z, c.value, why)
             at, c, loss = moved
-        terms, off = self._least(c, delta, at.u, box)
-        if terms == -math.inf and delta:
-            terms, off = self._least(c, delta, at.u, self.implied)
+        if rests is not None:
+            c.value[bad] = c.radius[bad] = 0.0
+        terms, off = self._least(c, curvature, at.u, box)
+        if terms == -math.inf and (curvature < 0.0).any():
+            terms, off = self._least(c, curvature, at.u, self.implied)
         if terms == -math.inf:
             why = "the multipliers leave a rest of (QP.1) at variables without bounds"
-            if delta:
+            if (curvature < 0.0).any():
                 why = (
-                    f"P is positive semidefinite up to {delta:.1g} only, by rounding, and there are variables without "
+                    "P is positive semidefinite up to rounding only, and there are variables without bounds: give it by "
+                    "a factor, as qpsvm.LowRank(F) for FFᵀ, or bound all variables"
                 )
-                why += "bounds: give it by a factor, as qpsvm.LowRank(F) for FFᵀ, or bound all variables"
-            return Lower(-math.inf, at.y, at.z, why)
+            return Lower(-math.inf, at.y, at.z, c.value, why)
         half = self.curved(at.u)
         square, rounding = dot(at.u, half.value)
         off += 0.5 * (rounding + float(np.abs(at.u) @ half.radius)) + loss
         rows, rounding = dot(np.concatenate([self.h, self.b]), np.concatenate([at.z, at.y]))
         constant = 0.0 if rows_only else self.qp.r
-        found, summed = total(np.array([constant, -0.5 * square, -rows, terms]))
-        return Lower(found - (off + rounding + summed) * FEW - 2.0**-52 * abs(found), at.y, at.z)
+        sum_, summed = total(np.array([constant, -0.5 * square, -rows, terms]))
+        value = sum_ - (off + rounding + summed) * FEW - 2.0**-52 * abs(sum_)
+        return Lower(value, at.y, at.z, c.value, "", rests, share)
 
     def _left(self, at: Multipliers, rows_only: bool) -> Near:
         """c of (PROGRAM.1), (n,)."""
@@ -187,6 +230,59 @@ class Program:
         up = (c.value - c.radius < 0.0) & ~np.isfinite(box[1])
         return np.flatnonzero(down | up)
 
+    def _rests(self, at: Multipliers, c: Near, bad: IntArray) -> tuple[FloatArray, float] | None:
+        """(PROGRAM.7) at some variables: how far q moves, (n,), and the share of entries of G; None where that is more."""
+        rests, q = np.zeros(self.qp.n), np.abs(self.qp.q)
+        rests[bad] = c.size[bad]
+        if (rests <= self.rounding * q).all():
+            return rests, 0.0
+        reach = (q + abs(sp.csr_array(self.G)).T @ at.z) * (1.0 - gamma(len(at.z) + 4))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(rests > 0.0, rests / reach, 0.0) * FEW
+        share = float(shares.max())
+        return (shares * q, share) if share <= self.rounding else None
+
+    def _in_fractions(self, at: Multipliers, bad: IntArray) -> Lower | None:
+        """(PROGRAM.2) in rational numbers next to those given, where (CONVEX.1) holds for κ = 0; None where none are."""
+        if self.P is None or self.off or self.curvature is None or self.curvature.any():
+            return None
+        p, n, tight = len(at.y), self.qp.n, np.flatnonzero(at.z > 0.0)
+        if n * n * len(bad) > MOST_STEPS:
+            return None
+        M = np.vstack([self.P, as_dense(self.A), as_dense(sp.csr_array(self.G)[tight]), self.qp.q])
+        found = null_vector(M[:, bad].T, np.concatenate([at.u, at.y, at.z[tight], [1.0]]))
+        if found is None or found[-1] <= 0 or any(value < 0 for value in found[n + p :]):
+            return None
+        v = [value / found[-1] for value in found]
+        terms = [sum((a * Fraction(b) for a, b in zip(v, column, strict=True)), Fraction(0)) for column in M.T.tolist()]
+        curved = [sum((a * Fraction(b) for a, b in zip(v, row, strict=False)), Fraction(0)) for row in self.P.tolist()]
+        value = Fraction(self.qp.r) - sum((a * b for a, b in zip(v, curved, strict=False)), Fraction(0)) / 2
+        sides = np.concatenate([self.b, self.h[tight]]).tolist()
+        value -= sum((a * Fraction(b) for a, b in zip(v[n:-1], sides, strict=True)), Fraction(0))
+        for c, low, high in zip(terms, self.lb.tolist(), self.ub.tolist(), strict=True):
+            end = low if c > 0 else high
+            if c and math.isinf(end):
+                return None
+            value += c * Fraction(end) if c else 0
+        z = at.z.copy()
+        z[tight] = [float(each) for each in v[n + p : -1]]
+        y = np.array([float(each) for each in v[n : n + p]])
+        return Lower(below(value), y, z, np.array([float(c) for c in terms]))
+
+    def _refined(self, at: Multipliers, bad: IntArray) -> Multipliers:
+        """Multipliers that leave less of c at some variables, as a share of q_j and its terms, by least squares."""
+        p, tight = len(at.y), np.flatnonzero(at.z > 0.0)
+        M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
+        if not M.shape[0] or M.shape[0] * len(bad) > MOST_STEPS:
+            return at
+        c = self._left(at, False).value[bad]
+        reach = np.abs(self.qp.q) + abs(M).T @ np.abs(np.concatenate([at.y, at.z[tight]]))
+        weights = 1.0 / np.where(reach[bad] > 0.0, reach[bad], 1.0)
+        step = np.linalg.lstsq(as_dense(M[:, bad]).T * weights[:, None], -c * weights, rcond=None)[0]
+        z = at.z.copy()
+        z[tight] = np.maximum(z[tight] + step[p:], 0.0)
+        return Multipliers(at.u, at.y + step[:p], z)
+
     def _moved(self, at: Multipliers, bad: IntArray, rows_only: bool) -> tuple[Multipliers, Near, float] | None:
         """(PROGRAM.2): numbers near which others make c exactly 0 there; c for all of those; what the value loses."""
         n, p = self.qp.n, len(at.y)
@@ -200,16 +296,17 @@ class Program:
         chosen = picked(here * np.concatenate([np.full(own + p, largest), at.z[tight]]))
         if chosen is None:
             return None
-        B, reach = here[:, chosen], 0.0
+        try:
+            inverse = Inverse(here[:, chosen])
+        except np.linalg.LinAlgError:
+            return None
+        reach = 0.0
         for turn in range(ROUNDS + 1):
             c = self._left(at, rows_only)
-            step = solved(B, Near(-c.value[bad], c.radius[bad]))
-            if step is None:
-                return None
-            reach = step[1]
+            step, reach = inverse.solve(Near(-c.value[bad], c.radius[bad]))
             if turn < ROUNDS:
                 whole = np.zeros(here.shape[1])
-                whole[chosen] = step[0]
+                whole[chosen] = step
                 u, y, z = at.u.copy(), at.y + whole[own : own + p], at.z.copy()
                 u[:own] += whole[:own]
                 z[tight] += whole[own + p :]
@@ -242,35 +339,50 @@ class Program:
         return found
 
     @staticmethod
-    def _least(c: Near, delta: float, u: FloatArray, box: tuple[FloatArray, FloatArray]) -> tuple[float, float]:
-        """The least sum of c_j x_j − ½δ(x_j − u_j)² over a box, and its rounding."""
+    def _least(
+        c: Near, curvature: FloatArray, u: FloatArray, box: tuple[FloatArray, FloatArray]
+    ) -> tuple[float, float]:
+        """The least sum of c_j x_j + ½κ_j(x_j − u_j)² over a box, and its rounding."""
         low, high = c.value - c.radius, c.value + c.radius
         lb, ub = box
-        with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             ends = [np.where(side == 0.0, 0.0, side * bound) for side in (low, high) for bound in box]
             terms = np.minimum.reduce(ends)
-            if delta:
-                terms = terms - 0.5 * delta * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW) ** 2
+            sizes = np.abs(terms)
+            if (curvature < 0.0).any():
+                off = 0.5 * curvature * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW) ** 2
+                terms, sizes = terms + off, sizes + np.abs(off)
+            elif curvature.any():  # c u − c²/(2κ) is least at an end of c
+                others = [(side * u, side * side / (2.0 * curvature)) for side in (low, high)]
+                free = np.minimum.reduce([value - loss for value, loss in others])
+                better = (curvature > 0.0) & (free > terms)
+                sizes = np.where(better, np.maximum.reduce([abs(value) + loss for value, loss in others]), sizes)
+                terms = np.where(better, free, terms)
         if not np.isfinite(terms).all():
             return -math.inf, 0.0
         value, rounding = total(terms)
-        return value, rounding + 8.0 * 2.0**-53 * float(np.abs(terms).sum()) + len(terms) * UNDERFLOW
+        return value, rounding + 16.0 * 2.0**-53 * float(sizes.sum()) + len(terms) * UNDERFLOW
 
-    def upper(self, x: FloatArray, inside: FloatArray | Face | None) -> Upper:
-        """(PROGRAM.3) for a point (n,), moved towards an interior one, or one of a face, where needed, (PROGRAM.5)."""
+    def upper(self, x: FloatArray, inside: FloatArray | Face | None, share: float = 0.0) -> Upper:
+        """(PROGRAM.3) for a point (n,), moved towards an interior one, or one of a face, where needed, (PROGRAM.5).
+
+        It is feasible for all programs whose entries of G differ from these by a share of themselves.
+        """
         why, face = "", inside if isinstance(inside, Face) else None
+        if share and face is not None:  # its rows are equalities as they are
+            return Upper(math.inf, np.clip(x, self.lb, self.ub), math.inf, "rows without room cannot be moved")
         towards = inside.inside if isinstance(inside, Face) else inside
         for t in STEPS if towards is not None else STEPS[:1]:
             at = np.clip(x if towards is None or t == 0.0 else x + t * (towards - x), self.lb, self.ub)
             if face is not None:
                 at[face.fixed] = face.inside[face.fixed]
-            found = self._feasible(at, face)
+            found = self._feasible(at, face, share)
             if isinstance(found, Upper):
                 return found
             why = found
         return Upper(math.inf, np.clip(x, self.lb, self.ub), math.inf, why)
 
-    def _feasible(self, x: FloatArray, face: Face | None) -> Upper | str:
+    def _feasible(self, x: FloatArray, face: Face | None, share: float) -> Upper | str:
         """The bound for a point between its bounds, or what it lacks."""
         equal, sides, over, most = self.A, self.b, self.G, self.h
         if face is not None:
@@ -282,21 +394,24 @@ class Program:
             if chosen is None:
                 return f"no {p} entries of x can move so that all equalities hold"
             x, moved = x.copy(), chosen
+            try:
+                inverse = Inverse(A[:, moved])
+            except np.linalg.LinAlgError:
+                return "the equalities are too ill-conditioned for floats"
             for turn in range(ROUNDS + 1):
                 rest = product(equal, exactly(x)).plus(exactly(-sides))
-                step = solved(A[:, moved], Near(-rest.value, rest.radius))
-                if step is None:
-                    return "the equalities are too ill-conditioned for floats"
-                reach = step[1]
+                step, reach = inverse.solve(Near(-rest.value, rest.radius))
                 if turn < ROUNDS:
-                    x[moved] += step[0]
+                    x[moved] += step
             if (np.minimum(x - self.lb, self.ub - x)[moved] < reach * FEW).any():
                 return "the equalities leave no room between the bounds"
         values = product(over, exactly(x))
         needed = reach * (1.0 + gamma(p + 4)) * np.asarray(abs(over)[:, moved].sum(axis=1)).ravel()
+        if share:
+            needed = needed + share * (abs(over) @ np.abs(x)) * (1.0 + gamma(self.qp.n + 4)) + share * needed
         short = values.value + values.radius + needed * FEW - most
         near = np.flatnonzero(short + 2.0**-52 * (np.abs(most) + values.size) > 0.0)
-        if len(near) and (len(moved) or not holds(over[near], x, most[near], equal=False)):
+        if len(near) and (len(moved) or share or not holds(over[near], x, most[near], equal=False)):
             return f"row {int(np.argmax(short))} of G has no room"
         return Upper(self._value(x, moved, reach), x, reach)
 

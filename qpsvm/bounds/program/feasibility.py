@@ -1,0 +1,117 @@
+"""A point with room in every row and bound, or multipliers that prove that no point is feasible.
+
+HiGHS proposes both; neither is trusted. (PROGRAM.6) is checked in floats, and where its multipliers have to cancel at
+variables without bounds, in rational numbers: those whose rows cancel exactly are next to the ones that HiGHS returns.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
+from qpsvm.bounds.program.sides import Program
+
+Rows = tuple[FloatArray, FloatArray]
+
+
+def interior_point(program: Program) -> tuple[FloatArray | None, Rows | None]:
+    """A point (n,) with room in all rows and bounds; or multipliers (p,), (m,) of HiGHS if there is none."""
+    n, m, p = program.qp.n, len(program.h), len(program.b)
+    with np.errstate(invalid="ignore"):
+        width = np.minimum(1.0, 0.5 * (program.ub - program.lb))
+    width = np.where(np.isfinite(width), width, 1.0)
+    over = sp.csr_array(program.G)
+    norms = np.sqrt(over.multiply(over).sum(axis=1))
+    low = np.flatnonzero(np.isfinite(program.lb) & (width > 0))
+    high = np.flatnonzero(np.isfinite(program.ub) & (width > 0))
+    eye = sp.eye_array(n, format="csr")
+    blocks = [
+        sp.hstack([over, sp.csr_array(norms[:, None])]),
+        sp.hstack([-eye[low], sp.csr_array(width[low][:, None])]),
+        sp.hstack([eye[high], sp.csr_array(width[high][:, None])]),
+    ]
+    found = _linear_program(
+        np.concatenate([np.zeros(n), [-1.0]]),
+        A_ub=sp.vstack(blocks, format="csr"),
+        b_ub=np.concatenate([program.h, -program.lb[low], program.ub[high]]),
+        A_eq=sp.hstack([sp.csr_array(program.A), sp.csr_array((p, 1))], format="csr") if p else None,
+        b_eq=program.b if p else None,
+        bounds=[*zip(program.lb, program.ub, strict=True), (None, 1.0)],
+    )
+    if found.status == 0 and found.x[-1] > 0.0:
+        return np.clip(found.x[:n], program.lb, program.ub), None
+    if found.status == 0:
+        y = -found.eqlin.marginals if p else np.zeros(0)
+        return None, (y, -found.ineqlin.marginals[:m])
+    return None, _least_violation(program)
+
+
+def _least_violation(program: Program) -> Rows | None:
+    """Multipliers (p,), (m,) of the least sum of violations of the rows, within the bounds."""
+    n, m, p = program.qp.n, len(program.h), len(program.b)
+    equal, over = sp.csr_array(program.A), sp.csr_array(program.G)
+    rows = sp.hstack([over, -sp.eye_array(m), sp.csr_array((m, 2 * p))], format="csr") if m else None
+    ties = sp.hstack([equal, sp.csr_array((p, m)), sp.eye_array(p), -sp.eye_array(p)], format="csr") if p else None
+    found = _linear_program(
+        np.concatenate([np.zeros(n), np.ones(m + 2 * p)]),
+        A_ub=rows,
+        b_ub=program.h if m else None,
+        A_eq=ties,
+        b_eq=program.b if p else None,
+        bounds=[*zip(program.lb, program.ub, strict=True), *[(0.0, None)] * (m + 2 * p)],
+    )
+    if found.status != 0:
+        return None
+    return (-found.eqlin.marginals if p else np.zeros(0)), (-found.ineqlin.marginals if m else np.zeros(0))
+
+
+def _linear_program(cost: FloatArray, **rows: Any) -> Any:
+    """The answer of HiGHS, by SciPy."""
+    from scipy.optimize import linprog
+
+    return linprog(cost, **rows, method="highs")
+
+
+def prove_infeasible(program: Program, y: FloatArray, z: FloatArray) -> Rows | None:
+    """Multipliers (p,), (m,) with (PROGRAM.6), those given or others next to them; None where none were found."""
+    bound = program.lower(np.zeros(program.qp.n), y, z, rows_only=True)
+    if bound.value > 0.0:
+        return bound.y, bound.z
+    return _exactly(program, y, z)
+
+
+def _exactly(program: Program, y: FloatArray, z: FloatArray) -> Rows | None:
+    """`prove_infeasible` in rational numbers: the multipliers cancel exactly wherever a variable has no bound."""
+    multipliers = np.concatenate([y, np.maximum(z, 0.0)])
+    used = np.flatnonzero(np.abs(multipliers) > 1e-9 * np.abs(multipliers).max(initial=0.0))
+    if not len(used):
+        return None
+    rows = as_dense(sp.vstack([sp.csr_array(program.A), sp.csr_array(program.G)], format="csr")[used])
+    sides = np.concatenate([program.b, program.h])[used]
+    if rows.size > MOST_STEPS:
+        return None
+    left = rows.T @ multipliers[used]
+    reach = np.abs(rows.T) @ np.abs(multipliers[used])
+    with np.errstate(invalid="ignore"):
+        open_side = np.where(left > 0.0, ~np.isfinite(program.lb), ~np.isfinite(program.ub))
+    free = (~np.isfinite(program.lb) & ~np.isfinite(program.ub)) | (open_side & (np.abs(left) <= 1e-9 * reach))
+    v = null_vector(rows[:, free].T, multipliers[used])
+    if v is None or any(value < 0 for value, k in zip(v, used.tolist(), strict=True) if k >= len(y)):
+        return None
+    value = -sum((factor * Fraction(side) for factor, side in zip(v, sides.tolist(), strict=True)), Fraction(0))
+    for j in np.flatnonzero(np.abs(rows).max(axis=0) > 0.0).tolist():
+        rest = sum((factor * Fraction(a) for factor, a in zip(v, rows[:, j].tolist(), strict=True)), Fraction(0))
+        end = float(program.lb[j] if rest > 0 else program.ub[j])
+        if rest and not np.isfinite(end):
+            return None
+        value += rest * Fraction(end) if rest else 0
+    if value <= 0:
+        return None
+    found = np.zeros(len(multipliers))
+    found[used] = as_multiple(v)
+    return found[: len(y)], found[len(y) :]

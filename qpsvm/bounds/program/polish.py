@@ -1,0 +1,48 @@
+"""A finer solution of (QP.1), from what a solver's point says about which rows and bounds are active.
+
+As OSQP's polishing (Stellato et al., *OSQP*, Math. Prog. Comp. 12 (2020), section 4), in the least-squares sense where
+rows depend on each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lstsq
+
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.bounds.program.sides import Multipliers, Program
+
+#: The most unknowns of a dense system.
+MOST_UNKNOWNS = 2000
+
+
+def polish(program: Program, at: Multipliers) -> Multipliers | None:
+    """The solution with the rows and bounds that the point says are active; None where that is too large, or fails."""
+    qp, (x, y, z) = program.qp, at
+    n = qp.n
+    if n + len(program.b) + len(program.h) > MOST_UNKNOWNS:
+        return None
+    slack = program.h - program.G @ x
+    box = -(program.curved(x).value + qp.q + program.G.T @ z + program.A.T @ y)
+    rows = np.flatnonzero(z > slack)
+    at_low = (-box > x - program.lb) | (program.lb == program.ub)
+    at_high = (box > program.ub - x) & ~at_low
+    free = np.flatnonzero(~(at_low | at_high))
+    fixed = np.where(at_low, program.lb, np.where(at_high, program.ub, 0.0))
+    active = as_dense(sp.vstack([sp.csr_array(program.A), sp.csr_array(program.G)[rows]], format="csr"))
+    sides = np.concatenate([program.b, program.h[rows]])
+    dense = qp.P.dense()
+    k, f = len(sides), len(free)
+    K = np.block([[dense[np.ix_(free, free)], active[:, free].T], [active[:, free], np.zeros((k, k))]])
+    right = np.concatenate([-(qp.q + dense @ fixed)[free], sides - active @ fixed])
+    try:
+        found = lstsq(K, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0]
+        found += lstsq(K, right - K @ found, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0]
+    except np.linalg.LinAlgError:
+        return None
+    finer = np.zeros(len(z))
+    finer[rows] = found[f + len(y) :]
+    point = fixed
+    point[free] = found[:f]
+    return Multipliers(point, found[f : f + len(y)], finer)

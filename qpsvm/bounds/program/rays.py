@@ -1,0 +1,150 @@
+"""Directions along which a program has no lower bound.
+
+    (RAY.1)  Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0, and d_j ≥ 0, or ≤ 0, where x_j has a lower, or an upper bound: from any
+             feasible x, x + td is feasible for all t ≥ 0, and f(x + td) = f(x) + t qᵀd
+    (RAY.2)  of a program within rounding of this one: P + E stands for P, with Ed = −Pd and E_ij = P_ij² (λ_i d_j + λ_j d_i),
+             which of all symmetric E has the least Σ (E_ij/P_ij)²
+
+HiGHS proposes d. The variables, and the rows of G, that are 0 there are exactly 0; then d is a vector that all other rows
+take to 0, in rational numbers.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.rounding import gamma
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
+from qpsvm.bounds.program.sides import Program
+
+#: Eigenvalues, as shares of the largest, and entries of d that are 0 but for what HiGHS leaves.
+FLAT, NOTHING = 1e-10, 1e-8
+
+
+class Ray(NamedTuple):
+    """A direction d (n,) with (RAY.1), and the largest relative change of an entry for which it has it."""
+
+    direction: FloatArray
+    change: float
+
+
+def find_ray(program: Program, most: float) -> Ray | None:
+    """A direction with (RAY.1), or with (RAY.2) for a relative change of at most `most`; None where none was found."""
+    n = program.qp.n
+    if n * n > MOST_STEPS:
+        return None
+    guess = _guess(program)
+    if guess is None:
+        return None
+    used = np.flatnonzero(np.abs(guess) > NOTHING)
+    G = as_dense(program.G)
+    tight = G[np.abs(G @ guess) <= NOTHING * np.maximum(np.abs(G) @ np.abs(guess), 1e-300)]
+    rows = np.vstack([as_dense(program.A), tight])[:, used]
+    curved = _curved_rows(program)[:, used]
+    for system in (np.vstack([curved[np.abs(curved).max(axis=1, initial=0.0) > 0.0], rows]), rows):
+        d = null_vector(system, guess[used])
+        found = None if d is None else _check(program, G, used.tolist(), d, most)
+        if found is not None:
+            return found
+    return None
+
+
+def _curved_rows(program: Program) -> FloatArray:
+    """Rows that take the directions d with Pd = 0 to 0, (k, n)."""
+    if program.factor is None:
+        assert program.P is not None
+        return program.P
+    Z, diagonal = program.factor
+    return np.vstack([as_dense(Z).T, np.diag(diagonal)])
+
+
+def _curve(program: Program, d: list[Fraction], used: list[int]) -> list[Fraction]:
+    """2Pd (n,) of a direction with these entries, exactly."""
+    if program.factor is None:
+        rows = program.qp.P.dense()
+        pairs = zip(rows[:, used].tolist(), rows.T[:, used].tolist(), strict=True)
+        return [
+            sum((v * (Fraction(a) + Fraction(b)) for v, a, b in zip(d, row, column, strict=True)), Fraction(0))
+            for row, column in pairs
+        ]
+    Z, diagonal = as_dense(program.factor[0]), program.factor[1]
+    within = [
+        sum((v * Fraction(a) for v, a in zip(d, column, strict=True)), Fraction(0)) for column in Z[used].T.tolist()
+    ]
+    found = [2 * sum((v * Fraction(a) for v, a in zip(within, row, strict=True)), Fraction(0)) for row in Z.tolist()]
+    for j, value in zip(used, d, strict=True):
+        found[j] += 2 * value * Fraction(float(diagonal[j]))
+    return found
+
+
+def _guess(program: Program) -> FloatArray | None:
+    """A direction (n,) with a largest entry of 1, by HiGHS over the directions that P takes next to nothing."""
+    from scipy.optimize import linprog
+
+    dense = program.qp.P.dense()
+    values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
+    curved = np.abs(values) > FLAT * max(float(np.abs(values).max()), np.finfo(float).tiny)
+    equal = sp.csr_array(np.vstack([vectors[:, curved].T, as_dense(program.A)]))
+    bounds = [
+        (0.0 if np.isfinite(lb) else -1.0, 0.0 if np.isfinite(ub) else 1.0)
+        for lb, ub in zip(program.lb, program.ub, strict=True)
+    ]
+    q = program.qp.q / (float(np.abs(program.qp.q).max()) or 1.0)
+    found = linprog(
+        q, A_ub=program.G if len(program.h) else None, b_ub=np.zeros(len(program.h)) if len(program.h) else None,
+        A_eq=equal if equal.shape[0] else None, b_eq=np.zeros(equal.shape[0]) if equal.shape[0] else None,
+        bounds=bounds, method="highs",
+    )  # fmt: skip
+    if found.status != 0 or not found.fun < -NOTHING:
+        return None
+    largest: float = np.abs(found.x).max()
+    return np.asarray(found.x / largest)
+
+
+def _check(program: Program, G: FloatArray, used: list[int], d: list[Fraction], most: float) -> Ray | None:
+    """The ray, where the direction with these entries is one."""
+    n = program.qp.n
+    entries = dict(zip(used, d, strict=True))
+    for j, value in entries.items():
+        if (value < 0 and np.isfinite(program.lb[j])) or (value > 0 and np.isfinite(program.ub[j])):
+            return None
+    cost = [entries[j] * Fraction(float(program.qp.q[j])) for j in used]
+    if not sum(cost, Fraction(0)) < -Fraction(most) * sum(map(abs, cost), Fraction(0)):
+        return None
+    for row in as_dense(program.A).tolist():
+        if sum((entries[j] * Fraction(row[j]) for j in used), Fraction(0)):
+            return None
+    for row in G.tolist():
+        if sum((entries[j] * Fraction(row[j]) for j in used), Fraction(0)) > 0:
+            return None
+    direction = np.zeros(n)
+    direction[used] = as_multiple(d)
+    curved = _curve(program, d, used)
+    if not any(curved):
+        return Ray(direction, 0.0)
+    largest = max(map(abs, d))
+    slope = np.array([float(value / (2 * largest)) for value in curved])
+    change = _least_change(program.qp.P.dense(), np.array([float(entries.get(j, 0) / largest) for j in range(n)]), slope)
+    return Ray(direction, change) if change <= most else None
+
+
+def _least_change(P: FloatArray, d: FloatArray, slope: FloatArray) -> float:
+    """(RAY.2): the largest |E_ij/P_ij|, from above. What the floats of E leave of the slope Pd is put on one more entry."""
+    squares = P * P
+    weights = squares * np.outer(d, d)
+    weights[np.diag_indices(len(P))] += squares @ (d * d)
+    factors = np.linalg.lstsq(weights, -slope, rcond=None)[0]
+    E = squares * (np.outer(factors, d) + np.outer(d, factors))
+    rest = np.abs(slope + E @ d) + gamma(len(P) + 8) * (np.abs(E) @ np.abs(d) + np.abs(slope))
+    sizes = np.abs(P)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.where(sizes > 0.0, np.abs(E) / sizes, 0.0)
+        own = np.diagonal(sizes) * np.abs(d)  # an entry beside the diagonal would change another row, but for d_i = 0
+        room = np.where(d == 0.0, (sizes * np.abs(d)).max(axis=1), own)
+        added = np.where(rest > 0.0, rest / room, 0.0)
+    return float(moved.max() + added.max()) * (1.0 + 1e-9)
