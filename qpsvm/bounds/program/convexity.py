@@ -21,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from qpsvm.base.arrays.frozen import remembered
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, dot, gamma
+from qpsvm.base.arrays.rounding import FEW, ROUNDED, UNDERFLOW, dot, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.near import exactly, product
 
@@ -64,11 +64,21 @@ class Convexity:
         M, off = self.scaled, self.scaled_off
         if is_positive_definite(M, off) or (not off and (is_dominant(M) or is_semidefinite(M))):
             return found
-        least = self.least_eigenvalue
-        if least < -16.0 * len(M) * (gamma(len(M) + 2) + off):
+        less = 4.0 * _cholesky_loss(M, off)
+        if _factor(M, -less) is None:
             return None
-        found[self.support] = min(least, 0.0) / self.scale**2
+        found[self.support] = -less * FEW / self.scale**2
         return found
+
+    @remembered
+    def sharp_curvature(self) -> FloatArray | None:
+        """`curvature`, as near to 0 as can be shown."""
+        found = self.curvature
+        if found is None or not found.any():
+            return found
+        sharper = np.zeros(len(self.P))
+        sharper[self.support] = min(self.least_eigenvalue, 0.0) / self.scale**2
+        return np.maximum(found, sharper)
 
     @remembered
     def strict_curvature(self) -> FloatArray:
@@ -180,6 +190,8 @@ def is_dominant(P: FloatArray) -> bool:
     """(CONVEX.6) by sums of rows. `math.fsum` rounds once, so that its sign is exact."""
     signed = np.abs(P)
     signed[np.diag_indices(len(P))] = -np.diagonal(P)
+    if (signed.sum(axis=1) > ROUNDED * np.abs(np.diagonal(P))).any():
+        return False
     return all(math.fsum(row) <= 0.0 for row in signed.tolist())
 
 

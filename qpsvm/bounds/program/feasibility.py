@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import lstsq
 
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
 from qpsvm.bounds.program.sides import Program
+
+#: A slack below this share of a row's terms is none; the most entries of the rows of a dense system.
+NEXT_TO, MOST_ENTRIES = 1e-9, 1_000_000
 
 Rows = tuple[FloatArray, FloatArray]
 
@@ -49,6 +53,31 @@ def interior_point(program: Program) -> tuple[FloatArray | None, Rows | None]:
         y = -found.eqlin.marginals if p else np.zeros(0)
         return None, (y, -found.ineqlin.marginals[:m])
     return None, _least_violation(program)
+
+
+def off_the_rows(program: Program, x: FloatArray) -> FloatArray | None:
+    """A point (n,) in a direction from x in which the rows and bounds next to x have room, by least squares.
+
+    None where these are too many, or depend on each other. It need not be feasible itself.
+    """
+    at = np.clip(x, program.lb, program.ub)
+    values, sizes = program.G @ at, abs(program.G) @ np.abs(at)
+    tight = np.flatnonzero(values > program.h - NEXT_TO * (1.0 + sizes + np.abs(program.h)))
+    with np.errstate(invalid="ignore"):
+        step = np.where(np.isinf(program.ub - program.lb), 1.0, program.ub - program.lb)
+    low, high = (np.flatnonzero(near & (step > 0.0)) for near in (at <= program.lb, at >= program.ub))
+    rows = len(program.b) + len(tight) + len(low) + len(high)
+    if rows * program.qp.n > MOST_ENTRIES or rows > program.qp.n:
+        return None
+    G = as_dense(sp.csr_array(program.G)[tight])
+    eye = np.eye(program.qp.n)
+    system = np.vstack([as_dense(program.A), G, eye[low], eye[high]])
+    room = np.minimum(step, 1.0 + np.abs(at))
+    sides = np.concatenate([np.zeros(len(program.b)), -(np.abs(G) @ room), room[low], -room[high]])
+    direction = np.asarray(lstsq(system, sides, lapack_driver="gelsy", check_finite=False)[0])
+    if not (np.abs(system @ direction - sides) <= 0.5 * np.abs(sides) + NEXT_TO).all():
+        return None
+    return at + direction
 
 
 def _least_violation(program: Program) -> Rows | None:

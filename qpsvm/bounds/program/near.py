@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.linalg import qr
 
 from qpsvm.base.arrays.exactly import have_exact_products
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, gamma, two_product
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma, two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 
 #: Up to so many entries fractions are quick.
@@ -45,9 +45,17 @@ def exactly(value: FloatArray) -> Near:
 def product(M: Matrix, x: Near) -> Near:
     """Mx of an exact matrix (m, k), by (ROUND.1): (m,)."""
     k = M.shape[1]
-    reach = abs(M) @ (np.abs(x.value) * gamma(k + 4) + x.radius * (1.0 + gamma(k + 4)))
+    if sp.issparse(M) and k > 16:  # of a row with few entries few terms are added
+        m = M.shape[0]
+        counts = np.diff(M.indptr) if M.format == "csr" else np.bincount(sp.coo_array(M).coords[0], minlength=m)
+        share = (counts + 4.0) * UNIT / (1.0 - (counts + 4.0) * UNIT)
+        sizes = abs(M) @ np.abs(x.value) * share + abs(M) @ x.radius * (1.0 + share)
+        reach = sizes * (1.0 + share) + counts * UNDERFLOW
+    else:
+        reach = abs(M) @ (np.abs(x.value) * gamma(k + 4) + x.radius * (1.0 + gamma(k + 4)))
+        reach = reach * (1.0 + gamma(k + 4)) + k * UNDERFLOW
     touched = abs(M) @ ((x.value != 0.0) | (x.radius > 0.0)).astype(np.float64) > 0.0  # what is not is 0 exactly
-    return Near(M @ x.value, np.where(touched, reach * (1.0 + gamma(k + 4)) + k * UNDERFLOW, 0.0))
+    return Near(M @ x.value, np.where(touched, reach, 0.0))
 
 
 def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:

@@ -47,6 +47,7 @@ class Reduction:
     inequalities (m',): Of each row of G, the row of the given G.
     opposite: Of an equality made of two rows of G, the second of them, and c of (REDUCE.3).
     low_rows, high_rows (n,): The row of the given G that a bound comes from; −1 for the bound given.
+    low_entries, high_entries (n,): Sizes of the entries of these rows.
     change: The largest relative change of an entry, 0 where the floats are meant.
     contradiction: Multipliers (p,), (m,), (n,) of the given rows and bounds that no point can satisfy, (PROGRAM.6); or None.
     hair: Whether some rows contradict each other by less than `ROUNDING`.
@@ -63,6 +64,8 @@ class Reduction:
     inequalities: IntArray
     low_rows: IntArray
     high_rows: IntArray
+    low_entries: FloatArray
+    high_entries: FloatArray
     opposite: dict[int, tuple[int, Fraction]] = field(default_factory=dict)
     change: float = 0.0
     contradiction: tuple[FloatArray, FloatArray, FloatArray] | None = None
@@ -92,12 +95,13 @@ class Reduction:
             first = -1 - int(self.equalities[place])
             second, c = self.opposite[first]
             whole_z[first], whole_z[second] = max(y[place], 0.0), max(-y[place], 0.0) / float(c)
-        rows = None if given.G is None else sp.csr_array(given.G)
-        for which, sign in ((self.low_rows, -1.0), (self.high_rows, 1.0)):
-            for j in np.flatnonzero((which >= 0) & (sign * box > 0.0)).tolist():
-                k = int(which[j])
-                whole_z[k] = abs(box[j] / rows[[k], [j]][0])
-                box[j] = 0.0
+        for rows, entries, sign in (
+            (self.low_rows, self.low_entries, -1.0),
+            (self.high_rows, self.high_entries, 1.0),
+        ):
+            from_row = np.flatnonzero((rows >= 0) & (sign * box > 0.0))
+            whole_z[rows[from_row]] = np.abs(box[from_row]) / entries[from_row]
+            box[from_row] = 0.0
         return whole_y, whole_z, box
 
 
@@ -116,10 +120,11 @@ def reduce(qp: QP, most: float = 0.0) -> Reduction:
     n, (lb, ub) = qp.n, qp.bounds
     A, G = _rows(qp.A, n), _rows(qp.G, n)
     b, h = (np.zeros(0) if side is None else np.array(side) for side in (qp.b, qp.h))
-    none = np.full(n, -1)
+    none, ones = np.full(n, -1), np.ones(n)
     found = Reduction(
-        qp, A, b, G, h, np.array(lb), np.array(ub), np.arange(len(b)), np.arange(len(h)), none, none.copy()
-    )
+        qp, A, b, G, h, np.array(lb), np.array(ub), np.arange(len(b)), np.arange(len(h)),
+        none, none.copy(), ones, ones.copy(),
+    )  # fmt: skip
     for step in (_bounds, _zero_rows, _opposite_rows, _dependent_equalities, _dependent_inequalities):
         step(found, most)
         if found.contradiction is not None:
@@ -140,10 +145,11 @@ def _bounds(found: Reduction, most: float) -> None:
         product, error = two_product(bound, a)
         exact = (product == h[single]) & (error == 0.0) & ((np.abs(bound) > 1e-200) | (h[single] == 0.0))
     bound = bound + 0.0  # no −0
-    for k, j, up, value in zip(*(v[exact].tolist() for v in (single, columns, a > 0.0, bound)), strict=True):
-        side, which = (found.ub, found.high_rows) if up else (found.lb, found.low_rows)
-        if value < side[j] if up else value > side[j]:
-            side[j], which[j] = value, k
+    highs, lows = (found.ub, found.high_rows, found.high_entries), (found.lb, found.low_rows, found.low_entries)
+    for k, j, entry, value in zip(*(v[exact].tolist() for v in (single, columns, a, bound)), strict=True):
+        side, rows, entries = highs if entry > 0.0 else lows
+        if value < side[j] if entry > 0.0 else value > side[j]:
+            side[j], rows[j], entries[j] = value, k, abs(entry)
     _keep_inequalities(found, np.setdiff1d(np.arange(len(h)), single[exact]))
     for j in np.flatnonzero(found.lb > found.ub).tolist():
         low, high = Fraction(found.lb[j]), Fraction(found.ub[j])

@@ -140,6 +140,11 @@ class Program:
         return np.zeros(len(d)) if (d >= 0.0).all() else None
 
     @property
+    def sharp_curvature(self) -> FloatArray | None:
+        """`curvature`, as near to 0 as can be shown."""
+        return self.convexity.sharp_curvature if self.factor is None else self.curvature
+
+    @property
     def strict_curvature(self) -> FloatArray:
         """κ of (CONVEX.1), (n,), above 0 wherever that can be shown."""
         return self.convexity.strict_curvature if self.factor is None else self.factor[1]
@@ -153,11 +158,18 @@ class Program:
         unit[j] = 1.0
         return (unit, float(d[j])) if d[j] < 0.0 else None
 
-    def lower(self, u: FloatArray, y: FloatArray, z: FloatArray, rows_only: bool = False) -> Lower:
-        """(PROGRAM.1) for a point (n,) and multipliers (p,), (m,); with `rows_only` for P = 0, q = 0 and r = 0."""
+    def lower(
+        self, u: FloatArray, y: FloatArray, z: FloatArray, rows_only: bool = False, sharp: bool = False
+    ) -> Lower:
+        """(PROGRAM.1) for a point (n,) and multipliers (p,), (m,); with `rows_only` for P = 0, q = 0 and r = 0.
+
+        sharp: Take more time for a curvature that is below 0 by rounding.
+        """
         at = Multipliers(np.zeros(self.qp.n) if rows_only else np.array(u), np.array(y), np.maximum(z, 0.0))
+        if not rows_only:
+            at = at._replace(z=self._within_slacks(at.z))
         c, loss, rests, share = self._left(at, rows_only), 0.0, None, 0.0
-        curvature = np.zeros(self.qp.n) if rows_only else self.curvature
+        curvature = np.zeros(self.qp.n) if rows_only else self.sharp_curvature if sharp else self.curvature
         if curvature is None:
             return Lower(-math.inf, at.y, at.z, c.value, "P could not be shown to be positive semidefinite")
         box = self.lb, self.ub
@@ -212,6 +224,33 @@ class Program:
         sum_, summed = total(np.array([constant, -0.5 * square, -rows, terms]))
         value = sum_ - (off + rounding + summed) * FEW - 2.0**-52 * abs(sum_)
         return Lower(value, at.y, at.z, c.value, "", rests, share)
+
+    @remembered
+    def slacks(self) -> tuple[FloatArray, FloatArray]:
+        """Bounds (m,) each of z with which (QP.1) has no rest at the variables that are slacks of rows.
+
+        A slack is without cost in P, is in one row only, and has a bound on one side: a largest z with c_j ≥ 0, or a
+        least one, with room for rounding.
+        """
+        low, high = np.zeros(len(self.h)), np.full(len(self.h), math.inf)
+        G, A = sp.csc_array(self.G), sp.csc_array(self.A)
+        single = (np.diff(G.indptr) == 1) & (np.diff(A.indptr) == 0) & (self.qp.P.diagonal() == 0.0)
+        up, down = np.isfinite(self.lb) & np.isinf(self.ub), np.isfinite(self.ub) & np.isinf(self.lb)
+        j = np.flatnonzero(single & (up | down))
+        if len(j) and self.curvature is not None:  # then a diagonal entry 0 is a row of zeros
+            rows, g, sign = G.indices[G.indptr[j]], G.data[G.indptr[j]], np.where(up[j], 1.0, -1.0)
+            with np.errstate(all="ignore"):
+                end, spare = -self.qp.q[j] / g, 2.0**-46 * np.abs(self.qp.q[j] / g)
+            at_most = sign * g < 0.0
+            np.minimum.at(high, rows[at_most], (end - spare)[at_most])
+            np.maximum.at(low, rows[~at_most], (end + spare)[~at_most])
+        return low, high
+
+    def _within_slacks(self, z: FloatArray) -> FloatArray:
+        """z (m,) moved to where slacks leave no rest, if that is near; it need not be."""
+        low, high = self.slacks
+        moved = np.clip(z, low, np.maximum(high, low))
+        return moved if (moved >= 0.0).all() else z
 
     def _left(self, at: Multipliers, rows_only: bool) -> Near:
         """c of (PROGRAM.1), (n,)."""
