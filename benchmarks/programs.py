@@ -22,8 +22,9 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm.backends.contract import Limits
 from qpsvm.base.errors import QPSVMError
-from qpsvm.bounds.program.sides import Program
-from qpsvm.solve.program import FINEST, judged
+from qpsvm.bounds.program.reduction import keep_all
+from qpsvm.solve.program import FINEST
+from qpsvm.solve.program_attempt import Attempt
 
 #: What is asked for where nothing is named: those that take any QP.
 SOLVERS = (
@@ -95,10 +96,9 @@ def verdict(qp: qpsvm.QP, name: str, tol: float, sender: Any) -> None:
         with np.errstate(all="ignore"):
             solution = qpsvm.backends.get(name).compile(qp)._solved(Limits(max(tol * 1e-3, FINEST)), {})
             seconds = time.perf_counter() - began
-            claimed = solution.status == "optimal"
-            program, inside = Program(qp), list[Any]()
-            found = judged(program, solution, tol, False, inside)
-            finer = judged(program, solution, tol, True, inside)
+            claimed = solution.reported == "optimal"
+            attempt = Attempt(keep_all(qp), rounding=False, grown=False)
+            found, finer = (attempt.judge(solution, tol, polished) for polished in (False, True))
     except (QPSVMError, ArithmeticError, AssertionError, ValueError, RuntimeError, MemoryError) as error:
         said = " ".join(str(error).split())[:60] or type(error).__name__
         sender.send(Verdict(*facts, said, False, *nothing, time.perf_counter() - began))

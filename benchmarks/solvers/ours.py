@@ -66,7 +66,7 @@ class Bare(Entrant):
         _, scaled = data
         tol = 1e-12 if rung.tol is None else rung.tol
         answer = qpsvm.compile(scaled.qp, self.name).solve(tol=tol, max_iter=rung.max_iter)
-        optimal, engine = answer.status is Status.OPTIMAL, engine_of(answer.solver)
+        optimal, engine = answer.reported is Status.OPTIMAL, engine_of(answer.solver)
         return answer, Said(answer.solver.status, optimal, answer.iterations, engine=engine)
 
     def point(self, data: Any, answer: Any) -> Point:

@@ -203,8 +203,8 @@ def on_dual(backend: Any, svm: SVMDual, limits: Limits, options: Mapping[str, An
     parts = [part for part in (answer.alpha, answer.w) if part is not None]
     if not all(np.isfinite(part).all() for part in parts):
         answer.alpha = answer.w = None
-        if answer.status in (Status.OPTIMAL, Status.INACCURATE):
-            answer.status, answer.solver = Status.NUMERICAL_ERROR, answer.solver._replace(status=NOT_FINITE)
+        if answer.reported in (Status.OPTIMAL, Status.INACCURATE):
+            answer.reported, answer.solver = Status.NUMERICAL_ERROR, answer.solver._replace(status=NOT_FINITE)
     answer.solve_time = time.perf_counter() - began
     return answer
 
@@ -339,7 +339,7 @@ class Compiled(ABC):
         >>> import qpsvm
         >>> compiled = qpsvm.compile(qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual"), "osqp")
         >>> solution = compiled.solve(tol=1e-8, scaling=0)  # `scaling` is a setting of OSQP's
-        >>> print(solution.status, solution.x.round(5))
+        >>> print(solution.reported, solution.x.round(5))
         optimal [0.5 0.5]
         """
         point = None if start is None else as_finite_vector(start, "start", self.qp.n)
@@ -376,7 +376,7 @@ class Compiled(ABC):
         parts = (answer.x, answer.y, answer.z, answer.box, answer.v)
         if answer.x is None or all(all_finite(np.asarray(part)) for part in parts if part is not None):
             return answer
-        status, solver = answer.status, answer.solver
+        status, solver = answer.reported, answer.solver
         if status in (Status.OPTIMAL, Status.INACCURATE):
             status, solver = Status.NUMERICAL_ERROR, solver._replace(status=NOT_FINITE)
         return QPSolution(self.qp, status, solver, iterations=answer.iterations)

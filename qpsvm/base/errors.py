@@ -322,10 +322,13 @@ class NonConvexError(QPSVMError, ValueError):
         places = [k for k, value in enumerate(direction.tolist()) if value]
         where = f"P[{places[0]}, {places[0]}] is negative" if len(places) == 1 else f"which has {len(places)} entries"
         super().__init__(
-            f"the QP is not convex: dᵀPd = {curvature:.6g} for the direction d in .direction, {where}. Minima of such a "
-            "QP may be local ones, and no multipliers bound it: check the sign of P (a maximum of xᵀPx is no minimum), "
-            "or use (P + Pᵀ)/2 plus a multiple of the identity"
+            f"the QP is not convex: dᵀPd = {curvature:.6g} for the direction d in .direction, {where}. Minima of such "
+            "a QP may be local ones, and no multipliers bound it: check the sign of P (a maximum of xᵀPx is no "
+            "minimum), or add a multiple of the identity to it"
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.direction, self.curvature)
 
 
 class NotSeparableError(_ProvableError, ValueError):

@@ -13,13 +13,13 @@ from qpsvm.program.solution import Solver, Status
 class DualAnswer:
     """A point of (DUAL.1), in the units of the machine.
 
-    status: What the solver claims: nothing here is certified.
+    reported: What the solver claims: nothing here is certified.
     alpha (m,) or None: None where the solver gave no point.
     w: What stands in for w(α), where that is not it: coefficients (n,) of a kernel that is not linear.
     multipliers: μ by name.
     """
 
-    status: Status
+    reported: Status
     solver: Solver
     alpha: FloatArray | None = None
     iterations: int | None = None

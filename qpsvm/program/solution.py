@@ -158,7 +158,7 @@ class QPSolution:
     Attributes
     ----------
     qp : QP
-    status : Status
+    reported : Status
         What the solver claims, translated; nothing here is certified.
     x : ndarray, shape (n,), or None
         None where the solver gave no point.
@@ -191,7 +191,7 @@ class QPSolution:
     """
 
     qp: QP
-    status: Status
+    reported: Status
     solver: Solver
     x: FloatArray | None = None
     y: FloatArray = field(default_factory=lambda: np.zeros(0))

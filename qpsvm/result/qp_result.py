@@ -16,8 +16,8 @@ SENTENCES = {
     Status.INFEASIBLE: "No point satisfies all constraints.",
     Status.UNBOUNDED: "The objective has no lower bound.",
     Status.ITERATION_LIMIT: "The iteration limit came first: raise max_iter, or scale rows and variables.",
-    Status.NUMERICAL_ERROR: "The solver broke down on rounding: scale rows and variables so that their entries are near "
-    "1, or choose another backend.",
+    Status.NUMERICAL_ERROR: "The solver broke down on rounding: scale rows and variables to entries near 1, or choose "
+    "another backend.",
 }
 
 

@@ -89,7 +89,7 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
     >>> compiled.data["G"].size  # the bounds are rows for CVXOPT: −α ≤ 0 and α ≤ C
     (4, 2)
     >>> solution = compiled.solve()
-    >>> print(solution.status, solution.x.round(5))
+    >>> print(solution.reported, solution.x.round(5))
     optimal [0.5 0.5]
     """
     if not isinstance(qp, QP):
@@ -165,7 +165,7 @@ def solve(
     Returns
     -------
     SVMResult, JointResult or QPResult
-        Its `status` says what was certified, with `check=False` also where that is not enough.
+        Its `reported` says what was certified, with `check=False` also where that is not enough.
 
     Raises
     ------

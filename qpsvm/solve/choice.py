@@ -376,7 +376,7 @@ def _attempt(problem: Machine[R], backend: Backend, form: Form, request: Request
             best = replace(best, solve_time=solve_time, iterations=iterations, status=result.status)
         else:
             best = result
-        if best.status is Status.OPTIMAL or best.error or answer.status in STOPPED_BY_USER:
+        if best.status is Status.OPTIMAL or best.error or answer.reported in STOPPED_BY_USER:
             break
     assert best is not None  # the ladder has at least one step
     if best.status is Status.TIME_LIMIT and request.time_limit is None:  # a follower's, which nobody asked for

@@ -222,9 +222,9 @@ def test_an_answer_that_is_none_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize(("changes", "status"), [
-    ({"x": lambda found: 0.0 * found.x, "status": Status.OPTIMAL}, "inaccurate"),
-    ({"x": None, "status": Status.OPTIMAL}, "inaccurate"),
-    ({"x": lambda found: 0.0 * found.x, "status": Status.INFEASIBLE}, "numerical_error"),
+    ({"x": lambda found: 0.0 * found.x, "reported": Status.OPTIMAL}, "inaccurate"),
+    ({"x": None, "reported": Status.OPTIMAL}, "inaccurate"),
+    ({"x": lambda found: 0.0 * found.x, "reported": Status.INFEASIBLE}, "numerical_error"),
     ({"y": np.array([np.nan])}, "numerical_error"), ({"v": np.array([1e8, -1e8]), "x": np.zeros(24)}, "inaccurate"),
 ])  # fmt: skip
 def test_its_claims_are_not_believed(changes, status, monkeypatch):

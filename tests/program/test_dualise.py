@@ -63,7 +63,7 @@ def same_numbers(one: QP, other: QP, tolerance: float = 1e-13) -> bool:
 def test_the_mechanical_dual_has_the_optimum_and_the_multipliers_of_the_hand_derived_one(cell, solver):
     problem, known = cell.problem(), reference(cell.variant, cell.kernel)
     answer = solved(dualise(problem.qp("primal")), solver, CVXOPT_TOL if solver == "cvxopt" else 1e-9)
-    assert answer.status is Status.OPTIMAL
+    assert answer.reported is Status.OPTIMAL
     assert answer.objective == pytest.approx(-known.primal, rel=1e-6, abs=1e-9)
     margin = answer.qp.split(answer.x)["margin"] / known.unit  # λα for the primal hinge problem (PHINGE.16)
     assert margin == pytest.approx(known.alpha[problem.rows], abs=1e-6 * max(1.0, known.alpha.max()))
@@ -179,14 +179,14 @@ def lagrange_bound(qp: QP, t: dict[str, np.ndarray]) -> float:
 @settings(max_examples=60)
 def test_strong_duality(qp):
     primal = solved(qp)
-    assert primal.status is Status.OPTIMAL
+    assert primal.reported is Status.OPTIMAL
     value = primal.objective
     close = {"rel": 1e-6, "abs": 1e-6}
     for reduced in (False, True):
         dual = dualise(qp, reduced=reduced)
         if dual.n:
             answer = solved(dual)
-            assert answer.status is Status.OPTIMAL
+            assert answer.reported is Status.OPTIMAL
             assert -answer.objective == pytest.approx(value, **close)
         else:
             assert -dual.r == pytest.approx(value, **close)
@@ -234,22 +234,22 @@ UNBOUNDED = QP(  # x_0 → ∞ along x_1 = x_0
 @pytest.mark.parametrize("solver", ["cvxpy", "osqp"])
 @pytest.mark.parametrize("reduced", [False, True])
 def test_infeasible_and_unbounded_are_each_others_dual(solver, reduced):
-    assert solved(INFEASIBLE, solver).status is Status.INFEASIBLE
-    assert solved(dualise(INFEASIBLE, reduced=reduced), solver).status is Status.UNBOUNDED
-    assert solved(UNBOUNDED, solver).status is Status.UNBOUNDED
-    assert solved(dualise(UNBOUNDED, reduced=reduced), solver).status is Status.INFEASIBLE
+    assert solved(INFEASIBLE, solver).reported is Status.INFEASIBLE
+    assert solved(dualise(INFEASIBLE, reduced=reduced), solver).reported is Status.UNBOUNDED
+    assert solved(UNBOUNDED, solver).reported is Status.UNBOUNDED
+    assert solved(dualise(UNBOUNDED, reduced=reduced), solver).reported is Status.INFEASIBLE
 
 
 def test_cvxopt_claims_no_optimum_of_either():
     for qp in (INFEASIBLE, dualise(INFEASIBLE), dualise(INFEASIBLE, reduced=True)):
-        assert solved(qp, "cvxopt").status is not Status.OPTIMAL
+        assert solved(qp, "cvxopt").reported is not Status.OPTIMAL
 
 
 def test_the_dual_of_a_hard_margin_over_hulls_that_meet_is_unbounded():
     samples = SAMPLES["overlapping"]
     qp = qpsvm.HardMargin(samples.X, samples.y).qp("primal")
-    assert solved(qp).status is Status.INFEASIBLE
-    assert solved(dualise(qp)).status is Status.UNBOUNDED
+    assert solved(qp).reported is Status.INFEASIBLE
+    assert solved(dualise(qp)).reported is Status.UNBOUNDED
 
 
 def test_a_qp_that_is_not_convex_has_no_dual():
@@ -299,4 +299,4 @@ def test_one_variable_is_left():
     assert constant.n == 1
     assert -solved(constant).objective == pytest.approx(3.0)
     unbounded = QP(P=Diagonal(np.zeros(2)), q=np.ones(2))
-    assert solved(dualise(unbounded)).status is Status.INFEASIBLE
+    assert solved(dualise(unbounded)).reported is Status.INFEASIBLE

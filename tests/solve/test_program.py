@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from exact_program import optimum
 
 import qpsvm
+from qpsvm.bounds.program.convexity import is_dominant, is_positive_definite, is_semidefinite
 from qpsvm.bounds.program.faces import face_of, follows
 from qpsvm.bounds.program.implied import implied_bounds
-from qpsvm.bounds.program.convexity import is_dominant, is_positive_definite, is_semidefinite
 from qpsvm.bounds.program.sides import Program
 
 PLANE = {"P": np.eye(2), "q": [-3.0, 0.0]}

@@ -311,12 +311,12 @@ class KernelNewtonCompiled(Compiled):
         statement, clock = self.statement, Clock(limits.time_limit)
         start = None if limits.start is None else statement.alpha(limits.start)
         answer = self.backend.on_dual(statement.svm, replace(limits, start=start), options)
-        if answer.status is Status.NUMERICAL_ERROR and not self.backend.direct(statement.svm):
+        if answer.reported is Status.NUMERICAL_ERROR and not self.backend.direct(statement.svm):
             # its reduced hulls meet, or nearly: K_FF is singular there, and interior points see the features
             left = None if limits.time_limit is None else max(clock.left, SHORTEST)
             return self._inside(replace(limits, time_limit=left))
         v, y = None if answer.w is None else statement.lift(answer.w), statement.multipliers(answer.multipliers)
-        return self._answer(answer.status, answer.solver, answer.iterations, statement.x(answer.alpha), y=y, v=v)
+        return self._answer(answer.reported, answer.solver, answer.iterations, statement.x(answer.alpha), y=y, v=v)
 
     def _inside(self, limits: Limits) -> QPSolution:
         """The QP by interior points."""

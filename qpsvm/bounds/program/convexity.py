@@ -3,14 +3,15 @@
     (CONVEX.1)  P − diag(κ) is positive semidefinite:  f(x) ≥ f(u) + ∇f(u)ᵀ(x − u) + ½Σ_j κ_j (x_j − u_j)²
     (CONVEX.2)  of a factor, P = ZZᵀ + diag(d):  κ = d
     (CONVEX.3)  M = SPS with s_j a power of 2 next to P_jj^−½ has no rounding; κ = λ/s² where λ ≤ λ_min(M)
-    (CONVEX.4)  M is positive definite where a Cholesky factor of M − cI exists in floats, c = γ_{n+2} trace(M)/(1 − γ_{n+2})
+    (CONVEX.4)  M is positive definite where a Cholesky factor of M − cI exists in floats, for
+                c = γ_{n+2} trace(M)/(1 − γ_{n+2})
     (CONVEX.5)  λ_min(M) ≥ t − ‖M − tI − LLᵀ‖ for any L and t: a Cholesky factor in floats leaves next to nothing
     (CONVEX.6)  P is positive semidefinite where its LDLᵀ in fractions has no negative pivot, and where each diagonal
                 entry is at least the sum of its row's others (Gershgorin)
     (CONVEX.7)  it is not where dᵀPd < 0 for some d
 
-Sources: Rump, *Verification of positive definiteness*, BIT 46 (2006), for (CONVEX.4); Higham, *Accuracy and Stability of
-Numerical Algorithms* (2002), section 10.1, for what (CONVEX.5) leaves.
+Sources: Rump, *Verification of positive definiteness*, BIT 46 (2006), for (CONVEX.4); Higham, *Accuracy and Stability
+of Numerical Algorithms* (2002), section 10.1, for what (CONVEX.5) leaves.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Convexity:
 
     @remembered
     def curvature(self) -> FloatArray | None:
-        """κ of (CONVEX.1), (n,): 0, or below 0 where only rounding keeps P from being semidefinite; None beyond that."""
+        """κ of (CONVEX.1), (n,): 0, or below 0 where P is semidefinite but for rounding; None where it is not."""
         found = np.zeros(len(self.P))
         if not self.regular:
             return None
@@ -106,7 +107,7 @@ class Convexity:
             if L is None:
                 continue
             if shift > 4.0 * loss:
-                return shift - loss
+                return float(shift - loss)
             shifted = M.copy()
             shifted[np.diag_indices(len(M))] -= shift
             off_diagonal = 2.0**-51 if shift < 0.0 else 0.0  # a sum above 2 is rounded
@@ -137,8 +138,11 @@ class Convexity:
             unit[i], unit[j] = abs(self.P[i, j]), -math.copysign(diagonal[i] or 1.0, self.P[i, j])
             return [unit / max(abs(unit[i]), abs(unit[j]))]
         if not self.regular:
-            i, j = np.unravel_index(np.argmax(np.abs(self.scaled)), self.scaled.shape)
-            unit[self.support[i]], unit[self.support[j]] = self.scale[i], -math.copysign(self.scale[j], self.scaled[i, j])
+            a, b = divmod(int(np.argmax(np.abs(self.scaled))), len(self.scaled))
+            unit[self.support[a]], unit[self.support[b]] = (
+                self.scale[a],
+                -math.copysign(self.scale[b], self.scaled[a, b]),
+            )
             return [unit / np.abs(unit).max()]
         vector = np.linalg.eigh(self.scaled)[1][:, 0] * self.scale
         unit[self.support] = vector / np.abs(vector).max()
@@ -156,7 +160,7 @@ def _factor(M: FloatArray, shift: float) -> FloatArray | None:
     shifted = M.copy()
     shifted[np.diag_indices(len(M))] -= shift
     try:
-        return np.linalg.cholesky(shifted)
+        return np.asarray(np.linalg.cholesky(shifted), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
 

@@ -74,10 +74,11 @@ def off_the_rows(program: Program, x: FloatArray) -> FloatArray | None:
     system = np.vstack([as_dense(program.A), G, eye[low], eye[high]])
     room = np.minimum(step, 1.0 + np.abs(at))
     sides = np.concatenate([np.zeros(len(program.b)), -(np.abs(G) @ room), room[low], -room[high]])
-    direction = np.asarray(lstsq(system, sides, lapack_driver="gelsy", check_finite=False)[0])
+    direction: FloatArray = lstsq(system, sides, lapack_driver="gelsy", check_finite=False)[0]
     if not (np.abs(system @ direction - sides) <= 0.5 * np.abs(sides) + NEXT_TO).all():
         return None
-    return at + direction
+    found: FloatArray = at + direction
+    return found
 
 
 def _least_violation(program: Program) -> Rows | None:

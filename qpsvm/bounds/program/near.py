@@ -59,7 +59,7 @@ def product(M: Matrix, x: Near) -> Near:
 
 
 def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
-    """Whether Mx = sides, or Mx ≤ sides, exactly: `math.fsum` rounds a row's exact products once, so its sign is exact."""
+    """Whether Mx = sides, or Mx ≤ sides, exactly: `math.fsum` rounds the sum of exact products once."""
     rows = sp.csr_array(M)
     a, b = rows.data, x[rows.indices]
     if all(have_exact_products(values) for values in (a, b)):
@@ -73,7 +73,10 @@ def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
         return False
     for k, side in enumerate(sides.tolist()):
         part = slice(rows.indptr[k], rows.indptr[k + 1])
-        exact = sum((Fraction(u) * Fraction(v) for u, v in zip(a[part].tolist(), b[part].tolist(), strict=True)), -Fraction(side))
+        exact = sum(
+            (Fraction(u) * Fraction(v) for u, v in zip(a[part].tolist(), b[part].tolist(), strict=True)),
+            -Fraction(side),
+        )
         if exact > 0 or (equal and exact < 0):
             return False
     return True

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lstsq
 
-from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.arrays.types import as_dense
 from qpsvm.bounds.program.sides import Multipliers, Program
 
 #: The most unknowns of a dense system.

@@ -1,8 +1,8 @@
 """Linear systems in rational numbers: combinations of rows, and vectors that a matrix takes to 0.
 
 Floats are integers times a power of 2, so that a row of floats is a row of integers, and elimination without fractions
-keeps integers: row_i ← p row_i − f row_k, divided by what its entries have in common (Bareiss, *Sylvester's identity and
-multistep integer-preserving Gaussian elimination*, Math. Comp. 22 (1968)).
+keeps integers: row_i ← p row_i − f row_k, divided by what its entries have in common (Bareiss, *Sylvester's identity
+and multistep integer-preserving Gaussian elimination*, Math. Comp. 22 (1968)).
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def echelon(rows: Sequence[list[int]], columns: Sequence[int]) -> tuple[list[lis
 
     columns: Where pivots are looked for, in this order.
     """
-    left, done, pivots = [row for row in rows if any(row)], [], []
+    left = [row for row in rows if any(row)]
+    done: list[list[int]] = []
+    pivots: list[int] = []
     for column in columns:
         place = next((k for k, row in enumerate(left) if row[column]), None)
         if place is None:
@@ -67,8 +69,8 @@ def null_vector(rows: FloatArray, near: FloatArray) -> list[Fraction] | None:
 
     The one given is brought to Mv = 0 in floats first.
 
-    The largest entries of `near` are free: guessed where a small denominator is near, else taken as they are. The others
-    follow from them.
+    The largest entries of `near` are free: guessed where a small denominator is near, else taken as they are. The
+    others follow from them.
     """
     k, n = rows.shape
     if k * n * min(k, n) > MOST_STEPS:
@@ -95,7 +97,7 @@ def _guessed(value: float) -> Fraction:
 
 
 def combinations_of(row: FloatArray, basis: FloatArray, near: FloatArray) -> list[list[Fraction]]:
-    """Coefficients c (k,) with which Σ c_i basis_i may be the row (n,), near those given: guessed, solved, and as given.
+    """Coefficients c (k,) with which Σ c_i basis_i may be the row (n,), near those given: guessed, solved, and these.
 
     Shapes: basis (k, n) of independent rows, near (k,).
     """

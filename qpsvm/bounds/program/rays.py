@@ -2,11 +2,11 @@
 
     (RAY.1)  Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0, and d_j ≥ 0, or ≤ 0, where x_j has a lower, or an upper bound: from any
              feasible x, x + td is feasible for all t ≥ 0, and f(x + td) = f(x) + t qᵀd
-    (RAY.2)  of a program within rounding of this one: P + E stands for P, with Ed = −Pd and E_ij = P_ij² (λ_i d_j + λ_j d_i),
-             which of all symmetric E has the least Σ (E_ij/P_ij)²
+    (RAY.2)  of a program within rounding of this one: P + E stands for P, with Ed = −Pd and
+             E_ij = P_ij² (λ_i d_j + λ_j d_i), which of all symmetric E has the least Σ (E_ij/P_ij)²
 
-HiGHS proposes d. The variables, and the rows of G, that are 0 there are exactly 0; then d is a vector that all other rows
-take to 0, in rational numbers.
+HiGHS proposes d. The variables, and the rows of G, that are 0 there are exactly 0; then d is a vector that all other
+rows take to 0, in rational numbers.
 """
 
 from __future__ import annotations
@@ -129,12 +129,14 @@ def _check(program: Program, G: FloatArray, used: list[int], d: list[Fraction], 
         return Ray(direction, 0.0)
     largest = max(map(abs, d))
     slope = np.array([float(value / (2 * largest)) for value in curved])
-    change = _least_change(program.qp.P.dense(), np.array([float(entries.get(j, 0) / largest) for j in range(n)]), slope)
+    change = _least_change(
+        program.qp.P.dense(), np.array([float(entries.get(j, 0) / largest) for j in range(n)]), slope
+    )
     return Ray(direction, change) if change <= most else None
 
 
 def _least_change(P: FloatArray, d: FloatArray, slope: FloatArray) -> float:
-    """(RAY.2): the largest |E_ij/P_ij|, from above. What the floats of E leave of the slope Pd is put on one more entry."""
+    """(RAY.2): the largest |E_ij/P_ij|, from above. What E leaves of the slope Pd goes to one more entry."""
     squares = P * P
     weights = squares * np.outer(d, d)
     weights[np.diag_indices(len(P))] += squares @ (d * d)
@@ -144,7 +146,7 @@ def _least_change(P: FloatArray, d: FloatArray, slope: FloatArray) -> float:
     sizes = np.abs(P)
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = np.where(sizes > 0.0, np.abs(E) / sizes, 0.0)
-        own = np.diagonal(sizes) * np.abs(d)  # an entry beside the diagonal would change another row, but for d_i = 0
+        own = np.diagonal(sizes) * np.abs(d)  # an entry beside the diagonal changes another row, but where d_i = 0
         room = np.where(d == 0.0, (sizes * np.abs(d)).max(axis=1), own)
         added = np.where(rest > 0.0, rest / room, 0.0)
     return float(moved.max() + added.max()) * (1.0 + 1e-9)

@@ -4,10 +4,10 @@
     (REDUCE.2)  a row a x_j ≤ h is the bound h/a, where that is a float
     (REDUCE.3)  two rows gᵀx ≤ h and −c gᵀx ≤ −c h, c > 0, are the equality gᵀx = h
     (REDUCE.4)  an equality, and an inequality, whose row is a combination Σ c_i a_i of equalities says
-                Σ c_i b_i = b, or ≤ h: nothing, or that no point is feasible. Fixed variables belong to the right-hand side
+                Σ c_i b_i = b, or ≤ h: nothing, or that no point is feasible. Fixed variables belong to that side
 
-All of it is decided in rational numbers, of the floats as they are. In the data of most programs with such rows that is
-not what is meant: 3 × 0.1 is not 0.3 in floats, and two rows that should be one are two planes that meet at some odd
+All of it is decided in rational numbers, of the floats as they are. In the data of most programs with such rows that
+is not what is meant: 3 × 0.1 is not 0.3 in floats, and two rows that should be one are two planes that meet at some odd
 point, or nowhere. `most` is the relative change of an entry up to which a row counts as such a combination; the changes
 made are in `Reduction.change`.
 
@@ -27,7 +27,7 @@ from qpsvm.base.arrays.exactly import above
 from qpsvm.base.arrays.rounding import two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.bounds.program.near import PIVOT, independent_rows
-from qpsvm.bounds.program.rational import combinations_of, compare_row
+from qpsvm.bounds.program.rational import as_multiple, combinations_of, compare_row
 from qpsvm.program.qp import QP
 
 #: The largest relative change of an entry that is put down to rounding.
@@ -49,7 +49,8 @@ class Reduction:
     low_rows, high_rows (n,): The row of the given G that a bound comes from; −1 for the bound given.
     low_entries, high_entries (n,): Sizes of the entries of these rows.
     change: The largest relative change of an entry, 0 where the floats are meant.
-    contradiction: Multipliers (p,), (m,), (n,) of the given rows and bounds that no point can satisfy, (PROGRAM.6); or None.
+    contradiction: Multipliers (p,), (m,), (n,) of given rows and bounds by which no point is feasible, (PROGRAM.6).
+    most: The relative change of an entry that is allowed.
     hair: Whether some rows contradict each other by less than `ROUNDING`.
     """
 
@@ -69,6 +70,7 @@ class Reduction:
     opposite: dict[int, tuple[int, Fraction]] = field(default_factory=dict)
     change: float = 0.0
     contradiction: tuple[FloatArray, FloatArray, FloatArray] | None = None
+    most: float = 0.0
     hair: bool = False
 
     @property
@@ -115,24 +117,30 @@ def _rows(M: Matrix | None, n: int) -> sp.csr_array:
     return found
 
 
-def reduce(qp: QP, most: float = 0.0) -> Reduction:
-    """(REDUCE.1) to (REDUCE.4) of a QP; `most` is the relative change of an entry that is allowed."""
+def keep_all(qp: QP) -> Reduction:
+    """A QP with all its rows."""
     n, (lb, ub) = qp.n, qp.bounds
     A, G = _rows(qp.A, n), _rows(qp.G, n)
     b, h = (np.zeros(0) if side is None else np.array(side) for side in (qp.b, qp.h))
     none, ones = np.full(n, -1), np.ones(n)
-    found = Reduction(
+    return Reduction(
         qp, A, b, G, h, np.array(lb), np.array(ub), np.arange(len(b)), np.arange(len(h)),
         none, none.copy(), ones, ones.copy(),
     )  # fmt: skip
+
+
+def reduce(qp: QP, most: float = 0.0) -> Reduction:
+    """(REDUCE.1) to (REDUCE.4) of a QP; `most` is the relative change of an entry that is allowed."""
+    found = keep_all(qp)
+    found.most = most
     for step in (_bounds, _zero_rows, _opposite_rows, _dependent_equalities, _dependent_inequalities):
-        step(found, most)
+        step(found)
         if found.contradiction is not None:
             break
     return found
 
 
-def _bounds(found: Reduction, most: float) -> None:
+def _bounds(found: Reduction) -> None:
     """(REDUCE.2)."""
     G, h = found.G, found.h
     single = np.flatnonzero(np.diff(G.indptr) == 1)
@@ -154,18 +162,19 @@ def _bounds(found: Reduction, most: float) -> None:
     for j in np.flatnonzero(found.lb > found.ub).tolist():
         low, high = Fraction(found.lb[j]), Fraction(found.ub[j])
         if low - high <= Fraction(ROUNDING) * abs(low):
-            found.hair = not most
-            found.change = max(found.change, above((low - high) / abs(low))) if most else found.change
-            found.ub[j] = found.lb[j] if most else found.ub[j]
+            found.hair = not found.most
+            found.change = max(found.change, above((low - high) / abs(low))) if found.most else found.change
+            found.ub[j] = found.lb[j] if found.most else found.ub[j]
             continue
         left = np.zeros(found.given.n)
         left[j] = 1.0
-        low, high = (found.expand(np.zeros(len(found.b)), np.zeros(len(found.h)), sign * left) for sign in (-1.0, 1.0))
-        found.contradiction = low[0], low[1] + high[1], low[2] + high[2]
+        none = np.zeros(len(found.b)), np.zeros(len(found.h))
+        lower, upper = (found.expand(*none, sign * left) for sign in (-1.0, 1.0))
+        found.contradiction = lower[0], lower[1] + upper[1], lower[2] + upper[2]
         return
 
 
-def _zero_rows(found: Reduction, most: float) -> None:
+def _zero_rows(found: Reduction) -> None:
     """(REDUCE.1)."""
     zero = np.diff(found.G.indptr) == 0
     wrong = np.flatnonzero(zero & (found.h < 0.0))
@@ -201,7 +210,7 @@ def _keep_equalities(found: Reduction, kept: IntArray) -> None:
         found.A, found.b, found.equalities = found.A[kept], found.b[kept], found.equalities[kept]
 
 
-def _opposite_rows(found: Reduction, most: float) -> None:
+def _opposite_rows(found: Reduction) -> None:
     """(REDUCE.3): rows whose entries are proportional are next to each other where those are sorted."""
     G, m = found.G, len(found.h)
     if m < 2 or G.nnz > MOST_ENTRIES:
@@ -217,19 +226,24 @@ def _opposite_rows(found: Reduction, most: float) -> None:
         if len(group) == 1 or min(firsts) > 0.0 or max(firsts) < 0.0:
             continue
         i, k = (
-            min((r for r, a in zip(group, firsts, strict=True) if a * sign > 0.0), key=lambda r: found.h[r] / abs(G.data[G.indptr[r]]))
+            min(
+                (r for r, a in zip(group, firsts, strict=True) if a * sign > 0.0),
+                key=lambda r: found.h[r] / abs(G.data[G.indptr[r]]),
+            )
             for sign in (1.0, -1.0)
         )
         c = -Fraction(G.data[G.indptr[k]]) / Fraction(G.data[G.indptr[i]])
         for factor in dict.fromkeys((c.limit_denominator(10_000), c)):
             change = compare_row(found.G, found.h, k, [i], [-factor], {})
-            if change is None or change[0] > most:
+            if change is None or change[0] > found.most:
                 continue
             distance, side = change[1], float(found.h[k])  # −c h_i − h_k: 0 for an equality
             hair = abs(distance) <= Fraction(ROUNDING) * abs(Fraction(side))
             if distance > 0 and not hair:
-                return _contradict(found, z={i: float(factor), k: 1.0})
-            if distance and hair and not most:
+                first, second = as_multiple([factor, Fraction(1)]).tolist()
+                _contradict(found, z={i: first, k: second})
+                return
+            if distance and hair and not found.most:
                 found.hair = True
             elif hair:
                 moved = above(abs(distance) / abs(Fraction(side))) if distance else 0.0
@@ -250,7 +264,7 @@ def _fixed(found: Reduction) -> dict[int, float]:
     return {int(j): float(found.lb[j]) for j in np.flatnonzero(found.lb == found.ub)}
 
 
-def _dependent_equalities(found: Reduction, most: float) -> None:
+def _dependent_equalities(found: Reduction) -> None:
     """(REDUCE.4) of equalities."""
     p, n = found.A.shape
     if p < 2 or p * n > MOST_ENTRIES:
@@ -264,7 +278,7 @@ def _dependent_equalities(found: Reduction, most: float) -> None:
     chosen = _independent_in_order(dense)
     gone = []
     for k in np.setdiff1d(np.arange(p), chosen).tolist():
-        if _follows(found, found.A, found.b, k, chosen, most, equal=True):
+        if _follows(found, found.A, found.b, k, chosen, equal=True):
             gone.append(k)
         if found.contradiction is not None:
             return
@@ -273,7 +287,8 @@ def _dependent_equalities(found: Reduction, most: float) -> None:
 
 def _independent_in_order(rows: FloatArray) -> IntArray:
     """The rows (p, n) of length 1 that are no combination of earlier ones, but for rounding."""
-    basis, chosen = np.zeros((0, rows.shape[1])), []
+    basis: FloatArray = np.zeros((0, rows.shape[1]))
+    chosen: list[int] = []
     for k, row in enumerate(rows):
         left = row - (row @ basis.T) @ basis
         left -= (left @ basis.T) @ basis
@@ -283,7 +298,7 @@ def _independent_in_order(rows: FloatArray) -> IntArray:
     return np.array(chosen, dtype=np.intp)
 
 
-def _dependent_inequalities(found: Reduction, most: float) -> None:
+def _dependent_inequalities(found: Reduction) -> None:
     """(REDUCE.4) of inequalities: those whose row has next to nothing outside of the space that the equalities span."""
     (p, n), m = found.A.shape, len(found.h)
     if not p or not m or (p + m) * n > MOST_ENTRIES:
@@ -296,16 +311,14 @@ def _dependent_inequalities(found: Reduction, most: float) -> None:
     near = np.flatnonzero(outside <= NEARLY * np.linalg.norm(rows, axis=1))
     gone = []
     for k in near.tolist():
-        if _follows(found, M, sides, p + k, np.arange(p), most, equal=False):
+        if _follows(found, M, sides, p + k, np.arange(p), equal=False):
             gone.append(k)
         if found.contradiction is not None:
             return
     _keep_inequalities(found, np.setdiff1d(np.arange(m), np.array(gone, dtype=np.intp)))
 
 
-def _follows(
-    found: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: IntArray, most: float, equal: bool
-) -> bool:
+def _follows(found: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: IntArray, equal: bool) -> bool:
     """(REDUCE.4) of row k: whether it says nothing that the chosen ones do not say. What contradicts them is noted."""
     fixed = _fixed(found)
     free = np.setdiff1d(np.arange(found.given.n), list(fixed))
@@ -317,19 +330,20 @@ def _follows(
         near += np.linalg.lstsq(dense.T, row - near @ dense, rcond=None)[0]
     for c in combinations_of(row, dense, near):
         change = compare_row(M, sides, k, chosen.tolist(), c, fixed)
-        if change is None or change[0] > most:
+        if change is None or change[0] > found.most:
             continue
         size, (off, rest) = abs(Fraction(float(sides[k]))), change
         if rest == 0 or (not equal and rest < 0):
             found.change = max(found.change, off)
             return True
         if abs(rest) <= Fraction(ROUNDING) * size:  # by rounding
-            found.hair = not most
-            found.change = max(found.change, off, above(abs(rest) / size)) if most else found.change
-            return bool(most)
+            found.hair = not found.most
+            found.change = max(found.change, off, above(abs(rest) / size)) if found.most else found.change
+            return bool(found.most)
         sign = 1.0 if rest > 0 else -1.0
-        y = {int(i): -sign * float(value) for i, value in zip(chosen, c, strict=True)}
-        _contradict(found, y | ({k: sign} if equal else {}), {} if equal else {k - len(found.b): sign})
+        *factors, own = (sign * as_multiple([*(-value for value in c), Fraction(1)])).tolist()
+        y = dict(zip(chosen.tolist(), factors, strict=True))
+        _contradict(found, y | ({k: own} if equal else {}), {} if equal else {k - len(found.b): own})
         found.change = max(found.change, off)
         return False
     return False

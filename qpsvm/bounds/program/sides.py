@@ -15,8 +15,8 @@ little, and its multipliers leave a little of (QP.1), so that neither bounds any
     (PROGRAM.5)  where no row has room, x is moved towards an interior point x₀: x + t(x₀ − x), for a t that is as small
                  as it may be
     (PROGRAM.6)  no point is feasible where (PROGRAM.1) with P = 0, q = 0, r = 0 is above 0 (Farkas)
-    (PROGRAM.7)  of a program within rounding of this one: q_j − c_j stands for q_j where c_j is only rounding of it; else
-                 q_j and all G_ij with z_i > 0 change by one share of themselves, so that c_j = 0
+    (PROGRAM.7)  of a program within rounding of this one: q_j − c_j stands for q_j where c_j is only rounding of it;
+                 else q_j and all G_ij with z_i > 0 change by one share of themselves, so that c_j = 0
     (PROGRAM.8)  a row a with aᵀx ≤ s bounds x_j where the least of the others' sum is known: what is infinite in
                  (PROGRAM.1) may be finite over the bounds that rows imply
 
@@ -46,6 +46,8 @@ from qpsvm.bounds.program.rational import MOST_STEPS, null_vector
 from qpsvm.program.qp import QP
 from qpsvm.space.operators import Diagonal
 
+#: Why nothing bounds a QP from below.
+NOT_SHOWN_CONVEX = "P could not be shown to be positive semidefinite"
 #: Steps t of (PROGRAM.5) that are tried, in turn.
 STEPS = (0.0, *(10.0**-k for k in range(14, 0, -1)))
 #: Rounds in which an approximate solution is improved before its error is bounded.
@@ -75,6 +77,25 @@ class Lower:
     z: FloatArray
     c: FloatArray
     why: str = ""
+    rests: FloatArray | None = None
+    share: float = 0.0
+
+
+class Cleared(NamedTuple):
+    """What (PROGRAM.1) is summed up of.
+
+    at, c: Multipliers, and what they leave of (QP.1).
+    loss: What the value loses by (PROGRAM.2).
+    box: Bounds (n,) each, given or implied, over which each term has a least value.
+    curvature (n,): κ of (CONVEX.1).
+    rests, share: As of `Lower`.
+    """
+
+    at: Multipliers
+    c: Near
+    loss: float
+    box: tuple[FloatArray, FloatArray]
+    curvature: FloatArray
     rests: FloatArray | None = None
     share: float = 0.0
 
@@ -158,9 +179,7 @@ class Program:
         unit[j] = 1.0
         return (unit, float(d[j])) if d[j] < 0.0 else None
 
-    def lower(
-        self, u: FloatArray, y: FloatArray, z: FloatArray, rows_only: bool = False, sharp: bool = False
-    ) -> Lower:
+    def lower(self, u: FloatArray, y: FloatArray, z: FloatArray, rows_only: bool = False, sharp: bool = False) -> Lower:
         """(PROGRAM.1) for a point (n,) and multipliers (p,), (m,); with `rows_only` for P = 0, q = 0 and r = 0.
 
         sharp: Take more time for a curvature that is below 0 by rounding.
@@ -168,11 +187,15 @@ class Program:
         at = Multipliers(np.zeros(self.qp.n) if rows_only else np.array(u), np.array(y), np.maximum(z, 0.0))
         if not rows_only:
             at = at._replace(z=self._within_slacks(at.z))
-        c, loss, rests, share = self._left(at, rows_only), 0.0, None, 0.0
         curvature = np.zeros(self.qp.n) if rows_only else self.sharp_curvature if sharp else self.curvature
         if curvature is None:
-            return Lower(-math.inf, at.y, at.z, c.value, "P could not be shown to be positive semidefinite")
-        box = self.lb, self.ub
+            return Lower(-math.inf, at.y, at.z, self._left(at, rows_only).value, NOT_SHOWN_CONVEX)
+        found = self._clear_rests(at, curvature, rows_only)
+        return found if isinstance(found, Lower) else self._sum_up(found, rows_only)
+
+    def _clear_rests(self, at: Multipliers, curvature: FloatArray, rows_only: bool) -> Cleared | Lower:
+        """Multipliers next to those given whose c_j x_j + ½κ_j(x_j − u_j)² have a least value each, where some are."""
+        c, box = self._left(at, rows_only), (self.lb, self.ub)
         bad = self._unbounded(c, box)
         if len(bad) and rows_only:
             columns = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)], format="csc")[:, bad].T
@@ -182,38 +205,45 @@ class Program:
         elif len(bad) and not curvature.any():
             curvature = self.strict_curvature
             bad = bad[curvature[bad] <= 0.0]
-        if len(bad):
-            moved = self._moved(at, bad, rows_only)
-            exact = None if moved or rows_only else self._in_fractions(at, bad)
+        if (curvature < 0.0).any():
+            return Cleared(at, c, 0.0, self.implied if len(bad) else box, curvature)
+        if not len(bad):
+            return Cleared(at, c, 0.0, box, curvature)
+        moved = self._moved(at, bad, rows_only)
+        if moved is not None:
+            others = self._unbounded(moved[1], box)
+            others = others[curvature[others] <= 0.0]
+            if not len(others):
+                return Cleared(*moved, box, curvature)
+            bad = np.union1d(bad, others)
+        if not rows_only:
+            exact = self._in_fractions(at, bad)
             if exact is not None:
                 return exact
-            if moved is None and self.rounding and not rows_only:
-                at = self._refined(at, bad)
-                c = self._left(at, rows_only)
-                found = self._rests(at, c, bad)
-                if found is not None:
-                    (rests, share), moved = found, (at, c, loss)
-            if moved is None:
-                box = self.implied
-                bad = self._unbounded(c, box)
-                bad = bad[curvature[bad] <= 0.0]
-                moved = self._moved(at, bad, rows_only) if len(bad) else (at, c, loss)
-            if moved is None:
-                names = "a variable without a bound" if len(bad) == 1 else f"{len(bad)} variables without bounds"
-                why = f"the multipliers leave a rest of (QP.1) at {names}"
-                return Lower(-math.inf, at.y, at.z, c.value, why)
-            at, c, loss = moved
-        if rests is not None:
-            c.value[bad] = c.radius[bad] = 0.0
+            refined = self._refined(at, bad) if self.rounding else at
+            c = self._left(refined, rows_only)
+            rests = self._rests(refined, c, bad) if self.rounding else None
+            if rests is not None:
+                c.value[bad] = c.radius[bad] = 0.0
+                return Cleared(refined, c, 0.0, box, curvature, *rests)
+        bad = self._unbounded(c, self.implied)
+        bad = bad[curvature[bad] <= 0.0]
+        moved = self._moved(at, bad, rows_only) if len(bad) else (at, self._left(at, rows_only), 0.0)
+        if moved is not None:
+            return Cleared(*moved, self.implied, curvature)
+        names = "a variable without a bound" if len(bad) == 1 else f"{len(bad)} variables without bounds"
+        return Lower(-math.inf, at.y, at.z, c.value, f"the multipliers leave a rest of (QP.1) at {names}")
+
+    def _sum_up(self, cleared: Cleared, rows_only: bool) -> Lower:
+        """The value of (PROGRAM.1), from below."""
+        at, c, loss, box, curvature, rests, share = cleared
         terms, off = self._least(c, curvature, at.u, box)
-        if terms == -math.inf and (curvature < 0.0).any():
-            terms, off = self._least(c, curvature, at.u, self.implied)
         if terms == -math.inf:
             why = "the multipliers leave a rest of (QP.1) at variables without bounds"
             if (curvature < 0.0).any():
                 why = (
-                    "P is positive semidefinite up to rounding only, and there are variables without bounds: give it by "
-                    "a factor, as qpsvm.LowRank(F) for FFᵀ, or bound all variables"
+                    "P is positive semidefinite up to rounding only, and there are variables without bounds: give it "
+                    "by a factor, as qpsvm.LowRank(F) for FFᵀ, or bound all variables"
                 )
             return Lower(-math.inf, at.y, at.z, c.value, why)
         half = self.curved(at.u)
@@ -221,8 +251,8 @@ class Program:
         off += 0.5 * (rounding + float(np.abs(at.u) @ half.radius)) + loss
         rows, rounding = dot(np.concatenate([self.h, self.b]), np.concatenate([at.z, at.y]))
         constant = 0.0 if rows_only else self.qp.r
-        sum_, summed = total(np.array([constant, -0.5 * square, -rows, terms]))
-        value = sum_ - (off + rounding + summed) * FEW - 2.0**-52 * abs(sum_)
+        value, summed = total(np.array([constant, -0.5 * square, -rows, terms]))
+        value -= (off + rounding + summed) * FEW + 2.0**-52 * abs(value)
         return Lower(value, at.y, at.z, c.value, "", rests, share)
 
     @remembered
@@ -270,7 +300,7 @@ class Program:
         return np.flatnonzero(down | up)
 
     def _rests(self, at: Multipliers, c: Near, bad: IntArray) -> tuple[FloatArray, float] | None:
-        """(PROGRAM.7) at some variables: how far q moves, (n,), and the share of entries of G; None where that is more."""
+        """(PROGRAM.7): how far q moves at some variables, (n,), and the share of entries of G; None where it is more."""
         rests, q = np.zeros(self.qp.n), np.abs(self.qp.q)
         rests[bad] = c.size[bad]
         if (rests <= self.rounding * q).all():
@@ -282,7 +312,7 @@ class Program:
         return (shares * q, share) if share <= self.rounding else None
 
     def _in_fractions(self, at: Multipliers, bad: IntArray) -> Lower | None:
-        """(PROGRAM.2) in rational numbers next to those given, where (CONVEX.1) holds for κ = 0; None where none are."""
+        """(PROGRAM.2) in rational numbers next to those given, where (CONVEX.1) holds for κ = 0; None without these."""
         if self.P is None or self.off or self.curvature is None or self.curvature.any():
             return None
         p, n, tight = len(at.y), self.qp.n, np.flatnonzero(at.z > 0.0)

@@ -271,12 +271,12 @@ class JointProblem(Machine[JointResult]):
         """As `Problem.interpret`; a certificate takes as long as it takes."""
         del certifying, clock
         point = self.judge.certify(self.joint.flat(self.read(solution)))
-        gap, stopped = point.gap, solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
+        gap, stopped = point.gap, solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if polished and not stopped:
             point = polish(self.svm, point, self.judge.certify, clock=polishing)
         found = with_rounding_bound(self, point, tol, polished=False)
         result: JointResult = concluded(
-            self, found, solution.status, tol, backend=backend or solution.solver.name,
+            self, found, solution.reported, tol, backend=backend or solution.solver.name,
             form=form or ("primal" if "margin" in solution.qp.constraints else "dual"), iterations=solution.iterations,
             build_time=build_time, solve_time=solution.solve_time, solver=solution.solver, solver_gap=gap,
         )  # fmt: skip

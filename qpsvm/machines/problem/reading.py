@@ -245,12 +245,12 @@ def interpret(
     each, solver_gap = measured.seconds, certificate.gap
     if certificate.explicit is not None:  # from here on without it
         each = max(each, certificate_seconds(self.space, alpha))
-    stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and m > FEW_ROWS
+    stopped = solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED) and m > FEW_ROWS
     if polished and not stopped:
         certificate = self._polished(certificate, tol, polishing, each)
     in_time = self.comm.broadcast(not stopped and (polishing is None or not polishing.stopped()))
     certificate = with_rounding_bound(self, certificate, tol, in_time)
-    certificate, status, message, error = self._judge(certificate, solution.status, tol, polished and in_time, clock)
+    certificate, status, message, error = self._judge(certificate, solution.reported, tol, polished and in_time, clock)
     found: SVMResult = self._result(
         certificate, status=status, message=message, error=error, form=form, iterations=solution.iterations,
         backend=backend or solution.solver.name, build_time=build_time, solve_time=solution.solve_time,

@@ -138,7 +138,7 @@ def test_what_is_not_finite_is_no_point(part, value):
     parts[part] = np.append(parts[part], value)
     none = compiled._measurable(compiled._told(run, **parts))
     assert none.x is None
-    assert none.status == whole.status == "time_limit"
+    assert none.reported == whole.reported == "time_limit"
     assert none.iterations == 7
     assert none.solver == whole.solver
 

@@ -1,0 +1,176 @@
+"""A program, and both sides of its optimum from what a solver answers: optimal, infeasible, or their distance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.bounds.program.faces import Face, dual_inside, face_of
+from qpsvm.bounds.program.feasibility import interior_point, off_the_rows, prove_infeasible
+from qpsvm.bounds.program.polish import polish
+from qpsvm.bounds.program.reduction import ROUNDING, Reduction
+from qpsvm.bounds.program.sides import STEPS, Lower, Multipliers, Program, Upper
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution, Solver, Status, complementarity, dual_residual, primal_residual
+from qpsvm.result.qp_result import QPResult
+from qpsvm.space.operators.structured import shifted
+
+#: How much the diagonal of P grows in a program within rounding; with the rounding of that, less than `ROUNDING`.
+GROWTH = 0.95 * ROUNDING
+
+
+class Attempt:
+    """A program whose optimum is to be bounded: what was given in fewer rows, or one within rounding of it.
+
+    rounding: Whether entries may be changed by `ROUNDING` of themselves.
+    grown: Whether the diagonal of P is.
+    whole: The program given, of which what is known of P holds here, too.
+    """
+
+    def __init__(self, reduction: Reduction, rounding: bool, grown: bool, whole: Program | None = None) -> None:
+        self.reduction, self.qp, self.change = reduction, reduction.qp, reduction.change
+        if grown:
+            P = self.qp.P
+            self.qp = self.qp.replace(P=shifted(P, GROWTH * P.diagonal()))
+            self.change = max(self.change, GROWTH + 2.0**-52)
+        self.program = Program(self.qp, ROUNDING if rounding else 0.0)
+        if whole is not None and not grown and self.qp.P is whole.qp.P:
+            self.program.share(whole)
+
+    @remembered
+    def interior(self) -> tuple[FloatArray | Face | None, tuple[FloatArray, FloatArray] | None]:
+        """A point with room, or a face; or multipliers that may prove that there is neither."""
+        found, multipliers = interior_point(self.program)
+        return (face_of(self.program) if found is None else found), multipliers
+
+    def judge(self, solution: QPSolution, tol: float, finer: bool) -> QPResult:
+        """The verdict on a solver's answer, `finer` where it is to be polished first."""
+        program, given = self.program, self.reduction.given
+        points = [] if solution.x is None else [Multipliers(solution.x, solution.y, solution.z)]
+        better = polish(program, points[0]) if finer and points else None
+        points = points if better is None else [better, *points]
+        upper, lower, own = self._sides(points)
+        if not math.isfinite(upper.value):
+            for point in points:
+                towards = off_the_rows(program, point.u)
+                above = upper if towards is None else program.upper(point.u, towards)
+                upper = above if above.value < upper.value else upper
+        if not math.isfinite(upper.value):
+            inside, shortfall = self.interior
+            for point in points if inside is not None else []:
+                above = program.upper(point.u, inside)
+                upper = above if above.value < upper.value else upper
+            proof = None if shortfall is None else prove_infeasible(program, *shortfall)
+            if proof is not None:
+                return self._infeasible(proof, solution)
+        if relative_gap(upper.value, lower.value) > tol and program.curvature is not None:
+            none = np.zeros(len(program.b)), np.zeros(len(program.h))
+            for point in points[:1]:
+                zero = program.lower(point.u, *none)
+                lower = zero if zero.value > lower.value else lower
+            if program.curvature.any():
+                for point in points:
+                    sharp = program.lower(*point, sharp=True)
+                    lower = sharp if sharp.value > lower.value else lower
+            lower = _raise_bound(program, points, lower)
+        change = max(self.change, lower.share)
+        if lower.share and math.isfinite(upper.value):
+            inside = self.interior[0]
+            upper = min(
+                (program.upper(point.u, inside, lower.share) for point in points), key=lambda above: above.value
+            )
+        primal = upper.value
+        if lower.rests is not None:  # q is moved: f is larger by no more than this
+            primal += float(lower.rests @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)
+            with np.errstate(invalid="ignore"):
+                change = max(change, float(np.nanmax(lower.rests / np.abs(self.qp.q))))
+        gap = relative_gap(primal, lower.value)
+        status, message = (
+            Status.INACCURATE,
+            " ".join(f"{part}." for part in dict.fromkeys((upper.why, lower.why)) if part),
+        )
+        if gap <= tol:
+            status, message = Status.OPTIMAL, describe_change(change)
+        elif solution.reported not in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
+            status = solution.reported
+        residuals = (math.nan,) * 3
+        if solution.x is not None and solution.z_box is not None:
+            qp, x, y, z, box = solution.qp, solution.x, solution.y, solution.z, solution.z_box
+            residuals = (primal_residual(qp, x), dual_residual(qp, x, y, z, box), complementarity(qp, x, z, box))
+        y, z, box = self.reduction.expand(lower.y, lower.z, bound_multipliers(program, lower.c))
+        return QPResult(
+            given, status, upper.x, upper.radius, y, z, box, primal, lower.value, gap, own, *residuals,
+            solver=Solver(*solution.solver), solve_time=solution.solve_time, iterations=solution.iterations,
+            data_change=change, message=message,
+        )  # fmt: skip
+
+    def _sides(self, points: list[Multipliers]) -> tuple[Upper, Lower, float]:
+        """The best bounds of the points, and the gap of the last one, the solver's own."""
+        program = self.program
+        upper = Upper(math.inf, np.full(self.qp.n, math.nan), math.inf, "the solver gave no point")
+        none = (np.zeros(len(program.b)), np.zeros(len(program.h)), np.zeros(self.qp.n))
+        lower, own = Lower(-math.inf, *none, "" if points else "the solver gave no point"), math.inf
+        for point in points:
+            above, below = program.upper(point.u, None), program.lower(*point)
+            own = relative_gap(above.value, below.value)
+            upper = above if above.value < upper.value or not math.isfinite(upper.radius) else upper
+            lower = below if below.value > lower.value or not lower.c.any() else lower
+        return upper, lower, own
+
+    def _infeasible(self, proof: tuple[FloatArray, FloatArray], solution: QPSolution) -> QPResult:
+        c = self.program.A.T @ proof[0] + self.program.G.T @ proof[1]
+        y, z, box = self.reduction.expand(*proof, bound_multipliers(self.program, c))
+        message = f"Multipliers of the rows prove that no point satisfies all of them.{describe_change(self.change)}"
+        return without_optimum(
+            self.reduction.given, Status.INFEASIBLE, (y, z, box), Solver(*solution.solver), message,
+            solve_time=solution.solve_time, iterations=solution.iterations, data_change=self.change,
+        )  # fmt: skip
+
+
+def describe_change(change: float) -> str:
+    """That the verdict is for a program within rounding of the one given, where it is."""
+    return (
+        f" Proven for a program whose entries differ from these by at most {change:.2g} of themselves."
+        if change
+        else ""
+    )
+
+
+def without_optimum(
+    qp: QP, status: Status, multipliers: tuple[FloatArray, FloatArray, FloatArray], solver: Solver, message: str,
+    x: FloatArray | None = None, **others: Any,
+) -> QPResult:  # fmt: skip
+    """A verdict that there is no optimum: that is ∞ where no point is feasible, −∞ where nothing bounds it."""
+    end = math.inf if status is Status.INFEASIBLE else -math.inf
+    nothing = (math.nan,) * 3
+    point, radius = (np.full(qp.n, math.nan), math.inf) if x is None else (x, 0.0)
+    return QPResult(
+        qp, status, point, radius, *multipliers, end, end, math.inf, math.inf, *nothing, solver=solver,
+        message=message.strip(), **others,
+    )  # fmt: skip
+
+
+def bound_multipliers(program: Program, c: FloatArray) -> FloatArray:
+    """The multipliers of the bounds, (n,), in the signs of (QP.1): −c, where there is such a bound."""
+    return np.where((c > 0.0) & np.isfinite(program.lb) | (c < 0.0) & np.isfinite(program.ub), -c, 0.0)
+
+
+def _raise_bound(program: Program, points: list[Multipliers], lower: Lower) -> Lower:
+    """(FACE.4): the best bound of multipliers that are moved a little; the one given where none is better."""
+    for x, y, z in points:
+        for other_y, other_z in dual_inside(program, x):
+            for t in STEPS[1:]:
+                moved = np.maximum(z, 0.0) * (1.0 - t) + t * np.maximum(other_z, 0.0)
+                found = program.lower(x, y + t * (other_y - y), moved)
+                lower = found if found.value > lower.value else lower
+    return lower
+
+
+def relative_gap(above: float, below: float) -> float:
+    """The gap between two sides, infinite where one of them is."""
+    difference = above - below
+    return max(difference / max(1.0, abs(above), abs(below)), 0.0) if math.isfinite(difference) else math.inf
