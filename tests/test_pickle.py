@@ -133,6 +133,7 @@ def raised() -> list[errors.QPSVMError]:
         errors.InfeasibleNuError: (0.9, 0.5),
         errors.InfeasibleConstraintsError: ({"w ≤ 1": 0.5, "w ≥ 2": 0.5}, -0.5, 0.0),
         errors.IndefiniteKernelError: ("sigmoid", -1.0, "on 1ᵀβ = 0"),
+        errors.NonConvexError: (np.array([1.0, -0.5]), -1.0),
         errors.MarginNotFoundError: (np.eye(3)[0], np.eye(3)[1], 1e-9, True),
         errors.UndecidedConstraintsError: ({"w ≤ 1": 0.5, "w ≥ 2": 0.5}, -0.5, 1e-9),
         errors.NotSeparableError: (np.eye(3)[0], np.eye(3)[1], 1e-17),

@@ -41,7 +41,7 @@ WARM_UP_SECONDS = 0.2
 #: What `JointResult.kind` says of a row on the margin.
 ON_MARGIN = 1
 #: What is wrong with the problem, and no backend's fault.
-USERS = (errors.DataError, errors.IndefiniteKernelError, errors.ParameterError)
+USERS = (errors.DataError, errors.IndefiniteKernelError, errors.NonConvexError, errors.ParameterError)
 #: What a backend's own code may raise where it breaks down: one from outside of the library promises nothing.
 BREAKDOWNS = (
     errors.QPSVMError, ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError,

@@ -159,7 +159,7 @@ class QPSolution:
     ----------
     qp : QP
     reported : Status
-        What the solver claims, translated; nothing here is certified.
+        What the solver claims, translated; nothing here is certified. `duality_gap()` and the residuals measure it.
     x : ndarray, shape (n,), or None
         None where the solver gave no point.
     y : ndarray, shape (p,)
@@ -205,8 +205,9 @@ class QPSolution:
         freeze_parts(self)
 
     def __repr__(self) -> str:
-        parts = ("qp", "status", "solver", "x", "y", "z", "iterations")
-        return outline("QPSolution", **{name: getattr(self, name) for name in parts})
+        parts = ("qp", "reported", "solver", "x", "y", "z", "iterations")
+        gap = {} if self.x is None else {"measured_gap": self.duality_gap() / max(1.0, abs(self.objective))}
+        return outline("QPSolution", **{name: getattr(self, name) for name in parts}, **gap)
 
     def changed(self, **parts: Any) -> QPSolution:
         """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.

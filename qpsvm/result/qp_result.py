@@ -153,7 +153,7 @@ class QPResult:
         if self.status is not Status.INFEASIBLE:
             lines.append(f"  point       {'no feasible one was shown' if self.radius == float('inf') else point}")
         if self.ray is not None:
-            lines.append(f"  ray         {len(self.ray)} entries, {(self.ray != 0.0).sum()} of them not 0: in .ray")
+            lines.append(f"  ray         d in .ray, with Pd = 0 and qᵀd = {float(qp.q @ self.ray):.4g}")
         if self.primal_residual == self.primal_residual:  # it is NaN without a solver's point
             lines.append(
                 f"  residuals   primal {self.primal_residual:.2g}, dual {self.dual_residual:.2g}, complementarity "

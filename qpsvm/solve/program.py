@@ -48,7 +48,7 @@ OWN = "kernel_newton"
 SOONEST_WITH_ROWS = "clarabel"
 #: The solver is asked for this share of the tolerance, since repairs come on top; and never for more than floats have.
 SHARE, FINEST = 1e-3, 1e-10
-#: What is decided, and how little is left to look for, best first.
+#: Verdicts: nothing is left to look for.
 DECIDED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 
 
@@ -196,9 +196,9 @@ def compiled(qp: QP, backend: str) -> Compiled:
     raise refused
 
 
-def _order(result: QPResult) -> tuple[float, int]:
-    """What is better first: the gap, then how many sides of the optimum are known."""
-    return result.gap, math.isinf(result.primal) + math.isinf(result.dual)
+def _order(result: QPResult) -> tuple[bool, float, int]:
+    """What is better first: what is decided, the gap, how many sides of the optimum are known."""
+    return result.status not in DECIDED, result.gap, math.isinf(result.primal) + math.isinf(result.dual)
 
 
 def _takers(qp: QP, backend: str) -> Iterator[Backend]:

@@ -94,7 +94,7 @@ class Attempt:
             " ".join(f"{part}." for part in dict.fromkeys((upper.why, lower.why)) if part),
         )
         if gap <= tol:
-            status, message = Status.OPTIMAL, describe_change(change)
+            status, message = Status.OPTIMAL, describe_change(change).strip()
         elif solution.reported not in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
             status = solution.reported
         residuals = (math.nan,) * 3

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from qpsvm import QP
+from qpsvm import QP, QPResult
 
 Row = list[Fraction]
 
@@ -82,3 +82,35 @@ def optimum(qp: QP) -> Fraction | None:
 def _sets(rows: list[tuple[Row, Fraction]], most: int) -> Iterator[tuple[tuple[Row, Fraction], ...]]:
     for size in range(most + 1):
         yield from combinations(rows, size)
+
+
+def proves_infeasible(qp: QP, result: QPResult) -> bool:
+    """Whether the multipliers of a result exclude all x, and leave nothing but rounding where there is no bound."""
+    z, y = fractions(result.z)[0], fractions(result.y)[0]
+    rows = [([] if M is None else fractions(dense(M))) for M in (qp.A, qp.G)]
+    sides = [([] if side is None else fractions(side)[0]) for side in (qp.b, qp.h)]
+    excess = -product(y, sides[0]) - product(z, sides[1])
+    for j, ends in enumerate(zip(*qp.bounds, strict=True)):
+        terms = [v * row[j] for part, M in zip((y, z), rows, strict=True) for v, row in zip(part, M, strict=True)]
+        rest = sum(terms, Fraction(0))
+        end = float(ends[rest < 0])
+        if np.isfinite(end):
+            excess += rest * Fraction(end)
+        elif abs(rest) > Fraction(1, 10**12) * sum(map(abs, terms)):
+            return False
+    return excess > 0 and all(value >= 0 for value in z)
+
+
+def proves_unbounded(qp: QP, result: QPResult) -> bool:
+    """Whether a result's ray has Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0 and keeps all bounds: P may be off by the change."""
+    d, share = fractions(result.ray)[0], 4 * Fraction(result.data_change)
+    curved = [[a * b for a, b in zip(row, d, strict=True)] for row in fractions(qp.P.dense())]
+    flat = all(abs(sum(terms, Fraction(0))) <= share * sum(map(abs, terms)) for terms in curved)
+    falls = product(fractions(qp.q)[0], d) < 0
+    over = all(product(row, d) <= 0 for row in ([] if qp.G is None else fractions(dense(qp.G))))
+    even = all(product(row, d) == 0 for row in ([] if qp.A is None else fractions(dense(qp.A))))
+    kept = all(
+        (v >= 0 or not np.isfinite(low)) and (v <= 0 or not np.isfinite(high))
+        for v, low, high in zip(d, *qp.bounds, strict=True)
+    )
+    return flat and falls and over and even and kept

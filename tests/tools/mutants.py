@@ -149,18 +149,20 @@ MUTANTS = [
     Mutant("bounds/near_optimum.py", "np.maximum(least, 0.0)] = 0", "np.maximum(least, 9.0)] = 0", NEAR),
     Mutant("bounds/near_optimum.py", "kinds[high < 0.0] = 0", "kinds[low < 0.0] = 0", NEAR),
     # --- both sides of the optimum of any convex QP
-    Mutant(
-        "bounds/program/sides.py",
-        "return Lower(found - (off + rounding",
-        "return Lower(found + (off + rounding",
-        PROGRAM,
-    ),
+    Mutant("bounds/program/sides.py", "value -= (off + rounding", "value += (off + rounding", PROGRAM),
     Mutant("bounds/program/sides.py", "return value + off * FEW", "return value - off * FEW", PROGRAM),
     Mutant("bounds/program/sides.py", "np.maximum(z, 0.0))\n", "z)\n", PROGRAM),
     Mutant("bounds/program/sides.py", "< reach * FEW).any():", "< -9e9).any():", PROGRAM),
     Mutant("bounds/program/sides.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM),
-    Mutant("bounds/program/near.py", "less = share / (1.0 - share) * trace", "less = -9.0 * trace", PROGRAM),
-    Mutant("bounds/program/near.py", "if rest > 0 or (equal", "if False or (equal", PROGRAM),
+    Mutant("bounds/program/sides.py", "side * side / (2.0 * curvature)", "0.0 * side", PROGRAM),
+    Mutant("bounds/program/convexity.py", "less = 4.0 * _cholesky_loss(M, off)", "less = 0.0", PROGRAM),
+    Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", PROGRAM),
+    Mutant("bounds/program/convexity.py", "shift - (residual_norm(", "shift + (residual_norm(", PROGRAM),
+    Mutant("bounds/program/near.py", "if rest > 0.0 or (equal", "if False or (equal", PROGRAM),
+    Mutant("bounds/program/reduction.py", "if side == 0 or (not equal", "if True or (not equal", PROGRAM),
+    Mutant("bounds/program/reduction.py", "if side < 0 and moved > ROUNDING", "if moved > ROUNDING", PROGRAM),
+    Mutant("bounds/program/rays.py", "if not sum(cost, Fraction(0)) <", "if sum(cost, Fraction(0)) >", PROGRAM),
+    Mutant("bounds/program/feasibility.py", "if value <= 0:", "if value <= -9:", PROGRAM),
 ]
 
 

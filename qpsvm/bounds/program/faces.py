@@ -14,6 +14,7 @@ What is guessed by a linear program is never trusted: a wrong face only makes `P
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.program.near import independent_rows
-from qpsvm.bounds.program.rational import combinations_of, compare_row
+from qpsvm.bounds.program.rational import combinations_of, combine_rows
 
 #: Slack of (FACE.1) from which there is some: it is 0 or 1 but for rounding.
 SOME = 0.5
@@ -122,9 +123,9 @@ def follows(
     near = np.linalg.lstsq(basis.T, row, rcond=None)[0] if len(chosen) else np.zeros(0)
     at = dict(zip(fixed.tolist(), x[fixed].tolist(), strict=True))
     for c in combinations_of(row, basis, near):
-        found = compare_row(sp.csr_array(rows), sides, k, chosen.tolist(), c, at)
-        if found is not None and found[0] == 0.0:
-            return found[1] == 0 if equal else found[1] <= 0
+        rests, side = combine_rows(sp.csr_array(rows), sides, [*chosen.tolist(), k], [*c, Fraction(-1)], at)
+        if not rests:
+            return side == 0 if equal else side <= 0
     return False
 
 

@@ -121,32 +121,33 @@ def as_multiple(vector: Sequence[Fraction]) -> FloatArray:
     return np.array([value / largest for value in whole])
 
 
-def compare_row(
-    M: sp.csr_array, sides: FloatArray, k: int, others: Sequence[int], c: Sequence[Fraction], fixed: Mapping[int, float]
-) -> tuple[float, Fraction] | None:
-    """Row k beside Σ c_i row_i of the others: the largest relative change that makes them one, and Σ c_i b_i − b_k.
+def combine_rows(
+    M: sp.csr_array, sides: FloatArray, members: Sequence[int], c: Sequence[Fraction], fixed: Mapping[int, float]
+) -> tuple[dict[int, Fraction], Fraction]:
+    """The entries of Σ c_i row_i that are not 0, and Σ c_i b_i.
 
     fixed: Variables with one value; what they add is part of the sides.
-    None where an entry that is 0 would have to change.
     """
     combined: dict[int, Fraction] = {}
-    rest = -Fraction(float(sides[k]))
-    for factor, i in zip(c, others, strict=True):
+    side = Fraction(0)
+    for factor, i in zip(c, members, strict=True):
         if factor:
             part = slice(M.indptr[i], M.indptr[i + 1])
             for j, value in zip(M.indices[part].tolist(), M.data[part].tolist(), strict=True):
                 combined[j] = combined.get(j, Fraction(0)) + factor * Fraction(value)
-            rest += factor * Fraction(float(sides[i]))
-    part = slice(M.indptr[k], M.indptr[k + 1])
-    most = Fraction(0)
-    for j, value in zip(M.indices[part].tolist(), M.data[part].tolist(), strict=True):
-        if j in fixed:
-            combined[j] = combined.get(j, Fraction(0)) - Fraction(value)
-        elif value:
-            most = max(most, abs(combined.pop(j, Fraction(0)) / Fraction(value) - 1))
-    for j, value in combined.items():
-        if j in fixed:
-            rest -= value * Fraction(fixed[j])
-        elif value:
-            return None
-    return above(most), rest
+            side += factor * Fraction(float(sides[i]))
+    for j in fixed.keys() & combined.keys():
+        side -= combined.pop(j) * Fraction(fixed[j])
+    return {j: value for j, value in combined.items() if value}, side
+
+
+def largest_change(M: sp.csr_array, i: int, factor: Fraction, rests: Mapping[int, Fraction]) -> float:
+    """The largest relative change of an entry of row i by which a combination of it becomes 0; ∞ if one is 0.
+
+    rests: What the entries of the combination are, where `factor` is the coefficient of row i.
+    """
+    part = slice(M.indptr[i], M.indptr[i + 1])
+    entries = dict(zip(M.indices[part].tolist(), M.data[part].tolist(), strict=True))
+    if not factor or any(not entries.get(j) for j in rests):
+        return math.inf
+    return above(max((abs(rest / (factor * Fraction(entries[j]))) for j, rest in rests.items()), default=Fraction(0)))

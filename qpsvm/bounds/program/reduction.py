@@ -27,7 +27,7 @@ from qpsvm.base.arrays.exactly import above
 from qpsvm.base.arrays.rounding import two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.bounds.program.near import PIVOT, independent_rows
-from qpsvm.bounds.program.rational import as_multiple, combinations_of, compare_row
+from qpsvm.bounds.program.rational import as_multiple, combinations_of, combine_rows, largest_change
 from qpsvm.program.qp import QP
 
 #: The largest relative change of an entry that is put down to rounding.
@@ -234,20 +234,20 @@ def _opposite_rows(found: Reduction) -> None:
         )
         c = -Fraction(G.data[G.indptr[k]]) / Fraction(G.data[G.indptr[i]])
         for factor in dict.fromkeys((c.limit_denominator(10_000), c)):
-            change = compare_row(found.G, found.h, k, [i], [-factor], {})
-            if change is None or change[0] > found.most:
+            rests, side = combine_rows(found.G, found.h, [i, k], [factor, Fraction(1)], {})
+            change = min(largest_change(found.G, row, by, rests) for row, by in ((i, factor), (k, Fraction(1))))
+            if change > found.most:
                 continue
-            distance, side = change[1], float(found.h[k])  # −c h_i − h_k: 0 for an equality
-            hair = abs(distance) <= Fraction(ROUNDING) * abs(Fraction(side))
-            if distance > 0 and not hair:
+            moved = _share(side, min(abs(factor) * abs(Fraction(found.h[i])), abs(Fraction(found.h[k]))))
+            if side < 0 and moved > ROUNDING:  # 0 ≤ side is what is left of both
+                found.change = max(found.change, change)
                 first, second = as_multiple([factor, Fraction(1)]).tolist()
                 _contradict(found, z={i: first, k: second})
                 return
-            if distance and hair and not found.most:
+            if side and moved <= ROUNDING and not found.most:
                 found.hair = True
-            elif hair:
-                moved = above(abs(distance) / abs(Fraction(side))) if distance else 0.0
-                found.change = max(found.change, change[0], moved)
+            elif moved <= ROUNDING:
+                found.change = max(found.change, change, moved)
                 found.opposite[int(found.inequalities[i])] = int(found.inequalities[k]), factor
                 gone.update((i, k))
             break
@@ -264,6 +264,11 @@ def _fixed(found: Reduction) -> dict[int, float]:
     return {int(j): float(found.lb[j]) for j in np.flatnonzero(found.lb == found.ub)}
 
 
+def _share(rest: Fraction, size: Fraction) -> float:
+    """A number as a share of another, from above; ∞ where that is 0."""
+    return 0.0 if not rest else above(abs(rest) / size) if size else math.inf
+
+
 def _dependent_equalities(found: Reduction) -> None:
     """(REDUCE.4) of equalities."""
     p, n = found.A.shape
@@ -275,14 +280,16 @@ def _dependent_equalities(found: Reduction) -> None:
     dense /= np.where(lengths > 0.0, lengths, 1.0)[:, None]
     if len(independent_rows(dense)) == p:
         return
-    chosen = _independent_in_order(dense)
-    gone = []
+    chosen = _independent_in_order(dense).tolist()
     for k in np.setdiff1d(np.arange(p), chosen).tolist():
-        if _follows(found, found.A, found.b, k, chosen, equal=True):
-            gone.append(k)
+        gone = _find_redundant(found, found.A, found.b, k, chosen, equal=True)
         if found.contradiction is not None:
             return
-    _keep_equalities(found, np.setdiff1d(np.arange(p), np.array(gone, dtype=np.intp)))
+        if gone is None:
+            chosen.append(k)  # it stays
+        elif gone != k:
+            chosen[chosen.index(gone)] = k
+    _keep_equalities(found, np.array(sorted(chosen), dtype=np.intp))
 
 
 def _independent_in_order(rows: FloatArray) -> IntArray:
@@ -309,41 +316,49 @@ def _dependent_inequalities(found: Reduction) -> None:
     rows = dense[p:]
     outside = np.linalg.norm(rows - rows @ basis @ basis.T, axis=1)
     near = np.flatnonzero(outside <= NEARLY * np.linalg.norm(rows, axis=1))
-    gone = []
+    kept = set(range(m))
     for k in near.tolist():
-        if _follows(found, M, sides, p + k, np.arange(p), equal=False):
-            gone.append(k)
+        if _find_redundant(found, M, sides, p + k, list(range(p)), equal=False) is not None:
+            kept.discard(k)
         if found.contradiction is not None:
             return
-    _keep_inequalities(found, np.setdiff1d(np.arange(m), np.array(gone, dtype=np.intp)))
+    _keep_inequalities(found, np.array(sorted(kept), dtype=np.intp))
 
 
-def _follows(found: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: IntArray, equal: bool) -> bool:
-    """(REDUCE.4) of row k: whether it says nothing that the chosen ones do not say. What contradicts them is noted."""
+def _find_redundant(
+    found: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: list[int], equal: bool
+) -> int | None:
+    """The row that (REDUCE.4) leaves out where row k is a combination of the chosen ones: k, or one of an equality.
+
+    Of equalities by rounding it is the one whose entries change least. What contradicts the chosen ones is noted.
+    """
     fixed = _fixed(found)
     free = np.setdiff1d(np.arange(found.given.n), list(fixed))
     dense, row = M[chosen].toarray()[:, free], M[[k]].toarray()[0][free]
     if dense.size > MOST_CHECKED:
-        return False
+        return None
     near = np.zeros(len(chosen))
     for _ in range(2 if len(chosen) else 0):
         near += np.linalg.lstsq(dense.T, row - near @ dense, rcond=None)[0]
     for c in combinations_of(row, dense, near):
-        change = compare_row(M, sides, k, chosen.tolist(), c, fixed)
-        if change is None or change[0] > found.most:
+        members, factors = [*chosen, k], [*c, Fraction(-1)]
+        rests, side = combine_rows(M, sides, members, factors, fixed)
+        options = list(zip(members, factors, strict=True)) if equal and rests else [(k, Fraction(-1))]
+        change, gone = min((largest_change(M, i, by, rests), i) for i, by in options)
+        if change > found.most:
             continue
-        size, (off, rest) = abs(Fraction(float(sides[k]))), change
-        if rest == 0 or (not equal and rest < 0):
-            found.change = max(found.change, off)
-            return True
-        if abs(rest) <= Fraction(ROUNDING) * size:  # by rounding
+        if side == 0 or (not equal and side < 0):
+            found.change = max(found.change, change)
+            return gone
+        moved = min(_share(side, abs(by * Fraction(float(sides[i])))) for i, by in options)
+        if moved <= ROUNDING:
             found.hair = not found.most
-            found.change = max(found.change, off, above(abs(rest) / size)) if found.most else found.change
-            return bool(found.most)
-        sign = 1.0 if rest > 0 else -1.0
-        *factors, own = (sign * as_multiple([*(-value for value in c), Fraction(1)])).tolist()
-        y = dict(zip(chosen.tolist(), factors, strict=True))
+            found.change = max(found.change, change, moved) if found.most else found.change
+            return gone if found.most else None
+        sign = -1.0 if side > 0 else 1.0
+        *multipliers, own = (sign * as_multiple(factors)).tolist()
+        y = dict(zip(chosen, multipliers, strict=True))
         _contradict(found, y | ({k: own} if equal else {}), {} if equal else {k - len(found.b): own})
-        found.change = max(found.change, off)
-        return False
-    return False
+        found.change = max(found.change, change)
+        return None
+    return None

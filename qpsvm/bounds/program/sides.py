@@ -138,7 +138,7 @@ class Program:
             return product(self.P, exactly(x))
         assert self.factor is not None
         Z, d = self.factor
-        own = Near(d * x, np.abs(d * x) * 2.0**-52 + UNDERFLOW)
+        own = Near(d * x, np.where((d == 0.0) | (x == 0.0), 0.0, np.abs(d * x) * 2.0**-52 + UNDERFLOW))
         return own.plus(product(Z, product(Z.T, exactly(x)))) if Z.shape[1] else own
 
     def share(self, other: Program) -> None:
@@ -300,7 +300,7 @@ class Program:
         return np.flatnonzero(down | up)
 
     def _rests(self, at: Multipliers, c: Near, bad: IntArray) -> tuple[FloatArray, float] | None:
-        """(PROGRAM.7): how far q moves at some variables, (n,), and the share of entries of G; None where it is more."""
+        """(PROGRAM.7): how far q moves at some variables, (n,), and the share of entries of G; None if it is more."""
         rests, q = np.zeros(self.qp.n), np.abs(self.qp.q)
         rests[bad] = c.size[bad]
         if (rests <= self.rounding * q).all():

@@ -1,0 +1,113 @@
+"""κ of (CONVEX.1) against an LDLᵀ in fractions: P − diag(κ) is positive semidefinite, whatever the rounding."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact_program import fractions, product
+
+from qpsvm.bounds.program.convexity import Convexity, is_dominant, is_positive_definite, is_semidefinite, residual_norm
+from qpsvm.bounds.program.rational import as_multiple, combinations_of, null_vector
+
+
+def has_no_negative_pivot(P: np.ndarray, less: np.ndarray) -> bool:
+    rows = fractions(P)
+    for j, value in enumerate(less.tolist()):
+        rows[j][j] -= Fraction(value)
+    while rows:
+        place = max(range(len(rows)), key=lambda i: rows[i][i])
+        pivot = rows[place][place]
+        if pivot <= 0:
+            return pivot == 0 and not any(value for row in rows for value in row)
+        head = rows.pop(place)
+        rows = [
+            [a - row[place] / pivot * b for k, (a, b) in enumerate(zip(row, head, strict=True)) if k != place]
+            for row in rows
+        ]
+    return True
+
+
+def drawn(rng: np.random.Generator) -> np.ndarray:
+    """FFᵀ of any rank, in many units, with a diagonal that is larger by nothing, by rounding, or by more."""
+    n = int(rng.integers(1, 9))
+    F = rng.normal(size=(n, int(rng.integers(1, n + 1)))) * 10.0 ** rng.integers(-5, 6, size=(n, 1))
+    P = F @ F.T
+    P = 0.5 * (P + P.T)
+    P[np.diag_indices(n)] *= 1.0 + (2.0 ** -rng.integers(3, 52) if rng.random() < 0.7 else 0.0)
+    return P
+
+
+def test_the_curvature_is_certain():
+    above, below = 0, 0
+    for seed in range(150):
+        P = drawn(np.random.default_rng(seed))
+        convexity = Convexity(P)
+        strict = convexity.strict_curvature
+        above += strict.any()
+        assert not strict.any() or has_no_negative_pivot(P, strict), seed
+        for curvature in (convexity.curvature, convexity.sharp_curvature):
+            assert curvature is not None
+            below += curvature.any()
+            assert has_no_negative_pivot(P, curvature), seed
+        assert (convexity.sharp_curvature >= convexity.curvature).all()
+    assert above > 50
+    assert below > 20
+
+
+def test_directions_are_those_of_negative_curvature():
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        P = drawn(rng)
+        i, j = rng.integers(len(P), size=2)
+        P[i, j] = P[j, i] = -P[i, i] if i == j else 2.0 * np.sqrt(P[i, i] * P[j, j])
+        convexity = Convexity(P)
+        assert convexity.curvature is None
+        d, _ = convexity.negative_direction()
+        exact = fractions(d)[0]
+        assert product(exact, [product(row, exact) for row in fractions(P)]) < 0
+    assert Convexity(np.eye(3)).negative_direction() is None
+
+
+def test_positive_definiteness_is_not_guessed():
+    F = np.array([[1.0], [3.0], [0.1]])
+    singular = F @ F.T
+    assert not is_positive_definite(singular)
+    assert is_positive_definite(singular + 1e-10 * np.eye(3))
+    assert is_semidefinite(np.array([[1.0, 2.0], [2.0, 4.0]]))
+    assert not is_semidefinite(np.array([[1.0, 2.0], [2.0, 4.0 - 2.0**-50]]))
+    assert not is_semidefinite(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert is_dominant(np.array([[2.0, -1.0], [-1.0, 1.0]]))
+    assert not is_dominant(np.array([[1.0, -1.1], [-1.1, 1.0]]))
+
+
+def test_a_residual_is_bounded_beyond_floats():
+    """Of L = √M in floats, whose residual is 1e-16 of M: the bound is not much more."""
+    for seed in range(10):
+        F = np.random.default_rng(seed).normal(size=(60, 80))
+        M = F @ F.T / 80.0
+        L = np.linalg.cholesky(M)
+        exact = fractions(M)
+        rows = fractions(L)
+        worst = max(
+            abs(sum((a * b for a, b in zip(rows[i], rows[j], strict=True)), Fraction(0)) - exact[i][j])
+            for i, j in ((0, 0), (59, 58), (59, 59), (30, 40))
+        )
+        bound = residual_norm(M, L)
+        assert worst <= Fraction(bound)
+        assert bound < 1e-14
+
+
+def test_rational_vectors_are_what_they_are_asked_for():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        M = rng.normal(size=(3, 5)).round(2)
+        near = np.linalg.svd(M)[2][-1]
+        v = null_vector(M, near)
+        assert all(product(row, v) == 0 for row in fractions(M))
+        assert np.array([float(value) for value in v]) * np.abs(near).max() == pytest.approx(near, abs=1e-12)
+    assert as_multiple([Fraction(1, 3), Fraction(-1, 6)]).tolist() == [2.0, -1.0]
+    basis = np.array([[1.0, 0.25, 0.0], [0.0, 3.0, 1.0]])
+    found = combinations_of(np.array([0.7, 0.175 - 6.0, -2.0]), basis, np.array([0.7, -2.0]))
+    assert [Fraction(7, 10), Fraction(-2)] in found

@@ -1,0 +1,223 @@
+"""The verdict on QPs as people write them: twenty tables of each kind, and what proves it, in fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from exact_program import fractions, optimum, product, proves_infeasible, proves_unbounded
+
+import qpsvm
+from qpsvm import QP
+
+TABLES = 20
+Drawn = tuple[QP, float | None]
+#: Rows of A are given as sums and multiples of each other.
+DEPENDENT = np.array([[1.0, 1.0], [0.3, -2.0]])
+
+
+def textbook_dual(rng: np.random.Generator) -> Drawn:
+    """As it is handed to CVXOPT: the box in rows of G, P singular."""
+    n = int(rng.integers(10, 60))
+    X = rng.normal(size=(n, int(rng.integers(1, 6))))
+    y = np.sign(X[:, 0] + 0.5 * rng.normal(size=n))
+    y[:2], C = [1.0, -1.0], float(rng.choice([0.1, 0.3, 1.0, 10.0]))
+    G, h = np.vstack([-np.eye(n), np.eye(n)]), np.append(np.zeros(n), np.full(n, C))
+    qp = QP(P=np.outer(y, y) * (X @ X.T), q=-np.ones(n), G=G, h=h, A=y[None, :], b=[0.0])
+    return qp, -qpsvm.solve(qpsvm.CSVM(X, y, C)).dual
+
+
+def portfolio(rng: np.random.Generator) -> Drawn:
+    """More assets than observations: only Σw = 1 and w ≥ 0 bound them."""
+    n, returns = int(rng.integers(5, 50)), None
+    returns = 0.01 * rng.normal(size=(int(rng.integers(2, 20)), n))
+    rows = {"lb": 0.0} if rng.random() < 0.5 else {"G": -np.eye(n), "h": np.zeros(n)}
+    return QP(P=np.cov(returns.T), q=-returns.mean(axis=0), A=np.ones((1, n)), b=[1.0], **rows), None
+
+
+def definite(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+    F = rng.normal(size=(n, n))
+    return {"P": F @ F.T + np.eye(n), "q": rng.normal(size=n)}
+
+
+def of_rows(parts: dict[str, np.ndarray], A: np.ndarray, b: np.ndarray) -> float:
+    """The least value where Ax = b, by least squares."""
+    n, p = A.shape[1], len(A)
+    K = np.block([[parts["P"], A.T], [A, np.zeros((p, p))]])
+    x = np.linalg.lstsq(K, np.append(-parts["q"], b), rcond=1e-12)[0][:n]
+    return float(0.5 * x @ parts["P"] @ x + parts["q"] @ x)
+
+
+def dependent_equalities(rng: np.random.Generator) -> Drawn:
+    """Whole numbers, or decimals, with rows that are sums of multiples of others."""
+    n, b = int(rng.integers(3, 8)), np.zeros(4)
+    while np.abs(b).min() < 0.01:  # what is 0 but for rounding is another number
+        A, x = rng.normal(size=(2, n)).round(2), rng.normal(size=n).round(1)
+        if rng.random() < 0.5:
+            A, x = rng.integers(-3, 4, size=(2, n)).astype(float), rng.integers(-2, 3, size=n).astype(float)
+        A = np.vstack([A, DEPENDENT @ A])
+        b = A @ x
+    parts, A, b = definite(rng, n), np.vstack([A, np.zeros(n)]), np.append(b, 0.0)
+    return QP(**parts, A=A, b=b), of_rows(parts, A, b)
+
+
+def opposite_rows(rng: np.random.Generator) -> Drawn:
+    """An equality as two rows of G, one of them a multiple."""
+    n, side, c = int(rng.integers(2, 8)), float(np.round(rng.normal(), 2)), float(rng.choice([0.1, 1.0, 2.0, 3.0]))
+    a, parts = rng.normal(size=(1, n)).round(2), definite(rng, n)
+    return QP(**parts, G=np.vstack([a, -c * a]), h=[side, -c * side]), of_rows(parts, a, np.array([side]))
+
+
+def implied_row(rng: np.random.Generator) -> Drawn:
+    """An inequality that an equality implies, and one of zeros."""
+    n, side, c = int(rng.integers(2, 6)), float(rng.integers(-4, 5)), float(rng.choice([0.1, 0.5, 1.0, -2.0]))
+    a, parts = rng.integers(1, 4, size=(1, n)).astype(float), definite(rng, n)
+    return QP(**parts, A=a, b=[side], G=np.vstack([c * a, 0.0 * a]), h=[c * side, 0.0]), of_rows(
+        parts, a, np.array([side])
+    )
+
+
+def least_squares(rng: np.random.Generator) -> Drawn:
+    """Fewer equations than unknowns: optimum 0, along flat directions."""
+    m = int(rng.integers(1, 15))
+    n, kind = m + int(rng.integers(1, 30)), rng.integers(3)
+    A, b = 10.0 ** rng.integers(-2, 3) * rng.normal(size=(m, n)), rng.normal(size=m)
+    if kind == 1:
+        A, b = rng.integers(-3, 4, size=(m, n)).astype(float), rng.integers(-3, 4, size=m).astype(float)
+    P = qpsvm.LowRank(np.sqrt(2.0) * A.T) if kind == 2 else 2.0 * A.T @ A
+    return QP(P=P, q=-2.0 * A.T @ b, r=float(b @ b)), None
+
+
+def tied_linear_program(rng: np.random.Generator) -> Drawn:
+    """Fewer rows than variables: every point of a face is optimal."""
+    n = int(rng.integers(2, 10))
+    G, z, h = rng.normal(size=(2, n)), np.abs(rng.normal(size=2)), rng.normal(size=2)
+    return QP(P=sp.csr_array((n, n)), q=-G.T @ z, G=G, h=h), float(-h @ z)
+
+
+OPTIMAL: list[Callable[[np.random.Generator], Drawn]] = [
+    textbook_dual, portfolio, dependent_equalities, opposite_rows, implied_row, least_squares, tied_linear_program,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["auto", "osqp", "clarabel"])
+@pytest.mark.parametrize("kind", OPTIMAL)
+@pytest.mark.filterwarnings("ignore")  # of solvers, which may say what they like
+def test_what_has_an_optimum_is_optimal(kind, backend):
+    for seed in range(TABLES):
+        qp, value = kind(np.random.default_rng(seed))
+        result = qpsvm.solve(qp, backend, check=False)
+        assert result.status == "optimal", (seed, result.message)
+        assert 0.0 <= result.data_change <= 1e-14
+        assert ("within" in result.message or "differ" in result.message) == (result.data_change > 0.0)
+        scale = 1e-6 * max(1.0, abs(result.primal))
+        assert result.dual <= result.primal
+        if value is not None:
+            assert result.dual - scale <= value <= result.primal + scale, seed
+        stationary = qp.P @ result.x + qp.q + result.z_box
+        stationary = stationary + (0.0 if qp.A is None else qp.A.T @ result.y)
+        stationary = stationary + (0.0 if qp.G is None else qp.G.T @ result.z)
+        terms = 1.0 + np.abs(qp.q).max() + float(np.abs(qp.P @ result.x).max())
+        assert np.abs(stationary).max() <= 1e-4 * terms, seed
+
+
+def unbounded(rng: np.random.Generator) -> QP:
+    """P is singular, in whole numbers or not, and q falls along what it leaves; or a linear program."""
+    n, kind = int(rng.integers(1, 7)), rng.integers(3)
+    if kind == 0:
+        return QP(P=sp.csr_array((n, n)), q=-np.abs(rng.normal(size=n)), G=-np.abs(rng.normal(size=(2, n))), h=[1, 1])
+    F = rng.normal(size=(n, n - 1)) if kind == 1 else rng.integers(-2, 3, size=(n, n - 1)).astype(float)
+    return QP(P=F @ F.T if n > 1 else [[0.0]], q=rng.normal(size=n) + 0.1)
+
+
+def infeasible(rng: np.random.Generator) -> QP:
+    """Rows that contradict each other."""
+    n, kind = int(rng.integers(2, 6)), rng.integers(4)
+    a, parts = rng.normal(size=(1, n)).round(1) + 0.05, definite(rng, n)
+    if kind == 0:
+        return QP(**parts, A=np.vstack([a, 2.0 * a]), b=[1.0, 3.0])
+    if kind == 1:
+        return QP(**parts, G=np.vstack([a, -3.0 * a]), h=[1.0, -3.5])
+    if kind == 2:
+        return QP(**parts, G=np.vstack([np.eye(n), -np.eye(n)]), h=np.append(np.zeros(n), -np.ones(n)))
+    return QP(**parts, A=np.abs(a), b=[-1.0], lb=0.0)
+
+
+@pytest.mark.parametrize("backend", ["auto", "osqp", "clarabel"])
+@pytest.mark.filterwarnings("ignore")
+def test_what_has_none_is_proven(backend):
+    for seed in range(TABLES):
+        qp = infeasible(np.random.default_rng(seed))
+        result = qpsvm.solve(qp, backend, check=False)
+        assert result.status == "infeasible", seed
+        assert proves_infeasible(qp, result), seed
+        assert np.isnan(result.x).all()
+        assert result.primal == result.dual == np.inf
+        qp = unbounded(np.random.default_rng(seed))
+        result = qpsvm.solve(qp, backend, check=False)
+        assert result.status == "unbounded", (seed, result.message)
+        assert proves_unbounded(qp, result), seed
+        assert result.primal == result.dual == -np.inf
+        with pytest.raises(qpsvm.SolverError, match="unbounded"):
+            qpsvm.solve(qp, backend)
+
+
+def test_a_direction_shows_what_is_not_convex():
+    for seed in range(TABLES):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 8))
+        F = rng.normal(size=(n, n)) * 10.0 ** rng.integers(-3, 4, size=(n, 1))
+        P = F + F.T
+        P[0, 0] = -abs(P[0, 0]) if n == 1 else 0.0
+        with pytest.raises(qpsvm.NonConvexError, match=r"not convex: dᵀPd = -") as caught:
+            qpsvm.solve(QP(P=P, q=rng.normal(size=n), lb=-1.0, ub=4.0))
+        d = fractions(caught.value.direction)[0]
+        assert product(d, [product(row, d) for row in fractions(P)]) < 0
+    with pytest.raises(ValueError, match="is negative"):
+        qpsvm.solve(QP(P=[[-2.0]], q=[0.0], lb=1.0, ub=4.0))
+    with pytest.raises(qpsvm.NonConvexError):  # in every comparison
+        qpsvm.compare(QP(P=[[-2.0]], q=[0.0], lb=1.0, ub=4.0), ["cvxopt", "osqp"])
+
+
+def test_rows_that_depend_by_rounding_only_are_said():
+    """In floats 0.1 + 0.2 is not 0.3, so that no x satisfies both rows."""
+    qp = QP(P=np.eye(2), q=[-3.0, 0.0], A=[[0.1, 0.2], [0.3, 0.6000000000000001]], b=[0.1, 0.3])
+    result = qpsvm.solve(qp)
+    assert (result.status, 0.0 < result.data_change <= 1e-14) == ("optimal", True)
+    assert "differ from these by at most" in result.summary()
+    value = optimum(QP(P=np.eye(2), q=[-3.0, 0.0], A=[[1.0, 2.0]], b=[1.0]))
+    assert abs(Fraction(result.primal) - value) <= Fraction(1, 10**12)
+    apart = qpsvm.solve(qp.replace(b=[0.1, 0.3 + 1e-12]), check=False)
+    assert apart.status == "infeasible"
+    assert proves_infeasible(qp.replace(b=[0.1, 0.3 + 1e-12]), apart)
+
+
+def test_multipliers_belong_to_the_rows_and_bounds_they_came_from():
+    """Minimise ½x² − 3x with x ≤ 2, said by a bound and by rows: 1 is the multiplier of whichever is tightest."""
+    tight, loose = {"G": [[2.0]], "h": [4.0]}, {"G": [[2.0]], "h": [6.0]}
+    for rows, z, z_box in (({"ub": 2.0}, [], 1.0), (tight, [0.5], 0.0), ({**loose, "ub": 2.0}, [0.0], 1.0)):
+        result = qpsvm.solve(QP(P=[[1.0]], q=[-3.0], **rows))
+        assert result.z == pytest.approx(z, abs=1e-9)
+        assert result.z_box == pytest.approx([z_box], abs=1e-9)
+
+
+def test_without_a_point_there_is_none():
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(600, 5))
+    qp = QP(P=F @ F.T, q=rng.normal(size=600))  # too large for a ray in rational numbers
+    with pytest.warns(qpsvm.InaccurateWarning, match="the solver gave no point") as caught:
+        result = qpsvm.solve(qp, "osqp")
+    assert np.isnan(result.x).all()
+    assert str(caught[0].message).count("the solver gave no point") == 1
+    assert "standardise" not in str(caught[0].message)
+    assert "residuals" not in result.summary()
+
+
+def test_what_a_solver_reports_is_not_called_a_status():
+    solution = qpsvm.compile(QP(P=[[1.0]], q=[-3.0], lb=0.0, ub=1.0), "osqp").solve(eps_abs=0.1, eps_rel=0.1)
+    assert solution.reported == "optimal"
+    assert not hasattr(solution, "status")
+    assert "measured_gap=" in repr(solution)
