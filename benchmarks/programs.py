@@ -97,7 +97,7 @@ def verdict(qp: qpsvm.QP, name: str, tol: float, sender: Any) -> None:
             solution = qpsvm.backends.get(name).compile(qp)._solved(Limits(max(tol * 1e-3, FINEST)), {})
             seconds = time.perf_counter() - began
             claimed = solution.reported == "optimal"
-            attempt = Attempt(keep_all(qp), rounding=False, grown=False)
+            attempt = Attempt(keep_all(qp))
             found, finer = (attempt.judge(solution, tol, polished) for polished in (False, True))
     except (QPSVMError, ArithmeticError, AssertionError, ValueError, RuntimeError, MemoryError) as error:
         said = " ".join(str(error).split())[:60] or type(error).__name__

@@ -121,7 +121,7 @@ class _Judge:
 
     def _answers(self, chosen: Backend) -> Iterator[QPResult]:
         """The verdicts on a backend's answer: for the floats as they are, then for programs within rounding of them."""
-        request, dual = self.request, -math.inf
+        request, dual, primal = self.request, -math.inf, math.inf
         limits = replace(request.limits(chosen), tol=max(request.tol * SHARE, FINEST))
         chosen.check(limits, request.options)
         answered: tuple[Reduction, QPSolution, float] | None = None
@@ -129,8 +129,7 @@ class _Judge:
             if (not rounding and self.exact.hair) or request.clock.stopped():
                 continue
             reduction = self.near if rounding else self.exact
-            other_rows = reduction is not self.exact and not grown
-            if rounding and not other_rows and (dual > -math.inf or (grown and not reduction.qp.P.diagonal().any())):
+            if rounding and not grown and reduction is self.exact and dual > -math.inf:
                 continue
             if reduction.contradiction is not None:
                 yield self._contradicted(reduction)
@@ -140,9 +139,9 @@ class _Judge:
                 data = chosen.compile(reduction.qp)
                 build = time.perf_counter() - began
                 answered = reduction, data._solved(limits, request.options), build
-            attempt = Attempt(reduction, rounding, grown, self.whole)
+            attempt = Attempt(reduction, rounding, curved=grown, roomy=grown and primal == math.inf, whole=self.whole)
             found = replace(attempt.judge(answered[1], request.tol, request.polish), build_time=answered[2])
-            dual = max(dual, found.dual)
+            dual, primal = max(dual, found.dual), min(primal, found.primal)
             yield found
 
     def _contradicted(self, reduction: Reduction) -> QPResult:
@@ -165,7 +164,7 @@ class _Judge:
         """The verdict that a ray proves, once a feasible point is known."""
         x, radius = best.x, best.radius
         if not math.isfinite(radius):
-            attempt = Attempt(self.near if self.exact.hair else self.exact, False, False, self.whole)
+            attempt = Attempt(self.near if self.exact.hair else self.exact, whole=self.whole)
             inside = attempt.interior[0]
             point = inside.inside if isinstance(inside, Face) else inside
             if point is None:

@@ -19,7 +19,7 @@ from qpsvm.program.solution import QPSolution, Solver, Status, complementarity, 
 from qpsvm.result.qp_result import QPResult
 from qpsvm.space.operators.structured import shifted
 
-#: How much the diagonal of P grows in a program within rounding; with the rounding of that, less than `ROUNDING`.
+#: How much the diagonal of P and sides grow in a program within rounding; with the rounding of that, less than `ROUNDING`.
 GROWTH = 0.95 * ROUNDING
 
 
@@ -27,18 +27,28 @@ class Attempt:
     """A program whose optimum is to be bounded: what was given in fewer rows, or one within rounding of it.
 
     rounding: Whether entries may be changed by `ROUNDING` of themselves.
-    grown: Whether the diagonal of P is.
+    curved, roomy: Whether the diagonal of P, or the sides of inequalities, are larger by next to that.
     whole: The program given, of which what is known of P holds here, too.
     """
 
-    def __init__(self, reduction: Reduction, rounding: bool, grown: bool, whole: Program | None = None) -> None:
+    def __init__(
+        self,
+        reduction: Reduction,
+        rounding: bool = False,
+        curved: bool = False,
+        roomy: bool = False,
+        whole: Program | None = None,
+    ) -> None:
         self.reduction, self.qp, self.change = reduction, reduction.qp, reduction.change
-        if grown:
-            P = self.qp.P
+        exact, P, h = self.qp, self.qp.P, self.qp.h
+        if curved and P.diagonal().any():
             self.qp = self.qp.replace(P=shifted(P, GROWTH * P.diagonal()))
+        if roomy and h is not None:
+            self.qp = self.qp.replace(h=h + GROWTH * np.abs(h))
+        if self.qp is not exact:
             self.change = max(self.change, GROWTH + 2.0**-52)
         self.program = Program(self.qp, ROUNDING if rounding else 0.0)
-        if whole is not None and not grown and self.qp.P is whole.qp.P:
+        if whole is not None and self.qp.P is whole.qp.P:
             self.program.share(whole)
 
     @remembered

@@ -120,6 +120,8 @@ def test_a_poor_point_is_bounded_honestly():
 def test_numbers_that_prove_nothing_prove_nothing():
     slack = Program(qpsvm.QP(P=[[1.0]], q=[0.0], G=[[1.0]], h=[1.0], lb=-9.0, ub=9.0))  # at 0
     assert slack.lower(np.array([1.0]), np.zeros(0), np.array([-1.0])).value <= 0.0
+    free = Program(qpsvm.QP(P=[[1.0]], q=[-3.0]))  # −4.5 at 3
+    assert free.lower(np.array([0.0]), np.zeros(0), np.zeros(0)).value <= -4.5
     narrow = Program(qpsvm.QP(P=np.eye(2), q=[0.0, 0.0], A=[[1.0, 1.0]], b=[2.5], lb=0.0, ub=1.0))  # infeasible
     assert narrow.upper(np.array([1.0, 0.5]), None).value == math.inf
 

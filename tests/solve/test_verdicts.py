@@ -204,6 +204,13 @@ def test_multipliers_belong_to_the_rows_and_bounds_they_came_from():
         assert result.z_box == pytest.approx([z_box], abs=1e-9)
 
 
+def test_a_slab_is_no_equality():
+    result = qpsvm.solve(QP(P=np.eye(2), q=[-3.0, 0.0], G=[[1.0, 2.0], [-1.0, -2.0]], h=[1.0, 1.0]))
+    assert result.status == "optimal"
+    assert result.dual <= -4.1 <= result.primal + 1e-12
+    assert result.z == pytest.approx([0.4, 0.0])
+
+
 def test_without_a_point_there_is_none():
     rng = np.random.default_rng(0)
     F = rng.normal(size=(600, 5))

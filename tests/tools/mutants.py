@@ -44,6 +44,8 @@ JOINT = "tests/bounds/proof/test_joint_proof.py"
 JUDGED = "tests/bounds/proof/test_judged.py"
 NEAR = "tests/bounds/test_near_optimum.py"
 PROGRAM = "tests/solve/test_program.py"
+VERDICTS = "tests/solve/test_verdicts.py"
+CONVEX = "tests/bounds/test_convexity.py"
 
 
 class Mutant(NamedTuple):
@@ -151,18 +153,18 @@ MUTANTS = [
     # --- both sides of the optimum of any convex QP
     Mutant("bounds/program/sides.py", "value -= (off + rounding", "value += (off + rounding", PROGRAM),
     Mutant("bounds/program/sides.py", "return value + off * FEW", "return value - off * FEW", PROGRAM),
-    Mutant("bounds/program/sides.py", "np.maximum(z, 0.0))\n", "z)\n", PROGRAM),
+    Mutant("bounds/program/sides.py", "np.clip(z, low,", "np.clip(z, -9.0,", PROGRAM),
     Mutant("bounds/program/sides.py", "< reach * FEW).any():", "< -9e9).any():", PROGRAM),
     Mutant("bounds/program/sides.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM),
     Mutant("bounds/program/sides.py", "side * side / (2.0 * curvature)", "0.0 * side", PROGRAM),
-    Mutant("bounds/program/convexity.py", "less = 4.0 * _cholesky_loss(M, off)", "less = 0.0", PROGRAM),
-    Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", PROGRAM),
-    Mutant("bounds/program/convexity.py", "shift - (residual_norm(", "shift + (residual_norm(", PROGRAM),
+    Mutant("bounds/program/convexity.py", "less = 4.0 * _cholesky_loss(M, off)", "less = 0.0", CONVEX),
+    Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", CONVEX),
+    Mutant("bounds/program/convexity.py", "shift - (residual_norm(", "shift + (residual_norm(", CONVEX),
     Mutant("bounds/program/near.py", "if rest > 0.0 or (equal", "if False or (equal", PROGRAM),
-    Mutant("bounds/program/reduction.py", "if side == 0 or (not equal", "if True or (not equal", PROGRAM),
-    Mutant("bounds/program/reduction.py", "if side < 0 and moved > ROUNDING", "if moved > ROUNDING", PROGRAM),
-    Mutant("bounds/program/rays.py", "if not sum(cost, Fraction(0)) <", "if sum(cost, Fraction(0)) >", PROGRAM),
-    Mutant("bounds/program/feasibility.py", "if value <= 0:", "if value <= -9:", PROGRAM),
+    Mutant("bounds/program/reduction.py", "if side == 0 or (not equal", "if True or (not equal", VERDICTS),
+    Mutant("bounds/program/reduction.py", "if side < 0 and moved > ROUNDING", "if moved > ROUNDING", VERDICTS),
+    Mutant("bounds/program/rays.py", "if not sum(cost, Fraction(0)) <", "if sum(cost, Fraction(0)) >", VERDICTS),
+    Mutant("bounds/program/feasibility.py", "if sum(parts, Fraction(0)) <=", "if -1 <=", VERDICTS),
 ]
 
 

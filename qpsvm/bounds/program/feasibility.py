@@ -15,6 +15,7 @@ from scipy.linalg import lstsq
 
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
+from qpsvm.bounds.program.reduction import ROUNDING
 from qpsvm.bounds.program.sides import Program
 
 #: A slack below this share of a row's terms is none; the most entries of the rows of a dense system.
@@ -108,9 +109,15 @@ def _linear_program(cost: FloatArray, **rows: Any) -> Any:
 
 
 def prove_infeasible(program: Program, y: FloatArray, z: FloatArray) -> Rows | None:
-    """Multipliers (p,), (m,) with (PROGRAM.6), those given or others next to them; None where none were found."""
+    """Multipliers (p,), (m,) with (PROGRAM.6), those given or others next to them; None where none were found.
+
+    Rows that contradict each other by no more than rounding of their sides are no proof: it is not what is meant.
+    """
     bound = program.lower(np.zeros(program.qp.n), y, z, rows_only=True)
-    if bound.value > 0.0:
+    sides = float(np.abs(program.b) @ np.abs(bound.y) + np.abs(program.h) @ np.abs(bound.z))
+    with np.errstate(invalid="ignore"):
+        ends = np.nan_to_num(np.abs(bound.c * np.where(bound.c > 0.0, program.lb, program.ub)), posinf=0.0)
+    if bound.value > ROUNDING * (sides + float(ends.sum())):
         return bound.y, bound.z
     return _exactly(program, y, z)
 
@@ -133,14 +140,14 @@ def _exactly(program: Program, y: FloatArray, z: FloatArray) -> Rows | None:
     v = null_vector(rows[:, free].T, multipliers[used])
     if v is None or any(value < 0 for value, k in zip(v, used.tolist(), strict=True) if k >= len(y)):
         return None
-    value = -sum((factor * Fraction(side) for factor, side in zip(v, sides.tolist(), strict=True)), Fraction(0))
+    parts = [-factor * Fraction(side) for factor, side in zip(v, sides.tolist(), strict=True)]
     for j in np.flatnonzero(np.abs(rows).max(axis=0) > 0.0).tolist():
         rest = sum((factor * Fraction(a) for factor, a in zip(v, rows[:, j].tolist(), strict=True)), Fraction(0))
         end = float(program.lb[j] if rest > 0 else program.ub[j])
         if rest and not np.isfinite(end):
             return None
-        value += rest * Fraction(end) if rest else 0
-    if value <= 0:
+        parts += [rest * Fraction(end)] if rest else []
+    if sum(parts, Fraction(0)) <= Fraction(ROUNDING) * sum(map(abs, parts), Fraction(0)):
         return None
     found = np.zeros(len(multipliers))
     found[used] = as_multiple(v)

@@ -184,9 +184,10 @@ class Program:
 
         sharp: Take more time for a curvature that is below 0 by rounding.
         """
-        at = Multipliers(np.zeros(self.qp.n) if rows_only else np.array(u), np.array(y), np.maximum(z, 0.0))
-        if not rows_only:
-            at = at._replace(z=self._within_slacks(at.z))
+        if rows_only:
+            at = Multipliers(np.zeros(self.qp.n), np.array(y), np.maximum(z, 0.0))
+        else:
+            at = Multipliers(np.array(u), np.array(y), self._within_slacks(z))
         curvature = np.zeros(self.qp.n) if rows_only else self.sharp_curvature if sharp else self.curvature
         if curvature is None:
             return Lower(-math.inf, at.y, at.z, self._left(at, rows_only).value, NOT_SHOWN_CONVEX)
@@ -202,11 +203,12 @@ class Program:
             if holds(columns, np.concatenate([at.y, at.z]), np.zeros(len(bad)), equal=True):
                 c.value[bad] = c.radius[bad] = 0.0
                 bad = bad[:0]
-        elif len(bad) and not curvature.any():
-            curvature = self.strict_curvature
+        elif len(bad) or ((curvature < 0.0) & np.isinf(self.ub - self.lb)).any():
+            strict = self.strict_curvature
+            curvature = strict if strict.any() or not curvature.any() else curvature
             bad = bad[curvature[bad] <= 0.0]
         if (curvature < 0.0).any():
-            return Cleared(at, c, 0.0, self.implied if len(bad) else box, curvature)
+            return Cleared(at, c, 0.0, self.implied, curvature)
         if not len(bad):
             return Cleared(at, c, 0.0, box, curvature)
         moved = self._moved(at, bad, rows_only)
@@ -277,10 +279,9 @@ class Program:
         return low, high
 
     def _within_slacks(self, z: FloatArray) -> FloatArray:
-        """z (m,) moved to where slacks leave no rest, if that is near; it need not be."""
+        """z (m,) ≥ 0 moved to where slacks leave no rest, where they let it."""
         low, high = self.slacks
-        moved = np.clip(z, low, np.maximum(high, low))
-        return moved if (moved >= 0.0).all() else z
+        return np.clip(z, low, np.maximum(high, low))
 
     def _left(self, at: Multipliers, rows_only: bool) -> Near:
         """c of (PROGRAM.1), (n,)."""
