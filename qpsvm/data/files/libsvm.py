@@ -52,8 +52,8 @@ def parsed(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix, Fl
     except (ValueError, OverflowError) as error:
         fault = fault_in(text, first_line) or f", line {first_line} or below: {error}"
         raise FileFormatError(f"{path}{fault}; {_FORM}") from None
-    if len(qid) and _NEARLY_QID.search(text) and (fault := fault_in(text, first_line)):  # which scikit-learn lets pass
-        raise FileFormatError(f"{path}{fault}; {_FORM}")
+    if len(qid) and _NEARLY_QID.search(text) and (passed := fault_in(text, first_line)):  # by scikit-learn
+        raise FileFormatError(f"{path}{passed}; {_FORM}")
     check_tokens(text, y, X.data)
     return X, y, qid
 
