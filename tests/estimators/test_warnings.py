@@ -120,11 +120,8 @@ def test_a_constant_f_is_warned_of(machine, samples, y):
     assert "w is 0" in str(said.message)
     assert "no information" in str(said.message)
     assert said.filename == __file__
-    values = (
-        fitted.decision_function(X[:, : samples.shape[1]])
-        if hasattr(fitted, "decision_function")
-        else fitted.predict(X)
-    )
+    f = getattr(fitted, "decision_function", fitted.predict)
+    values = f(X[:, : samples.shape[1]])
     np.testing.assert_allclose(values, np.broadcast_to(values[:1], values.shape), atol=1e-9)
 
 
@@ -160,7 +157,11 @@ def test_a_fit_that_was_cut_short_says_that_alone():
 
 
 def test_a_result_notes_what_an_estimator_warns_of():
-    for problem in (qpsvm.CSVM(CROSSED, SIDES), qpsvm.OneClass(X), qpsvm.EpsilonSVR(X, T, epsilon=10.0)):
+    for problem in (
+        qpsvm.CSVM(CROSSED, SIDES),
+        qpsvm.OneClass(X, kernel=qpsvm.Linear()),
+        qpsvm.EpsilonSVR(X, T, epsilon=10.0),
+    ):
         result = qpsvm.solve(problem)
         assert [caveat.kind for caveat in result.caveats] == ["degenerate"]
         assert "no information" in result.notes[0]
