@@ -419,8 +419,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if not found or getattr(self, "psd", "") is not None:
             return ""
         least = min(found, key=lambda caveat: caveat.eigenvalue)
+        which = _of_machines(len(found), machines)
         return (
-            f"{least.text}{_of_machines(len(found), machines)}; the most negative one is {least.eigenvalue:.3g}. That "
+            f"{least.text}{which}; the most negative one is {least.eigenvalue:.3g}. That "
             "is another problem than scikit-learn's, which has no certified optimum. Choose psd='clip' to have this one "
             "without a warning, psd='raise' for an error, psd='shift', or another kernel, gamma or coef0"
         )
