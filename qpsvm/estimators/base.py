@@ -422,7 +422,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         which = _of_machines(len(found), machines)
         return (
             f"{least.text}{which}; the most negative one is {least.eigenvalue:.3g}. That "
-            "is another problem than scikit-learn's, which has no certified optimum. Choose psd='clip' to have this one "
+            "is another problem than scikit-learn's, which has no certified optimum. Choose psd='clip' for this one "
             "without a warning, psd='raise' for an error, psd='shift', or another kernel, gamma or coef0"
         )
 
