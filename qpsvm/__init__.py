@@ -36,9 +36,11 @@ from typing import TYPE_CHECKING
 from qpsvm import backends
 from qpsvm.base.errors import (
     AbsentError,
+    ChangedKernelWarning,
     ClusterError,
     DataError,
     DataTypeError,
+    DegenerateWarning,
     FileAccessError,
     FileFormatError,
     InaccurateWarning,
@@ -166,6 +168,7 @@ __all__ = [
     "SVDD",
     "AbsentError",
     "Certificate",
+    "ChangedKernelWarning",
     "Claim",
     "ClusterError",
     "Comparison",
@@ -175,6 +178,7 @@ __all__ = [
     "CrossValidation",
     "DataError",
     "DataTypeError",
+    "DegenerateWarning",
     "Dense",
     "Derivation",
     "Diagonal",

@@ -23,8 +23,8 @@ import scipy.sparse as sp
 from each import for_each
 
 import qpsvm
-from qpsvm import CSVM, RBF, HardMargin, Linear, NuSVM, Polynomial, Precomputed, PrimalHinge, Sigmoid
-from qpsvm.estimators import SVC, LinearSVC
+from qpsvm import CSVM, RBF, CrammerSinger, HardMargin, Linear, NuSVM, Polynomial, Precomputed, PrimalHinge, Sigmoid
+from qpsvm.estimators import SVC, SVR, LinearSVC, LinearSVR
 from qpsvm.program.qp import Rows
 from qpsvm.space.operators import Dense, Diagonal, LowRank
 
@@ -220,12 +220,77 @@ def test_labels(case: Bad) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("dtype", ["category", "Int64", "string", "boolean", "object"])
-def test_missing_labels_in_pandas(dtype: str) -> None:
-    pandas = pytest.importorskip("pandas")
-    values = {"Int64": [1, 0], "boolean": [True, False]}.get(dtype, ["yes", "no"])
-    y = pandas.Series([*values * 5, values[0], None], dtype=dtype)
-    check(bad("", lambda: CSVM(X, y), ValueError, "y", "row 11"))
+WITH_LABELS: dict[str, Callable[[Any], Any]] = {
+    "machine": lambda y: CSVM(X, y),
+    "all in one": lambda y: CrammerSinger(X, y),
+    "SVC": lambda y: SVC().fit(X, y),
+    "LinearSVC": lambda y: LinearSVC().fit(X, y),
+}
+
+
+def without_label(dtype: str) -> Any:
+    """Twelve labels, of which that of row 11 is missing."""
+    library, _, kind = dtype.partition(" ")
+    text = ["yes", "no"] * 5 + ["yes"]
+    if library in ("pandas", "polars", "pyarrow"):
+        module = pytest.importorskip(library)
+        short = {"Int64": [1, 0] * 5 + [1], "boolean": [True, False] * 5 + [True]}.get(kind, text)
+        if library == "pandas":
+            return module.Series([*short, None], dtype=kind)
+        return module.array([*short, None]) if library == "pyarrow" else module.Series([*short, None])
+    made: dict[str, Callable[[], Any]] = {
+        "list None": lambda: [*text, None],
+        "list nan": lambda: [*text, NAN],
+        "list numbers None": lambda: [*([1, 0] * 5), 1, None],
+        "list numbers nan": lambda: [*([1, 0] * 5), 1, NAN],
+        "list infinity": lambda: [*([1, 0] * 5), 1, INF],
+        "array U": lambda: np.array([*text, NAN]),
+        "array objects": lambda: np.array([*text, NAN], dtype=object),
+        "array dates": lambda: np.array(["2020-01-01", "2021-01-01"] * 5 + ["2020-01-01", "NaT"], dtype="M8[D]"),
+        "array text": lambda: np.array([*text, None], dtype=np.dtypes.StringDType(na_object=None)),
+    }
+    return made[dtype]()
+
+
+@pytest.mark.parametrize("what", WITH_LABELS)
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "pandas category", "pandas Int64", "pandas string", "pandas boolean", "pandas object", "pandas str",
+        "polars str", "pyarrow str", "list None", "list nan", "list numbers None", "list numbers nan", "list infinity",
+        "array U", "array objects", "array dates", "array text",
+    ],
+)  # fmt: skip
+def test_a_missing_label_is_named_with_its_row(dtype: str, what: str) -> None:
+    if dtype == "array text" and not hasattr(np.dtypes, "StringDType"):
+        pytest.skip("this NumPy has no such text")
+    wrong = "infinite" if dtype == "list infinity" else "missing"
+    check(bad("", lambda: WITH_LABELS[what](without_label(dtype)), ValueError, f"the label of row 11 is {wrong}"))
+
+
+def test_the_first_missing_label_is_named_and_the_others_are_counted() -> None:
+    y = np.array([None, *["yes", "no"] * 5, None], dtype=object)
+    check(bad("", lambda: CSVM(X, y), ValueError, "the label of row 0 (and of 1 further row) is missing (None)"))
+
+
+def test_a_class_may_be_called_none() -> None:
+    assert CSVM(X, ["None", "some"] * 6).classes.tolist() == ["None", "some"]
+    assert SVC().fit(X, ["None", "some"] * 6).classes_.tolist() == ["None", "some"]
+
+
+def test_text_of_numpys_own_kind_is_text() -> None:
+    if not hasattr(np.dtypes, "StringDType"):
+        pytest.skip("this NumPy has no such text")
+    y = np.array(["yes", "no"] * 6, dtype=np.dtypes.StringDType())
+    assert CSVM(X, y).classes.tolist() == SVC().fit(X, y).classes_.tolist() == ["no", "yes"]
+
+
+@pytest.mark.parametrize("value", [NAN, INF, None])
+def test_a_missing_target_or_weight_of_an_estimator_is_named_with_its_row(value: Any) -> None:
+    numbers = [*map(float, range(N - 1)), value]
+    for machine in (SVR, LinearSVR):
+        check(bad("", lambda machine=machine: machine().fit(X, numbers), ValueError, "the target of row 11 is"))
+    check(bad("", lambda: SVC().fit(X, Y, numbers), ValueError, "sample_weight", "the weight of row 11 is"))
 
 
 # weights and penalties

@@ -477,6 +477,40 @@ class InaccurateWarning(QPSVMWarning):
     """
 
 
+class ChangedKernelWarning(QPSVMWarning):
+    """The kernel matrix of an estimator is indefinite, and another one was used: `psd` was not given.
+
+    `psd="clip"` solves the same without a warning, and `psd="raise"` is an `IndefiniteKernelError` instead.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import qpsvm
+    >>> from qpsvm.estimators import SVC
+    >>> warnings.simplefilter("error", qpsvm.ChangedKernelWarning)  # an error instead
+    >>> SVC(kernel="precomputed").fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    Traceback (most recent call last):
+    qpsvm.ChangedKernelWarning: SVC: the kernel matrix is indefinite, ... the most negative one is -1. ...
+    """
+
+
+class DegenerateWarning(QPSVMWarning):
+    """What an estimator has learnt is the same number everywhere: w is 0, and ρ of a ν-SVM or one-class SVM, too.
+
+    The answer is the optimum. It tells no samples apart.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import qpsvm
+    >>> from qpsvm.estimators import NuSVC
+    >>> warnings.simplefilter("error", qpsvm.DegenerateWarning)  # an error instead
+    >>> NuSVC(kernel="linear").fit([[0.0], [1.0], [1.0], [0.0]], [0, 0, 1, 1])
+    Traceback (most recent call last):
+    qpsvm.DegenerateWarning: NuSVC: w is 0, and so is rho: f is the same number everywhere, ...
+    """
+
+
 for _name, _kind in [*vars().items()]:
     if isinstance(_kind, type) and _kind.__module__ == __name__ and not _name.startswith("_"):
         _kind.__module__ = "qpsvm"  # where users import them from, and what a traceback shows

@@ -23,6 +23,8 @@ from qpsvm.base.resources.communicator import SERIAL, Communicator
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 #: With more different numbers than this, a target of two classes may be meant as one of numbers.
 MANY_CLASSES = 5
+#: What NumPy and pandas make of a missing value that they turn into text. "None" may be the name of a class.
+MISSING_TEXTS = ("nan", "<NA>", "NaT")
 
 
 def coded(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
@@ -110,13 +112,7 @@ def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
         raise DataError(f"y has {labels.shape[0]} labels but X has {n} rows")
     if labels.dtype.kind == "c":
         raise DataTypeError("y is complex; labels need a sort order")
-    missing = None
-    if labels.dtype.kind in "OMm":
-        missing = next((i for i, label in enumerate(labels) if _is_missing(label)), None)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        missing = int(np.flatnonzero(~np.isfinite(labels))[0])
-    if missing is not None:
-        raise DataError(f"y has a missing, NaN or infinite label in row {missing}")
+    labels = present(labels)
     try:
         return labels, _classes(labels)
     except TypeError:
@@ -145,13 +141,43 @@ def two_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
     return None
 
 
+def present(labels: NDArray[Any], name: str = "y", what: str = "label") -> NDArray[Any]:
+    """Labels, (n,), none of which is missing; NumPy's own kind of text as the usual one. Raises DataError."""
+    kind = labels.dtype.kind
+    if kind == "T":  # whose missing values compare with nothing, or with an error of NumPy's
+        return present(labels.astype(object), name, what).astype(str)
+    if kind in "biu":
+        return labels
+    if kind in "fc":
+        bad = ~np.isfinite(labels)
+    elif kind in "US":
+        bad = np.isin(labels, np.array(MISSING_TEXTS, dtype=kind))
+    else:
+        bad = np.fromiter(map(_is_missing, labels), dtype=np.bool_, count=len(labels))
+    if not bad.any():
+        return labels
+    row = int(bad.argmax())
+    label = labels[row : row + 1].tolist()[0]
+    if isinstance(label, (str, bytes)):
+        wrong = f"missing: it is the text {label!r}, which NumPy and pandas make of a missing value among text"
+    elif isinstance(label, (float, complex)) and np.isinf(label):
+        wrong = "infinite"
+    else:
+        wrong = f"missing ({label})"
+    more = int(np.count_nonzero(bad)) - 1
+    others = f" (and of {more} further row{'s'[: more > 1]})" if more else ""
+    raise DataError(f"{name}: the {what} of row {row}{others} is {wrong}; drop such rows, or give them a {what} first")
+
+
 def _is_missing(label: Any) -> bool:
-    """None, NaN, and the missing values of pandas and of dates, which compare with nothing."""
+    """None, NaN, infinity, text that stands for them, and the missing values of pandas and of dates."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
+    if isinstance(label, str):
+        return label in MISSING_TEXTS
     try:
-        return bool(label != label)
-    except TypeError:
+        return bool(label != label) or (isinstance(label, (float, np.floating)) and bool(np.isinf(label)))
+    except (TypeError, ValueError):
         return False
 
 

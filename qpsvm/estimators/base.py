@@ -23,7 +23,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import InaccurateWarning, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import (
+    ChangedKernelWarning,
+    DegenerateWarning,
+    InaccurateWarning,
+    UnknownOptionError,
+    UnsupportedError,
+    nearest,
+)
 from qpsvm.data.kinds import is_table
 from qpsvm.data.samples import SpreadSamples, stored
 from qpsvm.estimators.parameters import (
@@ -40,6 +47,7 @@ from qpsvm.machines import Problem
 from qpsvm.many.multiclass.one_by_one import without_noise
 from qpsvm.many.multiclass.together import Results, Together
 from qpsvm.program.solution import Status
+from qpsvm.result.caveats import Caveat
 from qpsvm.result.model import JointModel, Model, PairsModel
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
@@ -218,6 +226,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         -----
         GapWarning
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
+        ChangedKernelWarning
+            The kernel matrix is indefinite, `psd` is None, and what was solved has its positive part instead.
+        DegenerateWarning
+            f is the same number everywhere, as where ρ of a ν-SVM is 0.
         """
         self._check_parameters()
         self.__dict__.pop("_trained", None)
@@ -352,7 +364,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         result = self._certified(problem, None if spread else self._start(problem))
         if not spread:
             result = without_noise(problem, result, float(self.tol))
-        self._judge([result.status], np.array([result.gap]), result.message)
+        self._judge([result.status], np.array([result.gap]), result.message, result.caveats)
         return result
 
     @property
@@ -377,12 +389,19 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise result.error
         return result
 
-    def _judge(self, status: Sequence[Status], gap: Any, message: str) -> None:
-        """Keep how exact the fit is, and warn where that is not what was asked for. Raises KeyboardInterrupt."""
+    def _judge(self, status: Sequence[Status], gap: Any, message: str, caveats: Sequence[Caveat]) -> None:
+        """Keep how exact the fit is, and warn where that, or what was solved, is not what was asked for.
+
+        Raises KeyboardInterrupt.
+        """
         if Status.INTERRUPTED in status:
             raise KeyboardInterrupt
         self.gap_ = float(np.max(gap))
         self.fit_status_ = int(any(each is not Status.OPTIMAL for each in status))
+        for kind, words in ((ChangedKernelWarning, self._changed_kernel), (DegenerateWarning, self._degenerate)):
+            said = words(caveats, len(status))
+            if said:
+                warnings.warn(f"{type(self).__name__}: {said}", kind, stacklevel=callers_level())
         if not self.fit_status_:
             return
         open_ = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
@@ -393,6 +412,28 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             f"{float(gap[worst]):.2g} ({status[worst]}). {status[worst].sentence} {message}"
         )
         warnings.warn(self._early(status[worst]) + said.strip(), GapWarning, stacklevel=callers_level())
+
+    def _changed_kernel(self, caveats: Sequence[Caveat], machines: int) -> str:
+        """What to say of kernel matrices that were repaired; nothing where `psd` asks for that."""
+        found = [caveat for caveat in caveats if caveat.kind == "kernel"]
+        if not found or getattr(self, "psd", "") is not None:
+            return ""
+        least = min(found, key=lambda caveat: caveat.eigenvalue)
+        which = _of_machines(len(found), machines)
+        return (
+            f"{least.text}{which}; the most negative one is {least.eigenvalue:.3g}. That "
+            "is another problem than scikit-learn's, which has no certified optimum. Choose psd='clip' for this one "
+            "without a warning, psd='raise' for an error, psd='shift', or another kernel, gamma or coef0"
+        )
+
+    def _degenerate(self, caveats: Sequence[Caveat], machines: int) -> str:
+        """What to say of machines whose f is the same number everywhere."""
+        found = [caveat for caveat in caveats if caveat.kind == "degenerate"]
+        if not found or self.fit_status_:  # a point that is not the optimum says nothing of it
+            return ""
+        named = [name for name in ("nu", "epsilon", "C", "kernel") if name in self._parameters]
+        advice = f"Try another {', '.join(named)}, or other features"
+        return f"{found[0].text}{_of_machines(len(found), machines)}. {advice}"
 
     def _early(self, status: Status) -> str:
         """Scikit-learn's words for a limit that came first."""
@@ -412,6 +453,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """
         found = np.maximum(found, 1)
         return found if self.max_iter in (NO_LIMIT, None) else np.minimum(found, int(self.max_iter))
+
+
+def _of_machines(some: int, machines: int) -> str:
+    """Of how many machines something is said, in words."""
+    return f" (of {some} of {machines} machines)" if machines > 1 else ""
 
 
 def callers_level() -> int:

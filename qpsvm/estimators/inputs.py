@@ -22,12 +22,12 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE, check_columns, order_of, refuse_masked, short_indices
+from qpsvm.base.arrays.checks import LARGEST_VALUE, check_columns, order_of, raw_array, refuse_masked, short_indices
 from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, QPSVMError, UnsupportedError
 from qpsvm.data.kinds import is_column, is_dask, is_stored, is_table
-from qpsvm.data.labels import two_numbers
+from qpsvm.data.labels import present, two_numbers
 from qpsvm.data.rows import RowSource
 from qpsvm.data.samples import stored
 from qpsvm.data.sources import open_rows
@@ -37,6 +37,8 @@ from qpsvm.space.kernels.kernel import variance_of
 
 #: Taken as they come; the first is that of all other numbers.
 FLOATS = (np.float64, np.float32)
+#: Scikit-learn's words for what is infinite.
+LARGE = "infinity or a value too large for dtype('float64')"
 #: What gamma=0 is: small enough that every kernel value is that of gamma=0, and no number over it overflows.
 LEAST_GAMMA = 1e-150
 #: Sparse samples of no more values, 8 MB, are computed with as dense ones: faster, and the same to the last bit.
@@ -155,6 +157,7 @@ def numbers_of(y: Any, n: int) -> FloatArray:
         same_length(len(y), n)
         return y
     _check_given(y)
+    _named(y, "y", "target")
     with refused():
         given = y
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
@@ -175,13 +178,33 @@ def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         same_length(len(y), n)
         return pair, (y == pair[1]).astype(np.intp)
     _check_given(y)
+    raw = _named(y, "y", "label")
     with refused():
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(raw.astype(object).astype(str) if raw.dtype.kind == "T" else y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
     same_length(len(codes), n)
     _check_classes(classes)
     return classes, codes.astype(np.intp)
+
+
+def _named(y: Any, name: str, what: str) -> NDArray[Any]:
+    """The labels or numbers as an array of whatever shape, none of which is missing. Raises DataError.
+
+    Scikit-learn says that something is missing, or what Python says of such things: this says in which row.
+    """
+    try:
+        raw = raw_array(y, name)
+        flat = raw.reshape(len(raw), -1)[:, 0] if raw.ndim == 2 and 1 in raw.shape[1:] else raw
+    except QPSVMError:  # for scikit-learn's checks to say
+        return np.empty(0)
+    if flat.ndim == 1:
+        said = name
+        if flat.dtype.kind == "f":  # in scikit-learn's words, which users look for
+            missing = bool(np.isnan(flat).any())
+            said = f"Input {name} contains {'NaN' if missing else LARGE}"
+        present(flat, said, what)
+    return raw
 
 
 def _check_given(y: Any) -> None:
@@ -211,6 +234,7 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
     if sample_weight is None:
         return None
     refuse_masked(sample_weight, "sample_weight")
+    _named(sample_weight, "sample_weight", "weight")
     with refused():
         if isinstance(sample_weight, numbers.Real):
             weight: FloatArray = np.full(n, float(sample_weight))

@@ -22,6 +22,7 @@ from qpsvm.machines import Problem
 from qpsvm.many.multiclass.together import Results
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.space.kernels.gram import PSDRule
 from qpsvm.space.kernels.scores import Scores, rows_of
 
 
@@ -53,6 +54,11 @@ class KernelMachine(Estimator):
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """The same; a user's function takes samples of any kind, text among them, as they are."""
         return (X, y, sample_weight) if self._by_function else super()._opened(X, y, sample_weight)
+
+    @property
+    def _psd_rule(self) -> PSDRule:
+        """What is done with an indefinite kernel matrix: `psd`, and where that is None the same as "clip"."""
+        return "clip" if self.psd is None else self.psd
 
     @property
     def _is_linear(self) -> bool:
@@ -204,6 +210,8 @@ class OneMachine(KernelMachine):
         names = _arguments(make)
         taken = names & self._parameters.keys()
         given = {name: getattr(self, name) for name in taken} | {"kernel": kernel, "sample_weight": weight} | others
+        if "psd" in taken and "psd" not in others:
+            given["psd"] = self._psd_rule
         if "intercept" in names:
             given["intercept"] = "free" if self.fit_intercept else None
         return make(*samples, **given)

@@ -203,7 +203,7 @@ class LinearSVC(GrowingClassifier, ProbableClassifier, LinearClassifierMixin, Sp
         self._check_probable(matrix, codes, weight)
         posed, intercept, s = self._posed(matrix)
         together = self._together(posed, codes, weight, LOSSES[self.loss], {"C": self.C}, Linear(), intercept)
-        self._judge(together.status, together.gap, together.message)
+        self._judge(together.status, together.gap, together.message, together.caveats)
         self._solution, self.results_ = together, together.results
         self.coef_, self.intercept_ = self._parted(together.w, together.b, s)
         self.n_iter_ = int(self._iterations(together.iterations.max()))
@@ -234,7 +234,8 @@ class LinearSVC(GrowingClassifier, ProbableClassifier, LinearClassifierMixin, Sp
             factors = getattr(problem.samples, "factors", None)
             results.append(self._certified(problem, None))
         self.class_weight_ = np.ones(len(classes)) if factors is None else factors
-        self._judge([each.status for each in results], [each.gap for each in results], results[0].message)
+        caveats = [caveat for each in results for caveat in each.caveats]
+        self._judge([each.status for each in results], [each.gap for each in results], results[0].message, caveats)
         self.__dict__.pop("_solution", None)
         self.results_ = results
         self.coef_ = np.array([each.w for each in results])
@@ -319,7 +320,7 @@ class LinearSVR(Growing, IntervalRegressor, StoredScore, RegressorMixin, LinearM
         options = self._options()
         if not self._begins and solves_regression(problem, options):
             together = solve_regression(problem, float(self.tol))
-            self._judge(together.status, together.gap, together.message)
+            self._judge(together.status, together.gap, together.message, together.caveats)
         else:
             together = by_itself(self._solved(problem))
         self._solution, self._results, self._left_out = together, together.results, None

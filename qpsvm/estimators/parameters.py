@@ -214,10 +214,10 @@ PARAMETERS: dict[str, Parameter] = {
         "machine without it, exactly.", False, probability,
     ),
     "psd": Parameter(
-        '{"clip", "shift", "raise"}',
+        '{"clip", "shift", "raise"} or None',
         'What to do with an indefinite kernel matrix, as that of "sigmoid" may be: project it, add to its diagonal, '
-        "or raise `IndefiniteKernelError`.",
-        "clip", one_of("raise", "clip", "shift"),
+        "or raise `IndefiniteKernelError`. None projects it, and says so by a `ChangedKernelWarning`.",
+        None, unless(is_none, one_of("raise", "clip", "shift")),
     ),
     "random_state": Parameter("int or None", "Without effect: nothing is random."),
     "shrinking": Parameter("bool", LIBSVMS, True, as_flag),
@@ -261,7 +261,7 @@ class Settings(TypedDict, total=False):
     nu: float
     penalty: str
     probability: Any
-    psd: str
+    psd: str | None
     quantile: float
     random_state: Any
     shrinking: bool

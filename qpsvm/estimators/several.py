@@ -141,6 +141,7 @@ def _as_machines(result: JointResult, labels: NDArray[Any]) -> Together:
         classes=labels, machines=pairs, coef=sp.csr_array(coef), b=b, w=w, gap=np.array([result.gap]),
         status=[result.status], iterations=np.array([result.iterations or 0]), solver=result.solver,
         message=result.message, rho=np.ones(len(pairs)), results=Results(1, None, {0: result}),  # type: ignore[dict-item]
+        caveats=result.caveats,
     )  # fmt: skip
 
 

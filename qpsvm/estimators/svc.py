@@ -57,8 +57,8 @@ class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
         if machine == HARD and weight is not None:
             weight = (weight > 0.0).astype(float)
         intercept = self._intercept_rule()
-        together = self._together(matrix, codes, weight, machine, parameters, kernel, intercept, self.psd)
-        self._judge(together.status, together.gap, together.message)
+        together = self._together(matrix, codes, weight, machine, parameters, kernel, intercept, self._psd_rule)
+        self._judge(together.status, together.gap, together.message, together.caveats)
         self._keep(matrix, codes, together, kernel)
         self._calibrate(together, inputs.weights_of(sample_weight, n), deadline)
 

@@ -13,6 +13,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import QPSVMError, UnsupportedError
 from qpsvm.base.html import Cell, table
 from qpsvm.program.solution import Solver, Status
+from qpsvm.result.caveats import Caveat
 from qpsvm.result.certified import Certified
 from qpsvm.result.changed import ChangedData
 from qpsvm.result.kkt_table import KKTTable
@@ -103,6 +104,7 @@ class JointResult(ChangedData, Certified):
     message: str = ""
     error: QPSVMError | None = None
     problem: Any = None
+    caveats: tuple[Caveat, ...] = ()
 
     def sensitivity(self, problem: Any = None) -> Any:
         """No derivatives: those of `SVMResult.sensitivity` are of one decision function.

@@ -14,6 +14,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import NoWeightVectorError
 from qpsvm.bounds.proof.proof import proof_of, without_problem
 from qpsvm.program.solution import Solver, Status
+from qpsvm.result.caveats import Caveat
 from qpsvm.result.proven import ProvenPredictions
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Certified(ProvenPredictions):
     model: Any
     title: str
     message: str
+    caveats: tuple[Caveat, ...]
 
     def __post_init__(self) -> None:
         freeze_parts(self)
@@ -196,7 +198,10 @@ class Certified(ProvenPredictions):
         >>> print(qpsvm.solve(qpsvm.CSVM(X, [0, 0, 1, 1], C=100)).notes[0])
         feature 1 varies 1e+07 times as much as feature 0, which counts for nothing beside it. Try ...
         """
-        return (*([self.message] if self.message else []), *map(str, self.hints()))
+        said = [self.message] if self.message else []
+        if "no information" not in self.message:
+            said += [caveat.text for caveat in self.caveats if caveat.kind == "degenerate"]
+        return (*said, *map(str, self.hints()))
 
     def hints(self, names: Sequence[str] | None = None) -> list[Hint]:
         """What a colleague would say, with names of the features."""

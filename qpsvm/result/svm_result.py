@@ -15,6 +15,7 @@ from qpsvm.base.errors import AbsentError, QPSVMError
 from qpsvm.base.html import Cell, table
 from qpsvm.bounds.certificate import objective_terms
 from qpsvm.program.solution import Solver, Status
+from qpsvm.result.caveats import Caveat
 from qpsvm.result.certified import Certified, seconds
 from qpsvm.result.changed import ChangedData
 from qpsvm.result.kkt_table import KKTTable
@@ -115,6 +116,8 @@ class SVMResult(ChangedData, Certified):
     problem : Problem or None
         What was solved, without what was computed of it; of one of many machines a function that makes it, and None of
         a result out of a file.
+    caveats : tuple of Caveat
+        What makes the answer another than it looks like: a kernel matrix that `psd` changed, or w = 0.
     error : QPSVMError or None
         What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
 
@@ -169,6 +172,7 @@ class SVMResult(ChangedData, Certified):
     pairs: IntArray | None = None
     constraints: NDArray[np.void] | None = None
     problem: Any = None
+    caveats: tuple[Caveat, ...] = ()
 
     @property
     def constraint_multipliers(self) -> Mapping[str, float]:

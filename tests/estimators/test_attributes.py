@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
 import qpsvm
-from qpsvm import estimators
+from qpsvm import DegenerateWarning, estimators
 from qpsvm.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 
@@ -126,8 +126,10 @@ def test_rules_of_gamma():
     assert SVC(gamma="scale").fit(X, y)._gamma == pytest.approx(1.0 / (d * X.var()))
     assert SVC(gamma="scale").fit(sp.csr_array(X), y)._gamma == pytest.approx(1.0 / (d * X.var()))
     assert SVC(gamma="auto").fit(X, y)._gamma == 1.0 / d
-    assert SVC(gamma="scale").fit(np.ones((4, 2)), [0, 1, 0, 1])._gamma == 1.0
-    flat = SVC(gamma=0.0).fit(X, y)  # K is 1 everywhere: one label for all samples
+    with pytest.warns(DegenerateWarning):
+        assert SVC(gamma="scale").fit(np.ones((4, 2)), [0, 1, 0, 1])._gamma == 1.0
+    with pytest.warns(DegenerateWarning, match="w is 0"):
+        flat = SVC(gamma=0.0).fit(X, y)  # K is 1 everywhere: one label for all samples
     assert flat.gap_ <= 1e-6
     assert len(np.unique(flat.predict(X))) == 1
 

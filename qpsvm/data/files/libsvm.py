@@ -29,6 +29,10 @@ GIVEN = {
     "date": "whose features have numbers", "groups": "whose groups are the qid of its lines",
     "weights": "whose lines have no weights", "weight": "whose lines have no weights",
 }  # fmt: skip
+#: What every line is to look like, in words.
+_FORM = "a LIBSVM line is: label index:value index:value ..., or label qid:group index:value ... of a ranking"
+#: A group under another name, as scikit-learn takes any that begins so.
+_NEARLY_QID = re.compile(rb"\sqid[^:\s]")
 
 
 def refuse_named(path: object, option: Callable[[str], Any], flag: str = "") -> None:
@@ -47,7 +51,9 @@ def parsed(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix, Fl
         X, y, qid = load_svmlight_file(io.BytesIO(text), zero_based=True, query_id=True)
     except (ValueError, OverflowError) as error:
         fault = fault_in(text, first_line) or f", line {first_line} or below: {error}"
-        raise FileFormatError(f"{path}{fault}; a LIBSVM line is: label index:value index:value ...") from None
+        raise FileFormatError(f"{path}{fault}; {_FORM}") from None
+    if len(qid) and _NEARLY_QID.search(text) and (passed := fault_in(text, first_line)):  # by scikit-learn
+        raise FileFormatError(f"{path}{passed}; {_FORM}")
     check_tokens(text, y, X.data)
     return X, y, qid
 
@@ -111,16 +117,21 @@ def _libsvm_line(content: bytes, row: int) -> int:
 def fault_in(content: bytes, first_line: int = 1) -> str | None:
     """The first line that cannot be read, and why, in words. scikit-learn does not tell."""
     for k, line in enumerate(io.BytesIO(content), first_line):
-        label, *pairs = line.decode().split("#")[0].split() or ["0"]
-        if numbers([label]) is None:
-            return f", line {k}: the label {reprlib.repr(label)} is not a number"
+        text = line.decode().split("#")[0]
+        tokens = list(re.finditer(r"\S+", text))
+        if tokens and numbers([tokens[0].group()]) is None:
+            return f", line {k}: the label {reprlib.repr(tokens[0].group())} is not a number"
         last = -1
-        for pair in pairs:
-            index, colon, value = pair.partition(":")
+        for place, token in enumerate(tokens[1:]):
+            index, colon, value = token.group().partition(":")
+            said = reprlib.repr(token.group())
             if index == "qid":
+                if place or not re.fullmatch(r"[+-]?\d{1,18}", value):
+                    why = "must come directly after the label" if place else "is not a group that is a whole number"
+                    return f", line {k}, column {token.start() + 1}: {said} {why}"
                 continue
             if not colon or not re.fullmatch(r"\+?\d{1,10}", index) or numbers([value]) is None:
-                return f", line {k}: {reprlib.repr(pair)} is not a feature index and a number"
+                return f", line {k}: {said} is not a feature index and a number"
             if int(index) <= last or int(index) >= 2**31 - 1:
                 why = f"comes after {last}; indices must increase" if int(index) <= last else "is too large"
                 return f", line {k}: feature index {index} {why}"

@@ -49,6 +49,7 @@ from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.caveats import caveats_of
 from qpsvm.result.model import JointModel
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -330,7 +331,7 @@ class JointProblem(Machine[JointResult]):
             alpha=alpha, coef=self._spread(coef), b=model.b, primal=point.primal, dual=point.dual, gap=point.gap,
             rounding=point.rounding, kind=self._spread(self._kinds(dual.square(point.alpha), t)), missing=missing,
             xi=short.max(axis=1) if dual.shared else short, terms=whole.terms(alpha, missing), upper=whole.upper,
-            label=label, model=model, title=self.title, problem=bare(self), **record,
+            label=label, model=model, title=self.title, problem=bare(self), caveats=caveats_of(self, point), **record,
         )  # fmt: skip
 
     def _kinds(self, alpha: FloatArray, t: FloatArray) -> NDArray[np.int8]:

@@ -29,6 +29,7 @@ from qpsvm.machines.problem.starts import affordable_alpha, certificate_seconds
 from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.program.svm_dual import SVMDual
+from qpsvm.result.caveats import caveats_of
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -288,6 +289,7 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
     """
     samples, space, size = problem.samples, problem.space, problem.size_of_f
     spread = (lambda values: values) if samples.takes_all else problem._spread
+    whole = certificate
     kind, table = kinds(space, certificate) if certificate.kind is None else certificate.kind, None
     if problem.user_rows is not None:
         table = constraint_table(certificate, problem.user_rows, size)
@@ -316,7 +318,8 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
         rounding=certificate.rounding, kind=spread(kind) if svm.rows is None else samples.spread(by_sample(svm, kind)),
         yf=yf, margin=margin, upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit / size,
         model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds,
-        pairs=problem.shown_pairs, problem=bare(problem), **{"title": problem.title, **record},
+        pairs=problem.shown_pairs, problem=bare(problem), caveats=caveats_of(problem, whole),
+        **{"title": problem.title, **record},
     )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.many.multiclass.stack import GramValues, LinearValues, RowValues, Stack, Values, stacked, with_shares
 from qpsvm.many.multiclass.together import Results, Together
 from qpsvm.program.solution import Solver, Status
+from qpsvm.result.caveats import NO_INFORMATION, is_rounding
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import OWN as BUILT_IN
@@ -345,6 +346,13 @@ def gathered_in_bulk(
         rho[p] = result.rho
         if W is not None:
             W[p] = result.w
+    caveats = [each for result in known.values() for each in result.caveats]
+    if W is not None:
+        vanish = ~W.any(axis=1)
+    else:  # ‖w‖² = Σβ_i u_i is nothing but its own rounding
+        squares, total = (np.add.reduceat(each, stack.ends[:-1]) for each in (beta * found.u, np.abs(beta)))
+        vanish = is_rounding(squares, total, np.diff(stack.ends), split.own_space.scale)
+    caveats += [NO_INFORMATION for p in np.flatnonzero(vanish).tolist() if p not in known]
     kept = beta.nonzero()[0]
     coef = sp.csr_array(
         (beta[kept], split.order[stack.places[kept]], np.searchsorted(kept, stack.ends)),
@@ -357,6 +365,7 @@ def gathered_in_bulk(
         iterations=iterations, solver=solver,
         message="; ".join(f"{split.named(p)}: {result.message}" for p, result in known.items() if result.message),
         results=Results(stack.machines, Maker(replace(split, spaces={}), coef, solver, iterations, tol), known),
+        caveats=tuple(caveats),
     )  # fmt: skip
 
 

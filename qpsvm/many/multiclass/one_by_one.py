@@ -140,5 +140,5 @@ def gathered(split: Split, results: Sequence[SVMResult]) -> Together:
         gap=np.array([result.gap for result in results]), status=[result.status for result in results],
         iterations=np.array([result.iterations or 0 for result in results]), solver=results[0].solver,
         message="; ".join(f"{split.named(p)}: {text}" for text, p in messages.items()),
-        results=Results(P, None, known),
+        results=Results(P, None, known), caveats=tuple(each for result in results for each in result.caveats),
     )  # fmt: skip

@@ -30,6 +30,7 @@ from qpsvm.many.multiclass.stack import Stack
 from qpsvm.many.multiclass.together import Results, Together
 from qpsvm.program.losses import Loss, per_row
 from qpsvm.program.solution import Solver, Status
+from qpsvm.result.caveats import NO_INFORMATION, Caveat
 from qpsvm.result.svm_result import SVMResult
 
 
@@ -138,7 +139,10 @@ def solve_regression(problem: EpsilonSVR, tol: float) -> Together:
         start = None if made is None or not np.isfinite(made.alpha).all() else made.alpha
         return by_itself(result_of(problem, start, {"tol": tol}))
     coef, told = _row(made.beta), Results(1, Maker(problem, made, tol))
-    return _together(coef, made.w, made.b, made.gap, Status.OPTIMAL, made.iterations, made.solver, "", told)
+    ends = problem.samples.ends
+    varied = ends is not None and ends[0] < ends[1]
+    caveats = (NO_INFORMATION,) if varied and not made.w.any() else ()
+    return _together(coef, made.w, made.b, made.gap, caveats, Status.OPTIMAL, made.iterations, made.solver, "", told)
 
 
 def by_itself(result: SVMResult) -> Together:
@@ -146,8 +150,9 @@ def by_itself(result: SVMResult) -> Together:
     coef, told = _row(result.coef), Results(1, None, {0: result})
     assert result.w is not None  # the kernel is linear
     return _together(
-        coef, result.w, result.b, result.gap, result.status, result.iterations or 0, result.solver, result.message, told
-    )
+        coef, result.w, result.b, result.gap, result.caveats, result.status, result.iterations or 0, result.solver,
+        result.message, told,
+    )  # fmt: skip
 
 
 def _row(beta: FloatArray) -> sp.csr_array:
@@ -157,13 +162,13 @@ def _row(beta: FloatArray) -> sp.csr_array:
 
 
 def _together(
-    coef: sp.csr_array, w: FloatArray, b: float, gap: float, status: Status, steps: int, solver: Solver, message: str,
-    results: Results,
+    coef: sp.csr_array, w: FloatArray, b: float, gap: float, caveats: tuple[Caveat, ...], status: Status, steps: int,
+    solver: Solver, message: str, results: Results,
 ) -> Together:  # fmt: skip
     return Together(
         classes=np.empty(0), machines=np.array([(0, REST)]), coef=coef, b=np.array([b]), rho=np.ones(1), w=w[None, :],
         gap=np.array([gap]), status=[status], iterations=np.array([steps]), solver=solver, message=message,
-        results=results,
+        results=results, caveats=caveats,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.proof import Proofs
 from qpsvm.program.solution import Solver, Status
+from qpsvm.result.caveats import Caveat
 from qpsvm.result.svm_result import SVMResult
 
 
@@ -35,6 +36,7 @@ class Together:
     iterations (P,): Of the solver.
     solver: Who solved; of the first, where several did.
     message: What the user of these machines should know; empty where there is nothing.
+    caveats: What makes the answers of the machines others than they look like, of each that has any.
     results: Each machine as `qpsvm.solve` would give it, made when it is asked for.
     """
 
@@ -50,6 +52,7 @@ class Together:
     solver: Solver
     message: str
     results: Sequence[SVMResult]
+    caveats: tuple[Caveat, ...] = ()
 
     @cached_property
     def support(self) -> IntArray:

@@ -254,6 +254,7 @@ class Treated:
     gram, centred (n, n): As in `FeatureSpace`.
     part or None: Where `gram` is the positive part of a matrix (psd="clip").
     shift: σ added to the diagonal (psd="shift").
+    smallest: The smallest eigenvalue where it matters, of a matrix that was clipped or shifted; else 0.
     with_ones: It is K + 1 that was treated: the penalised intercept is part of it.
     asymmetry: The largest change, relative to the largest entry, that made the kernel's own matrix symmetric.
     largest: A bound on the numbers that it was made of, of which much may have cancelled: |K_ij|, and 1 with
@@ -264,6 +265,7 @@ class Treated:
     centred: Operator
     part: PositivePart | None = None
     shift: float = 0.0
+    smallest: float = 0.0
     with_ones: bool = False
     asymmetry: float = 0.0
     largest: float = 0.0

@@ -174,6 +174,11 @@ class FeatureSpace:
         return 0.0 if self.is_linear else self._treated.shift
 
     @property
+    def smallest_eigenvalue(self) -> float:
+        """The most negative eigenvalue, where it matters, of a kernel matrix that was clipped or shifted; else 0."""
+        return 0.0 if self.is_linear else self._treated.smallest
+
+    @property
     def clipped(self) -> bool:
         """Whether psd="clip" has taken something away."""
         return self.positive_part is not None
@@ -267,10 +272,10 @@ class FeatureSpace:
             eye = np.eye(self.n) * sigma
             shifted = Dense(gram.matrix + eye)
             apart = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
-            return Treated(shifted, apart, shift=sigma, with_ones=ones)
+            return Treated(shifted, apart, shift=sigma, smallest=smallest, with_ones=ones)
         part = PositivePart(gram.matrix, tolerance)
         clipped = Dense(part.matrix)
-        return Treated(clipped, clipped, part=part, with_ones=ones)
+        return Treated(clipped, clipped, part=part, smallest=smallest, with_ones=ones)
 
     def uncentred(self) -> FeatureSpace:
         """The same samples with nothing centred: for β with 1ᵀβ ≠ 0, of which centring would take a part away."""

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -19,6 +20,7 @@ import pytest
 import scipy.sparse as sp
 
 import qpsvm.data.files as files
+from qpsvm import open_rows
 from qpsvm.base.errors import (
     DataError,
     FileFormatError,
@@ -553,6 +555,34 @@ def test_malformed_libsvm_lines(save: Save, line: str, expected: str) -> None:
     assert f"file.data, line 4: {expected}" in str(caught.value) or "is not a feature" in str(caught.value)
     assert expected in str(caught.value)
     assert "label index:value" in str(caught.value)
+
+
+@pytest.mark.parametrize("read", [read_table, open_rows])
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("-1 1:2 qid:3", "column 8: 'qid:3' must come directly after the label"),
+        ("-1\t1:2  2:3\tqid:3 # why", "column 13: 'qid:3' must come directly after the label"),
+        ("-1 qid:3 qid:4 1:2", "column 10: 'qid:4' must come directly after the label"),
+        ("-1 qid:x 1:2", "column 4: 'qid:x' is not a group that is a whole number"),
+        ("-1 qid: 1:2", "column 4: 'qid:' is not a group that is a whole number"),
+        ("-1 qid:1.5 1:2", "column 4: 'qid:1.5' is not a group"),
+        ("-1 qid:99999999999999999999 1:2", "column 4: 'qid:99999"),
+    ],
+)
+def test_a_group_elsewhere_than_after_the_label_is_refused_by_line_and_column(
+    save: Save, read: Any, line: str, expected: str
+) -> None:
+    with pytest.raises(FileFormatError, match=re.escape(f", line 3, {expected}")):
+        read(save(f"# made by hand\n1 qid:1 1:1\n{line}\n1 qid:1 1:1\n", "file.svm"))
+
+
+def test_a_group_under_a_longer_name_is_refused_by_its_line(save: Save) -> None:
+    with pytest.raises(FileFormatError, match="line 2: 'qidx:3' is not a feature index"):
+        read_table(save("1 qid:1 1:1\n-1 qidx:3 1:2\n"))
+    table = read_table(save("1 qid:1 1:1 # the qids: all\n-1 qid:3 1:2\n"))
+    assert table.groups is not None
+    assert table.groups.tolist() == [1, 3]
 
 
 def test_the_first_line_of_a_libsvm_file_may_be_the_malformed_one(save: Save) -> None:

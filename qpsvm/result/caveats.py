@@ -1,0 +1,81 @@
+"""What makes a certified answer another than it looks like: the kernel matrix was changed, or f carries no information.
+
+A result has them as `caveats` and says them in `notes`; an estimator warns of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.rounding import UNIT
+
+#: What is said of a kernel matrix that was repaired, by the rule.
+REPAIRS = {"clip": "its negative eigenvalues were set to 0", "shift": "a multiple of the identity was added to it"}
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """One of them.
+
+    kind: "kernel" where the kernel matrix was changed, "degenerate" where f is the same number everywhere.
+    text: A sentence without its full stop.
+    eigenvalue: The most negative one of a kernel matrix that was changed, where it matters; else 0.
+    """
+
+    kind: Literal["kernel", "degenerate"]
+    text: str
+    eigenvalue: float = 0.0
+
+
+#: What is said of most machines whose w is 0.
+NO_INFORMATION = Caveat("degenerate", "w is 0: f is the same number everywhere, and carries no information")
+
+
+def caveats_of(problem: Any, certificate: Any) -> tuple[Caveat, ...]:
+    """Those of a certified point of a problem; mostly none."""
+    space, found = problem.space, []
+    if not space.is_linear and (space.shift or space.clipped):
+        text = f"the kernel matrix is indefinite, and {REPAIRS[problem.psd]} (psd={problem.psd!r})"
+        found.append(Caveat("kernel", text, space.smallest_eigenvalue))
+    if np.isfinite(certificate.gap) and not space.affine and _vanishes(problem, certificate):
+        found += _degenerate(problem, certificate)
+    return tuple(found)
+
+
+def is_rounding(squares: Any, total: Any, n: Any, scale: float) -> Any:
+    """Whether ‖w‖² of n samples, Σ|coef| being `total` and K_ii about `scale`, is nothing but its own rounding."""
+    return squares <= (n + 8) * UNIT * scale * total * total
+
+
+def _degenerate(problem: Any, certificate: Any) -> Iterable[Caveat]:
+    """Of a point whose w is 0: nothing where the targets of a regression are one number, which f then is."""
+    if problem.learns == "numbers" and problem.shown_pairs is None and _is_constant(problem.samples):
+        return []
+    rho = problem._extras(certificate)[0].get("rho", certificate.rho) if hasattr(problem, "_extras") else 1.0
+    if rho:
+        return [NO_INFORMATION]
+    return [Caveat("degenerate", "w is 0, and so is rho: f is the same number everywhere, and carries no information")]
+
+
+def _is_constant(samples: Any) -> bool:
+    """Whether the targets of a regression are all the same."""
+    ends = samples.ends
+    return ends is None or ends[0] == ends[1]
+
+
+def _vanishes(problem: Any, certificate: Any) -> bool:
+    """Whether w is 0, or nothing but the rounding of its own length: in a feature space it has no entries."""
+    if certificate.w is not None:
+        return not certificate.w.any()
+    if not problem.comm.serial:
+        return False
+    coef = certificate.coef
+    if common_value(coef) is None and not coef.any():
+        return True
+    total = float(np.abs(coef).sum())
+    return bool(is_rounding(2.0 * certificate.half_norm, total, coef.size, problem.space.scale))
