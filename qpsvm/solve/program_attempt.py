@@ -19,7 +19,7 @@ from qpsvm.program.solution import QPSolution, Solver, Status, complementarity, 
 from qpsvm.result.qp_result import QPResult
 from qpsvm.space.operators.structured import shifted
 
-#: How much the diagonal of P and sides grow in a program within rounding; with the rounding of that, less than `ROUNDING`.
+#: How much the diagonal of P and sides grow in a program within rounding: with their own rounding, below `ROUNDING`.
 GROWTH = 0.95 * ROUNDING
 
 
