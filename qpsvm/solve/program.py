@@ -64,7 +64,8 @@ def solve_program(
     request = replace(request, start=None if start is None else as_finite_vector(start, "start", qp.n))
     with np.errstate(all="ignore"), one_thread():
         result = _Judge(qp, request).solve(backend)
-        result = replace(result, machine=in_its_terms(qp, result))
+        if np.isfinite(result.primal) or np.isfinite(result.dual):
+            result = replace(result, machine=in_its_terms(qp, result))
     if check and result.status is not Status.OPTIMAL:
         said = f"{result.status}: {result.explanation}"
         if result.status in (Status.INFEASIBLE, Status.UNBOUNDED):
@@ -162,25 +163,23 @@ class _Judge:
 
     def _unbounded(self, best: QPResult, ray: Ray) -> QPResult | None:
         """The verdict that a ray proves, once a feasible point is known."""
-        x, radius = best.x, best.radius
-        if not math.isfinite(radius):
-            attempt = Attempt(self.near if self.exact.hair else self.exact, whole=self.whole)
+        attempt = Attempt(self.near if self.exact.hair else self.exact, whole=self.whole)
+        above = attempt.program.upper(np.nan_to_num(best.x), None)
+        if not math.isfinite(above.value):
             inside = attempt.interior[0]
             point = inside.inside if isinstance(inside, Face) else inside
-            if point is None:
-                return None
-            x, radius = attempt.program.upper(point, inside)[1:3]
-            if not math.isfinite(radius):
-                return None
+            above = above if point is None else attempt.program.upper(point, inside)
+        if not math.isfinite(above.value):
+            return None
         multipliers = (np.zeros(len(self.whole.b)), np.zeros(len(self.whole.h)), np.zeros(self.qp.n))
-        change = max(ray.change, best.data_change if best.radius < math.inf else self.exact.change)
+        change = max(ray.change, attempt.change)
         message = "From x along the ray every point is feasible, and the objective falls without end."
         message += describe_change(change)
         found = without_optimum(
-            self.qp, Status.UNBOUNDED, multipliers, best.solver, message, x, build_time=best.build_time,
+            self.qp, Status.UNBOUNDED, multipliers, best.solver, message, above.x, build_time=best.build_time,
             solve_time=best.solve_time, iterations=best.iterations, data_change=change, ray=ray.direction,
         )  # fmt: skip
-        return replace(found, radius=radius)
+        return replace(found, radius=above.radius)
 
 
 def compiled(qp: QP, backend: str) -> Compiled:
