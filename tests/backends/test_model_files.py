@@ -49,7 +49,7 @@ def read(folder: Path, text: str, ending: str = ".mps") -> qpsvm.QP:
     return qpsvm.read_model(path)
 
 
-@pytest.mark.parametrize("old, new, message", [
+@pytest.mark.parametrize(("old", "new", "message"), [
     (" x second 2", " x third 2", "line 9: COLUMNS has the row 'third', which ROWS does not have"),
     (" x second 2", " x second two", "line 9: 'two' is no number"),
     (" x second 2", " x second 2 second 3", "line 9: COLUMNS has an entry of 'second x' already, in line 9"),
@@ -63,7 +63,7 @@ def read(folder: Path, text: str, ending: str = ".mps") -> qpsvm.QP:
     (" UP bnd x", " UP bnd z", "line 14: BOUNDS has the variable 'z', which COLUMNS does not have"),
     (" UP bnd x", " AT bnd x", "line 14: a bound is UP, LO,"),
     (" FR bnd y", " UP bnd x 2", "line 15: BOUNDS has an entry of 'UP x' already, in line 14"),
-    (" y y 4", " x y 1", r"line 19: QUADOBJ holds one triangle, and has both \(x, y\) and, in line 18, \(y, x\); .*QMA"),
+    (" y y 4", " x y 1", r"line 19: QUADOBJ holds one .* has both \(x, y\) and, in line 18, \(y, x\); .*QMATRIX"),
     (" y y 4", " x x 4", r"line 19: QUADOBJ has the entry \(x, x\) already, in line 17"),
     (" y y 4", " y z 4", "line 19: QUADOBJ has the variable 'z'"),
     ("QUADOBJ", "QSECTION obj", None),
@@ -96,12 +96,28 @@ def test_a_model_is_what_its_lines_say(tmp_path):
     assert (qp.lb.tolist(), qp.ub.tolist()) == ([0.0, -np.inf], [3.0, np.inf])
 
 
+@pytest.mark.parametrize("ending", [".mps", ".qps"])
+def test_variables_without_cost_keep_their_places(tmp_path, ending):
+    """HiGHS leaves them out of COLUMNS, and reads them as the last."""
+    qp = qpsvm.QP(P=np.diag([1.0, 2.0, 0.0, 3.0]), q=[0.0, -3.0, 0.0, 0.0], lb=[0.0, -1.0, 0.0, -np.inf])
+    qpsvm.write_model(qp, tmp_path / f"model{ending}")
+    back = qpsvm.read_model(tmp_path / f"model{ending}")
+    assert back.q.tolist() == qp.q.tolist()
+    assert back.lb.tolist() == qp.lb.tolist()
+    assert back.P.dense().tolist() == qp.P.dense().tolist()
+
+
+def test_variables_that_highs_leaves_out_of_columns_are_read(tmp_path):
+    text = "NAME\nROWS\n N Obj\nCOLUMNS\n c0 Obj -3\nRHS\nBOUNDS\n MI BOUND c1\nQUADOBJ\n c0 c0 1\n c1 c1 2\nENDATA\n"
+    assert read(tmp_path, text).P.dense().tolist() == [[1.0, 0.0], [0.0, 2.0]]
+
+
 def test_both_triangles_are_what_qmatrix_holds(tmp_path):
     text = MODEL.replace("QUADOBJ", "QMATRIX").replace(" y x 1", " y x 1\n x y 1")
     assert read(tmp_path, text).P.dense().tolist() == [[2.0, 1.0], [1.0, 4.0]]
 
 
-@pytest.mark.parametrize("old, new", [
+@pytest.mark.parametrize(("old", "new"), [
     (" rhs first 4 second 1", " first 4 second 1"),
     (" UP bnd x 3\n FR bnd y", " UP x 3\n FR y"),
     (" FR bnd y", " FR bnd y 0"),
@@ -153,7 +169,7 @@ def test_names_with_blanks_are_read_in_the_fixed_format(tmp_path):
         read(tmp_path, FIXED.replace("1.0   row", "1.0e  row"))  # on which HiGHS's own reader goes on forever
 
 
-@pytest.mark.parametrize("text, message", [
+@pytest.mark.parametrize(("text", "message"), [
     (LINEAR.replace("subject to", "subject"), "model.lp: line 3, character 1: expected"),
     (LINEAR.replace(">= 1", ">= one"), "model.lp: line 4"),
     ("hello", "model.lp: "),
@@ -167,7 +183,7 @@ def test_why_highs_refuses_a_file_is_said(tmp_path, capfd, text, message):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("ending, original", [(".mps", MODEL), (".mps", FIXED), (".lp", LINEAR)])
+@pytest.mark.parametrize(("ending", "original"), [(".mps", MODEL), (".mps", FIXED), (".lp", LINEAR)])
 def test_damaged_models_are_errors_of_ours_or_models(tmp_path, ending, original):
     rng, loaded = np.random.default_rng(7), 0
     letters = list(" \n\t-+.0123456789exyNLGERHS*[]^/:\u00e9\0")

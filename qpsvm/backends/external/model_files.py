@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.external.mps_lines import normalise_lines
+from qpsvm.backends.external.mps_lines import HIGHS_OBJECTIVE, normalise_lines
 from qpsvm.base.errors import (
     DataError,
     FileAccessError,
@@ -105,7 +105,20 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
         highs.passModel(model)
         highs.writeModel(str(draft))
         with written(path) as file:
-            file.write(draft.read_bytes())
+            text = draft.read_text("utf-8")
+            file.write((_complete_columns(text, qp.n) if ending == ".mps" else text).encode())
+
+
+def _complete_columns(text: str, n: int) -> str:
+    """Add the variables that HiGHS leaves out of COLUMNS: read again, they would come last."""
+    lines = text.splitlines()
+    first = lines.index("COLUMNS") + 1
+    end = next(k for k in range(first, len(lines)) if not lines[k].startswith(" "))
+    entries: dict[str, list[str]] = {f"c{j}": [] for j in range(n)}
+    for line in lines[first:end]:
+        entries[line.split()[0]].append(line)
+    columns = (entries[name] or [f"    {name}  {HIGHS_OBJECTIVE}  0"] for name in entries)
+    return "\n".join([*lines[:first], *(line for column in columns for line in column), *lines[end:], ""])
 
 
 def _read(highs: Any, draft: Path, content: bytes) -> tuple[Any, str]:

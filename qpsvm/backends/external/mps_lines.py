@@ -37,6 +37,8 @@ SECTIONS = (
 )
 FOREIGN = ("QCMATRIX", "CSECTION", "SOS", "SOS1", "SOS2", "SETS", "INDICATORS", "GENCONS", "LAZYCONS", "USERCUTS",
            "MODELCUTS", "DELAYEDROWS", "PWLOBJ")  # fmt: skip
+#: What HiGHS calls the objective in files that it writes.
+HIGHS_OBJECTIVE = "Obj"
 #: Kinds of bounds: with a value behind the name of the variable, and without.
 VALUED, UNVALUED = ("UP", "LO", "FX", "LI", "UI", "SC", "SI"), ("FR", "MI", "PL", "BV")
 
@@ -172,6 +174,7 @@ class _Reader:
                 f"not {shown(' '.join(fields))}"
             )
         is_set_named = len(others) == 3 or (len(others) == 2 and kind in UNVALUED and others[1] in self.columns)
+        is_set_named |= len(others) == 2 and kind in UNVALUED and self._is_of_highs and others[0] not in self.columns
         column, *value = others[1:] if is_set_named else others
         self._note(kind, self._known(column, self.columns, "variable"))
         if value and kind in VALUED:
@@ -205,10 +208,17 @@ class _Reader:
                     f"{first}) is not; write QUADOBJ above one triangle",
                 )  # fmt: skip
 
+    @property
+    def _is_of_highs(self) -> bool:
+        """Whether HiGHS seems to have written the file: it leaves variables without entries out of COLUMNS."""
+        return next(iter(self.rows), "") == HIGHS_OBJECTIVE
+
     def _pairs(self, fields: list[str]) -> Iterator[tuple[str, str]]:
         return zip(fields[::2], fields[1::2], strict=True)
 
     def _known(self, name: str, names: dict[str, int], kind: str) -> str:
+        if name not in names and kind == "variable" and self._is_of_highs:
+            names[name] = self.line
         if name not in names:
             where = "ROWS" if kind == "row" else "COLUMNS"
             raise self._error(f"{self.section} has the {kind} {shown(name)}, which {where} does not have")
