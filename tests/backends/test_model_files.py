@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import qpsvm
 from qpsvm.backends.external.mps_lines import normalise_lines
@@ -96,13 +97,16 @@ def test_a_model_is_what_its_lines_say(tmp_path):
     assert (qp.lb.tolist(), qp.ub.tolist()) == ([0.0, -np.inf], [3.0, np.inf])
 
 
-@pytest.mark.parametrize("ending", [".mps", ".qps"])
-def test_variables_without_cost_keep_their_places(tmp_path, ending):
-    """HiGHS leaves them out of COLUMNS, and reads them as the last."""
-    qp = qpsvm.QP(P=np.diag([1.0, 2.0, 0.0, 3.0]), q=[0.0, -3.0, 0.0, 0.0], lb=[0.0, -1.0, 0.0, -np.inf])
+@pytest.mark.parametrize("cost", [-3.0, 0.0])
+@pytest.mark.parametrize("ending", [".mps", ".qps", ".lp"])
+def test_variables_without_cost_keep_their_places(tmp_path, ending, cost):
+    """HiGHS leaves them out of COLUMNS, and out of an LP file's objective, and reads them as the last."""
+    rows = {"G": [[0.0, 0.0, 1.0, 0.0]], "h": [2.0], "lb": [0.0, -1.0, 0.0, -np.inf]}
+    qp = qpsvm.QP(P=np.diag([1.0, 2.0, 0.0, 3.0]) * (cost != 0.0), q=[0.0, cost, 0.0, 0.0], r=1.5, **rows)
     qpsvm.write_model(qp, tmp_path / f"model{ending}")
     back = qpsvm.read_model(tmp_path / f"model{ending}")
-    assert back.q.tolist() == qp.q.tolist()
+    assert (back.q.tolist(), back.r) == (qp.q.tolist(), qp.r)
+    assert (back.G != sp.csc_array(qp.G)).nnz == 0
     assert back.lb.tolist() == qp.lb.tolist()
     assert back.P.dense().tolist() == qp.P.dense().tolist()
 

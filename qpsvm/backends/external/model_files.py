@@ -105,8 +105,8 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
         highs.passModel(model)
         highs.writeModel(str(draft))
         with written(path) as file:
-            text = draft.read_text("utf-8")
-            file.write((_complete_columns(text, qp.n) if ending == ".mps" else text).encode())
+            complete = _complete_columns if ending == ".mps" else _complete_objective
+            file.write(complete(draft.read_text("utf-8"), qp.n).encode())
 
 
 def _complete_columns(text: str, n: int) -> str:
@@ -119,6 +119,11 @@ def _complete_columns(text: str, n: int) -> str:
         entries[line.split()[0]].append(line)
     columns = (entries[name] or [f"    {name}  {HIGHS_OBJECTIVE}  0"] for name in entries)
     return "\n".join([*lines[:first], *(line for column in columns for line in column), *lines[end:], ""])
+
+
+def _complete_objective(text: str, n: int) -> str:
+    """Name all variables in the objective of an LP file: they are numbered in the order in which they are named."""
+    return text.replace(" obj:", "\n".join([" obj:", *(f"  +0 c{j}" for j in range(n))]), 1)
 
 
 def _read(highs: Any, draft: Path, content: bytes) -> tuple[Any, str]:
