@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.damage import DAMAGE
 from qpsvm.base.errors import (
     FileAccessError,
     FileFormatError,
@@ -274,7 +275,7 @@ class Exchange(Solvable[Any]):
                     return cls(**_read_parts(file))
                 except MemoryError as error:
                     raise TooLargeError(f"{name} holds a QP that does not fit into this machine's memory") from error
-                except Exception as error:  # the parsers beneath NumPy raise almost anything on damaged bytes
+                except DAMAGE as error:
                     why = " ".join(str(error).split()) or type(error).__name__
                     raise FileFormatError(f"{name} is no file that `QP.save` wrote, or it is damaged: {why}") from error
         except OSError as error:
@@ -285,7 +286,11 @@ def _read_parts(file: BinaryIO) -> dict[str, Any]:
     """Read the arguments of a `QP` from an open .npz file, which may be damaged: any exception says that it is."""
     with np.load(file, allow_pickle=False) as found:
         arrays = dict(found)
-    words = json.loads(str(arrays.pop("words")))
+    text = arrays.pop("words")
+    if text.dtype.kind != "U" or text.shape:
+        raise ValueError("its words are no text")
+    native = text.astype(text.dtype.newbyteorder("="))  # whose characters may be beyond Unicode, unlike those decoded
+    words = json.loads(native.tobytes().decode("utf-32", "replace").rstrip("\0"))
     parts: dict[str, Any] = {name: words[name] for name in TEXTS}
     parts["variables"] = {name: slice(*span) for name, span in words["variables"].items()}
     groups = words["constraints"].items()

@@ -83,7 +83,7 @@ class _Redirection:
         if self.users > 1:
             return
         for name in STREAMS:
-            with suppress(Exception):  # None, closed, or of a kind of its own
+            with suppress(AttributeError, OSError, ValueError):  # None, or closed
                 getattr(sys, name).flush()
         _flush_c()
         with suppress(OSError):  # no room for a file: nothing is captured
