@@ -104,14 +104,19 @@ class Contract:
             raise UnsupportedError(reason)
         return statement
 
-    def check(self, limits: Limits, options: Mapping[str, Any]) -> None:
-        """Refuse limits that the solver cannot keep and settings that it does not have, by naming what can."""
+    def check(self, limits: Limits, options: Mapping[str, Any], any_qp: bool = False) -> None:
+        """Refuse limits that the solver cannot keep and settings that it does not have, by naming what can.
+
+        With `any_qp` only backends are named that take any QP, and not those of machines alone.
+        """
         limited: tuple[Wish, ...] = ("max_iter", "time_limit")
         for name in limited:
             if getattr(limits, name) is not None and not self.abilities.grants(name):
-                raise UnsupportedError(f"{self.name} cannot keep {name}; backends that can: {self.others(name)}")
+                raise UnsupportedError(
+                    f"{self.name} cannot keep {name}; backends that can: {self.others(name, any_qp)}"
+                )
         if limits.start is not None and not self.abilities.starts:
-            raise self.cannot_begin()
+            raise self.cannot_begin(any_qp=any_qp)
         if options:
             self.require()
             self.check_options(options)
@@ -120,16 +125,21 @@ class Contract:
         """Refuse settings that the solver does not have, by naming the nearest."""
         refuse_unknown(self.name, options, self.options())
 
-    def cannot_begin(self, form: str = "") -> UnsupportedError:
+    def cannot_begin(self, form: str = "", any_qp: bool = False) -> UnsupportedError:
         """What is raised where it cannot begin at a given point, at all or on a form."""
-        where = f" on the {form} form" if form else ""
+        where, these = f" on the {form} form" if form else "", "these can" if any_qp else "on the dual form these can"
         return UnsupportedError(
-            f"{self.name}{where} cannot begin at a given point; on the dual form these can: {self.others('start')}"
+            f"{self.name}{where} cannot begin at a given point; {these}: {self.others('start', any_qp)}"
         )
 
-    def others(self, wish: Wish) -> str:
-        """The names of the backends that can do what a user may ask for, with commas between them."""
-        return able(wish, self._peers())
+    def others(self, wish: Wish, any_qp: bool = False) -> str:
+        """The names of the backends that can do what a user may ask for, with commas between them.
+
+        With `any_qp` those are left out that take machines alone, or are for study.
+        """
+        peers = self._peers()
+        general = (peer for peer in peers if peer.abilities.any_qp and not peer.abilities.study)
+        return able(wish, general if any_qp else peers)
 
 
 class Backend(Contract, ABC):

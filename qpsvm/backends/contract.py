@@ -344,7 +344,7 @@ class Compiled(ABC):
         """
         point = None if start is None else as_finite_vector(start, "start", self.qp.n)
         limits = Limits(tol, max_iter, time_limit, as_flag(verbose, "verbose"), point)
-        self.backend.check(limits, options)
+        self.backend.check(limits, options, any_qp=True)
         return self._solved(limits, options)
 
     def _solved(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import zipfile
-from typing import Any, Generic, Self, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.damage import DAMAGE
 from qpsvm.base.errors import (
-    DataError,
     FileAccessError,
+    FileFormatError,
     MissingExtraError,
     ParameterTypeError,
+    TooLargeError,
     UnknownOptionError,
     nearest,
 )
@@ -254,8 +256,10 @@ class Exchange(Solvable[Any]):
         ------
         FileAccessError
             It cannot be read.
-        DataError
-            It holds no QP.
+        FileFormatError
+            It holds no QP, or it is damaged.
+        TooLargeError
+            What it holds does not fit into memory.
 
         Examples
         --------
@@ -264,22 +268,36 @@ class Exchange(Solvable[Any]):
         Traceback (most recent call last):
         qpsvm.FileAccessError: ...absent.npz...
         """
+        name = text_of(path)
         try:
-            with np.load(text_of(path), allow_pickle=False) as found:
-                arrays = dict(found)
-            words = json.loads(str(arrays.pop("words")))
-            parts: dict[str, Any] = {name: words[name] for name in TEXTS}
-            parts["variables"] = {name: slice(*span) for name, span in words["variables"].items()}
-            groups = words["constraints"].items()
-            parts["constraints"] = {name: Rows(M, slice(i, j), formula) for name, (M, i, j, formula) in groups}
-            for name in ("P", *MATRICES):
-                if f"{name}.data" in arrays:
-                    places = arrays[f"{name}.row"], arrays[f"{name}.column"]
-                    parts[name] = sp.csc_array((arrays[f"{name}.data"], places), shape=tuple(arrays[f"{name}.shape"]))
-            parts |= {name: arrays[name] for name in ("P", *MATRICES, *VECTORS) if name in arrays}
-            parts["r"] = float(arrays["r"])
+            with Path(name).open("rb") as file:
+                try:
+                    return cls(**_read_parts(file))
+                except MemoryError as error:
+                    raise TooLargeError(f"{name} holds a QP that does not fit into this machine's memory") from error
+                except DAMAGE as error:
+                    why = " ".join(str(error).split()) or type(error).__name__
+                    raise FileFormatError(f"{name} is no file that `QP.save` wrote, or it is damaged: {why}") from error
         except OSError as error:
-            raise FileAccessError(f"{path} cannot be read: {error}") from error
-        except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-            raise DataError(f"{path} is no file that `QP.save` wrote") from error
-        return cls(**parts)
+            raise FileAccessError(f"{name} cannot be read: {error}") from error
+
+
+def _read_parts(file: BinaryIO) -> dict[str, Any]:
+    """Read the arguments of a `QP` from an open .npz file, which may be damaged: any exception says that it is."""
+    with np.load(file, allow_pickle=False) as found:
+        arrays = dict(found)
+    text = arrays.pop("words")
+    if text.dtype.kind != "U" or text.shape:
+        raise ValueError("its words are no text")
+    native = text.astype(text.dtype.newbyteorder("="))  # whose characters may be beyond Unicode, unlike those decoded
+    words = json.loads(native.tobytes().decode("utf-32", "replace").rstrip("\0"))
+    parts: dict[str, Any] = {name: words[name] for name in TEXTS}
+    parts["variables"] = {name: slice(*span) for name, span in words["variables"].items()}
+    groups = words["constraints"].items()
+    parts["constraints"] = {name: Rows(M, slice(i, j), formula) for name, (M, i, j, formula) in groups}
+    for name in ("P", *MATRICES):
+        if f"{name}.data" in arrays:
+            places = arrays[f"{name}.row"], arrays[f"{name}.column"]
+            parts[name] = sp.csc_array((arrays[f"{name}.data"], places), shape=tuple(arrays[f"{name}.shape"]))
+    parts |= {name: arrays[name] for name in ("P", *MATRICES, *VECTORS) if name in arrays}
+    return {**parts, "r": float(arrays["r"])}

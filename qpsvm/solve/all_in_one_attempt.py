@@ -198,7 +198,7 @@ def _general(problem: JointProblem, backend: Backend, form: Form | None, request
     Raises TooLargeError.
     """
     chosen: Form = form or backend.preferred_form(problem.space.is_linear)
-    backend.check(request.limits(backend), request.options)
+    backend.check(request.limits(backend), request.options, any_qp=True)
     cost = backend.cost(_size(problem, chosen), chosen)
     check_room(problem, backend, chosen, cost)
     late = request.too_late(cost)

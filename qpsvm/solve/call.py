@@ -147,7 +147,8 @@ def solve(
     verbose : bool
         Show the choice of backend, the solver's own progress, and the certificate, on standard output. All but what
         compiled solvers print themselves are messages of the logger "qpsvm": they are not printed where a program's own
-        logging takes them, and a program that logs INFO has them without `verbose`.
+        logging takes them, and a program that logs INFO has them without `verbose`. What a compiled solver prints
+        although it is told not to is a message at DEBUG.
     time_limit : float, optional
         Seconds for all of it, from this call on; see the notes for what may be added.
     max_iter : int, optional

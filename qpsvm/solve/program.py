@@ -124,7 +124,7 @@ class _Judge:
         """The verdicts on a backend's answer: for the floats as they are, then for programs within rounding of them."""
         request, dual, primal = self.request, -math.inf, math.inf
         limits = replace(request.limits(chosen), tol=max(request.tol * SHARE, FINEST))
-        chosen.check(limits, request.options)
+        chosen.check(limits, request.options, any_qp=True)
         answered: tuple[Reduction, QPSolution, float] | None = None
         for rounding, grown in ((False, False), (True, False), (True, True)):
             if (not rounding and self.exact.hair) or request.clock.stopped():

@@ -106,6 +106,25 @@ def test_a_start_is_used_or_refused_and_never_ignored(name):
             compiled.solve(start=start)
 
 
+@pytest.mark.parametrize("asked", [{"time_limit": 9.0}, {"max_iter": 99}, {"start": [0.0, 0.0]}])
+@pytest.mark.parametrize("name", REGISTRY)
+def test_what_is_refused_of_a_qp_is_said_with_backends_that_take_it(name, asked):
+    qp = qpsvm.QP(P=np.eye(2), q=[-3.0, 0.0], G=[[1.0, 1.0]], h=[2.0])  # no machine's dual
+    backend = get(name)
+    if not backend.abilities.any_qp or all(backend.abilities.grants(wish) for wish in asked):
+        return
+    solvers = [lambda each: qpsvm.compile(qp, each).solve(**asked)]
+    if "start" not in asked:  # `solve` of a QP has no use for one
+        solvers.append(lambda each: qpsvm.solve(qp, each, **asked))
+    for solve in solvers:
+        with pytest.raises(qpsvm.UnsupportedError) as caught:
+            solve(name)
+        named = str(caught.value).rpartition(": ")[2].split(", ")
+        assert "osqp" in named
+        for each in named:
+            assert solve(each) is not None
+
+
 @pytest.mark.parametrize("name", REGISTRY)
 def test_abilities_are_complete(name):
     backend, can = get(name), get(name).abilities

@@ -13,6 +13,7 @@ from qpsvm.backends.base import Backend, refuse_unknown
 from qpsvm.backends.contract import Compiled, Limits, installed_version
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.resources.captured_output import capture_output
 from qpsvm.program.costs import Cost, General, Import, Matrices, Rows, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status
@@ -192,7 +193,8 @@ class CvxpyCompiled(Compiled):
         name = str(settings.pop("solver", DEFAULT_SOLVER)).upper()
         settings = _in_words_of(name, limits) | settings
         try:
-            iterations = _solve(self.data, name, limits.verbose, settings)
+            with capture_output(f"cvxpy/{name.lower()}", limits.verbose):
+                iterations = _solve(self.data, name, limits.verbose, settings)
         except (cp.error.SolverError, ArithmeticError, ValueError) as error:
             if isinstance(error, ValueError) and NOT_FINITE not in str(error):
                 raise

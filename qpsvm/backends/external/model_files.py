@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.errors import DataError, FileAccessError, MissingExtraError, ParameterError, ParameterTypeError
+from qpsvm.backends.external.mps_lines import HIGHS_OBJECTIVE, normalise_lines
+from qpsvm.base.errors import (
+    DataError,
+    FileAccessError,
+    FileFormatError,
+    MissingExtraError,
+    ParameterError,
+    ParameterTypeError,
+)
+from qpsvm.base.resources.captured_output import capture_output
+from qpsvm.base.resources.progress import LOGGER
 from qpsvm.base.writing import text_of, written
 from qpsvm.program.qp import QP
 from qpsvm.space.operators import Diagonal
@@ -33,7 +44,8 @@ def _highs() -> tuple[Any, Any]:
         import highspy
     except ImportError as error:
         raise MissingExtraError(".mps, .qps and .lp need highspy; run: pip install highspy") from error
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    with capture_output("HiGHS", descriptors=True):  # the first of a process names itself
+        highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     highs.setOptionValue("output_flag", False)
     return highspy, highs
 
@@ -93,7 +105,50 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
         highs.passModel(model)
         highs.writeModel(str(draft))
         with written(path) as file:
-            file.write(draft.read_bytes())
+            complete = _complete_columns if ending == ".mps" else _complete_objective
+            file.write(complete(draft.read_text("utf-8"), qp.n).encode())
+
+
+def _complete_columns(text: str, n: int) -> str:
+    """Add the variables that HiGHS leaves out of COLUMNS: read again, they would come last."""
+    lines = text.splitlines()
+    first = lines.index("COLUMNS") + 1
+    end = next(k for k in range(first, len(lines)) if not lines[k].startswith(" "))
+    entries: dict[str, list[str]] = {f"c{j}": [] for j in range(n)}
+    for line in lines[first:end]:
+        entries[line.split()[0]].append(line)
+    columns = (entries[name] or [f"    {name}  {HIGHS_OBJECTIVE}  0"] for name in entries)
+    return "\n".join([*lines[:first], *(line for column in columns for line in column), *lines[end:], ""])
+
+
+def _complete_objective(text: str, n: int) -> str:
+    """Name all variables in the objective of an LP file: they are numbered in the order in which they are named."""
+    return text.replace(" obj:", "\n".join([" obj:", *(f"  +0 c{j}" for j in range(n))]), 1)
+
+
+def _read(highs: Any, draft: Path, content: bytes) -> tuple[Any, str]:
+    """Let HiGHS read a file of that content; its status, and what it says, which goes to a file beside it."""
+    draft.write_bytes(content)
+    log = draft.with_name("log")
+    for name, value in (("log_to_console", False), ("log_file", str(log)), ("output_flag", True)):
+        highs.setOptionValue(name, value)
+    try:
+        status = highs.readModel(str(draft))
+    finally:
+        highs.setOptionValue("output_flag", False)
+        highs.setOptionValue("log_file", "")  # which closes it
+    said = log.read_text("utf-8", "replace") if log.exists() else ""
+    return status, said.replace(str(draft), "the file")
+
+
+def _find_reason(log: str) -> str:
+    """Find the errors in what HiGHS said, and the line that they are about."""
+    lines = [line.strip() for line in log.splitlines()]
+    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+    reasons = [error for error in errors if not error.startswith("Parser error")]
+    place = re.search(r"--> the file:(\d+):(\d+)", log)
+    where = f"line {place[1]}, character {place[2]}: " if place else ""
+    return where + ("; ".join(reasons) or "it does not say why")
 
 
 def read_model(path: str | os.PathLike[str]) -> QP:
@@ -113,8 +168,8 @@ def read_model(path: str | os.PathLike[str]) -> QP:
     ------
     FileAccessError
         It cannot be read.
-    DataError
-        It holds no model, or integers.
+    FileFormatError
+        It holds no model, or integers; the line is named.
     ParameterError
         Another ending.
     MissingExtraError
@@ -139,15 +194,19 @@ def read_model(path: str | os.PathLike[str]) -> QP:
         content = name.read_bytes()
     except OSError as error:
         raise FileAccessError(f"{path} cannot be read: {error}") from error
+    if ending == ".mps":
+        content = normalise_lines(content.decode("utf-8", "replace"), str(name)).encode()
     with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder) / f"model{ending}"
-        draft.write_bytes(content)
-        if highs.readModel(str(draft)) == module.HighsStatus.kError:
-            raise DataError(f"HiGHS reads no model in {path}")
+        status, log = _read(highs, Path(folder) / f"model{ending}", content)
+    LOGGER.debug("HiGHS reads %s: %s", name, log)
+    if status == module.HighsStatus.kError:
+        raise FileFormatError(f"HiGHS reads no model in {name}: {_find_reason(log)}")
+    if "fixed format parser" in log:
+        raise FileFormatError(f"{name} has names that HiGHS takes for the fixed format of MPS; use other names")
     model = highs.getModel()
     lp, hessian, n = model.lp_, model.hessian_, model.lp_.num_col_
     if any(kind != module.HighsVarType.kContinuous for kind in lp.integrality_):
-        raise DataError(f"{path} has integer variables: a QP has none")
+        raise FileFormatError(f"{name} has integer variables: a QP has none")
     sign = -1.0 if lp.sense_ == module.ObjSense.kMaximize else 1.0
     order = (sp.csr_array, (lp.num_row_, n)) if lp.a_matrix_.format_ == module.MatrixFormat.kRowwise else (
         sp.csc_array, (lp.num_row_, n)
@@ -170,4 +229,7 @@ def read_model(path: str | os.PathLike[str]) -> QP:
         parts["h"] = np.concatenate([high[above], -low[below]])
     if len(equal):
         parts |= {"A": sp.csc_array(rows[equal]), "b": low[equal]}
-    return QP(**parts)
+    try:
+        return QP(**parts)
+    except DataError as error:  # bounds that cross, numbers that are not finite
+        raise FileFormatError(f"{name} holds no QP: {error}") from error

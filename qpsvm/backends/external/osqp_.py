@@ -12,6 +12,7 @@ from qpsvm.backends.abilities import ALL, Abilities, Form
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData, without_point
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.base.resources.captured_output import capture_output
 from qpsvm.program.costs import Cost, General, Import, Matrices, Rows, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status, gradient
@@ -115,8 +116,6 @@ class OsqpCompiled(Compiled):
         return {**self.__dict__, "_solver": None, "_options": None}
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        import osqp
-
         settings: dict[str, Any] = {"verbose": limits.verbose, **DEFAULTS}
         if limits.tol is not None:
             settings |= {"eps_abs": limits.tol, "eps_rel": limits.tol, "max_iter": MAX_ITERATIONS}
@@ -125,21 +124,32 @@ class OsqpCompiled(Compiled):
         if limits.time_limit is not None:
             settings["time_limit"] = float(limits.time_limit)
         settings |= options
-        if self._solver is None or self._options != dict(options):
-            self._solver = osqp.OSQP()
-            try:
-                self._solver.setup(**self.data, **settings)
-            except osqp.OSQPException as error:
-                self._solver = None
-                if str(error) == SETTINGS_REFUSED:
-                    raise ValueError(f"OSQP's setup ended with code {error}") from error
-                return without_point(self.qp, self._reported(f"setup ended with code {error}"))
-            self._options = dict(options)
-        else:
+        with capture_output("osqp", limits.verbose) as printed:
+            refused = self._set_up(settings, options)
+            if refused is None and limits.start is not None:
+                self._solver.warm_start(*self._begin(limits.start))
+            answer = None if refused is not None else self._solver.solve(raise_error=False)
+        if refused is not None:
+            return without_point(self.qp, self._reported(f"setup ended with code {refused}{printed.first_line}"))
+        return self._mapped(answer)
+
+    def _set_up(self, settings: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:
+        """Set OSQP up, or change its settings; the code with which it refuses the problem. Raises ValueError."""
+        import osqp
+
+        if self._solver is not None and self._options == dict(options):
             self._solver.update_settings(**settings)
-        if limits.start is not None:
-            self._solver.warm_start(*self._begin(limits.start))
-        return self._mapped(self._solver.solve(raise_error=False))
+            return None
+        self._solver = osqp.OSQP()
+        try:
+            self._solver.setup(**self.data, **settings)
+        except osqp.OSQPException as error:
+            self._solver = None
+            if str(error) == SETTINGS_REFUSED:
+                raise ValueError(f"OSQP's setup ended with code {error}") from error
+            return str(error)
+        self._options = dict(options)
+        return None
 
     def _begin(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A start x (n,) and multipliers that fit it, over OSQP's variables and rows; G's are left at 0.

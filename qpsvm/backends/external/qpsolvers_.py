@@ -10,6 +10,7 @@ from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import importable, installed_version
 from qpsvm.backends.external.function_ import FunctionBackend
 from qpsvm.base.errors import MissingExtraError, UnknownOptionError, nearest
+from qpsvm.base.resources.captured_output import capture_output
 
 #: What its backends' names begin with.
 PREFIX = "qpsolvers:"
@@ -70,5 +71,6 @@ def _solved(solver: str, P: Any, q: Any, G: Any, h: Any, A: Any, b: Any, lb: Any
 
     problem = qpsolvers.Problem(P, q, G, h, A, b, lb, ub)
     settings = dict.fromkeys(TOLERANCES.get(solver, ()), tol) | options
-    found = qpsolvers.solve_problem(problem, solver=solver, verbose=verbose, **settings)
+    with capture_output(PREFIX + solver, verbose, descriptors=True):
+        found = qpsolvers.solve_problem(problem, solver=solver, verbose=verbose, **settings)
     return (found.x, found.y, found.z) if found.found else None

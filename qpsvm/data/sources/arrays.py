@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import as_real_vector, raw_array
 from qpsvm.base.arrays.frozen import read_only
 from qpsvm.base.arrays.types import IntArray
+from qpsvm.base.damage import DAMAGE
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.kinds import is_mapped
@@ -85,7 +86,7 @@ def mapped(path: str) -> NDArray[Any]:
     """The array of a .npy file, as a map of it. Raises FileFormatError."""
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except DAMAGE as error:
         if "Python objects" in str(error) or "object" in str(error).lower():
             raise FileFormatError(f"{path} holds Python objects, not numbers; save the array as float64") from None
         raise FileFormatError(f"{path} is not a .npy file, or it is cut short: {error}") from None

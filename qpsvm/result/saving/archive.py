@@ -18,12 +18,11 @@ import math
 import os
 import re
 import struct
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.arrays.words import shown
+from qpsvm.base.damage import DAMAGE
 from qpsvm.base.errors import DataError, FileFormatError, ParameterTypeError
 from qpsvm.space.kernels.feature_map import FeatureMap, Fit, Nystroem, RandomFourier
 from qpsvm.space.kernels.functions import Kernel
@@ -53,8 +53,6 @@ LINE = re.compile(
     rb"\{'descr': '([<>|][biufSUMm]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
     rb"'shape': \(((?:\d{1,19}(?:, ?\d{1,19}|,))?)\), \} *\n"
 )
-#: What Python's zipfile raises on damaged files, its own error and others.
-DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError, OverflowError, RuntimeError)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,238 @@
+"""Check the lines of an MPS file (`normalise_lines`) before HiGHS reads it, which passes over much that is wrong.
+
+HiGHS 1.16 reads text where a number belongs as 0, makes a new variable of a name that COLUMNS does not have, leaves out
+entries of unknown rows, and adds entries up that a section holds twice. Here each of these is an error with its line.
+Its reader of the fixed format may not end at all: HiGHS is given every file in the free one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import FileFormatError, nearest
+
+#: A number as HiGHS reads it, Fortran's exponents among them.
+NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?|inf(inity)?)", re.IGNORECASE)
+#: Where the fields of the fixed format are.
+FIXED = tuple(slice(*ends) for ends in ((1, 3), (4, 12), (14, 22), (24, 36), (39, 47), (49, 61)))
+#: What is between them: it ends where a field begins, and the last has no end.
+BEGINS, ENDS = (1, 4, 14, 24, 39, 49), (0, 3, 12, 22, 36, 47)
+#: What stands for a blank in a name of the free format.
+BLANK = "\x01"
+#: Sections that a QP may have. Others, of integers and of conditions, are named and refused.
+SECTIONS = (
+    "NAME",
+    "OBJSENSE",
+    "ROWS",
+    "COLUMNS",
+    "RHS",
+    "RANGES",
+    "BOUNDS",
+    "QUADOBJ",
+    "QSECTION",
+    "QMATRIX",
+    "ENDATA",
+)
+FOREIGN = ("QCMATRIX", "CSECTION", "SOS", "SOS1", "SOS2", "SETS", "INDICATORS", "GENCONS", "LAZYCONS", "USERCUTS",
+           "MODELCUTS", "DELAYEDROWS", "PWLOBJ")  # fmt: skip
+#: What HiGHS calls the objective in files that it writes.
+HIGHS_OBJECTIVE = "Obj"
+#: Kinds of bounds: with a value behind the name of the variable, and without.
+VALUED, UNVALUED = ("UP", "LO", "FX", "LI", "UI", "SC", "SI"), ("FR", "MI", "PL", "BV")
+
+
+class _LineError(Exception):
+    """What is wrong, and in which line."""
+
+    def __init__(self, line: int, why: str) -> None:
+        super().__init__(f"line {line}: {why}")
+        self.line = line
+
+
+def normalise_lines(text: str, name: str) -> str:
+    """Check an MPS file, free or fixed, and return it in the free format, without comments.
+
+    Raises FileFormatError.
+    """
+    errors = []
+    for is_fixed in (False, True):
+        try:
+            return _Reader(is_fixed).read(text)
+        except _LineError as error:
+            errors.append(error)
+    furthest = max(errors, key=lambda error: error.line)  # the free format's where both end in the same line
+    raise FileFormatError(f"{name}, {furthest}")
+
+
+class _Reader:
+    """What the lines so far have: names, with the lines where they are first, and the entries of each section."""
+
+    def __init__(self, is_fixed: bool) -> None:
+        self.is_fixed = is_fixed
+        self.line, self.section, self.column = 0, "", ""
+        self.is_full = False  # of the matrix: both triangles are given
+        self.rows: dict[str, int] = {}
+        self.columns: dict[str, int] = {}
+        self.entries: dict[tuple[str, ...], int] = {}
+        self.matrix: dict[tuple[str, str], tuple[float, int]] = {}
+        self.checks: dict[str, Callable[[list[str]], None]] = {
+            "NAME": self._refuse, "OBJSENSE": self._check_sense, "ROWS": self._check_row, "COLUMNS": self._check_column,
+            "RHS": self._check_side, "RANGES": self._check_side, "BOUNDS": self._check_bound,
+            "QUADOBJ": self._check_quadratic, "QSECTION": self._check_quadratic, "QMATRIX": self._check_quadratic,
+        }  # fmt: skip
+
+    def read(self, text: str) -> str:
+        """Go through all lines, and return them in the free format. Raises _LineError."""
+        lines: list[str] = []
+        for self.line, content in enumerate(text.split("\n"), 1):
+            line = content.rstrip()
+            if not line or line.startswith("*"):
+                continue
+            first, *others = line.split()
+            word = first.rstrip(":").upper()
+            is_header = not line[0].isspace()
+            if is_header and word in FOREIGN:
+                raise self._error(f"a QP has no section {word}")
+            if is_header and word in SECTIONS and (len(others) < 2 or word == "NAME"):
+                self.section = word
+                self.is_full |= word == "QMATRIX"
+                lines.append(" ".join([word, *others]))
+                if word == "ENDATA":
+                    self._check_symmetry()
+                    return "\n".join(lines) + "\n"
+                if word == "OBJSENSE" and others:
+                    self._check_sense(others)
+                continue
+            if not self.section or (is_header and not others):
+                raise self._error(f"{shown(first)} begins no section of an MPS file; {nearest(word, SECTIONS)}")
+            fields = self._split(line)
+            self.checks[self.section](fields)
+            lines.append(" " + " ".join(field.replace(" ", BLANK) for field in fields))
+        raise self._error("the file ends without ENDATA")
+
+    def _error(self, why: str) -> _LineError:
+        return _LineError(self.line, why)
+
+    def _split(self, line: str) -> list[str]:
+        """The fields; of the fixed format without those that are empty, a set's name apart."""
+        if self.is_fixed:
+            outside = "".join(line[end:begin] for begin, end in zip(BEGINS, ENDS, strict=True)) + line[61:]
+            if outside.strip() or "\t" in line:
+                raise self._error(f"{shown(outside.strip())} is outside the fields of the fixed format")
+            fields = [line[place].strip() for place in FIXED]
+            if self.section in ("RHS", "RANGES", "BOUNDS"):
+                fields[1] = fields[1] or "set"
+            return [field for field in fields if field]
+        fields = line.split()
+        known = self.rows.keys() | self.columns.keys() if "$" in line else ()
+        end = next((k for k, field in enumerate(fields) if k > 1 and field[0] == "$" and field not in known), None)
+        return fields[:end]  # without a comment
+
+    def _refuse(self, fields: list[str]) -> None:
+        raise self._error(f"{shown(' '.join(fields))} is in no section")
+
+    def _check_sense(self, fields: list[str]) -> None:
+        if len(fields) != 1 or fields[0].upper() not in ("MAX", "MIN", "MAXIMIZE", "MINIMIZE"):
+            raise self._error(f"OBJSENSE is MAX or MIN, not {shown(' '.join(fields))}")
+
+    def _check_row(self, fields: list[str]) -> None:
+        if len(fields) != 2 or fields[0].upper() not in ("N", "L", "G", "E"):
+            raise self._error(f"a row is N, L, G or E and a name, not {shown(' '.join(fields))}")
+        if fields[1] in self.rows:
+            raise self._error(f"the row {shown(fields[1])} is there already, in line {self.rows[fields[1]]}")
+        self.rows[fields[1]] = self.line
+
+    def _check_column(self, fields: list[str]) -> None:
+        if "'MARKER'" in fields:
+            return
+        if len(fields) not in (3, 5):
+            raise self._error(f"an entry of COLUMNS is a variable, a row and a number, not {shown(' '.join(fields))}")
+        column = fields[0]
+        if column != self.column and column in self.columns:
+            raise self._error(f"the variable {shown(column)} is there already, in line {self.columns[column]}")
+        self.column = column
+        self.columns.setdefault(column, self.line)
+        for row, value in self._pairs(fields[1:]):
+            self._note(self._known(row, self.rows, "row"), column)
+            self._number(value)
+
+    def _check_side(self, fields: list[str]) -> None:
+        if not 2 <= len(fields) <= 5:
+            raise self._error(f"an entry of {self.section} is a row and a number, not {shown(' '.join(fields))}")
+        for row, value in self._pairs(fields[len(fields) % 2 :]):
+            self._note(self._known(row, self.rows, "row"))
+            self._number(value)
+
+    def _check_bound(self, fields: list[str]) -> None:
+        kind, *others = fields
+        counts = (2, 3) if kind in VALUED else (1, 2, 3) if kind in UNVALUED else ()
+        if len(others) not in counts:
+            raise self._error(
+                f"a bound is {', '.join(VALUED)} or {', '.join(UNVALUED)}, a variable and a number, "
+                f"not {shown(' '.join(fields))}"
+            )
+        is_set_named = len(others) == 3 or (len(others) == 2 and kind in UNVALUED and others[1] in self.columns)
+        is_set_named |= len(others) == 2 and kind in UNVALUED and self._is_of_highs and others[0] not in self.columns
+        column, *value = others[1:] if is_set_named else others
+        self._note(kind, self._known(column, self.columns, "variable"))
+        if value and kind in VALUED:
+            self._number(value[0])
+
+    def _check_quadratic(self, fields: list[str]) -> None:
+        if len(fields) not in (3, 5):
+            raise self._error(
+                f"an entry of {self.section} is two variables and a number, not {shown(' '.join(fields))}"
+            )
+        first = self._known(fields[0], self.columns, "variable")
+        for name, value in self._pairs(fields[1:]):
+            second = self._known(name, self.columns, "variable")
+            if (first, second) in self.matrix:
+                line = self.matrix[first, second][1]
+                raise self._error(f"{self.section} has the entry ({first}, {second}) already, in line {line}")
+            if self.section != "QMATRIX" and (second, first) in self.matrix:
+                line = self.matrix[second, first][1]
+                raise self._error(
+                    f"{self.section} holds one triangle, and has both ({first}, {second}) and, in line {line}, "
+                    f"({second}, {first}); leave one out, or call the section QMATRIX, which holds both"
+                )
+            self.matrix[first, second] = self._number(value), self.line
+
+    def _check_symmetry(self) -> None:
+        """Raise _LineError where an entry of QMATRIX is not that of the other triangle."""
+        for (first, second), (value, line) in self.matrix.items() if self.is_full else ():
+            if self.matrix.get((second, first), (0.0, 0))[0] != value:
+                raise _LineError(
+                    line, f"QMATRIX holds both triangles, and ({first}, {second}) is {value:g} where ({second}, "
+                    f"{first}) is not; write QUADOBJ above one triangle",
+                )  # fmt: skip
+
+    @property
+    def _is_of_highs(self) -> bool:
+        """Whether HiGHS seems to have written the file: it leaves variables without entries out of COLUMNS."""
+        return next(iter(self.rows), "") == HIGHS_OBJECTIVE
+
+    def _pairs(self, fields: list[str]) -> Iterator[tuple[str, str]]:
+        return zip(fields[::2], fields[1::2], strict=True)
+
+    def _known(self, name: str, names: dict[str, int], kind: str) -> str:
+        if name not in names and kind == "variable" and self._is_of_highs:
+            names[name] = self.line
+        if name not in names:
+            where = "ROWS" if kind == "row" else "COLUMNS"
+            raise self._error(f"{self.section} has the {kind} {shown(name)}, which {where} does not have")
+        return name
+
+    def _note(self, *key: str) -> None:
+        """Note an entry of the section, which may be there once."""
+        entry = (self.section, *key)
+        if entry in self.entries:
+            line = self.entries[entry]
+            raise self._error(f"{self.section} has an entry of {shown(' '.join(key))} already, in line {line}")
+        self.entries[entry] = self.line
+
+    def _number(self, text: str) -> float:
+        if not NUMBER.fullmatch(text):
+            raise self._error(f"{shown(text)} is no number")
+        return float(text.upper().replace("D", "E"))

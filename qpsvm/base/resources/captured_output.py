@@ -1,0 +1,202 @@
+"""Capture what compiled solvers print although they are told not to (`capture_output`).
+
+OSQP and SCS write to Python's `sys.stdout`. There only what the capturing thread writes is taken: others print on.
+HiGHS writes to the file descriptors of the process. While these are redirected, `print` of other threads still reaches
+its old place; what else writes to the descriptors then, such as a child process, is captured with the rest.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import IO, Any
+
+from qpsvm.base.resources.progress import LOGGER
+
+#: The streams of `sys`, and their descriptors.
+STREAMS = {"stdout": 1, "stderr": 2}
+
+
+class CapturedOutput:
+    """What was captured, complete when the block has ended.
+
+    text: Without blank lines at its ends.
+    """
+
+    text = ""
+
+    @property
+    def first_line(self) -> str:
+        """The first line, behind ": "; empty where nothing was printed."""
+        return f": {self.text.splitlines()[0]}" if self.text else ""
+
+
+class _Stream:
+    """Stands in for a stream of `sys`: collects what capturing threads write, and passes on what others do.
+
+    stream: None in a program without a console, where Python's C functions would write to the descriptor.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.detour: IO[str] | None = None  # to where the stream leads, while its descriptor is redirected
+        self.texts: dict[int, list[io.StringIO]] = {}  # by thread, the innermost block last
+
+    def write(self, text: str) -> int:
+        """Write, or collect."""
+        own = self.texts.get(threading.get_ident())
+        if own:
+            return own[-1].write(text)
+        if self.stream is None:
+            return len(text)
+        if self.detour is None:
+            return self.stream.write(text)  # type: ignore[no-any-return]
+        with _LOCK:  # or the detour may be closed meanwhile
+            return (self.detour or self.stream).write(text)
+
+    def flush(self) -> None:
+        """Flush what is not collected."""
+        if threading.get_ident() not in self.texts and self.stream is not None:
+            with _LOCK:
+                (self.detour or self.stream).flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+class _Redirection:
+    """Descriptors 1 and 2 lead to a file as long as any thread captures them."""
+
+    def __init__(self) -> None:
+        self.users = 0
+        self.saved: dict[int, int] = {}
+        self.file: IO[bytes] | None = None
+
+    def enter(self) -> None:
+        self.users += 1
+        if self.users > 1:
+            return
+        for name in STREAMS:
+            with suppress(AttributeError, OSError, ValueError):  # None, or closed
+                getattr(sys, name).flush()
+        _flush_c()
+        with suppress(OSError):  # no room for a file: nothing is captured
+            self.file = tempfile.TemporaryFile()  # noqa: SIM115
+            for descriptor in STREAMS.values():
+                with suppress(OSError):  # closed, as in a program without a console
+                    self.saved[descriptor] = os.dup(descriptor)
+                    os.dup2(self.file.fileno(), descriptor)
+
+    def leave(self) -> str:
+        """Return what was captured, to the last thread that leaves."""
+        self.users -= 1
+        if self.users:
+            return ""
+        _flush_c()
+        for descriptor, saved in self.saved.items():
+            with suppress(OSError):
+                os.dup2(saved, descriptor)
+            os.close(saved)
+        self.saved = {}
+        if self.file is None:
+            return ""
+        with self.file as file:
+            self.file = None
+            file.seek(0)
+            return file.read().decode("utf-8", "replace")
+
+
+_LOCK = threading.RLock()
+_REDIRECTION = _Redirection()
+
+
+@contextmanager
+def capture_output(name: str, verbose: bool = False, descriptors: bool = False) -> Iterator[CapturedOutput]:
+    """Capture what this thread prints, and with `descriptors` what compiled code prints anywhere in the process.
+
+    Nothing is captured where `verbose`. What was is a message of the logger "qpsvm" at DEBUG, under the name.
+    """
+    captured = CapturedOutput()
+    if verbose:
+        yield captured
+        return
+    streams = _enter(descriptors)
+    try:
+        yield captured
+    finally:
+        captured.text = _leave(streams, descriptors).strip()
+        if captured.text:
+            LOGGER.debug("%s printed: %s", name, captured.text)
+
+
+def _enter(descriptors: bool) -> list[_Stream]:
+    """Begin to capture; the streams of this thread."""
+    with _LOCK:
+        if descriptors:
+            _REDIRECTION.enter()
+        streams = []
+        for name, descriptor in STREAMS.items():
+            stream = getattr(sys, name)
+            if not isinstance(stream, _Stream):
+                stream = _Stream(stream)
+                setattr(sys, name, stream)
+            stream.texts.setdefault(threading.get_ident(), []).append(io.StringIO())
+            if descriptors and stream.detour is None and descriptor in _REDIRECTION.saved:
+                stream.detour = _detour(stream.stream, descriptor, _REDIRECTION.saved[descriptor])
+            streams.append(stream)
+        return streams
+
+
+def _detour(stream: Any, descriptor: int, saved: int) -> IO[str] | None:
+    """A stream to where a redirected descriptor led; None where the stream does not write to the descriptor."""
+    try:
+        if stream.fileno() != descriptor:
+            return None
+        return os.fdopen(os.dup(saved), "w", 1, stream.encoding, stream.errors)
+    except (AttributeError, OSError, ValueError):  # no descriptor, or closed
+        return None
+
+
+def _leave(streams: list[_Stream], descriptors: bool) -> str:
+    """End it; what was captured."""
+    thread = threading.get_ident()
+    with _LOCK:
+        texts = []
+        for stream in streams:
+            texts.append(stream.texts[thread].pop().getvalue())
+            if not stream.texts[thread]:
+                del stream.texts[thread]
+        if descriptors:
+            texts.append(_REDIRECTION.leave())
+        for stream in streams:
+            if stream.detour is not None and not _REDIRECTION.users:
+                detour, stream.detour = stream.detour, None
+                with suppress(OSError, ValueError):
+                    detour.close()
+            for name in STREAMS:
+                if getattr(sys, name) is stream and not stream.texts:
+                    setattr(sys, name, stream.stream)
+        return "".join(texts)
+
+
+@cache
+def _c_library() -> Any:
+    """The C library, whose buffers compiled code prints to; None where it is not found."""
+    import ctypes  # imported late: few solvers need it
+
+    try:
+        return ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
+    except (OSError, TypeError):
+        return None
+
+
+def _flush_c() -> None:
+    library = _c_library()
+    if library is not None:
+        library.fflush(None)
