@@ -141,7 +141,9 @@ class _Judge:
                 build = time.perf_counter() - began
                 answered = reduction, data._solved(limits, request.options), build
             attempt = Attempt(reduction, rounding, curved=grown, roomy=grown and primal == math.inf, whole=self.whole)
-            found = replace(attempt.judge(answered[1], request.tol, request.polish), build_time=answered[2])
+            found = replace(
+                attempt.judge(answered[1], request.tol, request.polish, request.clock.left), build_time=answered[2]
+            )
             dual, primal = max(dual, found.dual), min(primal, found.primal)
             yield found
 

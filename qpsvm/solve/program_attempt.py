@@ -21,6 +21,8 @@ from qpsvm.space.operators.structured import shifted
 
 #: How much the diagonal of P and sides grow in a program within rounding: with their own rounding, below `ROUNDING`.
 GROWTH = 0.95 * ROUNDING
+#: A linear program that helps to judge a point may take so many times what the solver took, or of a second.
+LONGEST = 2.0
 
 
 class Attempt:
@@ -57,9 +59,10 @@ class Attempt:
         found, multipliers = interior_point(self.program)
         return (face_of(self.program) if found is None else found), multipliers
 
-    def judge(self, solution: QPSolution, tol: float, finer: bool) -> QPResult:
-        """The verdict on a solver's answer, `finer` where it is to be polished first."""
+    def judge(self, solution: QPSolution, tol: float, finer: bool, left: float = math.inf) -> QPResult:
+        """The verdict on a solver's answer, `finer` where it is to be polished first, with so many seconds left."""
         program, given = self.program, self.reduction.given
+        program.seconds = max(min(left, LONGEST * max(solution.solve_time, 1.0)), 0.0)
         points = [] if solution.x is None else [Multipliers(solution.x, solution.y, solution.z)]
         better = polish(program, points[0]) if finer and points else None
         points = points if better is None else [better, *points]

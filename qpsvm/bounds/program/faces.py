@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.bounds.program.linear_program import propose
 from qpsvm.bounds.program.near import independent_rows
 from qpsvm.bounds.program.rational import combinations_of, combine_rows
 
@@ -76,8 +77,6 @@ def _sides(program: Any) -> tuple[IntArray, IntArray]:
 
 def _supported(program: Any) -> tuple[FloatArray, FloatArray] | None:
     """The point of (FACE.1), (n,), and the slacks, between 0 and 1, of the rows of G and of the bounds, (k,)."""
-    from scipy.optimize import linprog
-
     n, m = program.qp.n, len(program.h)
     low, high = _sides(program)
     fixed = np.flatnonzero(program.lb == program.ub)
@@ -100,16 +99,14 @@ def _supported(program: Any) -> tuple[FloatArray, FloatArray] | None:
         ],
         format="csr",
     )
-    found = linprog(
+    found = propose(
         np.concatenate([np.zeros(n + 1), -np.ones(k)]),
-        A_ub=sp.hstack([over, sp.eye_array(k)], format="csr"),
-        b_ub=np.zeros(k),
-        A_eq=sp.hstack([even, sp.csr_array((even.shape[0], k))], format="csr"),
-        b_eq=np.zeros(even.shape[0]),
-        bounds=[(None, None)] * n + [(1.0, None)] + [(0.0, 1.0)] * k,
-        method="highs",
+        [(None, None)] * n + [(1.0, None)] + [(0.0, 1.0)] * k,
+        (sp.hstack([even, sp.csr_array((even.shape[0], k))], format="csr"), np.zeros(even.shape[0])),
+        (sp.hstack([over, sp.eye_array(k)], format="csr"), np.zeros(k)),
+        program.seconds,
     )
-    if found.status != 0:
+    if found is None:
         return None
     return found.x[:n] / found.x[n], found.x[n + 1 :]
 
@@ -131,8 +128,6 @@ def follows(
 
 def dual_inside(program: Any, u: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Multipliers (p,), (m,) of (FACE.4) for a point u (n,): with room everywhere, and in as many places as may be."""
-    from scipy.optimize import linprog
-
     m, p = len(program.h), len(program.b)
     slope = program.curved(u).value + program.qp.q
     low, high = np.isfinite(program.lb), np.isfinite(program.ub)
@@ -143,14 +138,13 @@ def dual_inside(program: Any, u: FloatArray) -> Iterator[tuple[FloatArray, Float
         return
     for room in (sp.csr_array(np.ones((count, 1))), sp.eye_array(count, format="csr")):
         k = room.shape[1]
-        found = linprog(
+        inequalities = sp.hstack([sp.vstack([-columns[:, up].T, columns[:, down].T]), room], format="csr")
+        found = propose(
             np.concatenate([np.zeros(p + m), -np.ones(k)]),
-            A_ub=sp.hstack([sp.vstack([-columns[:, up].T, columns[:, down].T]), room], format="csr"),
-            b_ub=np.concatenate([slope[up], -slope[down]]),
-            A_eq=sp.hstack([columns[:, free].T, sp.csr_array((len(free), k))], format="csr"),
-            b_eq=-slope[free],
-            bounds=[(None, None)] * p + [(0.0, None)] * m + [(0.0, 1.0)] * k,
-            method="highs",
+            [(None, None)] * p + [(0.0, None)] * m + [(0.0, 1.0)] * k,
+            (sp.hstack([columns[:, free].T, sp.csr_array((len(free), k))], format="csr"), -slope[free]),
+            (inequalities, np.concatenate([slope[up], -slope[down]])),
+            program.seconds,
         )
-        if found.status == 0:
+        if found is not None:
             yield found.x[:p], found.x[p : p + m]

@@ -7,13 +7,13 @@ variables without bounds, in rational numbers: those whose rows cancel exactly a
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lstsq
 
 from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.bounds.program.linear_program import propose
 from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
 from qpsvm.bounds.program.reduction import ROUNDING
 from qpsvm.bounds.program.sides import Program
@@ -40,20 +40,18 @@ def interior_point(program: Program) -> tuple[FloatArray | None, Rows | None]:
         sp.hstack([-eye[low], sp.csr_array(width[low][:, None])]),
         sp.hstack([eye[high], sp.csr_array(width[high][:, None])]),
     ]
-    found = _linear_program(
+    found = propose(
         np.concatenate([np.zeros(n), [-1.0]]),
-        A_ub=sp.vstack(blocks, format="csr"),
-        b_ub=np.concatenate([program.h, -program.lb[low], program.ub[high]]),
-        A_eq=sp.hstack([sp.csr_array(program.A), sp.csr_array((p, 1))], format="csr") if p else None,
-        b_eq=program.b if p else None,
-        bounds=[*zip(program.lb, program.ub, strict=True), (None, 1.0)],
+        [*zip(program.lb, program.ub, strict=True), (None, 1.0)],
+        (sp.hstack([sp.csr_array(program.A), sp.csr_array((p, 1))], format="csr"), program.b),
+        (sp.vstack(blocks, format="csr"), np.concatenate([program.h, -program.lb[low], program.ub[high]])),
+        program.seconds,
     )
-    if found.status == 0 and found.x[-1] > 0.0:
+    if found is None:
+        return None, _least_violation(program)
+    if found.x[-1] > 0.0:
         return np.clip(found.x[:n], program.lb, program.ub), None
-    if found.status == 0:
-        y = -found.eqlin.marginals if p else np.zeros(0)
-        return None, (y, -found.ineqlin.marginals[:m])
-    return None, _least_violation(program)
+    return None, (found.y, found.z[:m])
 
 
 def off_the_rows(program: Program, x: FloatArray) -> FloatArray | None:
@@ -86,26 +84,14 @@ def _least_violation(program: Program) -> Rows | None:
     """Multipliers (p,), (m,) of the least sum of violations of the rows, within the bounds."""
     n, m, p = program.qp.n, len(program.h), len(program.b)
     equal, over = sp.csr_array(program.A), sp.csr_array(program.G)
-    rows = sp.hstack([over, -sp.eye_array(m), sp.csr_array((m, 2 * p))], format="csr") if m else None
-    ties = sp.hstack([equal, sp.csr_array((p, m)), sp.eye_array(p), -sp.eye_array(p)], format="csr") if p else None
-    found = _linear_program(
+    found = propose(
         np.concatenate([np.zeros(n), np.ones(m + 2 * p)]),
-        A_ub=rows,
-        b_ub=program.h if m else None,
-        A_eq=ties,
-        b_eq=program.b if p else None,
-        bounds=[*zip(program.lb, program.ub, strict=True), *[(0.0, None)] * (m + 2 * p)],
+        [*zip(program.lb, program.ub, strict=True), *[(0.0, None)] * (m + 2 * p)],
+        (sp.hstack([equal, sp.csr_array((p, m)), sp.eye_array(p), -sp.eye_array(p)], format="csr"), program.b),
+        (sp.hstack([over, -sp.eye_array(m), sp.csr_array((m, 2 * p))], format="csr"), program.h),
+        program.seconds,
     )
-    if found.status != 0:
-        return None
-    return (-found.eqlin.marginals if p else np.zeros(0)), (-found.ineqlin.marginals if m else np.zeros(0))
-
-
-def _linear_program(cost: FloatArray, **rows: Any) -> Any:
-    """The answer of HiGHS, by SciPy."""
-    from scipy.optimize import linprog
-
-    return linprog(cost, **rows, method="highs")
+    return None if found is None else (found.y, found.z)
 
 
 def prove_infeasible(program: Program, y: FloatArray, z: FloatArray) -> Rows | None:

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.bounds.program.linear_program import propose
 from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
 from qpsvm.bounds.program.sides import Program
 
@@ -84,8 +85,6 @@ def _curve(program: Program, d: list[Fraction], used: list[int]) -> list[Fractio
 
 def _guess(program: Program) -> FloatArray | None:
     """A direction (n,) with a largest entry of 1, by HiGHS over the directions that P takes next to nothing."""
-    from scipy.optimize import linprog
-
     dense = program.qp.P.dense()
     values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
     curved = np.abs(values) > FLAT * max(float(np.abs(values).max()), np.finfo(float).tiny)
@@ -95,15 +94,11 @@ def _guess(program: Program) -> FloatArray | None:
         for lb, ub in zip(program.lb, program.ub, strict=True)
     ]
     q = program.qp.q / (float(np.abs(program.qp.q).max()) or 1.0)
-    found = linprog(
-        q, A_ub=program.G if len(program.h) else None, b_ub=np.zeros(len(program.h)) if len(program.h) else None,
-        A_eq=equal if equal.shape[0] else None, b_eq=np.zeros(equal.shape[0]) if equal.shape[0] else None,
-        bounds=bounds, method="highs",
-    )  # fmt: skip
-    if found.status != 0 or not found.fun < -NOTHING:
+    equalities, inequalities = (equal, np.zeros(equal.shape[0])), (program.G, np.zeros(len(program.h)))
+    found = propose(q, bounds, equalities, inequalities, program.seconds)
+    if found is None or not q @ found.x < -NOTHING:
         return None
-    largest: float = np.abs(found.x).max()
-    return np.asarray(found.x / largest)
+    return np.asarray(found.x / np.abs(found.x).max())
 
 
 def _check(program: Program, G: FloatArray, used: list[int], d: list[Fraction], most: float) -> Ray | None:

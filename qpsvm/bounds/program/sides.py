@@ -114,10 +114,11 @@ class Program:
 
     Shapes: P (n, n), dense or a factor; G (m, n), A (p, n), with no rows where there are none.
     rounding: The relative change of an entry of q that is allowed, (PROGRAM.7).
+    seconds: How long a linear program may take.
     """
 
     def __init__(self, qp: QP, rounding: float = 0.0) -> None:
-        self.qp, self.rounding, n = qp, rounding, qp.n
+        self.qp, self.rounding, self.seconds, n = qp, rounding, math.inf, qp.n
         none = sp.csr_array((0, n))
         self.G, self.A = (none if M is None else M for M in (qp.G, qp.A))
         self.h, self.b = (np.zeros(0) if side is None else np.asarray(side) for side in (qp.h, qp.b))
@@ -258,19 +259,22 @@ class Program:
         return Lower(value, at.y, at.z, c.value, "", rests, share)
 
     @remembered
-    def slacks(self) -> tuple[FloatArray, FloatArray]:
-        """Bounds (m,) each of z with which (QP.1) has no rest at the variables that are slacks of rows.
-
-        A slack is without cost in P, is in one row only, and has a bound on one side: a largest z with c_j ≥ 0, or a
-        least one, with room for rounding.
-        """
-        low, high = np.zeros(len(self.h)), np.full(len(self.h), math.inf)
+    def slacks(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Variables that are in one row of G only, and in none of A: they, these rows, and their entries, (k,) each."""
         G, A = sp.csc_array(self.G), sp.csc_array(self.A)
-        single = (np.diff(G.indptr) == 1) & (np.diff(A.indptr) == 0) & (self.qp.P.diagonal() == 0.0)
+        j = np.flatnonzero((np.diff(G.indptr) == 1) & (np.diff(A.indptr) == 0))
+        return j, G.indices[G.indptr[j]], G.data[G.indptr[j]]
+
+    @remembered
+    def slack_multipliers(self) -> tuple[FloatArray, FloatArray]:
+        """Bounds (m,) each of z with which slacks that P does not know leave no rest: c_j ≥ 0, or ≤ 0, for certain."""
+        low, high = np.zeros(len(self.h)), np.full(len(self.h), math.inf)
+        j, rows, g = self.slacks
         up, down = np.isfinite(self.lb) & np.isinf(self.ub), np.isfinite(self.ub) & np.isinf(self.lb)
-        j = np.flatnonzero(single & (up | down))
-        if len(j) and self.curvature is not None:  # then a diagonal entry 0 is a row of zeros
-            rows, g, sign = G.indices[G.indptr[j]], G.data[G.indptr[j]], np.where(up[j], 1.0, -1.0)
+        flat = (up | down)[j] & (self.qp.P.diagonal()[j] == 0.0) & (g != 0.0)
+        if flat.any() and self.curvature is not None:  # then a diagonal entry 0 is a row of zeros
+            j, rows, g = j[flat], rows[flat], g[flat]
+            sign = np.where(up[j], 1.0, -1.0)
             with np.errstate(all="ignore"):
                 end, spare = -self.qp.q[j] / g, 2.0**-46 * np.abs(self.qp.q[j] / g)
             at_most = sign * g < 0.0
@@ -280,8 +284,23 @@ class Program:
 
     def _within_slacks(self, z: FloatArray) -> FloatArray:
         """z (m,) ≥ 0 moved to where slacks leave no rest, where they let it."""
-        low, high = self.slacks
+        low, high = self.slack_multipliers
         return np.clip(z, low, np.maximum(high, low))
+
+    def _lifted(self, x: FloatArray) -> FloatArray:
+        """x (n,) with slacks moved so far that their rows hold for certain, where no bound is in their way."""
+        j, rows, g = self.slacks
+        free = np.where(g < 0.0, np.isinf(self.ub[j]), np.isinf(self.lb[j])) & (g != 0.0)
+        if not free.any():
+            return x
+        rows, first = np.unique(rows[free], return_index=True)
+        j, g = j[free][first], g[free][first]
+        values = product(sp.csr_array(self.G)[rows], exactly(x))
+        short = values.value + values.radius - self.h[rows]
+        step = (np.maximum(short, 0.0) / np.abs(g) + np.abs(x[j]) * 2.0**-52) * (1.0 + 2.0**-48)
+        found = x.copy()
+        found[j] -= np.where(short > 0.0, np.sign(g) * step, 0.0)
+        return found
 
     def _left(self, at: Multipliers, rows_only: bool) -> Near:
         """c of (PROGRAM.1), (n,)."""
@@ -363,7 +382,8 @@ class Program:
             here = np.hstack([self._columns(bad), here])
         own = here.shape[1] - p - len(tight)  # entries of u, before those of y and z
         largest = max(1.0, *(float(np.abs(part).max(initial=0.0)) for part in at))
-        chosen = picked(here * np.concatenate([np.full(own + p, largest), at.z[tight]]))
+        room = at.z if rows_only else np.minimum(at.z, self.slack_multipliers[1] - at.z)
+        chosen = picked(here * np.concatenate([np.full(own + p, largest), np.minimum(room, largest)[tight]]))
         if chosen is None:
             return None
         try:
@@ -446,6 +466,7 @@ class Program:
             at = np.clip(x if towards is None or t == 0.0 else x + t * (towards - x), self.lb, self.ub)
             if face is not None:
                 at[face.fixed] = face.inside[face.fixed]
+            at = self._lifted(at) if face is None else at
             found = self._feasible(at, face, share)
             if isinstance(found, Upper):
                 return found
