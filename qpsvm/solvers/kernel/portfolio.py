@@ -32,7 +32,7 @@ sums fixed go on from (KTUBE.2).
 
 Equal rows of equal label made one: tables of counts, codes and rounded measurements have many.
 
-    (KTIES.1)  rows i ∈ g with the same x and y enter (KDUAL.1) by Σ_g α_i alone, which lies between 0 and Σ_g C_i
+    (KTIES.1)  rows i ∈ g with the same x, ℓ, ε and sign of a ν-SVM enter (KDUAL.1) by Σ_g α_i alone, which lies between 0 and Σ_g C_i
     (KTIES.2)  any α with that sum is as good; filled up one after the other, at most one of them ends inside its bounds
 
 The gap does not change, and the support is as small as it can be.
@@ -205,14 +205,14 @@ class Ties:
         return out
 
 
-def find_ties(X: Matrix, y: FloatArray) -> Ties | None:
-    """Groups of equal rows of X (n, d) with equal y (n,); None where they are few, or X is sparse."""
+def find_ties(X: Matrix, *labels: FloatArray) -> Ties | None:
+    """Groups of equal rows of X (n, d) with equal labels, (n,) each; None where they are few, or X is sparse."""
     if sp.issparse(X):
         return None
     n, d = X.shape
     key = X @ np.random.default_rng(0).normal(size=d)
-    order = np.lexsort((y, key))
-    equal = (key[order[1:]] == key[order[:-1]]) & (y[order[1:]] == y[order[:-1]])
+    order = np.lexsort((*labels, key))
+    equal = np.logical_and.reduce([each[order[1:]] == each[order[:-1]] for each in (key, *labels)])
     if np.count_nonzero(equal) < WORTHWHILE * n:
         return None
     later = np.flatnonzero(equal) + 1
@@ -293,7 +293,7 @@ def solve_kernel(
     effort = Effort(time_limit, max_iter, verbose)
     with np.errstate(all="ignore"):
         worth = blocks.fast and blocks.whole is None and problem.n > TIES_FROM
-        ties = find_ties(blocks.X, problem.level) if worth else None
+        ties = find_ties(blocks.X, *_labels(problem)) if worth else None
         if ties is None:
             point, used, coef = _solve(blocks, problem, start, engine, tol, effort, linear, brief)
         else:
@@ -416,13 +416,19 @@ def _spread(values: FloatArray) -> float:
     return size * math.sqrt(float(apart @ apart) / len(apart))
 
 
+def _labels(problem: KernelDual) -> list[FloatArray]:
+    """What rows are to have in common besides x, (n,) each: the levels of a ν-SVM do not tell its classes apart."""
+    sides = [problem.sign] if problem.divided else []
+    return [problem.level, *sides, *([] if isinstance(problem.tube, float) else [problem.tube])]
+
+
 def _merged(problem: KernelDual, ties: Ties) -> KernelDual:
     return replace(problem.of(ties.rows), high=ties.total(problem.high), low=ties.total(problem.low))
 
 
 def _shared(ties: Ties, beta: FloatArray, problem: KernelDual) -> FloatArray:
     """β (n,) from its sums over the groups (g,): filled up one after the other, from the end where nothing is."""
-    if problem.kinked or problem.signed:
+    if problem.kinked or problem.signed or problem.divided:
         up = ties.share_out(np.maximum(beta, 0.0), problem.high)
         return up - ties.share_out(np.maximum(-beta, 0.0), -problem.low)
     return problem.low + ties.share_out(beta - ties.total(problem.low), problem.weight)

@@ -139,6 +139,22 @@ def test_a_nu_svm_is_certified_with_and_without_equal_rows(rounded):
     assert qpsvm.solve(problem, "libsvm").primal == pytest.approx(result.primal, rel=2e-6)
 
 
+@pytest.mark.parametrize("nu", [0.2, 0.4])
+@pytest.mark.parametrize("kernel", [RBF(0.2), Linear()], ids=str)
+@pytest.mark.parametrize("kind", ["one-hot", "rounded"])
+def test_rows_of_both_classes_are_not_made_one(kind, kernel, nu):
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 4, size=(600, 3 if kind == "one-hot" else 5))
+    X = np.eye(4)[codes].reshape(600, -1) if kind == "one-hot" else codes.astype(float)
+    y = np.where(codes[:, 0] + codes[:, 1] - 3.0 + 0.3 * rng.normal(size=600) > 0, 1, -1)
+    result = qpsvm.solve(NuSVM(X, y, nu, kernel), time_limit=10)
+    assert result.status == "optimal"
+    assert result.gap <= 1e-6
+    if kernel != Linear():
+        assert result.solver.name == "kernel_newton"
+        assert result.rho > 0.0
+
+
 def test_groups_without_a_free_row_have_a_margin_in_the_middle():
     """ν = ν_max: every row of the smaller class is at its bound, and any θ between its neighbours is as good."""
     X, y = clouds(40, 2, 1.0)
