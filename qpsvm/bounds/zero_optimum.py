@@ -159,7 +159,7 @@ class Vanishing:
         return moved if comm.all(bool(((moved >= 0.0) & (moved <= upper)).all())) else alpha
 
     def _equal_rows(self, beta: FloatArray) -> tuple[float, float] | None:
-        """The squares of (VANISH.5) and of Σ α_i ‖φ(x_i)‖; None unless the β of equal rows add up to rounding."""
+        """The squares of (VANISH.5) and of Σ α_i ‖φ(x_i)‖; None unless the first is the rounding of the second."""
         support = np.flatnonzero(beta)
         part, some = self.space.samples.take(support), beta[support]
         alike = self.space.is_plain and not self.space.shift  # of a precomputed kernel, rows of K
@@ -170,10 +170,8 @@ class Vanishing:
         ties = find_ties(part)
         assert ties is not None
         length = np.sqrt(self.space.curvature(support)[ties.rows])
-        left, size = np.abs(ties.total(some)), ties.total(np.abs(some))
-        if not (left <= gamma(len(support) + 2) * size).all():
-            return None
-        return float(left @ length) ** 2, float(size @ length) ** 2
+        own, spread = float(np.abs(ties.total(some)) @ length), float(ties.total(np.abs(some)) @ length)
+        return (own**2, spread**2) if own <= gamma(len(support) + 2) * spread else None
 
     def _same(self, dense: FloatArray) -> bool:
         """Whether all rows (k, d) of all members are one and the same, to the last bit."""

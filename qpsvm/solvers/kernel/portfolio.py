@@ -378,7 +378,7 @@ def _meeting(X: Matrix, problem: KernelDual) -> FloatArray | None:
     assert ties is not None
     high, low = ties.total(problem.high), -ties.total(problem.low)
     shared = np.minimum(high, low)
-    before = np.cumsum(shared) - shared
+    before = np.asarray(np.cumsum(shared, dtype=np.longdouble) - shared, dtype=float)
     if plus != -minus or before[-1] + shared[-1] < (1.0 - UNMET) * plus:
         return None
     each = np.clip(plus - before, 0.0, shared)

@@ -174,6 +174,15 @@ def test_equal_rows_of_both_labels_make_the_hulls_meet(n, kind, kernel, weighted
         assert "equal rows" in result.solver.status
 
 
+def test_equal_rows_of_hundreds_of_kinds_meet_to_rounding():
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 4, size=(3000, 5)).astype(float)
+    y = np.where(X[:, 0] + X[:, 1] - 3.0 + rng.normal(size=3000) > 0, 1, -1)
+    result = qpsvm.solve(NuSVM(X, y, 0.2, "rbf"))
+    assert result.status == "optimal"
+    assert result.gap <= 1e-25
+
+
 @pytest.mark.parametrize("given", [False, True])
 def test_equal_rows_that_are_too_few_leave_a_margin(given):
     X = np.array([[0.0], [0.0], [1.0], [2.0], [-1.0], [-2.0]])
