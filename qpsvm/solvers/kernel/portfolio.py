@@ -3,7 +3,7 @@
 | engine   | its initial working set                                               | when                   |
 |----------|-----------------------------------------------------------------------|------------------------|
 | `start`  | those not at a bound in a point that is given                         | few are not            |
-| `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 2000               |
+| `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 1200, 2000 without |
 | `few`    | those that a subsample does not see far on their right side           | without the core       |
 | `band`   | a band around an estimated margin, all else at a bound                | the same               |
 | `dense`  | all: conjugate gradients on the Gram matrix in single precision       | the same, all free     |
