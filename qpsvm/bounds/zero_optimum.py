@@ -8,6 +8,7 @@ w(α) = 0, and no entry of w(α), as computed, is more than the rounding of its 
     (VANISH.3)  1ᵀβ = 0 allows to centre the samples of a ν-SVM for this; 1ᵀβ > 0 of a one-class SVM does not:
                 there the sum is that of the samples as they are, and so it is beside a user's rows, whose bounds are 0.
                 Those are no part of that size: prices that cancel each other may be as large as one likes
+    (VANISH.5)  where the β of equal rows add up to σ_g, w(α) = Σ σ_g φ(x_g):  ‖w(α)‖ ≤ Σ |σ_g| ‖φ(x_g)‖
 
 And a ball around samples that are all one and the same has no size. Nothing is rounded in that:
 
@@ -21,6 +22,7 @@ import math
 import numpy as np
 
 from qpsvm.base.arrays.rounding import gamma
+from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds import levels
@@ -52,9 +54,9 @@ class Vanishing:
         if not held and (intercept is None or (intercept.total and self.svm.margins)):
             return None  # all that follows rests on 1ᵀβ = 0, or on b = −ρ alone
         beta = self.svm.beta(point.alpha)
-        if intercept is not None and not intercept.total and self._one_sample(beta):
-            found: tuple[float, float] | None = 0.0, 0.0
-        else:
+        balanced = intercept is not None and not intercept.total
+        found = self._equal_rows(beta) if balanced else None
+        if found is None:
             found = self._squares(beta) if point.w is not None else self._kernel_squares(beta)
             if found is None and point.w is not None:  # an α beside it may do
                 point = point.changed(alpha=self._nearest(point))
@@ -156,12 +158,20 @@ class Vanishing:
         moved[free] += step
         return moved if comm.all(bool(((moved >= 0.0) & (moved <= upper)).all())) else alpha
 
-    def _one_sample(self, beta: FloatArray) -> bool:
-        """Whether all rows of the support are the same sample, so that 1ᵀβ = 0 makes w(α) = 0."""
-        part = self.space.samples.take(np.flatnonzero(beta))
-        if isinstance(self.space.kernel, Precomputed) or self.comm.count(part.shape[0]) * part.shape[1] > AFFORDABLE:
-            return False
-        return self._same(as_dense(part))
+    def _equal_rows(self, beta: FloatArray) -> tuple[float, float] | None:
+        """The squares of (VANISH.5) and of Σ α_i ‖φ(x_i)‖; None unless the first is the rounding of the second."""
+        support = np.flatnonzero(beta)
+        part, some = self.space.samples.take(support), beta[support]
+        alike = self.space.is_plain and not self.space.shift  # of a precomputed kernel, rows of K
+        if not alike or self.comm.count(part.shape[0]) * part.shape[1] > AFFORDABLE:
+            return None
+        if not self.comm.serial:
+            return (0.0, 0.0) if self._same(as_dense(part)) else None
+        ties = find_ties(part)
+        assert ties is not None
+        length = np.sqrt(self.space.curvature(support)[ties.rows])
+        own, spread = float(np.abs(ties.total(some)) @ length), float(ties.total(np.abs(some)) @ length)
+        return (own**2, spread**2) if own <= gamma(len(support) + 2) * spread else None
 
     def _same(self, dense: FloatArray) -> bool:
         """Whether all rows (k, d) of all members are one and the same, to the last bit."""

@@ -28,10 +28,11 @@ import numpy as np
 from scipy.linalg import lapack
 
 from qpsvm.base.arrays.frozen import repeated
+from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.solvers.kernel.dual import NARROW, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, find_ties, solve_kernel
+from qpsvm.solvers.kernel.portfolio import TIES_FROM, WORTHWHILE, KernelSolution, solve_kernel
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import EPS, KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear
@@ -202,7 +203,7 @@ def solve_kernel_hard(
         if hopeless or few.reason == "converged":
             return few
     blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
-    ties = find_ties(X, y) if blocks.fast and blocks.whole is None and len(y) > TIES_FROM else None
+    ties = find_ties(X, y, least=WORTHWHILE) if blocks.fast and blocks.whole is None and len(y) > TIES_FROM else None
     if ties is not None:
         merged = solve_kernel_hard(
             kernel, X[ties.rows], y[ties.rows], curvature, tol=tol, time_limit=time_limit, max_iter=max_iter,

@@ -3,7 +3,7 @@
 | engine   | its initial working set                                               | when                   |
 |----------|-----------------------------------------------------------------------|------------------------|
 | `start`  | those not at a bound in a point that is given                         | few are not            |
-| `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 2000               |
+| `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 1200, 2000 without |
 | `few`    | those that a subsample does not see far on their right side           | without the core       |
 | `band`   | a band around an estimated margin, all else at a bound                | the same               |
 | `dense`  | all: conjugate gradients on the Gram matrix in single precision       | the same, all free     |
@@ -32,10 +32,16 @@ sums fixed go on from (KTUBE.2).
 
 Equal rows of equal label made one: tables of counts, codes and rounded measurements have many.
 
-    (KTIES.1)  rows i ∈ g with the same x and y enter (KDUAL.1) by Σ_g α_i alone, which lies between 0 and Σ_g C_i
+    (KTIES.1)  rows i ∈ g with the same x and y, or ℓ and ε, enter (KDUAL.1) by Σ_g α_i alone, which lies between 0 and
+               Σ_g C_i
     (KTIES.2)  any α with that sum is as good; filled up one after the other, at most one of them ends inside its bounds
 
 The gap does not change, and the support is as small as it can be.
+
+Equal rows of both labels, which are all that a ν-SVM needs where there are enough of them:
+
+    (KTIES.3)  where Σ_x min(ΣU₊, ΣU₋) ≥ m/2 over the rows x, the labels may have the same Σα at each, and m/2 in all:
+               w(α) = 0, and nothing is less
 """
 
 from __future__ import annotations
@@ -46,12 +52,12 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.ties import Ties, find_ties
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterError
-from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.dual import UNMET, DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import Engines
@@ -167,59 +173,6 @@ def _between(below: _Tried, above: _Tried, mass: float) -> tuple[FloatArray, Flo
 #: rows that must go for it to be worth a second set of arrays.
 TIES_FROM, WORTHWHILE = 500, 0.15
 
-
-@dataclass(frozen=True, eq=False)
-class Ties:
-    """Groups of equal rows.
-
-    order (n,): The rows, group after group.
-    starts (g,): Where in `order` each group starts.
-    """
-
-    order: IntArray
-    starts: IntArray
-
-    @property
-    def rows(self) -> IntArray:
-        """One row of each group: (g,)."""
-        return self.order[self.starts]
-
-    def total(self, x: FloatArray) -> FloatArray:
-        """Sums of x (n,) over the groups: (g,)."""
-        sums: FloatArray = np.add.reduceat(x[self.order], self.starts)
-        return sums
-
-    def spread(self, x: FloatArray) -> FloatArray:
-        """x (g,) for every row of its group: (n,)."""
-        out = np.empty(len(self.order), dtype=x.dtype)
-        out[self.order] = np.repeat(x, np.diff(np.append(self.starts, len(self.order))))
-        return out
-
-    def share_out(self, alpha: FloatArray, upper: FloatArray) -> FloatArray:
-        """(KTIES.2): α (n,) from its sums over the groups (g,) and C (n,)."""
-        sorted_upper = upper[self.order]
-        before = np.cumsum(sorted_upper) - sorted_upper
-        filled = before - np.repeat(before[self.starts], np.diff(np.append(self.starts, len(self.order))))
-        out = np.empty(len(self.order))
-        out[self.order] = np.clip(self.spread(alpha)[self.order] - filled, 0.0, sorted_upper)
-        return out
-
-
-def find_ties(X: Matrix, y: FloatArray) -> Ties | None:
-    """Groups of equal rows of X (n, d) with equal y (n,); None where they are few, or X is sparse."""
-    if sp.issparse(X):
-        return None
-    n, d = X.shape
-    key = X @ np.random.default_rng(0).normal(size=d)
-    order = np.lexsort((y, key))
-    equal = (key[order[1:]] == key[order[:-1]]) & (y[order[1:]] == y[order[:-1]])
-    if np.count_nonzero(equal) < WORTHWHILE * n:
-        return None
-    later = np.flatnonzero(equal) + 1
-    equal[later - 1] = (X[order[later]] == X[order[later - 1]]).all(axis=1)
-    return Ties(order, np.flatnonzero(np.concatenate([[True], ~equal])))
-
-
 Engine = Literal["auto", "gram", "band", "dense", "libsvm", "low_rank"]
 ENGINES = ("auto", "gram", "band", "dense", "libsvm", "low_rank")
 
@@ -250,8 +203,8 @@ class KernelSolution:
     u (n,): Kβ: in double precision where it matters, and to about seven digits in rows that lie strictly on
         their right side and contribute nothing to the gap.
     gap: Relative gap (KDUAL.4) over all rows.
-    engine: Which one found the point: of `ENGINES`, "few", "start", or "none" where time ran out before any
-        began.
+    engine: Which one found the point: of `ENGINES`, "few", "start", "equal rows" (KTIES.3), or "none" where time
+        ran out before any began.
     iterations: Of LIBSVM's loop plus Newton steps.
     reason: "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error".
     coef (n,) or None: Where `low_rank` found the point: w = Σ_j coef_j φ(x_j) stands in for Σ_i β_i φ(x_i),
@@ -292,8 +245,11 @@ def solve_kernel(
         raise ParameterError("the engine low_rank needs a linear solver: linear=…, as the backend kernel_newton has")
     effort = Effort(time_limit, max_iter, verbose)
     with np.errstate(all="ignore"):
+        even = _meeting(blocks.X, problem) if problem.divided and engine == "auto" else None
+        if even is not None:
+            return KernelSolution(even, 0.0, np.zeros(problem.n), 0.0, "equal rows", 0, "converged")
         worth = blocks.fast and blocks.whole is None and problem.n > TIES_FROM
-        ties = find_ties(blocks.X, problem.level) if worth else None
+        ties = find_ties(blocks.X, *_labels(problem), least=WORTHWHILE) if worth else None
         if ties is None:
             point, used, coef = _solve(blocks, problem, start, engine, tol, effort, linear, brief)
         else:
@@ -416,13 +372,33 @@ def _spread(values: FloatArray) -> float:
     return size * math.sqrt(float(apart @ apart) / len(apart))
 
 
+def _meeting(X: Matrix, problem: KernelDual) -> FloatArray | None:
+    """(KTIES.3): β (n,), of few of the rows x; None where equal rows of both labels have less."""
+    ties, (plus, minus) = find_ties(X), problem.sums
+    assert ties is not None
+    high, low = ties.total(problem.high), -ties.total(problem.low)
+    shared = np.minimum(high, low)
+    before = np.asarray(np.cumsum(shared, dtype=np.longdouble) - shared, dtype=float)
+    if plus != -minus or before[-1] + shared[-1] < (1.0 - UNMET) * plus:
+        return None
+    each = np.clip(plus - before, 0.0, shared)
+    shares = [each / np.where(end > 0.0, end, 1.0) for end in (high, low)]
+    return ties.spread(shares[0]) * problem.high + ties.spread(shares[1]) * problem.low
+
+
+def _labels(problem: KernelDual) -> list[FloatArray]:
+    """What rows are to have in common besides x, (n,) each: the levels of a ν-SVM do not tell its classes apart."""
+    sides = [problem.sign] if problem.divided else []
+    return [problem.level, *sides, *([] if isinstance(problem.tube, float) else [problem.tube])]
+
+
 def _merged(problem: KernelDual, ties: Ties) -> KernelDual:
     return replace(problem.of(ties.rows), high=ties.total(problem.high), low=ties.total(problem.low))
 
 
 def _shared(ties: Ties, beta: FloatArray, problem: KernelDual) -> FloatArray:
     """β (n,) from its sums over the groups (g,): filled up one after the other, from the end where nothing is."""
-    if problem.kinked or problem.signed:
+    if problem.kinked or problem.signed or problem.divided:
         up = ties.share_out(np.maximum(beta, 0.0), problem.high)
         return up - ties.share_out(np.maximum(-beta, 0.0), -problem.low)
     return problem.low + ties.share_out(beta - ties.total(problem.low), problem.weight)

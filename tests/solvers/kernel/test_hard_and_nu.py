@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import qpsvm
 from qpsvm import RBF, HardMargin, Linear, NuSVM, Polynomial
@@ -137,6 +138,60 @@ def test_a_nu_svm_is_certified_with_and_without_equal_rows(rounded):
     again = qpsvm.solve(problem, "kernel_newton", start=result)
     assert again.primal == pytest.approx(result.primal, rel=2e-6)
     assert qpsvm.solve(problem, "libsvm").primal == pytest.approx(result.primal, rel=2e-6)
+
+
+@pytest.mark.parametrize("nu", [0.2, 0.4])
+@pytest.mark.parametrize("kernel", [RBF(0.2), Linear()], ids=str)
+@pytest.mark.parametrize("kind", ["one-hot", "rounded"])
+def test_rows_of_both_classes_are_not_made_one(kind, kernel, nu):
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 4, size=(600, 3 if kind == "one-hot" else 5))
+    X = np.eye(4)[codes].reshape(600, -1) if kind == "one-hot" else codes.astype(float)
+    y = np.where(codes[:, 0] + codes[:, 1] - 3.0 + 0.3 * rng.normal(size=600) > 0, 1, -1)
+    result = qpsvm.solve(NuSVM(X, y, nu, kernel), time_limit=10)
+    assert result.status == "optimal"
+    assert result.gap <= 1e-6
+    if kernel != Linear():
+        assert result.solver.name == "kernel_newton"
+        assert result.rho > 0.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kernel", [RBF(0.2), Polynomial(2, 1.0, 1.0), Linear()], ids=str)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("n", [60, 2501])
+def test_equal_rows_of_both_labels_make_the_hulls_meet(n, kind, kernel, weighted):
+    rng = np.random.default_rng(2)
+    X, y = np.eye(4)[rng.integers(0, 4, size=(n, 2))].reshape(n, -1), np.where(rng.random(n) < 0.5, 1, -1)
+    weight = rng.uniform(0.5, 2.0, n) if weighted else None
+    result = qpsvm.solve(NuSVM(kind(X), y, 0.5, kernel, sample_weight=weight), time_limit=10)
+    assert result.status == "optimal"
+    assert result.gap <= 1e-20
+    assert result.rho == result.primal == 0.0
+    assert not result.decision_function(X).any()
+    assert result.alpha.sum() == pytest.approx(0.5, rel=1e-12)
+    if kernel != Linear():
+        assert "equal rows" in result.solver.status
+
+
+def test_equal_rows_of_hundreds_of_kinds_meet_to_rounding():
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 4, size=(3000, 5)).astype(float)
+    y = np.where(X[:, 0] + X[:, 1] - 3.0 + rng.normal(size=3000) > 0, 1, -1)
+    result = qpsvm.solve(NuSVM(X, y, 0.2, "rbf"))
+    assert result.status == "optimal"
+    assert result.gap <= 1e-25
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_equal_rows_that_are_too_few_leave_a_margin(given):
+    X = np.array([[0.0], [0.0], [1.0], [2.0], [-1.0], [-2.0]])
+    y = np.array([1, -1, 1, 1, -1, -1])
+    X, kernel = (RBF(1.0)(X, X), "precomputed") if given else (X, RBF(1.0))
+    met, apart = (qpsvm.solve(NuSVM(X, y, nu, kernel), "kernel_newton") for nu in (1 / 3, 0.35))
+    assert met.status == apart.status == "optimal"
+    assert met.rho == 0.0 < apart.rho
+    np.testing.assert_allclose(met.alpha, [1 / 6, 1 / 6, 0, 0, 0, 0])
 
 
 def test_groups_without_a_free_row_have_a_margin_in_the_middle():

@@ -1,0 +1,62 @@
+"""Equal rows of a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """Groups of equal rows.
+
+    order (n,): The rows, group after group.
+    starts (g,): Where in `order` each group starts.
+    """
+
+    order: IntArray
+    starts: IntArray
+
+    @property
+    def rows(self) -> IntArray:
+        """One row of each group: (g,)."""
+        return self.order[self.starts]
+
+    def total(self, x: FloatArray) -> FloatArray:
+        """Sums of x (n,) over the groups: (g,)."""
+        sums: FloatArray = np.add.reduceat(x[self.order], self.starts)
+        return sums
+
+    def spread(self, x: FloatArray) -> FloatArray:
+        """x (g,) for every row of its group: (n,)."""
+        out = np.empty(len(self.order), dtype=x.dtype)
+        out[self.order] = np.repeat(x, np.diff(np.append(self.starts, len(self.order))))
+        return out
+
+    def share_out(self, alpha: FloatArray, upper: FloatArray) -> FloatArray:
+        """α (n,) from its sums over the groups (g,), filled up to C (n,) one row after the other."""
+        sorted_upper = upper[self.order]
+        before = np.cumsum(sorted_upper) - sorted_upper
+        filled = before - np.repeat(before[self.starts], np.diff(np.append(self.starts, len(self.order))))
+        out = np.empty(len(self.order))
+        out[self.order] = np.clip(self.spread(alpha)[self.order] - filled, 0.0, sorted_upper)
+        return out
+
+
+def find_ties(X: Matrix, *labels: FloatArray, least: float = 0.0) -> Ties | None:
+    """Groups of equal rows of X (n, d) with equal labels, (n,) each; None where fewer than this share of them go."""
+    n, d = X.shape
+    weights = np.random.default_rng(0).normal(size=d)
+    key = np.einsum("ij,j->i", X, weights) if isinstance(X, np.ndarray) else X @ weights  # BLAS rounds by the place
+    order = np.lexsort((*labels, key))
+    equal = np.logical_and.reduce([each[order[1:]] == each[order[:-1]] for each in (key, *labels)])
+    if np.count_nonzero(equal) < least * n:
+        return None
+    later = np.flatnonzero(equal) + 1
+    apart = X[order[later]] != X[order[later - 1]]
+    equal[later - 1] = ~apart.any(axis=1) if isinstance(apart, np.ndarray) else np.diff(sp.csr_array(apart).indptr) == 0
+    return Ties(order, np.flatnonzero(np.concatenate([[True], ~equal])))
