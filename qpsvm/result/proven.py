@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import as_finite_vector, as_real
+from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.arrays.rounding import FEW
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import ParameterError, UnsupportedError
-from qpsvm.space.kernels.functions import Precomputed
+
+from qpsvm.result.model import own_values
 
 if TYPE_CHECKING:
     from qpsvm.bounds.near_optimum import NearOptimum
@@ -205,12 +206,5 @@ class ProvenPredictions:
         """(OPTIMA.3) and f itself: (q, k) each."""
         model = self.model
         samples: Matrix = model._samples(X)
-        precomputed = isinstance(model.kernel, Precomputed)
-        if precomputed != (diagonal is not None):
-            raise ParameterError(
-                "a precomputed kernel needs diagonal=, K(x, x) of each row of X"
-                if precomputed
-                else "diagonal= is for a precomputed kernel: any other says what K(x, x) is"
-            )
-        own = None if diagonal is None else as_finite_vector(diagonal, "diagonal", samples.shape[0])
+        own = own_values(model.kernel, diagonal, samples.shape[0], needed=True)
         return self.near_function(problem)(model, samples, own)

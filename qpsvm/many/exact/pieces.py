@@ -223,7 +223,7 @@ class ExactPath:
         norm = Decisions(problem, self._followed.rows).norm(alpha)
         return reached / norm if norm else float("inf")
 
-    def decision(self, X: Any, values: ArrayLike) -> FloatArray:
+    def decision(self, X: Any, values: ArrayLike, *, diagonal: Any = None) -> FloatArray:
         """f at samples for one value of the parameter, or several.
 
         Parameters
@@ -232,6 +232,8 @@ class ExactPath:
             Samples, as `SVMResult.decision_function` takes them.
         values : float or array_like, shape (c,)
             In the interval.
+        diagonal : array_like, shape (q,), optional
+            As for `SVMResult.decision_function`.
 
         Returns
         -------
@@ -253,10 +255,10 @@ class ExactPath:
         several = np.atleast_1d(np.asarray(values, dtype=np.float64))
         points = [self._point(value) for value in several.tolist()]
         decisions = Decisions(self.problem, self._followed.rows)
-        found = decisions.at(X, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
+        found = decisions.at(X, diagonal, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
         for k, value in enumerate(several.tolist()):
             if (solved := self._solved(value)) is not None:
-                found[:, k] = solved.decision_function(X)
+                found[:, k] = solved.decision_function(X, diagonal=diagonal)
         return found if np.ndim(values) else found[:, 0]
 
     def at(self, value: float, tol: float = 1e-6, **options: Any) -> SVMResult:
@@ -343,13 +345,15 @@ class ExactPath:
         values = self.pieces_at(X)
         return best_of(self.problem, self._line, self._followed.s, *values, y, loss)
 
-    def pieces_at(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def pieces_at(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
         """f at samples at both ends of every piece, between which it is linear: (q, k) each.
 
         Parameters
         ----------
         X : array_like, shape (q, d)
             Samples.
+        diagonal : array_like, shape (q,), optional
+            As for `SVMResult.decision_function`.
 
         Returns
         -------
@@ -363,9 +367,12 @@ class ExactPath:
         >>> print(path.pieces_at([[2.5]])[1].round(6))
         [[ 0.111111  0.111111 -0.142857  0.5       0.5     ]]
         """
-        ends = Decisions(self.problem, self._followed.rows).of_pieces(X, self._followed.parts)
+        ends = Decisions(self.problem, self._followed.rows).of_pieces(X, diagonal, self._followed.parts)
         unproven = np.flatnonzero(~(self.gaps <= self._tol))
-        known = {k: self.at(self.breakpoints[k], self._tol).decision_function(X) for k in {*unproven, *(unproven + 1)}}
+        known = {
+            k: self.at(self.breakpoints[k], self._tol).decision_function(X, diagonal=diagonal)
+            for k in {*unproven, *(unproven + 1)}
+        }
         for k in unproven.tolist():
             ends[0][:, k], ends[1][:, k] = known[k], known[k + 1]
         return ends

@@ -14,6 +14,7 @@ from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.many.exact.follow import Judged
 from qpsvm.many.exact.rows import SignedRows
+from qpsvm.result.model import own_values
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.kernel import squared_norms
@@ -72,15 +73,15 @@ class Decisions:
         coef = np.array([plane.coef for plane in found]).T.reshape(svm.n, len(found))
         return problem.size_of_f * coef, problem.size_of_f * np.array([plane.b for plane in found])
 
-    def at(self, X: Any, alphas: list[FloatArray], mus: list[FloatArray]) -> FloatArray:
-        """f at samples X (q, d): (q, c)."""
-        K, own = self._kernel(X)
+    def at(self, X: Any, diagonal: Any, alphas: list[FloatArray], mus: list[FloatArray]) -> FloatArray:
+        """f at samples X (q, d), K(x, x) of a matrix (q,): (q, c)."""
+        K, own = self._kernel(X, diagonal)
         coef, b = self.planes(alphas, mus)
         return K @ coef + b + own
 
-    def of_pieces(self, X: Any, parts: Sequence[Judged]) -> tuple[FloatArray, FloatArray]:
-        """f at samples (q, d) at both ends of all pieces: (q, pieces) each."""
-        K, own = self._kernel(X)
+    def of_pieces(self, X: Any, diagonal: Any, parts: Sequence[Judged]) -> tuple[FloatArray, FloatArray]:
+        """f at samples X (q, d), K(x, x) of a matrix (q,), at both ends of all pieces: (q, pieces) each."""
+        K, own = self._kernel(X, diagonal)
         rows, simple = self.rows, self._is_simple
         placed = np.ascontiguousarray(K[:, rows.distinct].T) if simple else K
         ends: tuple[list[FloatArray], list[FloatArray]] = ([np.empty((0, K.shape[0]))], [np.empty((0, K.shape[0]))])
@@ -99,13 +100,14 @@ class Decisions:
         first, second = (np.concatenate(each).T + own for each in ends)
         return first, second
 
-    def _kernel(self, X: Any) -> tuple[Matrix, FloatArray]:
+    def _kernel(self, X: Any, diagonal: Any) -> tuple[Matrix, FloatArray]:
         """K between samples and those that take part, (q, n), and what f has of K(x, x), (q, 1). Raises DataError.
 
         Of a linear machine, which goes by w, the samples as it computes with them, (q, d).
         """
         problem = self.problem
         samples, space = self._checked(X), problem.space
+        known = own_values(problem.kernel, diagonal, samples.shape[0], needed=problem.diagonal != 0.0)
         if space.is_linear:
             features = space.kernel.features(samples) if isinstance(space.kernel, FeatureMap) else samples
             Z = features if space.origin is None else as_dense(features) - space.origin
@@ -115,7 +117,8 @@ class Decisions:
         else:
             K = problem.kernel(samples, problem.samples.taken)
         if problem.diagonal:
-            return np.asarray(K), problem.diagonal * np.asarray(problem.kernel.diagonal(samples))[:, None]
+            known = np.asarray(problem.kernel.diagonal(samples)) if known is None else known
+            return np.asarray(K), problem.diagonal * known[:, None]
         return np.asarray(K.toarray() if sp.issparse(K) else K), np.zeros((samples.shape[0], 1))
 
     def _checked(self, X: Any) -> Any:
