@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import freeze_all, freeze_parts, remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import NoWeightVectorError
-from qpsvm.bounds.proof.proof import proof_of, without_problem
+from qpsvm.bounds.proof.proof import without_problem
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.proven import ProvenPredictions
@@ -85,7 +85,8 @@ class Certified(ProvenPredictions):
         >>> proof.gap < 1e-14, bool(proof)
         (True, True)
         """
-        return proof_of(self, problem, tol)
+        proof: Proof = self._owner(problem).prove(self, tol=tol)
+        return proof
 
     @property
     def w(self) -> FloatArray:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.arrays.rounding import FEW
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.errors import ParameterError, UnsupportedError
-
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.program.exchange import Solvable
 from qpsvm.result.model import own_values
 
 if TYPE_CHECKING:
@@ -183,9 +184,12 @@ class ProvenPredictions:
         return self._near(problem).function(float(self._owner(problem).size_of_f))
 
     def _owner(self, problem: Any) -> Any:
-        """What was solved. Raises UnsupportedError."""
-        owner = self.problem if problem is None else problem
-        owner = owner() if callable(owner) else owner
+        """What was solved. Raises UnsupportedError, ParameterTypeError."""
+        if problem is not None:
+            if isinstance(problem, Solvable) and hasattr(problem, "prove"):
+                return problem
+            raise ParameterTypeError(f"problem must be what was solved, such as CSVM(X, y), got {shown(problem)}")
+        owner = self.problem() if callable(self.problem) else self.problem
         if owner is None:
             raise UnsupportedError("a result out of a file has no samples: say problem=, the problem that it solves")
         return owner
@@ -193,7 +197,7 @@ class ProvenPredictions:
     def _near(self, problem: Any) -> NearOptimum:
         """Where the optima are: found once for the result's own problem."""
         if problem is not None:
-            found: NearOptimum = problem._near(self)
+            found: NearOptimum = self._owner(problem)._near(self)
             return found
         known: NearOptimum | None = self.__dict__.get("_near_optimum")
         if known is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.checks import as_real, as_tolerance
+from qpsvm.base.arrays.checks import as_real, as_tolerance, raw_array
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
@@ -252,11 +252,11 @@ class ExactPath:
         >>> print(path.decision([[2.5]], [0.1, 0.3, 1.0]).round(6))
         [[ 0.111111 -0.1       0.5     ]]
         """
-        several = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        points = [self._point(value) for value in several.tolist()]
+        several = np.atleast_1d(raw_array(values, self.parameter)).tolist()
+        points = [self._point(value) for value in several]
         decisions = Decisions(self.problem, self._followed.rows)
         found = decisions.at(X, diagonal, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
-        for k, value in enumerate(several.tolist()):
+        for k, value in enumerate(several):
             if (solved := self._solved(value)) is not None:
                 found[:, k] = solved.decision_function(X, diagonal=diagonal)
         return found if np.ndim(values) else found[:, 0]
