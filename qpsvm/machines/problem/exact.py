@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.arrays.exactly import Exactly, as_integers, constant, floats, joined, rationals
 from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, UnsupportedError
 from qpsvm.bounds.proof import checker
@@ -83,6 +84,8 @@ def _plane(problem: Any, result: SVMResult | JointResult) -> dict[str, Any]:
     if result.model.radius is not None:
         return {"centre": result.centre.tolist(), "radius": result.radius}
     found: dict[str, Any] = {"coef": coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
+    if level_of_place(problem, result) is not None:
+        return {**found, "radius": 0.0}
     found["multipliers"] = {
         name: float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
         for name in (group.multiplier for group in problem.outlined.groups)
@@ -240,8 +243,20 @@ def held_numbers(problem: Any, result: SVMResult) -> Primal:
         if math.isfinite(value):
             multipliers[name] = Fraction(value) / (size if name == "b" else 1)
     if w is None:
+        if (level := level_of_place(problem, result)) is not None:
+            multipliers["b"] = -level
         return Primal(None, coefficients(problem, result) / float(size), multipliers)
     return Primal(w / float(size), None, multipliers)
+
+
+def level_of_place(problem: Any, result: SVMResult) -> Fraction | None:
+    """½K(x, x) of a ball of radius 0 around one sample x, of which b is a rounding; None of any other result."""
+    own = np.flatnonzero(result.coef[problem.rows]) if problem.affine and not problem.constraints else []
+    if len(own) != 1 or result.model.w is not None or result.radius != 0.0:
+        return None
+    level, size = half_diagonal(problem)[int(own[0])], Fraction(problem.size_of_f)
+    rounded = abs(Fraction(result.b) / size + level) <= 4 * Fraction(UNIT) * level
+    return level if rounded and float(result.coef[problem.rows][own[0]]) == size else None
 
 
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
