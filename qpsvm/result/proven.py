@@ -191,7 +191,9 @@ class ProvenPredictions:
             raise ParameterTypeError(f"problem must be what was solved, such as CSVM(X, y), got {shown(problem)}")
         owner = self.problem() if callable(self.problem) else self.problem
         if owner is None:
-            raise UnsupportedError("a result out of a file has no samples: say problem=, the problem that it solves")
+            raise UnsupportedError(
+                "a result out of a file has no samples: say problem=, the problem that it solves, as in verify(problem)"
+            )
         return owner
 
     def _near(self, problem: Any) -> NearOptimum:

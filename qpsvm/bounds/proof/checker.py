@@ -856,11 +856,7 @@ def judged(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterat
         mu = {"b": (Fraction(held["radius"]) ** 2 - sum(Fraction(x) ** 2 for x in plane)) / 2}
     else:
         plane, half = held["coef" if "coef" in held else "w"], program.half
-        mu = (
-            {}
-            if "radius" in held
-            else {g: Fraction(held["multipliers"][g]) * (half if g == "b" else 1) for g in program.e}
-        )
+        mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in held.get("multipliers", {}).items()}
     looked = look(plane, half, beta)
     if "radius" in held and "coef" in held:
         need(looked.w[0] == looked.w[1], "no radius is known where |w| is irrational")

@@ -251,12 +251,14 @@ def held_numbers(problem: Any, result: SVMResult) -> Primal:
 
 def level_of_place(problem: Any, result: SVMResult) -> Fraction | None:
     """½K(x, x) of a ball of radius 0 around one sample x, of which b is a rounding; None of any other result."""
-    own = np.flatnonzero(result.coef[problem.rows]) if problem.affine and not problem.constraints else []
-    if len(own) != 1 or result.model.w is not None or result.radius != 0.0:
+    if not problem.affine or problem.constraints or result.model.w is not None or result.radius != 0.0:
         return None
-    level, size = half_diagonal(problem)[int(own[0])], Fraction(problem.size_of_f)
-    rounded = abs(Fraction(result.b) / size + level) <= 4 * Fraction(UNIT) * level
-    return level if rounded and float(result.coef[problem.rows][own[0]]) == size else None
+    coef, size = problem.taking_part(result.coef), problem.size_of_f
+    own = np.flatnonzero(coef)
+    if len(own) != 1 or coef[own[0]] != size:
+        return None
+    level = half_diagonal(problem)[int(own[0])]
+    return level if abs(Fraction(result.b) / Fraction(size) + level) <= 4 * Fraction(UNIT) * level else None
 
 
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:

@@ -77,7 +77,7 @@ class Decisions:
         """f at samples X (q, d), K(x, x) of a matrix (q,): (q, c)."""
         K, own = self._kernel(X, diagonal)
         coef, b = self.planes(alphas, mus)
-        return K @ coef + b + own
+        return np.asarray(K @ coef + b + own)
 
     def of_pieces(self, X: Any, diagonal: Any, parts: Sequence[Judged]) -> tuple[FloatArray, FloatArray]:
         """f at samples X (q, d), K(x, x) of a matrix (q,), at both ends of all pieces: (q, pieces) each."""
