@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from qpsvm.base.arrays.frozen import common_value, total
-from qpsvm.base.arrays.rounding import UNIT
+from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_interval
 from qpsvm.bounds.certificate import PrimalPoint, kernel_point
@@ -199,23 +199,29 @@ class Pieces:
         self.points, self.column, self.upper = points[known], column[known], upper[known]
         self.curvature, self.e, self.ridge, self.comm = curvature[known], e, ridge, comm
         self.jumps = self.curvature == 0.0
-        self._some = bool(self.jumps.any())
+        self._some, self.count = bool(self.jumps.any()), comm.count(len(self.points))
 
     def mirrored(self) -> Pieces:
         """The same in −θ."""
         return Pieces(-self.points, -self.column, self.upper, self.curvature, -self.e, self.ridge, self.comm)
 
     def slope(self, theta: float, right: bool) -> float:
-        """h′ at θ, from the right or from the left where it jumps."""
+        """h′ at a knot θ, from the right or from the left where it jumps; 0 where it is no more than its rounding.
+
+        Rows that reach their level or their bound within the rounding of θ_k − θ are there.
+        """
         t = (self.points - theta) * self.column
-        if not self._some:
-            a = np.minimum(np.maximum(t, 0.0) / self.curvature, self.upper)
-            return self.e + self.ridge * theta - self.comm.sum(float(self.column @ a))
+        off = 4.0 * UNIT * (np.abs(self.points) + abs(theta)) * np.abs(self.column)
         with np.errstate(divide="ignore", invalid="ignore"):
-            a = np.minimum(np.maximum(t, 0.0) / self.curvature, self.upper)
-        inside = (t > 0) | ((t == 0) & ((self.column < 0) == right))
-        a = np.where(self.jumps, np.where(inside, self.upper, 0.0), a)
-        return self.e + self.ridge * theta - self.comm.sum(float(self.column @ a))
+            a = np.where(t >= self.curvature * self.upper - off, self.upper, t / self.curvature)
+            a = np.where(t <= off, 0.0, np.minimum(a, self.upper))
+        if self._some:
+            inside = (t > 0) | ((t == 0) & ((self.column < 0) == right))
+            a = np.where(self.jumps, np.where(inside, self.upper, 0.0), a)
+        moved = self.ridge * theta
+        own, size = self.comm.sums(float(self.column @ a), float(np.abs(self.column) @ a))
+        value = self.e + moved - float(own)
+        return 0.0 if abs(value) <= gamma(self.count + 4) * (abs(self.e) + abs(moved) + float(size)) else value
 
     def first(self) -> float:
         """The smallest θ from which on h′ ≥ 0; −∞ or ∞ where all are, or none is."""

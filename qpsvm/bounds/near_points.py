@@ -111,7 +111,7 @@ class NearFunction:
         if isinstance(model.kernel, FeatureMap) and model.w is not None:
             samples, model = model.kernel.features(samples), model.over_features
         with np.errstate(all="ignore"):
-            f, lost = decision_values(model, samples)
+            f, lost = decision_values(model, samples, diagonal)
             sizes = sizes_at(model.kernel, self.origin, samples, diagonal)
             far = self.radius * np.sqrt(sizes * sizes + self.in_ball) * FEW
             far = np.where(np.isnan(far), np.inf, far)[:, None] * self.size + lost
@@ -176,8 +176,11 @@ def _lengths(X: Matrix, origin: FloatArray | None) -> FloatArray:
     return found
 
 
-def decision_values(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:
-    """f at checked samples (q, d) and its radius, (q, k) each, of the numbers that a model has: (PLACE.4)."""
+def decision_values(model: Any, X: Matrix, own: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """f at checked samples (q, d), K(x, x) of a matrix (q,), and its radius, of the numbers of a model: (PLACE.4).
+
+    Returns (q, k) each.
+    """
     b = np.atleast_1d(np.asarray(model.b, dtype=np.float64))
     if getattr(model, "radius", None) is not None:
         return _in_ball(model, X)
@@ -194,11 +197,16 @@ def decision_values(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:
     radius = (radius + 4.0 * UNIT * (np.abs(u) + np.abs(b))) * FEW
     diagonal = getattr(model, "diagonal", 0.0)
     if diagonal:
-        own = model.kernel.diagonal(X)
-        size = squared_norms(X) if isinstance(model.kernel, Linear) else np.square(
-            1.0 if isinstance(model.kernel, RBF) else kernel_space(model.kernel, X).kernel_values.sizes)  # fmt: skip
-        degree = float(getattr(model.kernel, "degree", 1.0))
-        spread = gamma((X.shape[1] + 8) * max(degree, 1.0) + ROUNDINGS) * np.broadcast_to(size, own.shape)
+        spread = np.zeros(X.shape[0])
+        if own is None:
+            own = model.kernel.diagonal(X)
+            if isinstance(model.kernel, Linear):
+                size = squared_norms(X)
+            else:
+                one = isinstance(model.kernel, RBF)
+                size = np.square(1.0 if one else kernel_space(model.kernel, X).kernel_values.sizes)
+            degree = float(getattr(model.kernel, "degree", 1.0))
+            spread = gamma((X.shape[1] + 8) * max(degree, 1.0) + ROUNDINGS) * np.broadcast_to(size, own.shape)
         values = values + (diagonal * own)[:, None]
         radius = (
             radius + (abs(diagonal) * spread + 4.0 * UNIT * np.abs(own))[:, None] + 4.0 * UNIT * np.abs(values)

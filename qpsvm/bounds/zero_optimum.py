@@ -121,10 +121,7 @@ class Vanishing:
         if self.svm.intercept is None or self.svm.intercept.total:
             own = np.ones(len(support)) if self.svm.users is None else support < self.svm.users.own.n
             return self._rounding(found[0], found[1], comm.sum(abs(part).T @ (own * np.abs(beta[support]))), terms)
-        if comm.serial:
-            mean = np.asarray(part.mean(axis=0)).ravel()
-        else:
-            mean = comm.sum(np.asarray(part.sum(axis=0)).ravel()) / max(terms, 1)
+        mean = comm.sum(np.asarray(part.sum(axis=0)).ravel()) / max(terms, 1)  # of no rows, where β = 0
         own = found[0] - mean * total_over(beta, comm)[0]
         means = (mean, self.space.samples.means())  # of all rows, where that is nearer
         size = np.min([comm.sum(np.abs(as_dense(part) - at).T @ np.abs(beta[support])) for at in means], axis=0)

@@ -112,7 +112,7 @@ def picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
     alpha = has.get("α", np.zeros(len(X)))
     kept = np.sort(np.argsort(-alpha, kind="stable")[:MOST_POINTS])
     plane = X.shape[1] == 2 and not hasattr(at, "net")
-    f = np.asarray(result.decision_function(problem.X))[problem.rows]
+    f = np.asarray(result.decision_function(problem.X, diagonal=problem._own_values(slice(None))))[problem.rows]
     points = X if plane else np.column_stack([f if f.ndim == 1 else f.max(axis=1), alpha])
     target = np.asarray(problem.labels if hasattr(problem, "labels") else np.zeros(len(X)), dtype=float)
     group = np.sign(target - np.median(target)) if len(target) == len(X) else np.zeros(len(X))

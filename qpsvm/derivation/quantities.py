@@ -168,8 +168,10 @@ class Quantities(Generic[P]):
 
     def decision(self, X: Matrix) -> FloatArray:
         """f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
-        own = self.problem.diagonal
-        f = self.result.decision_function(X if self.moved is None else X + self.moved)
+        own, diagonal = self.problem.diagonal, None
+        if own and isinstance(self.problem.kernel, Precomputed):
+            own, diagonal = 0.0, np.zeros(X.shape[0])
+        f = self.result.decision_function(X if self.moved is None else X + self.moved, diagonal=diagonal)
         f = f - own * self.kernel.diagonal(X) if own else f
         return f / self.problem.size_of_f
 

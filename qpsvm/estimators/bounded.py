@@ -128,6 +128,9 @@ class BoundedClassifier(Bounded):
 class BoundedDetector(Bounded):
     """A detector of novelty."""
 
+    #: −1 or 1 of each sample, which may need its K(x, x).
+    predict: Any
+
     def proven(self, X: Any, *, diagonal: Any = None) -> NDArray[np.bool_]:
         """Which predictions, 1 inside and −1 outside, every exact optimum shares.
 
@@ -146,7 +149,7 @@ class BoundedDetector(Bounded):
         sklearn.exceptions.NotFittedError, DataError, DataTypeError, UnsupportedError
         """
         low, high = self._bounds(X, diagonal)
-        return np.asarray(np.where(self.predict(X) > 0, low[:, 0] > 0.0, high[:, 0] < 0.0))
+        return np.asarray(np.where(self.predict(X, diagonal=diagonal) > 0, low[:, 0] > 0.0, high[:, 0] < 0.0))
 
 
 def _votes(first: NDArray[np.bool_], second: NDArray[np.bool_], k: int) -> FloatArray:

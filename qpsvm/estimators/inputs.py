@@ -309,6 +309,12 @@ def kernel_matrix(kernel: Any, X: Any, Z: Any) -> FloatArray:
     return K
 
 
+def kernel_diagonal(kernel: Any, X: Any) -> FloatArray:
+    """K(x, x) of a user's function, a few samples at a time: (m,). Raises DataError, DataTypeError."""
+    parts = (X[i : i + 64] for i in range(0, _num_samples(X), 64))
+    return np.concatenate([kernel_matrix(kernel, part, part).diagonal() for part in parts])
+
+
 def learn_columns(estimator: Any, source: RowSource) -> None:
     """Give an estimator the width of the samples of its fit and the names of their columns, as scikit-learn does."""
     estimator.n_features_in_ = source.d

@@ -57,35 +57,40 @@ class KernelDetector(Growing, BoundedDetector, OutlierMixin, OneMachine):  # typ
     def _points(self, X: Any) -> Any:
         return self._predicting(X)
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """How far inside each sample is: not negative for an inlier.
 
         Parameters
         ----------
         X : array_like, data frame or SciPy sparse, shape (m, d)
+        diagonal : array_like, shape (m,), optional
+            K(x, x) of each row of a precomputed kernel, which only a ball needs.
 
         Returns
         -------
         ndarray, shape (m,)
         """
+        del diagonal
         matrix = self._predicting(X)
         return settled(self._scores(matrix)[:, 0], float(self.intercept_[0]))
 
-    def score_samples(self, X: Any) -> FloatArray:
+    def score_samples(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """The decision value plus `offset_`.
 
         Parameters
         ----------
         X : array_like, data frame or SciPy sparse, shape (m, d)
+        diagonal : array_like, shape (m,), optional
+            As for `decision_function`.
 
         Returns
         -------
         ndarray, shape (m,)
         """
-        return np.asarray(self.decision_function(X) + self.offset_)
+        return np.asarray(self.decision_function(X, diagonal=diagonal) + self.offset_)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        return np.asarray(np.where(self.decision_function(X) >= 0.0, 1, -1))
+    def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
+        return np.asarray(np.where(self.decision_function(X, diagonal=diagonal) >= 0.0, 1, -1))
 
 
 class OneClassSVM(KernelDetector):
@@ -140,7 +145,7 @@ class SVDD(KernelDetector):
     _own: ClassVar[Mapping[str, Parameter]] = {
         "kernel": replace(
             PARAMETERS["kernel"],
-            text=f'{PARAMETERS["kernel"].text} "precomputed" cannot predict: the ball needs K(x, x) of new samples.',
+            text=f'{PARAMETERS["kernel"].text} Of "precomputed", new samples need K(x, x): `diagonal`.',
         )
     }
     _attributes: ClassVar[tuple[str, ...]] = (*KernelDetector._attributes, "radius_", "center_")
@@ -154,16 +159,21 @@ class SVDD(KernelDetector):
     def _model(self) -> AnyModel:
         return replace(self.result_.model, classes=np.array(self._labels), feature_names=names_of(self))
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """R² − ‖φ(x) − c‖² of each sample: positive inside of the ball.
 
         Parameters
         ----------
         X : array_like, data frame or SciPy sparse, shape (m, d)
+        diagonal : array_like, shape (m,), optional
+            K(x, x) of each row, where the kernel is precomputed.
 
         Returns
         -------
         ndarray, shape (m,)
         """
         matrix, radius = self._predicting(X), float(self.result_.radius)
-        return settled(self.result_.model.decision_function(matrix), 0.0 if np.isnan(radius) else radius**2)
+        if self._given is not None and diagonal is None:
+            diagonal = inputs.kernel_diagonal(self.kernel, X)
+        values = self.result_.model.decision_function(matrix, diagonal=diagonal)
+        return settled(values, 0.0 if np.isnan(radius) else radius**2)

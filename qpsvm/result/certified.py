@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import freeze_all, freeze_parts, remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import NoWeightVectorError
-from qpsvm.bounds.proof.proof import proof_of, without_problem
+from qpsvm.bounds.proof.proof import without_problem
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.proven import ProvenPredictions
@@ -85,7 +85,8 @@ class Certified(ProvenPredictions):
         >>> proof.gap < 1e-14, bool(proof)
         (True, True)
         """
-        return proof_of(self, problem, tol)
+        proof: Proof = self._owner(problem).prove(self, tol=tol)
+        return proof
 
     @property
     def w(self) -> FloatArray:
@@ -104,13 +105,15 @@ class Certified(ProvenPredictions):
         w: FloatArray = self.model.w
         return w
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """f(x) for each row of X.
 
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (m, d)
             See `Model.decision_function`.
+        diagonal : array_like, shape (m,), optional
+            K(x, x) of each row: what an `SVDD` of a precomputed kernel needs, as rows of K say nothing of it.
 
         Returns
         -------
@@ -122,6 +125,8 @@ class Certified(ProvenPredictions):
         ------
         DataError
             Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+        ParameterError
+            No `diagonal` where it is needed, or one for a kernel that is not precomputed.
 
         Examples
         --------
@@ -130,16 +135,18 @@ class Certified(ProvenPredictions):
         >>> print(result.decision_function([[0.0], [1.5], [2.0]]).round(6))
         [-1.   0.5  1. ]
         """
-        values: FloatArray = self.model.decision_function(X)
+        values: FloatArray = self.model.decision_function(X, diagonal=diagonal)
         return values
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
         """The label of each row of X, the larger one where f > 0, or that of the largest f_c; of a regression f itself.
 
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (m, d)
             See `Model.predict`.
+        diagonal : array_like, shape (m,), optional
+            As for `decision_function`.
 
         Returns
         -------
@@ -150,6 +157,8 @@ class Certified(ProvenPredictions):
         ------
         DataError
             Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+        ParameterError
+            No `diagonal` where it is needed, or one for a kernel that is not precomputed.
 
         Examples
         --------
@@ -158,7 +167,7 @@ class Certified(ProvenPredictions):
         >>> print(result.predict([[0.5], [1.5]]))
         ['no' 'yes']
         """
-        labels: NDArray[Any] = self.model.predict(X)
+        labels: NDArray[Any] = self.model.predict(X, diagonal=diagonal)
         return labels
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import as_matrix, column_order, order_of
+from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, column_order, order_of
 from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import outline
-from qpsvm.base.errors import AbsentError, DataError
+from qpsvm.base.errors import AbsentError, DataError, ParameterError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource
 from qpsvm.result.calibration import Probable
@@ -24,6 +24,16 @@ from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.scores import Scores
 
 NEAR = "near"  #: Where a model's metadata say how near its optimum is.
+
+
+def own_values(kernel: Kernel, diagonal: Any, rows: int, needed: bool) -> FloatArray | None:
+    """K(x, x) of rows of a precomputed kernel, checked, (m,); None of others. Raises ParameterError, DataError."""
+    precomputed = isinstance(kernel, Precomputed)
+    if diagonal is not None and not precomputed:
+        raise ParameterError("diagonal= is for a precomputed kernel: any other says what K(x, x) is")
+    if diagonal is None and precomputed and needed:
+        raise ParameterError("a precomputed kernel needs diagonal=, K(x, x) of each row of X")
+    return None if diagonal is None else as_finite_vector(diagonal, "diagonal", rows)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +82,7 @@ class DecisionFunctions(Probable):
         values: FloatArray = np.concatenate([self.kernel(block, self.vectors) @ self.coef for block in blocks])
         return values + self.b  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11), (JOINT.1)
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """f(x) for each row of X; of several classes f_c(x), or what a file of pairs is asked for.
 
         Parameters
@@ -80,6 +90,8 @@ class DecisionFunctions(Probable):
         X : array_like, SciPy sparse or RowSource, shape (m, d)
             The columns of an array are taken by position. Those of a data frame are found by name, in any order, if
             the model knows names. A source of rows, which only a `Model` takes, is gone through a block at a time.
+        diagonal : array_like, shape (m,), optional
+            K(x, x) of each row: what an `SVDD` of a precomputed kernel needs, as rows of K say nothing of it.
 
         Returns
         -------
@@ -93,6 +105,8 @@ class DecisionFunctions(Probable):
         DataError
             The width or the column names are not those of the training data; there are no rows; or a value is NaN or
             infinite (row and column are named).
+        ParameterError
+            No `diagonal` where it is needed, or one for a kernel that is not precomputed.
 
         Examples
         --------
@@ -117,9 +131,11 @@ class DecisionFunctions(Probable):
         >>> print(qpsvm.load("model.npz").decision_function([[1.0]]).round(6))
         [[0.  0.5 2. ]]
         """
-        return self._values(self._samples(X))
+        samples = self._samples(X)
+        own_values(self.kernel, diagonal, samples.shape[0], needed=False)
+        return self._values(samples)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
         """The label of each row of X: the larger one where f > 0, or that of the largest f_c, or of the most votes.
 
         Of several that are equal it is the first. Where there are no labels it is f itself.
@@ -128,6 +144,8 @@ class DecisionFunctions(Probable):
         ----------
         X : array_like or SciPy sparse, shape (m, d)
             Its columns are those of `decision_function`.
+        diagonal : array_like, shape (m,), optional
+            As for `decision_function`.
 
         Returns
         -------
@@ -136,7 +154,7 @@ class DecisionFunctions(Probable):
 
         Raises
         ------
-        DataError
+        DataError, ParameterError
             See `decision_function`.
 
         Examples
@@ -146,7 +164,7 @@ class DecisionFunctions(Probable):
         >>> print(model.predict([[0.5], [1.5]]))
         ['no' 'yes']
         """
-        values = self.decision_function(X)
+        values = self.decision_function(X, diagonal=diagonal)
         if self.classes is None:
             return values
         labels: NDArray[Any] = self.classes[values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)]
@@ -237,25 +255,30 @@ class Model(DecisionFunctions):
     diagonal: float = 0.0
     radius: float | None = None
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """f(x) for each row of X, (m,)."""
         if isinstance(X, RowSource):
-            return self._streamed(X)
+            return self._streamed(X, diagonal)
         samples = self._samples(X)
+        own = own_values(self.kernel, diagonal, samples.shape[0], needed=self.diagonal != 0.0)
         if isinstance(self.kernel, FeatureMap) and self.w is not None:
             return self._of_features(samples, self.kernel)
         if self.radius is not None and self.w is not None:
             return self._inside(samples, self.w / 2.0, self.radius)
         values = self._values(samples)
-        return values + self.diagonal * self.kernel.diagonal(samples) if self.diagonal else values
+        if not self.diagonal:
+            return values
+        return values + self.diagonal * (self.kernel.diagonal(samples) if own is None else own)
 
-    def decision_bounds(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def decision_bounds(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
         """What `SVMResult.decision_bounds` says, of a model that was saved with it: `solve --bounds`.
 
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (q, d)
             Its columns are those of `decision_function`.
+        diagonal : array_like, shape (q,), optional
+            K(x, x) of each row, of a precomputed kernel.
 
         Returns
         -------
@@ -264,8 +287,9 @@ class Model(DecisionFunctions):
 
         Raises
         ------
-        AbsentError, FileFormatError, DataError
-            The model was saved without, or with damaged numbers; see `decision_function`.
+        AbsentError, FileFormatError, DataError, ParameterError
+            The model was saved without, or with damaged numbers; see `decision_function`; no `diagonal` for a
+            precomputed kernel, or one for another.
 
         Examples
         --------
@@ -280,7 +304,9 @@ class Model(DecisionFunctions):
         if NEAR not in self.metadata:
             raise AbsentError("this model knows nothing of the optimum: `solve --bounds --save` keeps it with a model")
         near = NearFunction.of_record(self.metadata[NEAR], self.n_features if self.w is None else len(self.w))
-        return tuple(side[:, 0] for side in near(self, self._samples(X), None)[:2])  # type: ignore[return-value]
+        samples = self._samples(X)
+        own = own_values(self.kernel, diagonal, samples.shape[0], needed=True)
+        return tuple(side[:, 0] for side in near(self, samples, own)[:2])  # type: ignore[return-value]
 
     @property
     def over_features(self) -> Model:
@@ -296,14 +322,19 @@ class Model(DecisionFunctions):
         rows = range(0, samples.shape[0], step)
         return np.concatenate([linear.decision_function(row_map.features(samples[i : i + step])) for i in rows])
 
-    def _streamed(self, source: RowSource) -> FloatArray:
+    def _streamed(self, source: RowSource, diagonal: Any = None) -> FloatArray:
         """The same for rows that are not all in memory, a block at a time: (m,)."""
         if source.d != self.n_features:
             raise DataError(f"X has {source.d} columns where {self.n_features} are expected")
         known, given = self.feature_names, source.feature_names
         order = None if known is None or given is None else order_of(given, known, "X")
-        pieces = (piece.matrix for block in source.blocks() for piece in block.pieces())
-        return np.concatenate([self.decision_function(part if order is None else part[:, order]) for part in pieces])
+        own = own_values(self.kernel, diagonal, source.n, needed=self.diagonal != 0.0)
+        found: list[FloatArray] = []
+        for part in (piece.matrix for block in source.blocks() for piece in block.pieces()):
+            at = sum(map(len, found))
+            some = None if own is None else own[at : at + part.shape[0]]
+            found.append(self.decision_function(part if order is None else part[:, order], diagonal=some))
+        return np.concatenate(found)
 
     @staticmethod
     def _inside(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:
@@ -393,14 +424,14 @@ class PairsModel(DecisionFunctions):
     def _by_machine(self, X: Any) -> FloatArray:
         return -self._values(self._samples(X))
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """A score for each class, (m, k), or f of each pair, (m, k(k − 1)/2)."""
-        values = self._values(self._samples(X))
+        values = super().decision_function(X, diagonal=diagonal)
         return scores(values, len(self.classes)) if self.by_class else values
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
         """The label of the class with the most votes, (m,); of several that are equal, the first."""
-        values, k = self._values(self._samples(X)), len(self.classes)
+        values, k = super().decision_function(X, diagonal=diagonal), len(self.classes)
         codes = scores(values, k).argmax(axis=1) if self.break_ties else winners(values, k)
         labels: NDArray[Any] = self.classes[codes]
         return labels

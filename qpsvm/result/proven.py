@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import as_finite_vector, as_real
+from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.arrays.rounding import FEW
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.errors import ParameterError, UnsupportedError
-from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.base.arrays.words import shown
+from qpsvm.base.errors import ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.program.exchange import Solvable
+from qpsvm.result.model import own_values
 
 if TYPE_CHECKING:
     from qpsvm.bounds.near_optimum import NearOptimum
@@ -182,17 +184,22 @@ class ProvenPredictions:
         return self._near(problem).function(float(self._owner(problem).size_of_f))
 
     def _owner(self, problem: Any) -> Any:
-        """What was solved. Raises UnsupportedError."""
-        owner = self.problem if problem is None else problem
-        owner = owner() if callable(owner) else owner
+        """What was solved. Raises UnsupportedError, ParameterTypeError."""
+        if problem is not None:
+            if isinstance(problem, Solvable) and hasattr(problem, "prove"):
+                return problem
+            raise ParameterTypeError(f"problem must be what was solved, such as CSVM(X, y), got {shown(problem)}")
+        owner = self.problem() if callable(self.problem) else self.problem
         if owner is None:
-            raise UnsupportedError("a result out of a file has no samples: say problem=, the problem that it solves")
+            raise UnsupportedError(
+                "a result out of a file has no samples: say problem=, the problem that it solves, as in verify(problem)"
+            )
         return owner
 
     def _near(self, problem: Any) -> NearOptimum:
         """Where the optima are: found once for the result's own problem."""
         if problem is not None:
-            found: NearOptimum = problem._near(self)
+            found: NearOptimum = self._owner(problem)._near(self)
             return found
         known: NearOptimum | None = self.__dict__.get("_near_optimum")
         if known is None:
@@ -205,12 +212,5 @@ class ProvenPredictions:
         """(OPTIMA.3) and f itself: (q, k) each."""
         model = self.model
         samples: Matrix = model._samples(X)
-        precomputed = isinstance(model.kernel, Precomputed)
-        if precomputed != (diagonal is not None):
-            raise ParameterError(
-                "a precomputed kernel needs diagonal=, K(x, x) of each row of X"
-                if precomputed
-                else "diagonal= is for a precomputed kernel: any other says what K(x, x) is"
-            )
-        own = None if diagonal is None else as_finite_vector(diagonal, "diagonal", samples.shape[0])
+        own = own_values(model.kernel, diagonal, samples.shape[0], needed=True)
         return self.near_function(problem)(model, samples, own)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.errors import AbsentError, QPSVMError
+from qpsvm.base.errors import AbsentError, ParameterTypeError, QPSVMError
 from qpsvm.base.html import Cell, table
 from qpsvm.bounds.certificate import objective_terms
 from qpsvm.program.solution import Solver, Status
@@ -329,7 +329,10 @@ class SVMResult(ChangedData, Certified):
         >>> print(round(change.objective, 4), change.two_sided)
         1.6667 True
         """
-        return self._owner(problem)._sensitivity(self)
+        owner = self._owner(problem)
+        if not hasattr(owner, "_sensitivity"):
+            raise ParameterTypeError(f"problem must be what was solved, and this result is of no {owner.title}")
+        return owner._sensitivity(self)
 
     def summary(self, notes: bool = True) -> str:
         """The result in a few lines, as a person would report it.

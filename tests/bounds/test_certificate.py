@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from each import for_each
 from scipy.optimize import linprog
 
@@ -222,3 +223,10 @@ def test_a_point_with_another_alpha_does_not_keep_its_kinds():
     assert known.changed(gap=0.5).kind is known.kind
     for name in ("alpha", "yf", "margin"):
         assert known.changed(**{name: np.ones(4)}).kind is None
+
+
+@pytest.mark.parametrize("make", [np.array, sp.csr_array])
+def test_a_point_whose_correction_leaves_no_support_vector(make):
+    result = qpsvm.NuSVR(make(np.eye(2)), [0.0, 0.0], C=1.0, nu=1.0).at([0.5, 0.4, 0.4, 0.5])
+    assert result.primal == result.dual == result.gap == 0.0
+    assert result.verify().gap == 0.0

@@ -155,3 +155,14 @@ def test_many_free_rows_without_bounds_are_not_factored_for_more_than_was_asked(
     y = X[:, 0] + 0.5 * rng.normal(size=1000) > 0
     result = qpsvm.solve(qpsvm.SquaredHinge(X, y))
     assert result.status == "optimal"
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+@pytest.mark.parametrize(("C", "copies"), [(1.0, 1), (0.1, 10), (1.0 / 3.0, 3)])
+def test_b_is_any_of_an_interval_where_both_sides_are_at_their_bounds(offset, C, copies):
+    X = np.repeat([[2.0], [-2.0], [1.0]], copies, axis=0) + offset
+    y = np.repeat([1, 0, 0], copies)
+    result = qpsvm.solve(qpsvm.HuberHinge(X, y, C, width=0.1), tol=1e-10)
+    assert result.w == pytest.approx([1.0])  # α is C at 2 and at 1, whose distance is 1
+    low, high = (b + offset for b in result.b_interval)
+    assert (low, high) == pytest.approx((-1.9, -1.1), abs=1e-9 if offset else 1e-12)

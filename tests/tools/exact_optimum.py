@@ -197,8 +197,8 @@ class Optimum:
             mu["b"] = (Fraction(plane["radius"]) ** 2 - sum(x * x for x in centre)) / 2
             looked = checker.by_coordinates(self.points, centre, [Fraction(0)] * len(self.points))
         else:
-            for g in self.program.e:
-                mu[g] = Fraction(plane["multipliers"][g]) * (half if g == "b" else 1)
+            for g, value in plane.get("multipliers", {}).items():
+                mu[g] = Fraction(value) * (half if g == "b" else 1)
             nothing = [Fraction(0)] * len(self.points)
             if "coef" in plane:
                 coef = [Fraction(x) * half for x in plane["coef"]]
@@ -206,6 +206,8 @@ class Optimum:
                 looked = checker.by_kernel(self.kernel, self.unit, coef, nothing)
             else:
                 looked = checker.by_coordinates(self.points, [Fraction(x) * half for x in plane["w"]], nothing)
+            if "radius" in plane:
+                mu["b"] = (Fraction(plane["radius"]) ** 2 - looked.w[0]) / 2
         found: Fraction = checker.both(self.program, looked, self.alpha, mu)[0][1]
         return found
 

@@ -233,6 +233,8 @@ def form_of(proof: Any) -> dict[str, Any]:
         plane = {linear: [[REAL]], "b": [REAL]}
     elif name == "SVDD" and linear == "w":
         plane = {"centre": [REAL], "radius": REAL}
+    elif name == "SVDD" and "radius" in proof.get("plane", ()):
+        plane = {"coef": [REAL], "radius": REAL}
     others = [(PLACE, WHOLE, NATURAL)]
     alpha: dict[str, Any] = {"exponent": EXPONENT, "integers": [ON_GRID], "others": others}
     shown: dict[str, Any] = {"alpha": alpha, "plane": plane}
@@ -854,8 +856,11 @@ def judged(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterat
         mu = {"b": (Fraction(held["radius"]) ** 2 - sum(Fraction(x) ** 2 for x in plane)) / 2}
     else:
         plane, half = held["coef" if "coef" in held else "w"], program.half
-        mu = {g: Fraction(held["multipliers"][g]) * (half if g == "b" else 1) for g in program.e}
+        mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in held.get("multipliers", {}).items()}
     looked = look(plane, half, beta)
+    if "radius" in held and "coef" in held:
+        need(looked.w[0] == looked.w[1], "no radius is known where |w| is irrational")
+        mu = {"b": (Fraction(held["radius"]) ** 2 - looked.w[0]) / 2}
 
     def sides(claim: Any) -> tuple[Ends, Ends, Ends]:
         lower = {k: Fraction(v) for k, v in claim.get("lower", ())}

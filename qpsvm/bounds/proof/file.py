@@ -10,8 +10,8 @@
             "fill", "missing"}], …], …}, and where one is known its "name" and "sha256",
     "alpha": {"exponent": e, "integers": [j, …], "others": [[k, p, q], …]},      α_k = j_k 2^e, but p/q for the others
     "hulls": {"u": [[i, p, q], …], "v": …},                                      or these, where nothing separates
-    "plane": {"w" or "coef", and "multipliers"; or "centre" and "radius"},       as the user holds them; of several
-                                     classes at once w or coef of each, and "b"
+    "plane": {"w" or "coef", and "multipliers"; or "centre", or "coef", and "radius"},  as the user holds
+                                     them; of several classes at once w or coef of each, and "b"
     "claims": [{"claim", "bound"}, …],
     "assumptions": […],
     "seal": …

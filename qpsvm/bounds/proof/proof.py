@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import at_most, outline
-from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.html import Cell, table
 
 #: What became of a claim.
@@ -245,16 +244,6 @@ class Proofs:
 
     def __repr__(self) -> str:
         return f"<Proofs: {str(self).splitlines()[0]}>"
-
-
-def proof_of(result: Any, problem: Any, tol: float | None) -> Proof:
-    """What `verify` of a result returns, whatever the machine. Raises UnsupportedError."""
-    owner = result.problem if problem is None else problem
-    owner = owner() if callable(owner) else owner
-    if owner is None:
-        raise UnsupportedError("a result out of a file has no samples: verify(problem) with the problem it solves")
-    proof: Proof = owner.prove(result, tol=tol)
-    return proof
 
 
 def without_problem(result: Any) -> dict[str, Any]:

@@ -294,7 +294,7 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
         )
     ax = new_axes(ax)
     rows = problem.rows
-    f = result.decision_function(problem.X[rows])
+    f = result.decision_function(problem.X[rows], diagonal=problem._own_values(rows))
     edges = _edges(f)
     outside = f"samples ({len(f)}, {int((f < 0).sum())} outside)"
     one = [_area(ax, f, edges, BLUE, HATCHES[0], outside)] if novelty else []

@@ -43,7 +43,7 @@ from qpsvm.machines.problem.forms import LARGEST_BOX, SMALLEST_UNIT
 from qpsvm.machines.problem.judge import CLEAR, LEAST_CURVATURE, NOTHING, SMALL, Judge, note, with_rounding_bound
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form, active_penalties, as_intercept, penalty_in_words, prices
-from qpsvm.machines.problem.reading import check_point, concluded
+from qpsvm.machines.problem.reading import check_joint_result, check_point, concluded
 from qpsvm.program.all_in_one import AllInOneDual, ClassGroup
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution, Status
@@ -310,6 +310,7 @@ class JointProblem(Machine[JointResult]):
         """Where every exact optimum lies."""
         from qpsvm.machines.problem.near import near  # loaded when somebody asks for it
 
+        check_joint_result(result)
         return near(self, result)
 
     def _note(self, point: Certificate) -> str:
@@ -367,6 +368,5 @@ class JointProblem(Machine[JointResult]):
 
 def check_joint_pair(problem: JointProblem, result: object) -> None:
     """As `check_pair`, of a machine of several classes. Raises ParameterTypeError, DataError."""
-    if not isinstance(result, JointResult):
-        raise ParameterTypeError(f"result must be what solve(problem) returns, got {type(result).__name__}")
+    check_joint_result(result)
     check_point(problem, result)

@@ -220,6 +220,7 @@ class Problem(Machine[SVMResult]):
         """Where every exact optimum lies."""
         from qpsvm.machines.problem.near import near  # loaded when somebody asks for it
 
+        way.check_result(self.samples, result)
         return near(self, result)
 
     def _sensitivity(self, result: SVMResult) -> Sensitivity:

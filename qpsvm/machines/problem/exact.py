@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.arrays.exactly import Exactly, as_integers, constant, floats, joined, rationals
 from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
+from qpsvm.base.errors import DataError, UnsupportedError
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof.checker import SEVERAL
 from qpsvm.bounds.proof.claims import Asked
@@ -35,7 +36,7 @@ from qpsvm.bounds.proof.proof import Claim, Proof
 from qpsvm.bounds.proof.prove import prove
 from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, Space
 from qpsvm.data.rows import Mapped, RowSource, Standardised, as_row_source
-from qpsvm.machines.problem.reading import check_point, check_result, title_of
+from qpsvm.machines.problem.reading import check_joint_result, check_point, check_result, title_of
 from qpsvm.machines.problem.replaced import kernel_parameters, own_parameters
 from qpsvm.machines.registry import is_registered
 from qpsvm.result.all_in_one_result import JointResult
@@ -83,6 +84,8 @@ def _plane(problem: Any, result: SVMResult | JointResult) -> dict[str, Any]:
     if result.model.radius is not None:
         return {"centre": result.centre.tolist(), "radius": result.radius}
     found: dict[str, Any] = {"coef": coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
+    if level_of_place(problem, result) is not None:
+        return {**found, "radius": 0.0}
     found["multipliers"] = {
         name: float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
         for name in (group.multiplier for group in problem.outlined.groups)
@@ -146,6 +149,7 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
     if not problem.samples.comm.serial:
         raise UnsupportedError("a process knows its own samples only: verify(problem) where all of them are")
     check_point(problem, result)
+    tol = None if tol is None else as_real(tol, "tol")
     space, held = points_and_numbers(problem, result)
     program = stated(problem, space.levels if isinstance(space, BallSpace) else None)
     record, title = {"stated": partial(recorded, problem, result)}, title_of(problem, result)
@@ -239,8 +243,22 @@ def held_numbers(problem: Any, result: SVMResult) -> Primal:
         if math.isfinite(value):
             multipliers[name] = Fraction(value) / (size if name == "b" else 1)
     if w is None:
+        if (level := level_of_place(problem, result)) is not None:
+            multipliers["b"] = -level
         return Primal(None, coefficients(problem, result) / float(size), multipliers)
     return Primal(w / float(size), None, multipliers)
+
+
+def level_of_place(problem: Any, result: SVMResult) -> Fraction | None:
+    """½K(x, x) of a ball of radius 0 around one sample x, of which b is a rounding; None of any other result."""
+    if not problem.affine or problem.constraints or result.model.w is not None or result.radius != 0.0:
+        return None
+    coef, size = problem.taking_part(result.coef), problem.size_of_f
+    own = np.flatnonzero(coef)
+    if len(own) != 1 or coef[own[0]] != size:
+        return None
+    level = half_diagonal(problem)[int(own[0])]
+    return level if abs(Fraction(result.b) / Fraction(size) + level) <= 4 * Fraction(UNIT) * level else None
 
 
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
@@ -276,9 +294,9 @@ def exact_program(problem: Any, levels: Exactly | None = None) -> ExactDual:
 
 def verified_of_classes(problem: Any, result: JointResult, tol: float | None = None) -> Proof:
     """As `verified`, of a machine of several classes. Raises ParameterTypeError, DataError, UnsupportedError."""
-    if not isinstance(result, JointResult):
-        raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
+    check_joint_result(result)
     check_point(problem, result)
+    tol = None if tol is None else as_real(tol, "tol")
     alpha = problem.samples.taking_part(result.alpha)
     program, space = stated_of_classes(problem), ClassesSpace(_space(problem), alpha.shape[1])
     held, record = numbers_of_classes(problem, result), {"stated": partial(recorded, problem, result)}

@@ -70,6 +70,11 @@ class Machine(Solvable[R], metaclass=Abstract):
         if own:
             self._keep(**own)
 
+    def _own_values(self, rows: IntArray | slice) -> FloatArray | None:
+        """K(x, x) of some of the samples, (r,), where a model asks for it; None where it does not."""
+        asks = self.diagonal and isinstance(self.kernel, Precomputed)
+        return np.asarray(self.X.diagonal()[rows]) if asks else None
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         described(cls)

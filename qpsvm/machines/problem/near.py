@@ -19,7 +19,7 @@ from qpsvm.machines.problem.exact import (
     stated,
     stated_of_classes,
 )
-from qpsvm.machines.problem.reading import check_point, check_result
+from qpsvm.machines.problem.reading import check_point
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Linear
@@ -33,8 +33,6 @@ def near(problem: Any, result: Any) -> NearOptimum:
     if not problem.samples.comm.serial:
         raise UnsupportedError("a process knows its own samples only: ask where all of them are")
     classes = isinstance(result, JointResult)
-    if not classes:
-        check_result(problem.samples, result)
     check_point(problem, result)
     mapped = isinstance(problem.kernel, FeatureMap)
     if classes and mapped:

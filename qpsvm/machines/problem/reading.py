@@ -29,6 +29,7 @@ from qpsvm.machines.problem.starts import affordable_alpha, certificate_seconds
 from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.program.svm_dual import SVMDual
+from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.caveats import caveats_of
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
@@ -393,6 +394,12 @@ def check_result(samples: Samples, result: SVMResult) -> None:
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
     if len(result.coef) != samples.n:
         raise DataError(f"the result is over {len(result.coef)} rows, the problem has {samples.n}")
+
+
+def check_joint_result(result: Any) -> None:
+    """That a result is of several classes in one program. Raises ParameterTypeError."""
+    if not isinstance(result, JointResult):
+        raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
 
 
 def check_point(problem: Any, result: Any) -> None:

@@ -55,7 +55,8 @@ class Enclosing(Problem):
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
     ) -> None:
         del certificate
-        yf[rows], margin[rows] = model.decision_function(self.X[rows]), 0.0
+        f = model.decision_function(self.X[rows], diagonal=self._own_values(rows))
+        yf[rows], margin[rows] = f, 0.0
 
 
 class Regression(Problem):

@@ -245,7 +245,7 @@ def _gathered(
     whole[problem.rows], gaps[problem.rows] = decision, gap
     if not problem.takes_all and not stopped:  # a sample of weight 0 trains nothing
         absent = np.flatnonzero(problem.sample_weight == 0.0)
-        whole[absent] = out.full.decision_function(problem.X[absent])
+        whole[absent] = out.full.decision_function(problem.X[absent], diagonal=problem._own_values(absent))
         gaps[absent] = out.full.gap
     status = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Status.INTERRUPTED}[stopped]
     if status is Status.OPTIMAL and (gaps[np.isfinite(decision) if problem.takes_all else slice(None)] > tol).any():

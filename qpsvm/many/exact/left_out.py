@@ -239,7 +239,8 @@ class LeftOut:
         self.functions.solved(rows, kept, found)
         X = problem.samples.taken[rows]
         X = X[:, problem.rows[kept]] if isinstance(problem.kernel, Precomputed) else X
-        return np.asarray(found.decision_function(X)), float(found.gap)
+        own = problem._own_values(problem.rows[rows])
+        return np.asarray(found.decision_function(X, diagonal=own)), float(found.gap)
 
 
 def lead(engine: ActiveSet, goal: Data, pinned: IntArray) -> ActiveSet:

@@ -140,4 +140,5 @@ def path_of(line: Line, found: Followed, tol: float) -> ExactPath:
     return ExactPath(
         problem=line.problem, parameter=line.name, low=line.low, high=line.high, breakpoints=breakpoints,
         gaps=gaps, status=status, message=message, _line=line, _followed=found,
+        _tol=tol,
     )  # fmt: skip

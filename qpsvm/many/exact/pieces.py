@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.checks import as_real, as_tolerance
+from qpsvm.base.arrays.checks import as_real, as_tolerance, raw_array
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
@@ -26,6 +26,7 @@ class ExactPath:
     """The exact optimum of a machine for every value of one of its parameters in an interval.
 
     Between two breakpoints α, b and f are linear in the parameter (of λ, and of ν where it divides, in its inverse).
+    On a piece whose gap is not proven, b, f and the margin are those of `at`, which solves again where it has to.
 
     Attributes
     ----------
@@ -67,6 +68,7 @@ class ExactPath:
     message: str
     _line: Line
     _followed: Followed
+    _tol: float
 
     @property
     def reached(self) -> float:
@@ -85,9 +87,17 @@ class ExactPath:
             raise ParameterError(
                 f"{self.parameter} = {value:g} is not on this path, which goes from {self.low:g} to {self.reached:g}"
             )
+        k, s = self._place(value)
+        return self._followed.piece(k), s
+
+    def _place(self, value: float) -> tuple[int, float]:
+        """The number of the piece of a value that is on the path, and its s."""
         s = min(max(float(self._line.s(value)), 0.0), self._followed.reached)
-        k = int(np.searchsorted(self._followed.s[:, 1], s))
-        return self._followed.piece(min(k, len(self) - 1)), s
+        return min(int(np.searchsorted(self._followed.s[:, 1], s)), len(self) - 1), s
+
+    def _solved(self, value: float) -> SVMResult | None:
+        """What stands for the path at a value on a piece whose gap is not proven: `at(value)`."""
+        return None if self.gaps[self._place(value)[0]] <= self._tol else self.at(value, self._tol)
 
     def _point(self, value: float) -> tuple[FloatArray, FloatArray, Any]:
         """α over the rows of the dual, μ, and the problem of a value."""
@@ -178,7 +188,8 @@ class ExactPath:
         True
         """
         alpha, mu, problem = self._point(value)
-        return float(Decisions(problem, self._followed.rows).planes([alpha], [mu])[1][0])
+        solved = self._solved(value)
+        return Decisions(problem, self._followed.rows).intercept(alpha, mu) if solved is None else solved.b
 
     def margin(self, value: float) -> float:
         """How far the margin is from the hyperplane, ρ/‖w‖ (1/‖w‖ of a C-SVM), for one value of the parameter.
@@ -205,15 +216,14 @@ class ExactPath:
         >>> round(path.margin(0.3), 6)
         1.666667
         """
-        piece, s = self._piece(value)
-        rows = self._followed.rows
-        v, mu = piece.at(s, self._followed.data(s))
-        norm = float(np.sqrt(max(float(rows.beta(v) @ rows.f(v)), 0.0)))
-        svm = self.problem.svm
-        reached = next((float(m) for g, m in zip(svm.groups, mu, strict=True) if g.multiplier == "rho"), 1.0)
+        alpha, mu, problem = self._point(value)
+        reached = next((float(m) for g, m in zip(problem.svm.groups, mu, strict=True) if g.multiplier == "rho"), 1.0)
+        if (solved := self._solved(value)) is not None:
+            alpha, reached = problem._gather(solved.alpha), solved.rho
+        norm = Decisions(problem, self._followed.rows).norm(alpha)
         return reached / norm if norm else float("inf")
 
-    def decision(self, X: Any, values: ArrayLike) -> FloatArray:
+    def decision(self, X: Any, values: ArrayLike, *, diagonal: Any = None) -> FloatArray:
         """f at samples for one value of the parameter, or several.
 
         Parameters
@@ -222,6 +232,8 @@ class ExactPath:
             Samples, as `SVMResult.decision_function` takes them.
         values : float or array_like, shape (c,)
             In the interval.
+        diagonal : array_like, shape (q,), optional
+            As for `SVMResult.decision_function`.
 
         Returns
         -------
@@ -240,10 +252,13 @@ class ExactPath:
         >>> print(path.decision([[2.5]], [0.1, 0.3, 1.0]).round(6))
         [[ 0.111111 -0.1       0.5     ]]
         """
-        several = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        points = [self._point(value) for value in several.tolist()]
+        several = np.atleast_1d(raw_array(values, self.parameter)).tolist()
+        points = [self._point(value) for value in several]
         decisions = Decisions(self.problem, self._followed.rows)
-        found = decisions.at(X, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
+        found = decisions.at(X, diagonal, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
+        for k, value in enumerate(several):
+            if (solved := self._solved(value)) is not None:
+                found[:, k] = solved.decision_function(X, diagonal=diagonal)
         return found if np.ndim(values) else found[:, 0]
 
     def at(self, value: float, tol: float = 1e-6, **options: Any) -> SVMResult:
@@ -330,13 +345,15 @@ class ExactPath:
         values = self.pieces_at(X)
         return best_of(self.problem, self._line, self._followed.s, *values, y, loss)
 
-    def pieces_at(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def pieces_at(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
         """f at samples at both ends of every piece, between which it is linear: (q, k) each.
 
         Parameters
         ----------
         X : array_like, shape (q, d)
             Samples.
+        diagonal : array_like, shape (q,), optional
+            As for `SVMResult.decision_function`.
 
         Returns
         -------
@@ -350,7 +367,15 @@ class ExactPath:
         >>> print(path.pieces_at([[2.5]])[1].round(6))
         [[ 0.111111  0.111111 -0.142857  0.5       0.5     ]]
         """
-        return Decisions(self.problem, self._followed.rows).of_pieces(X, self._followed.parts)
+        ends = Decisions(self.problem, self._followed.rows).of_pieces(X, diagonal, self._followed.parts)
+        unproven = np.flatnonzero(~(self.gaps <= self._tol))
+        known = {
+            k: self.at(self.breakpoints[k], self._tol).decision_function(X, diagonal=diagonal)
+            for k in {*unproven, *(unproven + 1)}
+        }
+        for k in unproven.tolist():
+            ends[0][:, k], ends[1][:, k] = known[k], known[k + 1]
+        return ends
 
     @remembered
     def support(self) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""f of many optima at once: coefficients and intercepts in the caller's own coordinates, and one product with K."""
+"""f of many optima at once: one product with K, or of a linear machine with the rows that it computes with."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_matrix, column_order
-from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.many.exact.follow import Judged
 from qpsvm.many.exact.rows import SignedRows
+from qpsvm.result.model import own_values
+from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.space.kernels.kernel import squared_norms
 
 
 class Decisions:
@@ -24,8 +27,28 @@ class Decisions:
         self.problem, self.rows = problem, rows
 
     def planes(self, alphas: list[FloatArray], mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
-        """β (n, c) over the samples that take part, and b (c,), of α over the rows of the dual and μ (p,)."""
+        """β (n, c) over the samples that take part, and b (c,), of α over the rows of the dual and μ (p,).
+
+        Of a linear machine w (d, c) and b over `FeatureSpace.rows`.
+        """
         return self._placed([self.problem.svm.beta(alpha) for alpha in alphas], mus)
+
+    def intercept(self, alpha: FloatArray, mu: FloatArray) -> float:
+        """The caller's own b."""
+        space, size = self.problem.space, self.problem.size_of_f
+        if not space.is_linear:
+            return float(self.planes([alpha], [mu])[1][0])
+        beta, level = self.problem.svm.beta(alpha), self._intercepts([mu])[0]
+        w = space.weights(beta)
+        return float(size * space.moved_intercept(w, space.plane(beta, w, level).b))
+
+    def norm(self, alpha: FloatArray) -> float:
+        """‖w(α)‖."""
+        space = self.problem.space
+        if space.is_linear:
+            return float(np.linalg.norm(space.weights(self.problem.svm.beta(alpha))))
+        v = self.rows.v(alpha)
+        return float(np.sqrt(max(float(self.rows.beta(v) @ self.rows.f(v)), 0.0)))
 
     @property
     def _is_simple(self) -> bool:
@@ -43,37 +66,25 @@ class Decisions:
         b = self._intercepts(mus)
         own = np.asarray(betas).reshape(len(b), svm.n).T
         if space.is_linear:
-            return problem.size_of_f * own, problem.size_of_f * self._free(betas, b)
+            return problem.size_of_f * space.weights(np.ascontiguousarray(own)), problem.size_of_f * np.array(b)
         if self._is_simple:
             return problem.size_of_f * own, problem.size_of_f * np.array(b)
         found = [space.plane(beta, None, each) for beta, each in zip(betas, b, strict=True)]
         coef = np.array([plane.coef for plane in found]).T.reshape(svm.n, len(found))
         return problem.size_of_f * coef, problem.size_of_f * np.array([plane.b for plane in found])
 
-    def _free(self, betas: list[FloatArray], b: list[float]) -> FloatArray:
-        """Intercepts (c,) of linear functions of samples about an origin o, as those of the samples as they are.
-
-        What is ⟨w, x − o⟩ + b has b − ⟨w, o⟩; with −½‖x − o‖² behind it, where Σβ is 1, ½‖o‖² less than that.
-        """
-        origin, X = self.problem.space.origin, self.problem.samples.taken
-        if origin is None or not b:
-            return np.array(b)
-        weights = np.array([X.T @ beta - beta.sum() * origin for beta in betas]).reshape(len(b), len(origin))
-        own = 0.5 * float(origin @ origin) if self.problem.affine else 0.0
-        return np.asarray(np.array(b) - weights @ origin - own)
-
-    def at(self, X: Any, alphas: list[FloatArray], mus: list[FloatArray]) -> FloatArray:
-        """f at samples X (q, d): (q, c)."""
-        K, own = self._kernel(X)
+    def at(self, X: Any, diagonal: Any, alphas: list[FloatArray], mus: list[FloatArray]) -> FloatArray:
+        """f at samples X (q, d), K(x, x) of a matrix (q,): (q, c)."""
+        K, own = self._kernel(X, diagonal)
         coef, b = self.planes(alphas, mus)
-        return K @ coef + b + own
+        return np.asarray(K @ coef + b + own)
 
-    def of_pieces(self, X: Any, parts: Sequence[Judged]) -> tuple[FloatArray, FloatArray]:
-        """f at samples (q, d) at both ends of all pieces: (q, pieces) each."""
-        K, own = self._kernel(X)
+    def of_pieces(self, X: Any, diagonal: Any, parts: Sequence[Judged]) -> tuple[FloatArray, FloatArray]:
+        """f at samples X (q, d), K(x, x) of a matrix (q,), at both ends of all pieces: (q, pieces) each."""
+        K, own = self._kernel(X, diagonal)
         rows, simple = self.rows, self._is_simple
-        placed = np.ascontiguousarray(K[:, rows.distinct].T)
-        ends: tuple[list[FloatArray], list[FloatArray]] = ([np.empty((0, len(K)))], [np.empty((0, len(K)))])
+        placed = np.ascontiguousarray(K[:, rows.distinct].T) if simple else K
+        ends: tuple[list[FloatArray], list[FloatArray]] = ([np.empty((0, K.shape[0]))], [np.empty((0, K.shape[0]))])
         for part in parts:
             beta = rows.beta(part.v.T).T
             if simple:
@@ -89,16 +100,25 @@ class Decisions:
         first, second = (np.concatenate(each).T + own for each in ends)
         return first, second
 
-    def _kernel(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """K between samples and those that take part, (q, n), and what f has of K(x, x), (q, 1). Raises DataError."""
+    def _kernel(self, X: Any, diagonal: Any) -> tuple[Matrix, FloatArray]:
+        """K between samples and those that take part, (q, n), and what f has of K(x, x), (q, 1). Raises DataError.
+
+        Of a linear machine, which goes by w, the samples as it computes with them, (q, d).
+        """
         problem = self.problem
-        samples = self._checked(X)
+        samples, space = self._checked(X), problem.space
+        known = own_values(problem.kernel, diagonal, samples.shape[0], needed=problem.diagonal != 0.0)
+        if space.is_linear:
+            features = space.kernel.features(samples) if isinstance(space.kernel, FeatureMap) else samples
+            Z = features if space.origin is None else as_dense(features) - space.origin
+            return Z, problem.diagonal * squared_norms(Z)[:, None]
         if isinstance(problem.kernel, Precomputed):
             K = samples[:, problem.rows] if samples.shape[1] == problem.n else samples
         else:
             K = problem.kernel(samples, problem.samples.taken)
         if problem.diagonal:
-            return np.asarray(K), problem.diagonal * np.asarray(problem.kernel.diagonal(samples))[:, None]
+            known = np.asarray(problem.kernel.diagonal(samples)) if known is None else known
+            return np.asarray(K), problem.diagonal * known[:, None]
         return np.asarray(K.toarray() if sp.issparse(K) else K), np.zeros((samples.shape[0], 1))
 
     def _checked(self, X: Any) -> Any:

@@ -440,3 +440,25 @@ def test_a_distance_below_zero_is_refuted_and_old_files_without_one_are_read(sma
     content["claims"].remove(far)
     path.write_bytes(sealed(content))
     assert looked_at(path, data)[0] == 0
+
+
+@pytest.mark.parametrize("weight", [None, [1.0, 2.0, 1.0, 0.5]])
+def test_a_ball_of_radius_0_is_proven_and_confirmed(tmp_path, weight):
+    X = np.tile([0.1, 0.3], (4, 1))
+    for kernel in (qpsvm.Polynomial(2, gamma=1.0, coef0=1.0), qpsvm.Polynomial(3), qpsvm.RBF(0.5)):
+        result = qpsvm.solve(qpsvm.SVDD(X, kernel=kernel, sample_weight=weight))
+        proof = result.verify(tol=1e-6)
+        assert proof
+        assert result.gap == proof.gap == result.primal == proof.primal == 0.0  # b is a rounding of −K(x, x): R is not
+        file = str(tmp_path / "X.npy")
+        np.save(file, X)
+        proof.save(tmp_path / "proof.json", file)
+        code, said = looked_at(tmp_path / "proof.json", file, 1e-6)
+        assert code == 0, said
+
+
+@pytest.mark.parametrize("kernel", [qpsvm.Sigmoid(0.5), lambda A, B: (A @ B.T + 1.0) ** 2, "precomputed"], ids=repr)
+def test_a_matrix_of_one_number_is_semidefinite(kernel):
+    X = np.full((4, 4), 0.3)
+    result = qpsvm.solve(qpsvm.SVDD(X, kernel=kernel))
+    assert result.gap == result.verify().gap == 0.0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import qpsvm
 
@@ -211,3 +214,41 @@ def test_a_row_that_is_none_is_refused():
     ):
         with pytest.raises(error):
             qpsvm.exact_path(problem, name, **{"low": 0.5, "high": 2.0, **options})
+
+
+@pytest.mark.parametrize("intercept", ["free", None, "penalised"])
+@pytest.mark.parametrize("make", [np.array, sp.csr_array])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_linear_path_and_its_certified_results_are_one_function(intercept, make, offset):
+    X, y, _ = table(3, rounded=False)
+    X = X + offset
+    path = qpsvm.exact_path(qpsvm.CSVM(make(X), y, intercept=intercept), "C", 0.01, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", qpsvm.InaccurateWarning
+        )  # without a free intercept 1e6 costs a solve its digits
+        for value in [0.02, 0.3, 0.9]:
+            result = path.at(value)
+            f = result.decision_function(make(X[:8]))
+            assert np.allclose(path.decision(make(X[:8]), value), f, rtol=0.0, atol=1e-9 * np.abs(f).max())
+            assert path.b(value) == pytest.approx(result.b, rel=1e-9)
+            assert path.margin(value) == pytest.approx(1.0 / np.linalg.norm(result.w), rel=1e-2 if offset else 1e-9)
+            k = int(np.searchsorted(path.breakpoints, value)) - 1
+            if path.gaps[k] <= 1e-6:
+                share = (value - path.breakpoints[k]) / np.diff(path.breakpoints)[k]
+                first, second = (end[:, k] for end in path.pieces_at(X[:8]))
+                assert np.allclose((1.0 - share) * first + share * second, f, rtol=0.0, atol=1e-9 * np.abs(f).max())
+
+
+def test_a_free_intercept_over_features_of_a_map():
+    X, y, _ = table(3, rounded=False)
+    kernel = qpsvm.Nystroem(qpsvm.RBF(0.5), components=8)
+    path = qpsvm.exact_path(qpsvm.CSVM(X, y, kernel=kernel), "C", 0.01, 1.0)
+    np.testing.assert_allclose(path.decision(X, 0.3), path.at(0.3).decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_ball_far_from_the_origin(offset):
+    X = table(3, rounded=False)[0] + offset
+    path = qpsvm.exact_path(qpsvm.SVDD(X), "nu", 0.2, 0.8)
+    np.testing.assert_allclose(path.decision(X, 0.37), path.at(0.37).decision_function(X), atol=1e-8)

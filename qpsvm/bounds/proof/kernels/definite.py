@@ -7,6 +7,7 @@
     (DEF.4)  where 1ᵀβ is the same for all β, only 1ᵀδ = 0 matters for δ, where δᵀKδ = δᵀ(K + 1aᵀ + a1ᵀ)δ for any a.
              a_i = ½(t + mean of K) − mean of row i makes that HKH + t11ᵀ, H = I − 11ᵀ/n, with t > 0 not singular
     (DEF.5)  for any v, 1ᵀv = η:  vᵀKv = vᵀ(K + 1aᵀ + a1ᵀ)v − 2η aᵀv ≥ −σ‖v‖² − 2|η| |a|ᵀ|v|
+    (DEF.6)  k·11ᵀ with k ≥ 0 is positive semidefinite as it is
 
 Rump takes b from what is known of Cholesky's algorithm and need not multiply. We do: G is then no better than what it
 is, a LAPACK may compute it as it likes, and E, of which nearly nothing is left after few blocks, makes b less.
@@ -53,7 +54,7 @@ class Definiteness:
 
 def definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Definiteness:
     """The least σ that is easily found. Shapes: K (n, n)."""
-    if not len(K):
+    if not len(K) or (radius == 0.0 and K[0, 0] >= 0.0 and bool((K[0, 0] == K).all())):  # (DEF.6)
         return Definiteness(0.0)
     with np.errstate(all="ignore"):
         sigma = lacking(K, radius)
