@@ -160,10 +160,11 @@ class Vanishing:
         support = np.flatnonzero(beta)
         part, some = self.space.samples.take(support), beta[support]
         alike = self.space.is_plain and not self.space.shift  # of a precomputed kernel, rows of K
-        if not alike or self.comm.count(part.shape[0]) * part.shape[1] > AFFORDABLE:
+        if self.comm.count(part.shape[0]) * part.shape[1] > AFFORDABLE:
             return None
-        if not self.comm.serial:
-            return (0.0, 0.0) if self._same(as_dense(part)) else None
+        if not (alike and self.comm.serial):  # of one sample nothing is left, whatever was done to K
+            known = alike or not isinstance(self.space.kernel, Precomputed)
+            return (0.0, 0.0) if known and self._same(as_dense(part)) else None
         ties = find_ties(part)
         assert ties is not None
         length = np.sqrt(self.space.curvature(support)[ties.rows])

@@ -13,7 +13,7 @@ RESULT, JOINT = qpsvm.solve(PROBLEM), qpsvm.solve(OTHER)
 PATH = qpsvm.exact_path(PROBLEM, "C", 0.05, 1.0)
 
 
-@pytest.mark.parametrize("problem", [5, "x", X, qpsvm.CSVM, RESULT, lambda: 3], ids=repr)
+@pytest.mark.parametrize("problem", [5, "x", X, qpsvm.CSVM, RESULT, lambda: 3])
 def test_what_is_no_problem(problem):
     for ask in (
         lambda: RESULT.decision_bounds(X, problem=problem),

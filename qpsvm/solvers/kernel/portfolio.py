@@ -66,6 +66,7 @@ from qpsvm.solvers.kernel.newton_step import EXACT_ROWS
 from qpsvm.solvers.kernel.nystrom import nystrom_estimate
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.functions import Precomputed
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,8 @@ def solve_kernel(
         raise ParameterError("the engine low_rank needs a linear solver: linear=…, as the backend kernel_newton has")
     effort = Effort(time_limit, max_iter, verbose)
     with np.errstate(all="ignore"):
-        even = _meeting(blocks.X, problem) if problem.divided and engine == "auto" else None
+        rows = not isinstance(blocks.kernel, Precomputed)  # those of a matrix that was repaired are no samples
+        even = _meeting(blocks.X, problem) if problem.divided and engine == "auto" and rows else None
         if even is not None:
             return KernelSolution(even, 0.0, np.zeros(problem.n), 0.0, "equal rows", 0, "converged")
         worth = blocks.fast and blocks.whole is None and problem.n > TIES_FROM

@@ -457,7 +457,11 @@ def test_a_ball_of_radius_0_is_proven_and_confirmed(tmp_path, weight):
         assert code == 0, said
 
 
-@pytest.mark.parametrize("kernel", [qpsvm.Sigmoid(0.5), lambda A, B: (A @ B.T + 1.0) ** 2, "precomputed"], ids=repr)
+@pytest.mark.parametrize(
+    "kernel",
+    [qpsvm.Sigmoid(0.5), lambda A, B: (A @ B.T + 1.0) ** 2, "precomputed"],
+    ids=["sigmoid", "function", "precomputed"],
+)
 def test_a_matrix_of_one_number_is_semidefinite(kernel):
     X = np.full((4, 4), 0.3)
     result = qpsvm.solve(qpsvm.SVDD(X, kernel=kernel))
