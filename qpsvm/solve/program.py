@@ -86,15 +86,18 @@ class _Judge:
     def near(self) -> Reduction:
         """The reduction of a program within rounding; `exact` itself, where no entry has to change."""
         found = reduce(self.qp, ROUNDING)
-        return found if found.change or self.exact.hair else self.exact
+        return found if found.change or self.exact.contradicts_by_rounding else self.exact
 
     def solve(self, backend: str) -> QPResult:
         """The verdict."""
+        if not isinstance(backend, str) or backend != "auto":
+            named = backends.get(backend)
+            named.check(self.request.limits(named), self.request.options, any_qp=True)
         if self.whole.curvature is None:
             direction = self.whole.negative_direction()
             if direction is not None:
                 raise NonConvexError(*direction)
-        reduction = self.near if self.exact.hair else self.exact
+        reduction = self.near if self.exact.contradicts_by_rounding else self.exact
         if reduction.contradiction is not None:
             return self._contradicted(reduction)
         best: QPResult | None = None
@@ -127,7 +130,7 @@ class _Judge:
         chosen.check(limits, request.options, any_qp=True)
         answered: tuple[Reduction, QPSolution, float] | None = None
         for rounding, grown in ((False, False), (True, False), (True, True)):
-            if (not rounding and self.exact.hair) or request.clock.stopped():
+            if (not rounding and self.exact.contradicts_by_rounding) or request.clock.stopped():
                 continue
             reduction = self.near if rounding else self.exact
             if rounding and not grown and reduction is self.exact and dual > -math.inf:
@@ -165,7 +168,7 @@ class _Judge:
 
     def _unbounded(self, best: QPResult, ray: Ray) -> QPResult | None:
         """The verdict that a ray proves, once a feasible point is known."""
-        attempt = Attempt(self.near if self.exact.hair else self.exact, whole=self.whole)
+        attempt = Attempt(self.near if self.exact.contradicts_by_rounding else self.exact, whole=self.whole)
         above = attempt.program.upper(np.nan_to_num(best.x), None)
         if not math.isfinite(above.value):
             inside = attempt.interior[0]

@@ -51,7 +51,7 @@ class Attempt:
             self.change = max(self.change, GROWTH + 2.0**-52)
         self.program = Program(self.qp, ROUNDING if rounding else 0.0)
         if whole is not None and self.qp.P is whole.qp.P:
-            self.program.share(whole)
+            self.program.adopt_convexity(whole)
 
     @remembered
     def interior(self) -> tuple[FloatArray | Face | None, tuple[FloatArray, FloatArray] | None]:
@@ -99,8 +99,8 @@ class Attempt:
         primal = upper.value
         if lower.rests is not None:  # q is moved: f is larger by no more than this
             primal += float(lower.rests @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)
-            with np.errstate(invalid="ignore"):
-                change = max(change, float(np.nanmax(lower.rests / np.abs(self.qp.q))))
+            sizes = np.abs(self.qp.q)
+            change = max(change, float((lower.rests / np.where(sizes > 0.0, sizes, 1.0)).max()))
         gap = relative_gap(primal, lower.value)
         status, message = (
             Status.INACCURATE,

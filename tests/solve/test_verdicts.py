@@ -204,6 +204,21 @@ def test_multipliers_belong_to_the_rows_and_bounds_they_came_from():
         assert result.z_box == pytest.approx([z_box], abs=1e-9)
 
 
+def test_names_are_looked_at_before_the_rows():
+    empty = QP(P=[[1.0]], q=[0.0], G=[[1.0], [-1.0]], h=[1.0, -2.0])
+    with pytest.raises(qpsvm.UnknownOptionError, match="osqp"):
+        qpsvm.solve(empty, "ospq")
+    with pytest.raises(qpsvm.UnknownOptionError, match="eps_abs"):
+        qpsvm.solve(empty, "osqp", eps_asb=1e-3)
+
+
+def test_a_linear_program_without_cost_is_solved():
+    """All multipliers are 0, and so is q, of which nothing is a share."""
+    result = qpsvm.solve(QP(P=sp.csr_array((2, 2)), q=[0.0, 0.0], G=[[-0.3, 0.3], [0.1, 0.2]], h=[2.1, 0.3]))
+    assert result.status == "optimal"
+    assert -1e-300 < result.dual <= 0.0 <= result.primal < 1e-300
+
+
 def test_a_slab_is_no_equality():
     result = qpsvm.solve(QP(P=np.eye(2), q=[-3.0, 0.0], G=[[1.0, 2.0], [-1.0, -2.0]], h=[1.0, 1.0]))
     assert result.status == "optimal"

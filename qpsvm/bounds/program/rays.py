@@ -34,8 +34,8 @@ class Ray(NamedTuple):
     change: float
 
 
-def find_ray(program: Program, most: float) -> Ray | None:
-    """A direction with (RAY.1), or with (RAY.2) for a relative change of at most `most`; None where none was found."""
+def find_ray(program: Program, allowed: float) -> Ray | None:
+    """A direction with (RAY.1), or with (RAY.2) for a relative change of at most `allowed`; None if none was found."""
     n = program.qp.n
     if n * n > MOST_STEPS:
         return None
@@ -49,7 +49,7 @@ def find_ray(program: Program, most: float) -> Ray | None:
     curved = _curved_rows(program)[:, used]
     for system in (np.vstack([curved[np.abs(curved).max(axis=1, initial=0.0) > 0.0], rows]), rows):
         d = null_vector(system, guess[used])
-        found = None if d is None else _check(program, G, used.tolist(), d, most)
+        found = None if d is None else _check(program, G, used.tolist(), d, allowed)
         if found is not None:
             return found
     return None
@@ -101,7 +101,7 @@ def _guess(program: Program) -> FloatArray | None:
     return np.asarray(found.x / np.abs(found.x).max())
 
 
-def _check(program: Program, G: FloatArray, used: list[int], d: list[Fraction], most: float) -> Ray | None:
+def _check(program: Program, G: FloatArray, used: list[int], d: list[Fraction], allowed: float) -> Ray | None:
     """The ray, where the direction with these entries is one."""
     n = program.qp.n
     entries = dict(zip(used, d, strict=True))
@@ -109,7 +109,7 @@ def _check(program: Program, G: FloatArray, used: list[int], d: list[Fraction], 
         if (value < 0 and np.isfinite(program.lb[j])) or (value > 0 and np.isfinite(program.ub[j])):
             return None
     cost = [entries[j] * Fraction(float(program.qp.q[j])) for j in used]
-    if not sum(cost, Fraction(0)) < -Fraction(most) * sum(map(abs, cost), Fraction(0)):
+    if not sum(cost, Fraction(0)) < -Fraction(allowed) * sum(map(abs, cost), Fraction(0)):
         return None
     for row in as_dense(program.A).tolist():
         if sum((entries[j] * Fraction(row[j]) for j in used), Fraction(0)):
@@ -127,7 +127,7 @@ def _check(program: Program, G: FloatArray, used: list[int], d: list[Fraction], 
     change = _least_change(
         program.qp.P.dense(), np.array([float(entries.get(j, 0) / largest) for j in range(n)]), slope
     )
-    return Ray(direction, change) if change <= most else None
+    return Ray(direction, change) if change <= allowed else None
 
 
 def _least_change(P: FloatArray, d: FloatArray, slope: FloatArray) -> float:

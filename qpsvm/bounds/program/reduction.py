@@ -8,8 +8,8 @@
 
 All of it is decided in rational numbers, of the floats as they are. In the data of most programs with such rows that
 is not what is meant: 3 × 0.1 is not 0.3 in floats, and two rows that should be one are two planes that meet at some odd
-point, or nowhere. `most` is the relative change of an entry up to which a row counts as such a combination; the changes
-made are in `Reduction.change`.
+point, or nowhere. `allowed` is the relative change of an entry up to which a row counts as such a combination; what is
+changed is in `Reduction.change`.
 
 Source: Andersen and Andersen, *Presolving in linear programming*, Math. Programming 71 (1995).
 """
@@ -50,8 +50,8 @@ class Reduction:
     low_entries, high_entries (n,): Sizes of the entries of these rows.
     change: The largest relative change of an entry, 0 where the floats are meant.
     contradiction: Multipliers (p,), (m,), (n,) of given rows and bounds by which no point is feasible, (PROGRAM.6).
-    most: The relative change of an entry that is allowed.
-    hair: Whether some rows contradict each other by less than `ROUNDING`.
+    allowed: The relative change of an entry that is allowed.
+    contradicts_by_rounding: Whether rows that are one but for rounding would have to be made one first.
     """
 
     given: QP
@@ -70,8 +70,8 @@ class Reduction:
     opposite: dict[int, tuple[int, Fraction]] = field(default_factory=dict)
     change: float = 0.0
     contradiction: tuple[FloatArray, FloatArray, FloatArray] | None = None
-    most: float = 0.0
-    hair: bool = False
+    allowed: float = 0.0
+    contradicts_by_rounding: bool = False
 
     @property
     def qp(self) -> QP:
@@ -129,10 +129,10 @@ def keep_all(qp: QP) -> Reduction:
     )  # fmt: skip
 
 
-def reduce(qp: QP, most: float = 0.0) -> Reduction:
-    """(REDUCE.1) to (REDUCE.4) of a QP; `most` is the relative change of an entry that is allowed."""
+def reduce(qp: QP, allowed: float = 0.0) -> Reduction:
+    """(REDUCE.1) to (REDUCE.4) of a QP; `allowed` is the relative change of an entry."""
     found = keep_all(qp)
-    found.most = most
+    found.allowed = allowed
     for step in (_bounds, _zero_rows, _opposite_rows, _dependent_equalities, _dependent_inequalities):
         step(found)
         if found.contradiction is not None:
@@ -162,9 +162,9 @@ def _bounds(found: Reduction) -> None:
     for j in np.flatnonzero(found.lb > found.ub).tolist():
         low, high = Fraction(found.lb[j]), Fraction(found.ub[j])
         if low - high <= Fraction(ROUNDING) * abs(low):
-            found.hair = not found.most
-            found.change = max(found.change, above((low - high) / abs(low))) if found.most else found.change
-            found.ub[j] = found.lb[j] if found.most else found.ub[j]
+            found.contradicts_by_rounding = not found.allowed
+            found.change = max(found.change, above((low - high) / abs(low))) if found.allowed else found.change
+            found.ub[j] = found.lb[j] if found.allowed else found.ub[j]
             continue
         left = np.zeros(found.given.n)
         left[j] = 1.0
@@ -236,7 +236,7 @@ def _opposite_rows(found: Reduction) -> None:
         for factor in dict.fromkeys((c.limit_denominator(10_000), c)):
             rests, side = combine_rows(found.G, found.h, [i, k], [factor, Fraction(1)], {})
             change = min(largest_change(found.G, row, by, rests) for row, by in ((i, factor), (k, Fraction(1))))
-            if change > found.most:
+            if change > found.allowed:
                 continue
             moved = _share(side, min(abs(factor) * abs(Fraction(found.h[i])), abs(Fraction(found.h[k]))))
             if side < 0 and moved > ROUNDING:  # 0 ≤ side is what is left of both
@@ -244,8 +244,8 @@ def _opposite_rows(found: Reduction) -> None:
                 first, second = as_multiple([factor, Fraction(1)]).tolist()
                 _contradict(found, z={i: first, k: second})
                 return
-            if side and moved <= ROUNDING and not found.most:
-                found.hair = True
+            if side and moved <= ROUNDING and not found.allowed:
+                found.contradicts_by_rounding = True
             elif moved <= ROUNDING:
                 found.change = max(found.change, change, moved)
                 found.opposite[int(found.inequalities[i])] = int(found.inequalities[k]), factor
@@ -345,16 +345,16 @@ def _find_redundant(
         rests, side = combine_rows(M, sides, members, factors, fixed)
         options = list(zip(members, factors, strict=True)) if equal and rests else [(k, Fraction(-1))]
         change, gone = min((largest_change(M, i, by, rests), i) for i, by in options)
-        if change > found.most:
+        if change > found.allowed:
             continue
         if side == 0 or (not equal and side < 0):
             found.change = max(found.change, change)
             return gone
         moved = min(_share(side, abs(by * Fraction(float(sides[i])))) for i, by in options)
         if moved <= ROUNDING:
-            found.hair = not found.most
-            found.change = max(found.change, change, moved) if found.most else found.change
-            return gone if found.most else None
+            found.contradicts_by_rounding = not found.allowed
+            found.change = max(found.change, change, moved) if found.allowed else found.change
+            return gone if found.allowed else None
         sign = -1.0 if side > 0 else 1.0
         *multipliers, own = (sign * as_multiple(factors)).tolist()
         y = dict(zip(chosen, multipliers, strict=True))

@@ -142,7 +142,7 @@ class Program:
         own = Near(d * x, np.where((d == 0.0) | (x == 0.0), 0.0, np.abs(d * x) * 2.0**-52 + UNDERFLOW))
         return own.plus(product(Z, product(Z.T, exactly(x)))) if Z.shape[1] else own
 
-    def share(self, other: Program) -> None:
+    def adopt_convexity(self, other: Program) -> None:
         """Take over what is known of the P of another program, which is that of this one."""
         if self.factor is None:
             self.__dict__["convexity"] = other.convexity
