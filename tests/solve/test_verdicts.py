@@ -12,6 +12,8 @@ from exact_program import fractions, optimum, product, proves_infeasible, proves
 
 import qpsvm
 from qpsvm import QP
+from qpsvm.bounds.program.feasibility import prove_infeasible
+from qpsvm.bounds.program.sides import Program
 
 TABLES = 20
 Drawn = tuple[QP, float | None]
@@ -217,6 +219,14 @@ def test_a_linear_program_without_cost_is_solved():
     result = qpsvm.solve(QP(P=sp.csr_array((2, 2)), q=[0.0, 0.0], G=[[-0.3, 0.3], [0.1, 0.2]], h=[2.1, 0.3]))
     assert result.status == "optimal"
     assert -1e-300 < result.dual <= 0.0 <= result.primal < 1e-300
+
+
+def test_multipliers_of_what_is_feasible_prove_nothing():
+    slab = QP(P=np.eye(2), q=[0.0, 0.0], G=[[1.0, 2.0], [-1.0, -2.0]], h=[1.0, 0.0])
+    point = slab.replace(h=[1.0, -1.0])
+    for qp in (slab, point, point.replace(h=[1.0, np.nextafter(-1.0, -2.0)])):  # the last is empty by rounding only
+        assert prove_infeasible(Program(qp), np.zeros(0), np.ones(2)) is None
+    assert prove_infeasible(Program(slab.replace(h=[1.0, -1.1])), np.zeros(0), np.ones(2)) is not None
 
 
 def test_a_slab_is_no_equality():

@@ -164,7 +164,7 @@ MUTANTS = [
     Mutant("bounds/program/reduction.py", "if side == 0 or (not equal", "if True or (not equal", VERDICTS),
     Mutant("bounds/program/reduction.py", "if side < 0 and moved > ROUNDING", "if moved > ROUNDING", VERDICTS),
     Mutant("bounds/program/rays.py", "if not sum(cost, Fraction(0)) <", "if sum(cost, Fraction(0)) >", VERDICTS),
-    Mutant("bounds/program/feasibility.py", "if sum(parts, Fraction(0)) <=", "if -1 <=", VERDICTS),
+    Mutant("bounds/program/feasibility.py", "<= Fraction(ROUNDING) *", "<= -9 *", VERDICTS),
 ]
 
 

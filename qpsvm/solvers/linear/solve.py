@@ -279,29 +279,29 @@ def _run(
     if found is not None:
         reason = "converged" if found.relative_gap <= tol else budget.spent()
         if reason == "converged" and tol <= USUAL:
-            found = _finished(problem, found, budget)
+            found = _finished(problem, found, budget, is_cheap(problem))
         if reason is not None:
             return found, reason, "coordinate"
         first = as_start(problem, found)
     point, reason, used = _by_newton(problem, first, tol, budget)
     if reason == "converged" and tol <= USUAL:
-        point = _finished(problem, point, budget)
+        point = _finished(problem, point, budget, False)
     if found is None:
         return point, reason, used
     best = found if found.relative_gap < point.relative_gap else point
     return best, reason, "coordinate and newton"
 
 
-def _finished(problem: RowProblem, found: Point, budget: Budget) -> Point:
+def _finished(problem: RowProblem, found: Point, budget: Budget, to_rounding: bool) -> Point:
     """A few Newton steps from a good pair of a smooth loss; the better one.
 
-    Towards rounding where they cost next to nothing, else until w is Σ α_i y_i x_i to `STATIONARY` of its length: what
+    Towards rounding where that is wanted, else until w is Σ α_i y_i x_i to `STATIONARY` of its length: what
     they are apart is ½‖w − w(α)‖² of the gap, which is next to nothing of P where C is large.
     """
     if not (problem.losses.endless or np.any(problem.losses.curvature)):
         return found
     goal, w = FINE, found.W[:-1]
-    if not is_cheap(problem):
+    if not to_rounding:
         left = w - problem.rows.gradient(found.alpha)[:-1]
         if left @ left <= STATIONARY**2 * float(w @ w):
             return found
