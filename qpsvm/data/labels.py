@@ -112,7 +112,7 @@ def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
         raise DataError(f"y has {labels.shape[0]} labels but X has {n} rows")
     if labels.dtype.kind == "c":
         raise DataTypeError("y is complex; labels need a sort order")
-    labels = present(labels)
+    labels = refuse_missing(labels)
     try:
         return labels, _classes(labels)
     except TypeError:
@@ -141,11 +141,11 @@ def two_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
     return None
 
 
-def present(labels: NDArray[Any], name: str = "y", what: str = "label") -> NDArray[Any]:
+def refuse_missing(labels: NDArray[Any], name: str = "y", what: str = "label") -> NDArray[Any]:
     """Labels, (n,), none of which is missing; NumPy's own kind of text as the usual one. Raises DataError."""
     kind = labels.dtype.kind
     if kind == "T":  # whose missing values compare with nothing, or with an error of NumPy's
-        return present(labels.astype(object), name, what).astype(str)
+        return refuse_missing(labels.astype(object), name, what).astype(str)
     if kind in "biu":
         return labels
     if kind in "fc":

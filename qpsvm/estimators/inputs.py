@@ -27,7 +27,7 @@ from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, QPSVMError, UnsupportedError
 from qpsvm.data.kinds import is_column, is_dask, is_stored, is_table
-from qpsvm.data.labels import present, two_numbers
+from qpsvm.data.labels import refuse_missing, two_numbers
 from qpsvm.data.rows import RowSource
 from qpsvm.data.samples import stored
 from qpsvm.data.sources import open_rows
@@ -203,7 +203,7 @@ def _named(y: Any, name: str, what: str) -> NDArray[Any]:
         if flat.dtype.kind == "f":  # in scikit-learn's words, which users look for
             missing = bool(np.isnan(flat).any())
             said = f"Input {name} contains {'NaN' if missing else LARGE}"
-        present(flat, said, what)
+        refuse_missing(flat, said, what)
     return raw
 
 

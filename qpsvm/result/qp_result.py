@@ -62,7 +62,8 @@ class QPResult:
         entry: 0 where it is `qp` itself, never above 1e-14 with `optimal`. Rows that should be multiples of each other
         are not in floats, and a P that is singular may have an eigenvalue below 0.
     ray : ndarray, shape (n,), or None
-        Of what is unbounded, a direction d with Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0, along which all bounds hold.
+        Of what is unbounded, a direction d with Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0, along which all bounds hold: in whole
+        numbers where they are below 2⁵³, else rounded from the rational direction that has all this.
     machine : str
         Of which machine this is the dual, where it is one: what its α and its intercept are; or "".
     message : str

@@ -40,7 +40,7 @@ from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.program.svm_dual import Statement
 from qpsvm.result.qp_result import QPResult
 from qpsvm.solve.choice import Request
-from qpsvm.solve.program_attempt import Attempt, describe_change, without_optimum
+from qpsvm.solve.program_attempt import Attempt, without_optimum
 
 #: Our own solver of machines' duals.
 OWN = "kernel_newton"
@@ -153,13 +153,8 @@ class _Judge:
     def _contradicted(self, reduction: Reduction) -> QPResult:
         """That rows contradict each other, as elimination shows."""
         assert reduction.contradiction is not None
-        message = (
-            f"Multipliers of the rows prove that no point satisfies all of them.{describe_change(reduction.change)}"
-        )
         solver = Solver("elimination", built_in_version(), "rows contradict each other")
-        return without_optimum(
-            self.qp, Status.INFEASIBLE, reduction.contradiction, solver, message, data_change=reduction.change
-        )
+        return without_optimum(self.qp, Status.INFEASIBLE, reduction.contradiction, solver, reduction.change)
 
     @remembered
     def ray(self) -> Ray | None:
@@ -178,11 +173,9 @@ class _Judge:
             return None
         multipliers = (np.zeros(len(self.whole.b)), np.zeros(len(self.whole.h)), np.zeros(self.qp.n))
         change = max(ray.change, attempt.change)
-        message = "From x along the ray every point is feasible, and the objective falls without end."
-        message += describe_change(change)
         found = without_optimum(
-            self.qp, Status.UNBOUNDED, multipliers, best.solver, message, above.x, build_time=best.build_time,
-            solve_time=best.solve_time, iterations=best.iterations, data_change=change, ray=ray.direction,
+            self.qp, Status.UNBOUNDED, multipliers, best.solver, change, above.x, build_time=best.build_time,
+            solve_time=best.solve_time, iterations=best.iterations, ray=ray.direction,
         )  # fmt: skip
         return replace(found, radius=above.radius)
 

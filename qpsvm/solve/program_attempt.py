@@ -23,6 +23,11 @@ from qpsvm.space.operators.structured import shifted
 GROWTH = 0.95 * ROUNDING
 #: A linear program that helps to judge a point may take so many times what the solver took, or of a second.
 LONGEST = 2.0
+#: What proves that there is no optimum.
+PROOFS = {
+    Status.INFEASIBLE: "Multipliers of the rows prove that no point satisfies all of them.",
+    Status.UNBOUNDED: "From x along the ray every point is feasible, and the objective falls without end.",
+}
 
 
 class Attempt:
@@ -68,28 +73,14 @@ class Attempt:
         points = points if better is None else [better, *points]
         upper, lower, own = self._sides(points)
         if not math.isfinite(upper.value):
-            for point in points:
-                towards = off_the_rows(program, point.u)
-                above = upper if towards is None else program.upper(point.u, towards)
-                upper = above if above.value < upper.value else upper
+            upper = self._bound_above(points, upper)
         if not math.isfinite(upper.value):
-            inside, shortfall = self.interior
-            for point in points if inside is not None else []:
-                above = program.upper(point.u, inside)
-                upper = above if above.value < upper.value else upper
+            shortfall = self.interior[1]
             proof = None if shortfall is None else prove_infeasible(program, *shortfall)
             if proof is not None:
                 return self._infeasible(proof, solution)
-        if relative_gap(upper.value, lower.value) > tol and program.curvature is not None:
-            none = np.zeros(len(program.b)), np.zeros(len(program.h))
-            for point in points[:1]:
-                zero = program.lower(point.u, *none)
-                lower = zero if zero.value > lower.value else lower
-            if program.curvature.any():
-                for point in points:
-                    sharp = program.lower(*point, sharp=True)
-                    lower = sharp if sharp.value > lower.value else lower
-            lower = _raise_bound(program, points, lower)
+        if gap_between(upper.value, lower.value) > tol and program.curvature is not None:
+            lower = self._bound_below(points, lower)
         change = max(self.change, lower.share)
         if lower.share and math.isfinite(upper.value):
             inside = self.interior[0]
@@ -101,13 +92,11 @@ class Attempt:
             primal += float(lower.rests @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)
             sizes = np.abs(self.qp.q)
             change = max(change, float((lower.rests / np.where(sizes > 0.0, sizes, 1.0)).max()))
-        gap = relative_gap(primal, lower.value)
-        status, message = (
-            Status.INACCURATE,
-            " ".join(f"{part}." for part in dict.fromkeys((upper.why, lower.why)) if part),
-        )
+        gap = gap_between(primal, lower.value)
+        status, why = Status.INACCURATE, dict.fromkeys(part for part in (upper.why, lower.why) if part)
+        message = " ".join(f"{part}." for part in why)
         if gap <= tol:
-            status, message = Status.OPTIMAL, describe_change(change).strip()
+            status, message = Status.OPTIMAL, describe_change(change)
         elif solution.reported not in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
             status = solution.reported
         residuals = (math.nan,) * 3
@@ -129,41 +118,62 @@ class Attempt:
         lower, own = Lower(-math.inf, *none, "" if points else "the solver gave no point"), math.inf
         for point in points:
             above, below = program.upper(point.u, None), program.lower(*point)
-            own = relative_gap(above.value, below.value)
+            own = gap_between(above.value, below.value)
             upper = above if above.value < upper.value or not math.isfinite(upper.radius) else upper
             lower = below if below.value > lower.value or not lower.c.any() else lower
         return upper, lower, own
 
+    def _bound_above(self, points: list[Multipliers], upper: Upper) -> Upper:
+        """The best bound of the points, moved off the rows or else inside; the one given where none is better."""
+        program = self.program
+        for point in points:
+            towards = off_the_rows(program, point.u)
+            above = upper if towards is None else program.upper(point.u, towards)
+            upper = above if above.value < upper.value else upper
+        inside = None if math.isfinite(upper.value) else self.interior[0]
+        for point in points if inside is not None else []:
+            above = program.upper(point.u, inside)
+            upper = above if above.value < upper.value else upper
+        return upper
+
+    def _bound_below(self, points: list[Multipliers], lower: Lower) -> Lower:
+        """The best bound without multipliers, with a sharper curvature, or with multipliers moved by (FACE.4)."""
+        program, none = self.program, (np.zeros(len(self.program.b)), np.zeros(len(self.program.h)))
+        found = [lower, *(program.lower(x, *none) for x, *_ in points[:1])]
+        if program.curvature is not None and program.curvature.any():
+            found += [program.lower(*point, sharp=True) for point in points]
+        for x, y, z in points:
+            for other_y, other_z in dual_inside(program, x):
+                for t in STEPS[1:]:
+                    moved = np.maximum(z, 0.0) * (1.0 - t) + t * np.maximum(other_z, 0.0)
+                    found.append(program.lower(x, y + t * (other_y - y), moved))
+        return max(found, key=lambda each: each.value)
+
     def _infeasible(self, proof: tuple[FloatArray, FloatArray], solution: QPSolution) -> QPResult:
         c = self.program.A.T @ proof[0] + self.program.G.T @ proof[1]
         y, z, box = self.reduction.expand(*proof, bound_multipliers(self.program, c))
-        message = f"Multipliers of the rows prove that no point satisfies all of them.{describe_change(self.change)}"
         return without_optimum(
-            self.reduction.given, Status.INFEASIBLE, (y, z, box), Solver(*solution.solver), message,
-            solve_time=solution.solve_time, iterations=solution.iterations, data_change=self.change,
+            self.reduction.given, Status.INFEASIBLE, (y, z, box), Solver(*solution.solver), self.change,
+            solve_time=solution.solve_time, iterations=solution.iterations,
         )  # fmt: skip
 
 
 def describe_change(change: float) -> str:
-    """That the verdict is for a program within rounding of the one given, where it is."""
-    return (
-        f" Proven for a program whose entries differ from these by at most {change:.2g} of themselves."
-        if change
-        else ""
-    )
+    """That the verdict is for a program within rounding of the one given, where it is; else nothing."""
+    near = f"Proven for a program whose entries differ from these by at most {change:.2g} of themselves."
+    return near if change else ""
 
 
 def without_optimum(
-    qp: QP, status: Status, multipliers: tuple[FloatArray, FloatArray, FloatArray], solver: Solver, message: str,
+    qp: QP, status: Status, multipliers: tuple[FloatArray, FloatArray, FloatArray], solver: Solver, change: float,
     x: FloatArray | None = None, **others: Any,
 ) -> QPResult:  # fmt: skip
     """A verdict that there is no optimum: that is ∞ where no point is feasible, −∞ where nothing bounds it."""
     end = math.inf if status is Status.INFEASIBLE else -math.inf
-    nothing = (math.nan,) * 3
     point, radius = (np.full(qp.n, math.nan), math.inf) if x is None else (x, 0.0)
     return QPResult(
-        qp, status, point, radius, *multipliers, end, end, math.inf, math.inf, *nothing, solver=solver,
-        message=message.strip(), **others,
+        qp, status, point, radius, *multipliers, end, end, math.inf, math.inf, *(math.nan,) * 3, solver=solver,
+        data_change=change, message=f"{PROOFS[status]} {describe_change(change)}".strip(), **others,
     )  # fmt: skip
 
 
@@ -172,18 +182,7 @@ def bound_multipliers(program: Program, c: FloatArray) -> FloatArray:
     return np.where((c > 0.0) & np.isfinite(program.lb) | (c < 0.0) & np.isfinite(program.ub), -c, 0.0)
 
 
-def _raise_bound(program: Program, points: list[Multipliers], lower: Lower) -> Lower:
-    """(FACE.4): the best bound of multipliers that are moved a little; the one given where none is better."""
-    for x, y, z in points:
-        for other_y, other_z in dual_inside(program, x):
-            for t in STEPS[1:]:
-                moved = np.maximum(z, 0.0) * (1.0 - t) + t * np.maximum(other_z, 0.0)
-                found = program.lower(x, y + t * (other_y - y), moved)
-                lower = found if found.value > lower.value else lower
-    return lower
-
-
-def relative_gap(above: float, below: float) -> float:
+def gap_between(above: float, below: float) -> float:
     """The gap between two sides, infinite where one of them is."""
     difference = above - below
     return max(difference / max(1.0, abs(above), abs(below)), 0.0) if math.isfinite(difference) else math.inf

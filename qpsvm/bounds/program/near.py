@@ -15,7 +15,7 @@ from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma, two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 
 #: Up to so many entries fractions are quick.
-WHOLE = 20_000
+MOST_IN_FRACTIONS = 20_000
 #: The smallest pivot of independent rows, and of columns that are to be a regular matrix, as shares of the largest.
 PIVOT, SQUARE_PIVOT = 1e-10, 1e-12
 
@@ -44,17 +44,17 @@ def exactly(value: FloatArray) -> Near:
 
 def product(M: Matrix, x: Near) -> Near:
     """Mx of an exact matrix (m, k), by (ROUND.1): (m,)."""
-    k = M.shape[1]
+    k, sizes = M.shape[1], abs(M)
     if sp.issparse(M) and k > 16:  # of a row with few entries few terms are added
         m = M.shape[0]
         counts = np.diff(M.indptr) if M.format == "csr" else np.bincount(sp.coo_array(M).coords[0], minlength=m)
         share = (counts + 4.0) * UNIT / (1.0 - (counts + 4.0) * UNIT)
-        sizes = abs(M) @ np.abs(x.value) * share + abs(M) @ x.radius * (1.0 + share)
-        reach = sizes * (1.0 + share) + counts * UNDERFLOW
+        reach = sizes @ np.abs(x.value) * share + sizes @ x.radius * (1.0 + share)
+        reach = reach * (1.0 + share) + counts * UNDERFLOW
     else:
-        reach = abs(M) @ (np.abs(x.value) * gamma(k + 4) + x.radius * (1.0 + gamma(k + 4)))
+        reach = sizes @ (np.abs(x.value) * gamma(k + 4) + x.radius * (1.0 + gamma(k + 4)))
         reach = reach * (1.0 + gamma(k + 4)) + k * UNDERFLOW
-    touched = abs(M) @ ((x.value != 0.0) | (x.radius > 0.0)).astype(np.float64) > 0.0  # what is not is 0 exactly
+    touched = sizes @ ((x.value != 0.0) | (x.radius > 0.0)).astype(np.float64) > 0.0  # what is not is 0 exactly
     return Near(M @ x.value, np.where(touched, reach, 0.0))
 
 
@@ -69,7 +69,7 @@ def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
             if rest > 0.0 or (equal and rest < 0.0):
                 return False
         return True
-    if rows.nnz > WHOLE:
+    if rows.nnz > MOST_IN_FRACTIONS:
         return False
     for k, side in enumerate(sides.tolist()):
         part = slice(rows.indptr[k], rows.indptr[k + 1])

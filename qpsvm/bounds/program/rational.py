@@ -23,7 +23,7 @@ MOST_STEPS, DENOMINATOR = 300_000, 10_000
 FLAT, CLOSE = 1e-12, Fraction(1, 10**12)
 
 
-def integer_row(row: FloatArray) -> list[int]:
+def _integer_row(row: FloatArray) -> list[int]:
     """A positive multiple of a row (n,) whose entries are integers."""
     return _without_factor(as_integers(row)[0])
 
@@ -33,7 +33,7 @@ def _without_factor(row: list[int]) -> list[int]:
     return [value // factor for value in row] if factor > 1 else row
 
 
-def echelon(rows: Sequence[list[int]], columns: Sequence[int]) -> tuple[list[list[int]], list[int]]:
+def _reduce_to_echelon(rows: Sequence[list[int]], columns: Sequence[int]) -> tuple[list[list[int]], list[int]]:
     """The rows in reduced echelon form, without those that are 0, and the column of each one's pivot.
 
     columns: Where pivots are looked for, in this order.
@@ -80,7 +80,7 @@ def null_vector(rows: FloatArray, near: FloatArray) -> list[Fraction] | None:
         scaled = rows / np.where(lengths > 0.0, lengths, 1.0)[:, None]
         near = near - np.linalg.lstsq(scaled, scaled @ near, rcond=FLAT)[0]
     order = np.argsort(np.abs(near), kind="stable").tolist()
-    done, pivots = echelon([integer_row(row) for row in rows], order)
+    done, pivots = _reduce_to_echelon([_integer_row(row) for row in rows], order)
     largest = float(np.abs(near).max(initial=0.0)) or 1.0
     free = set(range(n)).difference(pivots)
     found = [_guessed(value / largest) if j in free else Fraction(0) for j, value in enumerate(near.tolist())]
@@ -105,7 +105,7 @@ def combinations_of(row: FloatArray, basis: FloatArray, near: FloatArray) -> lis
     k, n = basis.shape
     if k * k * n <= MOST_STEPS:
         columns = np.vstack([basis, row]).T  # (n, k + 1): c is where these rows take (c, −1) to 0
-        done, pivots = echelon([integer_row(each) for each in columns], range(k + 1))
+        done, pivots = _reduce_to_echelon([_integer_row(each) for each in columns], range(k + 1))
         if pivots == list(range(k)):
             found.append([Fraction(each[k], each[j]) for j, each in enumerate(done)])
     return [*found, [Fraction(value) for value in near.tolist()]]

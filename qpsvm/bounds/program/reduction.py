@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import above
+from qpsvm.base.arrays.exactly import LARGEST, SMALLEST, above
 from qpsvm.base.arrays.rounding import two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.bounds.program.near import PIVOT, independent_rows
@@ -151,7 +151,8 @@ def _bounds(found: Reduction) -> None:
     with np.errstate(all="ignore"):
         bound = h[single] / a
         product, error = two_product(bound, a)
-        exact = (product == h[single]) & (error == 0.0) & ((np.abs(bound) > 1e-200) | (h[single] == 0.0))
+        safe = np.all([(np.abs(v) > SMALLEST) & (np.abs(v) < LARGEST) for v in (bound, a)], axis=0)
+        exact = ((product == h[single]) & (error == 0.0) & safe) | (h[single] == 0.0)
     bound = bound + 0.0  # no −0
     highs, lows = (found.ub, found.high_rows, found.high_entries), (found.lb, found.low_rows, found.low_entries)
     for k, j, entry, value in zip(*(v[exact].tolist() for v in (single, columns, a, bound)), strict=True):
@@ -211,7 +212,7 @@ def _keep_equalities(found: Reduction, kept: IntArray) -> None:
 
 
 def _opposite_rows(found: Reduction) -> None:
-    """(REDUCE.3): rows whose entries are proportional are next to each other where those are sorted."""
+    """(REDUCE.3): proportional rows have the same entries once these are divided by the first one."""
     G, m = found.G, len(found.h)
     if m < 2 or G.nnz > MOST_ENTRIES:
         return
